@@ -1,0 +1,24 @@
+"""truerank finds out whether a retrieval result can be believed."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from truerank.audits import leakage as leakage
+    from truerank.audits.leakage import demo as demo
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "demo", "leakage"]
+
+# Loaded on first use, so that `import truerank` stays instant.
+_HOMES = {"leakage": ("truerank.audits.leakage", None), "demo": ("truerank.audits.leakage", "demo")}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'truerank' has no attribute {name!r}")
+    module, attribute = _HOMES[name]
+    home = importlib.import_module(module)
+    return home if attribute is None else getattr(home, attribute)

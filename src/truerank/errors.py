@@ -1,0 +1,49 @@
+"""Every error that a user can cause, as one sentence with the place, the fault and the remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["InputError", "MissingExtraError", "TruerankError"]
+
+
+class TruerankError(Exception):
+    """A fault that the user can mend; the command line prints it as one line and exits with 2.
+
+    Args:
+        fault: what is wrong, in a few words, without a full stop.
+        remedy: what to do about it, without a full stop.
+        where: the file, source or option that is at fault.
+        line: the line in that file, counted from 1.
+    """
+
+    def __init__(
+        self, fault: str, remedy: str = "", *, where: str | Path | None = None, line: int | None = None
+    ) -> None:
+        self.fault = fault
+        self.remedy = remedy
+        self.where = None if where is None else str(where)
+        self.line = line
+        super().__init__(fault, remedy)
+
+    def __str__(self) -> str:
+        place = "" if self.where is None else f"{self.where}: " if self.line is None else f"{self.where}:{self.line}: "
+        sentences = [part.rstrip(".") for part in (self.fault, self.remedy) if part]
+        return " ".join(f"{place}{'. '.join(sentences)}.".split())
+
+
+class InputError(TruerankError):
+    """A file, source or option does not hold what it should."""
+
+
+class MissingExtraError(TruerankError):
+    """An optional dependency is not installed; the message names the extra that brings it.
+
+    Args:
+        feature: what the user asked for ("the OpenVINO backend").
+        extra: the extra of this package that carries it ("fast").
+    """
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs a package that is not installed", f"pip install 'truerank[{extra}]'")
+        self.extra = extra

@@ -1,0 +1,76 @@
+"""The nouns of the field as typed records. All are immutable and cheap enough to stream by the million."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["Label", "Qrel", "Query", "RunRow", "Topic", "TopicText"]
+
+
+class Query(NamedTuple):
+    """One line of a query log or one query of a training set; the text is as it was read."""
+
+    query_id: str
+    text: str
+
+
+class Topic(NamedTuple):
+    """One test topic. A test set that has queries only carries them as titles."""
+
+    topic_id: str
+    title: str
+    description: str = ""
+    narrative: str = ""
+    variants: tuple[str, ...] = ()
+
+
+class TopicText(NamedTuple):
+    """One text of a topic that training queries are compared with.
+
+    `field` is "title", "description", "narrative" or "variant"; `variant_no` counts a topic's variants from 1 and is
+    0 for the other fields.
+    """
+
+    test: str
+    topic_id: str
+    field: str
+    variant_no: int
+    text: str
+
+
+class Qrel(NamedTuple):
+    """One relevance judgment."""
+
+    topic_id: str
+    doc_id: str
+    relevance: int
+    iteration: str = "0"
+
+
+class RunRow(NamedTuple):
+    """One retrieved document of a run."""
+
+    topic_id: str
+    doc_id: str
+    rank: int
+    score: float
+    tag: str = ""
+
+
+class Label(NamedTuple):
+    """One person's (or model's) labels for one pair of a topic and a training query.
+
+    `similarity` is the encoder's, where the file carries it; `probability` is the pair's chance of having been
+    sampled for labelling (1 where nothing is known about the sample).
+    """
+
+    topic_id: str
+    query_id: str
+    query_text: str
+    labels: tuple[str, ...]
+    title: str = ""
+    description: str = ""
+    variant: str = ""
+    similarity: float | None = None
+    annotator: str = ""
+    probability: float = 1.0
