@@ -1,0 +1,1 @@
+"""Text: normalising, words, reformulation types."""

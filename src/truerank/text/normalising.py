@@ -1,0 +1,29 @@
+"""What counts as the same text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+__all__ = ["normalise"]
+
+_NOISE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]+")
+
+
+def normalise(text: str) -> str:
+    """The form of a text by which queries are compared and counted.
+
+    Unicode NFC; every run of blanks, control characters and invisible direction or joining marks becomes one blank;
+    none at either end. Letter case stays: whether it matters is the encoder's business.
+
+    Args:
+        text: any text.
+
+    Returns:
+        The normalised text; empty if nothing visible is left.
+    """
+    if text.isprintable():  # no control, format or line characters: blanks are all that can be wrong
+        if not text.isascii():
+            text = unicodedata.normalize("NFC", text)
+        return " ".join(text.split()) if "  " in text else text.strip()
+    return _NOISE.sub(" ", unicodedata.normalize("NFC", text)).strip()

@@ -1,0 +1,154 @@
+"""Words, stems and bags: what two queries have in common on paper."""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import Stemmer
+
+__all__ = [
+    "FUNCTION_WORDS",
+    "Span",
+    "asks_for_definition",
+    "bag",
+    "content_words",
+    "joined_words",
+    "spans",
+    "stem",
+    "stems",
+    "words",
+]
+
+#: English words of grammar. Negations ("no", "not", "without") and "us", which in queries is a country, carry meaning
+#: and are not among them.
+FUNCTION_WORDS: Final = frozenset(
+    """
+    a about after all am an and any are as at be been being between both but by can could did do does doing
+    during each for from had has have having he her here hers him his how i if in into is it its may me might
+    mine more most must my of on or other our ours shall she should so some such than that the their theirs them
+    then there these they this those to under until upon was we were what when where which while who whom whose
+    why will with would you your yours
+    """.split()
+)
+
+_COPULAS: Final = frozenset({"is", "are", "was", "were"})
+# An abbreviation with dots (U.S., e.g.), or a word with apostrophes inside and the signs of C++ and C# behind.
+_WORD: Final = re.compile(r"\b[^\W\d_](?:\.[^\W\d_])+\b\.?|[^\W_]+(?:['’][^\W_]+)*(?:\+\+|#(?![^\W_]))?")
+_POSSESSIVE: Final = re.compile(r"['’ʼ]s$")
+_local = threading.local()
+
+
+class Span(NamedTuple):
+    """One word of a text: its form for comparison, and where it stands in the text."""
+
+    form: str
+    start: int
+    end: int
+
+
+def spans(text: str) -> list[Span]:
+    """The words of a text with their places.
+
+    A form is in lower case and NFC, without dots ("U.S." is "us"), apostrophes and possessive s. Hyphens, slashes and
+    other signs separate words. A script without blanks is not cut: a run of it is one word.
+
+    Args:
+        text: any text.
+
+    Returns:
+        The words in order; `text[start:end]` is how a word was written.
+    """
+    shadow = text
+    if not text.isascii():
+        # `re` takes combining marks for separators, which would cut words of Indic and other scripts in pieces, and the
+        # modifier apostrophe for a letter.
+        shadow = "".join("a" if unicodedata.category(sign)[0] == "M" else sign for sign in text).replace("ʼ", "'")
+    return [Span(_form(text[match.start() : match.end()]), *match.span()) for match in _WORD.finditer(shadow)]
+
+
+def _form(written: str) -> str:
+    form = _POSSESSIVE.sub("", written if written.isascii() else unicodedata.normalize("NFC", written))
+    return "".join(sign for sign in form.casefold() if sign not in "'’ʼ.")
+
+
+@lru_cache(maxsize=1 << 14)
+def words(text: str) -> tuple[str, ...]:
+    """All words of a text in order, in the form of `spans`."""
+    return tuple(span.form for span in spans(text))
+
+
+@lru_cache(maxsize=1 << 14)
+def content_words(text: str) -> tuple[str, ...]:
+    """The words of a text without `FUNCTION_WORDS`; all of them if there are no others ("the who")."""
+    every = words(text)
+    return tuple(word for word in every if word not in FUNCTION_WORDS) or every
+
+
+@lru_cache(maxsize=1 << 14)
+def stem(word: str) -> str:
+    """The stem of one word by the English Snowball stemmer (Porter, 2001)."""
+    stemmer = getattr(_local, "stemmer", None)
+    if stemmer is None:
+        # A stemmer keeps state, so each thread has its own.
+        stemmer = _local.stemmer = Stemmer.Stemmer("english")
+    return str(stemmer.stemWord(word))
+
+
+def stems(text: str) -> tuple[str, ...]:
+    """The stems of all words of a text, in order."""
+    return tuple(stem(word) for word in words(text))
+
+
+def bag(text: str) -> frozenset[str]:
+    """The stems of a text's content words: equal for texts that differ in inflection, order and function words only."""
+    return frozenset(stem(word) for word in content_words(text))
+
+
+def asks_for_definition(text: str) -> bool:
+    """Whether a text begins as a question for a definition: "what is …", "who was …", "what's …", "define …"."""
+    first, second = (*words(text)[:2], "", "")[:2]
+    if first in {"what", "who"}:
+        return second in _COPULAS or bool(re.match(r"\s*\w+['’ʼ]s\b", text))
+    return first in {"define", "whats"} and bool(second)
+
+
+def joined_words(left: Sequence[str], right: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Finds where several words of one text are one word of the other.
+
+    Two neighbours may be written as one ("rain forest", "rainforests"), two to five may stand as their initials
+    ("united states", "us"). Words whose stem the other text holds are left out.
+
+    Args:
+        left: the words of one text.
+        right: the words of the other.
+
+    Returns:
+        Pairs (place in left, place in right); a word that stands for several is in as many pairs.
+    """
+    left_stems, right_stems = [stem(word) for word in left], [stem(word) for word in right]
+    left_alone = [at for at, form in enumerate(left_stems) if form not in right_stems]
+    right_alone = [at for at, form in enumerate(right_stems) if form not in left_stems]
+    if not left_alone or not right_alone:
+        return
+    for one in right_alone:
+        for part in _parts(right[one], left, left_alone):
+            yield part, one
+    for one in left_alone:
+        for part in _parts(left[one], right, right_alone):
+            yield one, part
+
+
+def _parts(word: str, others: Sequence[str], alone: Sequence[int]) -> Iterator[int]:
+    """Places of the run of words, all of them among `alone`, that `word` joins or abbreviates."""
+    free = set(alone)
+    for start in alone:
+        if start + 1 in free and stem(word) == others[start] + stem(others[start + 1]):
+            yield from (start, start + 1)
+        run = range(start, start + len(word))
+        if 2 <= len(word) <= 5 and free.issuperset(run) and word == "".join(others[place][0] for place in run):
+            yield from run
