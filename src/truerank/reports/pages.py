@@ -1,0 +1,197 @@
+"""One self-contained HTML page: findings first, then sections of prose, tables, figures, lists and facts.
+
+The page asks the network for nothing and says so in its content security policy; its only script is the one of this
+package, allowed by its hash. It reads well in light and dark, on paper, on a telephone, by keyboard and by ear.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any, Final, Literal
+
+import jinja2
+from markupsafe import Markup
+
+from truerank.reports.listings import Listing
+from truerank.reports.tables import Column, Table, escape_html
+
+__all__ = ["Drawing", "Facts", "Finding", "Page", "Part", "Prose", "Section"]
+
+#: "bad" is a filled badge, "good" an outlined one, "open" a dashed one: none needs its colour.
+Tone = Literal["bad", "good", "open"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an audit found about one thing; findings stand at the top of the page.
+
+    Args:
+        subject: the thing ("robust04").
+        verdict: the finding in one word ("CONTAMINATED").
+        tone: how the word is shown.
+        headline: the finding in one sentence with its figures.
+        why: what it rests on.
+        meaning: what the verdict means for the reader.
+        share: a share between 0 and 1 that is drawn as a bar; None for no bar.
+        sign: an inert SVG element, drawn with `currentColor`, that shows the verdict without words.
+    """
+
+    subject: str
+    verdict: str
+    tone: Tone
+    headline: str
+    why: str = ""
+    meaning: str = ""
+    share: float | None = None
+    sign: str = ""
+
+
+@dataclass(frozen=True)
+class Prose:
+    """Paragraphs of plain text."""
+
+    paragraphs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure with its caption; the SVG must be inert, as `figures.to_svg` makes it."""
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and values, nested as deep as needed, folded away under a heading."""
+
+    title: str
+    values: Mapping[str, Any]
+
+
+Part = Prose | Table | Drawing | Listing | Facts
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page with a heading; `name` is a lower-case word that is unique in the page."""
+
+    name: str
+    title: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A report.
+
+    Args:
+        title: the heading of the page.
+        kicker: the few words above it that say where it comes from.
+        lead: the sentence below it.
+        findings: the findings, most important first.
+        sections: the sections in reading order.
+        footer: sentences at the end.
+    """
+
+    title: str
+    kicker: str
+    lead: str
+    findings: tuple[Finding, ...]
+    sections: tuple[Section, ...]
+    footer: tuple[str, ...] = ()
+
+    def html(self) -> str:
+        """The page as one HTML document; equal pages give equal texts."""
+        script = _resource("page.js")
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        return (
+            _environment()
+            .get_template("page.html.j2")
+            .render(
+                page=self,
+                sections=[(section, [_part(part) for part in section.parts]) for section in self.sections],
+                style=Markup(_resource("page.css")),
+                script=Markup(script),
+                policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
+                "base-uri 'none'; form-action 'none'",
+            )
+        )
+
+
+_WIDE_TABLE: Final = 9
+
+
+def _part(part: Part) -> Markup:
+    match part:
+        case Prose(paragraphs):
+            return Markup("").join(Markup(f"<p>{escape_html(paragraph)}</p>\n") for paragraph in paragraphs)
+        case Table():
+            return _table(part)
+        case Drawing(svg, caption):
+            return Markup(f"<figure>\n{svg}<figcaption>{escape_html(caption)}</figcaption>\n</figure>\n")
+        case Listing():
+            return Markup(_environment().get_template("listing.html.j2").render(listing=part))
+        case Facts(title, values):
+            summary = f"<summary>{escape_html(title)}</summary>"
+            return Markup(f'<details class="facts">{summary}\n{_facts(values)}</details>\n')
+
+
+def _table(table: Table) -> Markup:
+    """A table that scrolls by itself where the page is narrower."""
+    size = " wide" if len(table.columns) >= _WIDE_TABLE else ""
+    label = escape_html(table.title or "Table")
+    return Markup(f'<div class="table{size}" role="region" tabindex="0" aria-label="{label}">\n{table.html()}</div>\n')
+
+
+def _facts(values: Mapping[str, Any]) -> Markup:
+    items = "".join(f"<dt>{escape_html(str(name))}</dt><dd>{_fact(value)}</dd>\n" for name, value in values.items())
+    return Markup(f"<dl>\n{items}</dl>\n")
+
+
+def _fact(value: Any) -> Markup:
+    if isinstance(value, Mapping):
+        return _facts(value) if value else Markup("–")
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        rows = [item for item in value if isinstance(item, Mapping)]
+        if rows and len(rows) == len(value):
+            keys = list(dict.fromkeys(key for row in rows for key in row))
+            columns = tuple(Column(str(key)) for key in keys)
+            return _table(Table("", columns, tuple(tuple(_plain(row.get(key)) for key in keys) for row in rows)))
+        return Markup(escape_html(", ".join(_plain(item) for item in value) or "–"))
+    return Markup(f"<bdi>{escape_html(_plain(value))}</bdi>")
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("truerank.reports", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # The page's own escaping also replaces characters that HTML forbids.
+    environment.filters["clean"] = lambda text: Markup(escape_html(str(text)))
+    environment.filters["raw"] = Markup
+    return environment
+
+
+@functools.cache
+def _resource(name: str) -> str:
+    return resources.files("truerank.reports").joinpath("templates", name).read_text(encoding="utf-8")
