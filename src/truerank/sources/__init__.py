@@ -1,0 +1,27 @@
+"""Everything that is read: the source grammar, queries, topics, judgments, runs, labels."""
+
+from truerank.sources.blocks import QueryBlock, SourceCounts
+from truerank.sources.grammar import SourceSpec, parse, unique_names
+from truerank.sources.labels import read_labels
+from truerank.sources.qrels import read_qrels
+from truerank.sources.queries import QuerySource, open_queries
+from truerank.sources.runs import read_run
+from truerank.sources.topics import TopicSet, read_topics
+from truerank.sources.variants import read_variants, with_variants
+
+__all__ = [
+    "QueryBlock",
+    "QuerySource",
+    "SourceCounts",
+    "SourceSpec",
+    "TopicSet",
+    "open_queries",
+    "parse",
+    "read_labels",
+    "read_qrels",
+    "read_run",
+    "read_topics",
+    "read_variants",
+    "unique_names",
+    "with_variants",
+]

@@ -1,0 +1,142 @@
+"""Which column or key of a table holds the id and which the text."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from truerank.errors import InputError
+
+__all__ = ["ID_NAMES", "SAMPLE_LINES", "TEXT_NAMES", "Layout", "csv_header", "layout_of", "named"]
+
+#: Names of the text, the likeliest first: TREC and BEIR habits, those of sentence-transformers, doccano's.
+TEXT_NAMES: Final = (
+    "query", "query_text", "text", "question", "anchor", "sentence1", "sentence_a", "sentence", "premise", "input",
+    "utterance", "prompt", "data", "title", "topic_title",
+)  # fmt: skip
+#: Names of the id, the likeliest first.
+ID_NAMES: Final = (
+    "_id", "query_id", "query-id", "qid", "queryid", "ms-marco-qid", "question_id", "topic_id", "topic", "number", "id",
+)  # fmt: skip
+#: How many lines the layout of a table is told from.
+SAMPLE_LINES: Final = 1000
+_COLON: Final = re.compile(r"[A-Za-z]{0,4}\d{1,4}-?\d{0,4}:\S")
+
+
+class Layout(NamedTuple):
+    """Where the fields of a line stand: positions from 0; `identifier` is None where the line number is the id.
+
+    Lines are split at `separator` at most `splits` times; `header` says that the first line holds names.
+    """
+
+    identifier: int | None
+    text: int
+    splits: int
+    header: bool = False
+    separator: str = "\t"
+
+
+def named(names: Sequence[str], wanted: Sequence[str]) -> str | None:
+    """The first of the wanted names that is there, whatever its case; as it is written there."""
+    known = {name.strip().lower(): name for name in reversed(names)}
+    return next((known[name] for name in wanted if name in known), None)
+
+
+def csv_header(line: str) -> str | None:
+    """The delimiter of a CSV file (comma, semicolon or tab) if its first line names a text column, else None."""
+    for delimiter in (",", ";", "\t"):
+        try:
+            names = next(csv.reader([line], delimiter=delimiter), [])
+        except csv.Error:
+            continue
+        if len(names) > 1 and named(names, TEXT_NAMES) is not None:
+            return delimiter
+    return None
+
+
+def layout_of(lines: Sequence[str], column: str | None, path: Path, *, single: bool = False) -> Layout:
+    """The layout of a text file of lines, told from its first ones.
+
+    The number of columns is that of most lines. A first line that names an id and a text is a header. Otherwise, with
+    one column, that is the text. With more, the first column is the id unless at least a tenth of its values hold
+    blanks between words, and the text is the first column whose values do (`qid TAB query TAB did TAB url`,
+    `query TAB passage TAB passage`, `qid TAB pid TAB query TAB passage`); where no column does, it is the second.
+    Files whose every line begins with a topic number and a colon (`wt09-1:obama family tree`) are split there.
+
+    Args:
+        lines: the first lines, at most `SAMPLE_LINES` are looked at.
+        column: what the user said: a name in the header, or a number counted from 1.
+        path: for the message.
+        single: read whole lines as texts.
+
+    Raises:
+        InputError: the named column is missing, or the columns hold ids and numbers only.
+    """
+    sample = [line for line in lines[:SAMPLE_LINES] if line.strip()]
+    rows = [line.split("\t") for line in sample]
+    if single or not rows:
+        return Layout(None, 0, 0)
+    width = _usual_width(rows)
+    names = [name.strip() for name in rows[0]]
+    header = width > 1 and named(names, TEXT_NAMES) is not None and named(names, ID_NAMES) is not None
+    if column is not None:
+        return _chosen(column, rows, header, path)
+    if header:
+        text = names.index(named(names, TEXT_NAMES) or "")
+        identifier = names.index(named(names, ID_NAMES) or "")
+        return Layout(identifier, text, _splits(max(text, identifier), width), header=True)
+    if width == 1:
+        colon = len(sample) > 1 and all(_COLON.match(line) for line in sample)
+        return Layout(0, 1, 1, separator=":") if colon else Layout(None, 0, 0)
+    full = [row for row in rows if len(row) >= width]
+    worded = [position for position in range(width) if _has_words(full, position)]
+    if width > 2 and not worded:
+        _refuse_numbers(full, path)
+    text = worded[0] if worded else 1
+    return Layout(None if text == 0 else 0, text, _splits(text, width))
+
+
+def _chosen(column: str, rows: list[list[str]], header: bool, path: Path) -> Layout:
+    names, width = [name.strip() for name in rows[0]], _usual_width(rows)
+    if column in names and not column.isdigit():
+        text, header = names.index(column), True
+    elif column.isdigit() and 1 <= int(column) <= max(map(len, rows)):
+        text = int(column) - 1
+    else:
+        there = f"it has the columns {', '.join(names)}" if header else f"it has {width} columns and no header"
+        raise InputError(f"no column '{column}'", f"{there}; name one, or give its number from 1", where=path, line=1)
+    width = max(width, text + 1)
+    known = named(names, ID_NAMES) if header else None
+    full = [row for row in rows if len(row) >= width]
+    identifier = names.index(known) if known else 0 if text and not _has_words(full, 0) else None
+    if identifier == text:
+        identifier = None
+    return Layout(identifier, text, _splits(max(text, identifier or 0), width), header=header)
+
+
+def _usual_width(rows: Sequence[Sequence[str]]) -> int:
+    counts = Counter(map(len, rows))
+    return min(counts, key=lambda width: (-counts[width], width))
+
+
+def _splits(last: int, width: int) -> int:
+    """The last of the usual columns keeps further tabs; a text before it ends at the next one."""
+    return last if last == width - 1 else last + 1
+
+
+def _has_words(rows: Sequence[Sequence[str]], position: int) -> bool:
+    return sum(" " in row[position].strip() for row in rows) * 10 >= max(1, len(rows))
+
+
+def _refuse_numbers(rows: Sequence[Sequence[str]], path: Path) -> None:
+    if all(row[1].strip() in ("0", "Q0") or row[1].strip().isdigit() for row in rows):
+        raise InputError(
+            "ids and numbers only, no query text (relevance judgments, or a run?)",
+            "give the file of the queries, or name the column with #NUMBER",
+            where=path,
+            line=1,
+        )

@@ -1,0 +1,206 @@
+"""Files as streams of bytes, decompressed where need be; every fault of the file is an InputError."""
+
+from __future__ import annotations
+
+import bz2
+import difflib
+import hashlib
+import lzma
+import re
+import shutil
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from truerank.errors import InputError
+from truerank.sources.zstd import ZstdDecompressor, ZstdError
+
+__all__ = ["HEAD_SIZE", "BrokenFileError", "checked_file", "chunks", "fingerprint", "head", "is_folder", "plain_file"]
+
+#: How many bytes the format of a file is told from.
+HEAD_SIZE: Final = 1 << 18
+_CHUNK: Final = 1 << 20
+# Small, so that a few bytes that unfold to very many do not fill the memory at once.
+_COMPRESSED_CHUNK: Final = 1 << 14
+_FAULTS: Final = (zlib.error, lzma.LZMAError, ZstdError, OSError, EOFError)
+_MAGIC: Final[tuple[tuple[re.Pattern[bytes], str, Callable[[], Any]], ...]] = (
+    (re.compile(rb"\x1f\x8b\x08"), "gzip", lambda: zlib.decompressobj(wbits=31)),
+    (re.compile(rb"(?s)BZh[1-9](?:1AY&SY|\x17rE8P\x90|.{0,5}\Z)"), "bzip2", bz2.BZ2Decompressor),
+    (re.compile(rb"(?s)\xfd7zXZ\x00"), "xz", lzma.LZMADecompressor),
+    (
+        re.compile(rb"(?s)\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
+        "Zstandard",
+        ZstdDecompressor,
+    ),
+)
+
+
+class BrokenFileError(InputError):
+    """A compressed file that is cut off or damaged; what stood before the fault has been handed on."""
+
+
+def checked_file(path: Path) -> Path:
+    """The path, if a regular file that may be read stands there.
+
+    Raises:
+        InputError: nothing there (the message names the nearest names), a folder, a pipe, or no permission.
+    """
+    try:
+        if path.is_file():
+            with path.open("rb"):
+                return path
+        if path.is_dir():
+            raise InputError(
+                "a folder, not a file", "give a file in it, or a BEIR folder with queries.jsonl", where=path
+            )
+        if path.exists():
+            raise InputError("not a regular file", "write it to a file first: it is read more than once", where=path)
+    except PermissionError as error:
+        raise InputError("no permission to read it", "change the permissions, or copy it", where=path) from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be opened ({error})", "check the path", where=path) from error
+    raise InputError("no such file", _nearest(path), where=path)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder stands there that may be looked at; False for a path that cannot even be asked for."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def chunks(path: Path) -> Iterator[bytes]:
+    """The content of a file, decompressed if its first bytes say gzip, bzip2, xz or Zstandard (whatever its ending).
+
+    Args:
+        path: the file.
+
+    Yields:
+        Pieces of about 1 MiB. What stands before a fault is handed on before the error is raised.
+
+    Raises:
+        InputError: the file cannot be read, is cut off, or is broken.
+    """
+    checked_file(path)
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(16)
+            stream.seek(0)
+            for pattern, method, decompressor in _MAGIC:
+                if pattern.match(start):
+                    yield from _joined(
+                        _unfold(iter(lambda: stream.read(_COMPRESSED_CHUNK), b""), decompressor, method, path)
+                    )
+                    return
+            while piece := stream.read(_CHUNK):
+                yield piece
+    except OSError as error:
+        raise InputError(
+            f"cannot be read ({error.strerror or error})", "check the disk or copy it again", where=path
+        ) from error
+
+
+def head(path: Path, size: int = HEAD_SIZE) -> bytes:
+    """The first bytes of a file, decompressed; a file that is cut off further on gives what it has."""
+    found = b""
+    stream = chunks(path)
+    try:
+        for piece in stream:
+            found += piece
+            if len(found) >= size:
+                break
+    except BrokenFileError as error:
+        if not found:
+            raise BrokenFileError(error.fault, error.remedy, where=path, line=1) from error
+    finally:
+        stream.close()  # type: ignore[attr-defined]
+    return found[:size]
+
+
+@contextmanager
+def plain_file(path: Path) -> Iterator[Path]:
+    """The file itself, or an unfolded temporary copy where it is compressed; for formats that jump in a file."""
+    with checked_file(path).open("rb") as stream:
+        start = stream.read(16)
+    if not any(pattern.match(start) for pattern, _, _ in _MAGIC):
+        yield path
+        return
+    folder = Path(tempfile.mkdtemp(prefix="truerank-"))
+    try:
+        copy = folder / "unfolded"
+        with copy.open("wb") as target:
+            for piece in chunks(path):
+                target.write(piece)
+        yield copy
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def fingerprint(path: Path) -> str:
+    """Size and SHA-256 of the bytes of a file as they lie on the disk, as `sha256:HEX;bytes=SIZE`."""
+    try:
+        with checked_file(path).open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256")
+            return f"sha256:{digest.hexdigest()};bytes={stream.tell()}"
+    except OSError as error:
+        raise InputError(
+            f"cannot be read ({error.strerror or error})", "check the disk or copy it again", where=path
+        ) from error
+
+
+def _unfold(raw: Iterator[bytes], make: Callable[[], Any], method: str, path: Path) -> Iterator[bytes]:
+    """Decompresses member after member (files may be concatenated); zeros that only fill up the end are ignored."""
+    state, begun = make(), False
+    for piece in raw:
+        while piece:
+            if not begun and not piece.strip(b"\0"):
+                break
+            begun = True
+            try:
+                unfolded = state.decompress(piece)
+            except _FAULTS as error:
+                raise BrokenFileError(
+                    f"broken {method} data ({error})", "download or copy the file again", where=path
+                ) from error
+            if unfolded:
+                yield unfolded
+            if not state.eof:
+                break
+            piece, state, begun = state.unused_data, make(), False
+    if begun:
+        raise BrokenFileError(f"the {method} file is cut off", "download or copy it again", where=path)
+
+
+def _joined(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Small pieces put together, so that the reader works on large ones."""
+    held: list[bytes] = []
+    size = 0
+    try:
+        for piece in pieces:
+            held.append(piece)
+            size += len(piece)
+            if size >= _CHUNK:
+                yield b"".join(held)
+                held, size = [], 0
+    except InputError:
+        if held:
+            yield b"".join(held)
+        raise
+    if held:
+        yield b"".join(held)
+
+
+def _nearest(path: Path) -> str:
+    folder = path.parent
+    try:
+        if not folder.is_dir():
+            return f"there is no folder {folder} either"
+        names = sorted(entry.name for entry in folder.iterdir())
+    except (OSError, ValueError):
+        return "check the path"
+    near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.5)
+    return f"did you mean {', '.join(str(folder / name) for name in near)}?" if near else "check the path"

@@ -1,0 +1,142 @@
+"""Which format a file has: by its ending, and by its content where the ending does not say."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path, PurePath
+from typing import Final
+
+from truerank.errors import InputError
+from truerank.sources import columns, compressed
+
+__all__ = ["detect"]
+
+_BY_ENDING: Final = {
+    ".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet",
+    ".run": "run", ".qrels": "qrels",
+}  # fmt: skip
+_COMPRESSED_ENDINGS: Final = (".gz", ".zst", ".bz2", ".xz")
+_BINARY: Final = {
+    b"\x89PNG": "a PNG picture", b"\xff\xd8\xff": "a JPEG picture", b"GIF8": "a GIF picture", b"%PDF": "a PDF document",
+    b"PK\x03\x04": "a ZIP archive", b"\x7fELF": "a program", b"ARROW1": "an Arrow file",
+    b"\xff\xfe": "UTF-16 text", b"\xfe\xff": "UTF-16 text",
+}  # fmt: skip
+_REMEDIES: Final = {
+    "a ZIP archive": "unpack it and give the file inside",
+    "UTF-16 text": "convert it: iconv -f UTF-16 -t UTF-8",
+    "an Arrow file": "write it as Parquet",
+}
+#: Real logs hold stray control characters; this many, and one in twenty bytes, are no log.
+_FEW_CONTROLS: Final = 8
+_CONTROL: Final = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b")) + b"\x7f"
+_TREC: Final = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:top|doc)\b[^>]*>", re.IGNORECASE | re.DOTALL)
+_XML: Final = re.compile(
+    r"\s*(?:<\?xml\b|<!DOCTYPE\b|<(?:topics?|queries|query|webtrack\d*)\b|<\w+[^<>]*>\s*<(?:topic|query)\b)",
+    re.IGNORECASE,
+)
+_QNA: Final = re.compile(r'\{\s*"(?:answers|passages|query|query_id|query_type|wellFormedAnswers)"\s*:\s*\{')
+
+
+def detect(path: Path, forced: str | None = None) -> str:
+    """The format of a file or folder.
+
+    Args:
+        path: a file, perhaps compressed, or a folder.
+        forced: what the user said (`?format=`); it wins.
+
+    Returns:
+        One of `grammar.FORMATS`; "lines" is a text file of one column.
+
+    Raises:
+        InputError: nothing there, not readable, empty, binary, or a folder that is no BEIR folder.
+    """
+    if compressed.is_folder(path):
+        if forced not in (None, "beir"):
+            raise InputError(f"a folder cannot be read as {forced}", "give a file in it", where=path)
+        return "beir"
+    start = compressed.head(path)
+    if not start.removeprefix(b"\xef\xbb\xbf").strip():
+        raise InputError("the file is empty", "give a file that holds something", where=path)
+    if forced is not None:
+        if forced != "parquet":
+            _refuse_binary(start, path)
+        return forced
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    _refuse_binary(start, path)
+    ending = _ending(path)
+    if ending in _BY_ENDING:
+        return _BY_ENDING[ending]
+    form = _by_content(_text(start), ending)
+    return "trec" if form in ("lines", "tsv") and ".trec" in path.name.lower() else form
+
+
+def _refuse_binary(start: bytes, path: Path) -> None:
+    for magic, kind in _BINARY.items():
+        if start.startswith(magic):
+            raise InputError(f"this is {kind}", _REMEDIES.get(kind, "give a text or Parquet file"), where=path, line=1)
+    controls = len(start) - len(start.translate(None, _CONTROL))
+    if controls >= _FEW_CONTROLS and controls * 20 > len(start):
+        raise InputError("binary data, not text", "give a text or Parquet file", where=path, line=1)
+
+
+def _ending(path: Path) -> str:
+    name = PurePath(path.name.lower())
+    while name.suffix in _COMPRESSED_ENDINGS:
+        name = name.with_suffix("")
+    return name.suffix
+
+
+def _text(start: bytes) -> str:
+    try:
+        return start.decode("utf-8-sig", errors="strict")
+    except UnicodeDecodeError:
+        return start.decode("latin-1").removeprefix("ï»¿")
+
+
+def _by_content(text: str, ending: str) -> str:
+    if _TREC.match(text):
+        return "trec"
+    if ending == ".xml" or _XML.match(text):
+        return "xml"
+    stripped = text.lstrip()
+    if stripped[0:1] == "{":
+        return _json_kind(stripped, ending)
+    if stripped[0:1] == "[" and _opens_json_array(stripped):
+        return _list_kind(stripped)
+    return "json" if ending == ".json" else _line_kind(text)
+
+
+def _line_kind(text: str) -> str:
+    lines = [line for line in text.split("\n")[: columns.SAMPLE_LINES] if line.strip()]
+    if sum("\t" in line for line in lines) * 2 > len(lines):
+        return "tsv"
+    return "csv" if lines and columns.csv_header(lines[0]) else "lines"
+
+
+def _json_kind(text: str, ending: str) -> str:
+    """JSONL, one object of columns (MS MARCO QnA: "qna"), or one object of texts or records by id ("json")."""
+    if _QNA.match(text):
+        return "qna"
+    first, _, more = text.partition("\n")
+    try:
+        record = json.loads(first)
+    except (ValueError, RecursionError):
+        # A first line that ends within what was looked at is a part of an object over several lines; one that does not
+        # is one long record, or, in a .json file, one long object.
+        return "json" if more or ending == ".json" else "jsonl"
+    if isinstance(record.get("query"), dict):
+        return "qna"
+    by_id = not more.strip() and columns.named(list(record), columns.TEXT_NAMES) is None
+    return "json" if by_id and record and all(isinstance(value, (str, dict)) for value in record.values()) else "jsonl"
+
+
+def _list_kind(text: str) -> str:
+    """One array ("json"), or one list a line ("jsonl")."""
+    first, _, more = text.partition("\n")
+    return "jsonl" if more.lstrip()[:1] == "[" and first.rstrip()[-1:] == "]" else "json"
+
+
+def _opens_json_array(text: str) -> bool:
+    return text[1:].lstrip()[:1] in ("{", "[", '"', "]")

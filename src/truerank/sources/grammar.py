@@ -1,0 +1,175 @@
+"""The grammar by which every source is named: `irds:ID`, `hf:org/name[/config][:split][#column]`, or a path."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Final, Literal
+
+from truerank.errors import InputError
+
+__all__ = ["FORMATS", "SourceSpec", "parse", "unique_names"]
+
+Scheme = Literal["irds", "hf", "file"]
+
+#: The formats that `path?format=…` can force.
+FORMATS: Final = (
+    "lines", "tsv", "csv", "jsonl", "json", "parquet", "trec", "xml", "beir", "qna", "qrels", "run",
+)  # fmt: skip
+_ALIASES: Final = {
+    "txt": "lines", "ndjson": "jsonl", "doccano": "jsonl", "labelstudio": "json", "label-studio": "json",
+}  # fmt: skip
+_ENDINGS: Final = frozenset((
+    ".gz", ".zst", ".bz2", ".xz", ".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".txt", ".trec", ".xml",
+    ".run", ".qrels",
+))  # fmt: skip
+_HUGGING_FACE = re.compile(
+    r"(?P<repo>[\w.-]+/[\w.-]+)(?:/(?P<config>[^:#]+))?(?::(?P<split>[^:#]+))?(?:#(?P<column>.+))?"
+)
+
+
+@dataclass(frozen=True)
+class SourceSpec:
+    """One source, taken apart.
+
+    Attributes:
+        scheme: "irds" (ir_datasets), "hf" (Hugging Face) or "file".
+        location: the ir_datasets id, `org/name`, or the path.
+        config: configuration of a Hugging Face data set.
+        split: split of a Hugging Face data set.
+        column: the column or key that holds the text; in a file without column names, its number counted from 1.
+        format: one of `FORMATS` where the user forced it, else None.
+        name: file name without endings, or the id.
+        spec: the text that was parsed.
+    """
+
+    scheme: Scheme
+    location: str
+    config: str | None
+    split: str | None
+    column: str | None
+    format: str | None
+    name: str
+    spec: str
+
+    @property
+    def path(self) -> Path:
+        """The location as a path."""
+        return Path(self.location)
+
+
+def parse(spec: str) -> SourceSpec:
+    """Takes a source apart.
+
+    A path may end in `#column` and `?format=NAME`, in any order; a path that exists as it is written is taken as it is.
+
+    Args:
+        spec: `irds:ID`, `hf:org/name[/config][:split][#column]`, `path[#column][?format=NAME]`.
+
+    Returns:
+        Its parts. Whether the source exists is seen when it is opened.
+
+    Raises:
+        InputError: empty, an unknown scheme or format, or a malformed Hugging Face name.
+    """
+    text = spec.strip()
+    if not text:
+        raise InputError("empty source name", "give a path, irds:ID or hf:org/name")
+    scheme, colon, rest = text.partition(":")
+    if colon and scheme == "irds":
+        return _irds(rest.strip(), spec)
+    if colon and scheme == "hf":
+        return _hugging_face(rest.strip(), spec)
+    if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", text):
+        raise InputError(f"sources of the kind {scheme}:// are not read", "download it and give its path", where=spec)
+    return _file(text, spec)
+
+
+def unique_names(specs: Sequence[SourceSpec]) -> tuple[str, ...]:
+    """Names by which several sources can be told apart.
+
+    A name that only one source has stays. The others become longer step by step: with the column, with the parent
+    folder, with the whole spec, at last with a number.
+
+    Args:
+        specs: the sources in order.
+
+    Returns:
+        As many different names, in the same order.
+    """
+    ways: tuple[Callable[[SourceSpec], str], ...] = (
+        lambda spec: spec.name,
+        lambda spec: f"{spec.name}#{spec.column}" if spec.column else spec.name,
+        lambda spec: f"{spec.path.parent.name}/{spec.name}" if spec.scheme == "file" else spec.name,
+        lambda spec: spec.spec,
+    )
+    names = [ways[0](spec) for spec in specs]
+    for way in ways[1:]:
+        taken = Counter(names)
+        names = [way(spec) if taken[name] > 1 else name for name, spec in zip(names, specs, strict=True)]
+    used: set[str] = set()
+    for position, name in enumerate(names):
+        number, candidate = 1, name
+        while candidate in used or (number > 1 and candidate in names):
+            number += 1
+            candidate = f"{name} ({number})"
+        used.add(candidate)
+        names[position] = candidate
+    return tuple(names)
+
+
+def _irds(dataset_id: str, spec: str) -> SourceSpec:
+    if not dataset_id:
+        raise InputError("no data set id after irds:", "for example irds:msmarco-document/train", where=spec)
+    return SourceSpec("irds", dataset_id, None, None, None, None, dataset_id, spec)
+
+
+def _hugging_face(text: str, spec: str) -> SourceSpec:
+    match = _HUGGING_FACE.fullmatch(text)
+    if match is None:
+        raise InputError("not a Hugging Face data set name", "write hf:org/name[/config][:split][#column]", where=spec)
+    name = text.partition("#")[0]
+    return SourceSpec("hf", match["repo"], match["config"], match["split"], match["column"], None, name, spec)
+
+
+def _file(text: str, spec: str) -> SourceSpec:
+    location, column, forced = text, None, None
+    while not _exists(location):
+        match = re.search(r"(?:\?(?P<option>\w+)=(?P<value>[^?#]*)|#(?P<column>[^#?/]+))$", location)
+        if match is None:
+            break
+        location = location[: match.start()]
+        if match["column"]:
+            column = match["column"]
+        elif match["option"] != "format":
+            raise InputError(f"unknown option '{match['option']}'", "only ?format=NAME is known", where=spec)
+        else:
+            forced = _format(match["value"], spec)
+    if not location:
+        raise InputError("no path", "give a path before '#' and '?'", where=spec)
+    return SourceSpec("file", location, None, None, column, forced, _without_endings(location), spec)
+
+
+def _format(value: str, spec: str) -> str:
+    name = value.lower()
+    name = _ALIASES.get(name, name)
+    if name not in FORMATS:
+        raise InputError(f"unknown format '{value}'", f"one of {', '.join((*FORMATS, *_ALIASES))}", where=spec)
+    return name
+
+
+def _exists(location: str) -> bool:
+    try:
+        return Path(location).exists()
+    except OSError:
+        return False
+
+
+def _without_endings(location: str) -> str:
+    name = PurePath(location).name or Path(location).absolute().name or location
+    while (suffix := PurePath(name).suffix) and suffix.lower() in _ENDINGS:
+        name = name[: -len(suffix)]
+    return name

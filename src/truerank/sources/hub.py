@@ -1,0 +1,256 @@
+"""Hugging Face data sets as a source: through `datasets` where it is installed, else the repository's files."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from itertools import chain, count
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, NoReturn
+
+from truerank.errors import InputError
+from truerank.sources import files, formats, tables
+from truerank.sources.blocks import RawBlock
+from truerank.sources.grammar import SourceSpec
+from truerank.sources.rows import Row, rows
+
+__all__ = ["fingerprint", "queries", "records"]
+
+_DATA_FILE: Final = re.compile(r"\.(?:parquet|(?:jsonl|ndjson|json|csv|tsv)(?:\.(?:gz|zst|bz2|xz))?)$")
+_NOT_DATA: Final = frozenset(("dataset_infos.json", "dataset_dict.json", "state.json", "config.json", "package.json"))
+_SHARD: Final = re.compile(r"-\d{5}-of-(?P<of>\d{5})\b")
+_REFUSED: Final = (401, 403, 404)
+_SPLITS: Final = ("train", "training", "validation", "valid", "dev", "test", "queries")
+
+
+def queries(spec: SourceSpec, *, strict: bool = False) -> Iterator[RawBlock]:
+    """The queries of a data set, streamed; where it has no ids, the record numbers over all its files are the ids.
+
+    Args:
+        spec: the data set; without a split, "train" is taken, or the only one there is.
+        strict: raise for bytes that are not UTF-8.
+
+    Raises:
+        InputError: no such data set, configuration, split or column; no network and nothing in the cache.
+    """
+    stream = _streamed(spec)
+    if stream is not None:
+        yield from tables.row_queries(stream, spec.column, spec.spec)
+        return
+    before = 0
+    for path in _downloaded(spec):
+        last = 0
+        for block in files.file_queries(path, formats.detect(path), spec.column, strict=strict):
+            last = max((last, *block.lines[-1:]))
+            numbers = [before + line for line in block.lines]
+            yield block._replace(lines=numbers, ids=block.ids if block.own_ids else list(map(str, numbers)))
+        before += last
+
+
+def records(spec: SourceSpec, *, strict: bool = False) -> Iterator[Row]:
+    """The records of a data set with all their values; arguments and errors as in `queries`."""
+    stream = _streamed(spec)
+    if stream is not None:
+        return stream
+    paths = _downloaded(spec)
+    return chain.from_iterable(rows(path, formats.detect(path), strict=strict) for path in paths)
+
+
+def fingerprint(spec: SourceSpec) -> str:
+    """The name, configuration and split with the commit that stands on the hub (or, without network, in the cache)."""
+    return f"hf:{spec.name};revision={_revision(spec) or _snapshot(spec).name}"
+
+
+def _streamed(spec: SourceSpec) -> Iterator[Row] | None:
+    """The records through `datasets`; None where it is not installed or cannot open the data set, for then the files
+    of the repository are tried, whose messages name what there is."""
+    if find_spec("datasets") is None:
+        return None
+    import datasets
+
+    try:
+        with _quiet():
+            split = spec.split
+            if split is None:
+                splits = list(datasets.get_dataset_split_names(spec.location, spec.config))
+                split = "train" if "train" in splits else _only(splits, "split", spec)
+            stream = datasets.load_dataset(spec.location, spec.config, split=split, streaming=True)
+    except InputError:
+        raise
+    except Exception:
+        # ValueError for unknown configurations and splits, errors of half a dozen HTTP and storage libraries, …
+        return None
+    return _numbered(stream, spec)
+
+
+def _numbered(stream: Iterable[Mapping[str, Any]], spec: SourceSpec) -> Iterator[Row]:
+    records = iter(stream)
+    for number in count(1):
+        try:
+            values = next(records, None)
+        except Exception as error:
+            _unreachable(spec, error)
+        if values is None:
+            return
+        yield Row(number, values)
+
+
+def _downloaded(spec: SourceSpec) -> list[Path]:
+    """The data files of the configuration and split, fetched into the cache of huggingface_hub."""
+    from huggingface_hub import hf_hub_download, list_repo_files
+
+    revision = _revision(spec)
+    if revision is None:
+        snapshot = _snapshot(spec)
+        names = [path.relative_to(snapshot).as_posix() for path in sorted(snapshot.rglob("*")) if path.is_file()]
+        return [snapshot / name for name in _complete(_chosen(names, spec), spec)]
+    try:
+        with _quiet():
+            names = list_repo_files(spec.location, repo_type="dataset", revision=revision)
+            return [
+                Path(hf_hub_download(spec.location, name, repo_type="dataset", revision=revision))
+                for name in _chosen(names, spec)
+            ]
+    except InputError:
+        raise
+    except Exception as error:
+        _unreachable(spec, error)
+
+
+def _revision(spec: SourceSpec) -> str | None:
+    """The commit on the hub; None where the hub cannot be reached."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        with _quiet():
+            return str(HfApi().dataset_info(spec.location, timeout=20).sha)
+    except HfHubHTTPError as error:
+        if getattr(error.response, "status_code", None) in _REFUSED:
+            _unreachable(spec, error)
+        return None
+    except Exception:
+        return None
+
+
+def _snapshot(spec: SourceSpec) -> Path:
+    """The newest copy of the repository in the cache (that of "main" before others)."""
+    from huggingface_hub import scan_cache_dir
+
+    try:
+        repositories = scan_cache_dir().repos
+    except Exception as error:
+        _unreachable(spec, error)
+    copies = [
+        revision
+        for repository in repositories
+        if repository.repo_type == "dataset" and repository.repo_id == spec.location
+        for revision in repository.revisions
+    ]
+    if not copies:
+        _unreachable(spec, ConnectionError("no network"))
+    newest = max(copies, key=lambda copy: ("main" in copy.refs, copy.last_modified, copy.commit_hash))
+    return Path(newest.snapshot_path)
+
+
+def _complete(names: list[str], spec: SourceSpec) -> list[str]:
+    """The names, if all shards of `…-00000-of-00007…` are among them: a copy in the cache may lack some."""
+    shards = [match for match in map(_SHARD.search, names) if match]
+    missing = {int(shard["of"]) for shard in shards} - {len(shards)}
+    if missing:
+        raise InputError(
+            f"the copy in the cache has {len(shards)} of {max(missing)} files",
+            f"with network: hf download --repo-type dataset {spec.location}",
+            where=spec.spec,
+        )
+    return names
+
+
+def _chosen(names: Sequence[str], spec: SourceSpec) -> list[str]:
+    """The files of the configuration and split, in the order of their names.
+
+    A configuration is a folder or the beginning of a file name, a split a word of the path
+    (`data/train-00000-….parquet`, `queries.jsonl`); without a configuration, files at the top, in `data/` or in
+    `default/` are meant, or those of the only folder.
+    """
+    data = sorted(name for name in names if _DATA_FILE.search(name) and PurePosixPath(name).name not in _NOT_DATA)
+    if not data:
+        raise InputError(
+            "the repository holds no Parquet, JSONL, CSV or TSV files", "pip install datasets", where=spec.spec
+        )
+    if spec.config is not None:
+        found = [name for name in data if spec.config in _words(name)]
+        if not found:
+            _unknown("configuration", spec.config, sorted({word for name in data for word in _words(name)[:1]}), spec)
+    else:
+        found = [name for name in data if PurePosixPath(name).parent.as_posix() in (".", "data", "default")]
+        if not found:
+            folders = sorted({name.partition("/")[0] for name in data})
+            found = [name for name in data if name.partition("/")[0] == _only(folders, "configuration", spec)]
+    splits = {split: [name for name in found if split in _words(name)] for split in _SPLITS}
+    if spec.split is not None:
+        wanted = [name for name in found if spec.split in _words(name)]
+        if not wanted:
+            _unknown("split", spec.split, [split for split, having in splits.items() if having], spec)
+        return wanted
+    if splits["train"]:
+        return splits["train"]
+    there = [split for split, having in splits.items() if having]
+    return splits[_only(there, "split", spec)] if there else found
+
+
+def _words(name: str) -> list[str]:
+    """The folders of a path, its file name without endings, and the word with which the file name begins."""
+    path = PurePosixPath(name)
+    stem = path.name.partition(".")[0]
+    return [*path.parts[:-1], stem, re.split(r"[-_.]\d|-of-", stem)[0]]
+
+
+def _only(choices: Sequence[str], kind: str, spec: SourceSpec) -> str:
+    if len(choices) == 1:
+        return choices[0]
+    how = "hf:org/name/CONFIG" if kind == "configuration" else "hf:org/name:SPLIT"
+    raise InputError(f"several {kind}s: {', '.join(choices[:12])}", f"name one: {how}", where=spec.spec)
+
+
+def _unknown(kind: str, name: str, known: Sequence[str], spec: SourceSpec) -> NoReturn:
+    near = difflib.get_close_matches(name, known, n=3) or list(known[:12])
+    raise InputError(f"no {kind} '{name}'", f"there are {', '.join(near)}" if near else "leave it out", where=spec.spec)
+
+
+def _unreachable(spec: SourceSpec, error: Exception) -> NoReturn:
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if status in _REFUSED:
+        fault = f"Hugging Face has no data set '{spec.location}', or it needs permission (HTTP {status})"
+        raise InputError(fault, "check the name; for a gated one: hf auth login", where=spec.spec) from error
+    reason = " ".join(str(error).split())[:160] or type(error).__name__
+    raise InputError(
+        f"not to be had from Hugging Face, and not in the cache ({reason})",
+        f"with network: hf download --repo-type dataset {spec.location}; or give the path of a downloaded file",
+        where=spec.spec,
+    ) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps both libraries from writing warnings and progress bars to the terminal while they work."""
+    from huggingface_hub import utils
+
+    progress: Any = utils
+    before = progress.are_progress_bars_disabled()
+    loggers = [logging.getLogger(name) for name in ("huggingface_hub", "datasets", "fsspec")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    progress.disable_progress_bars()
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+        if not before:
+            progress.enable_progress_bars()

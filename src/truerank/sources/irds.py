@@ -1,0 +1,175 @@
+"""ir_datasets as a source: queries, topics and judgments by id, quietly, with remedies instead of tracebacks."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, Final, Literal
+
+from truerank.errors import InputError
+from truerank.records import Qrel, Topic
+from truerank.sources.blocks import RawBlock
+from truerank.sources.tables import well_formed
+
+__all__ = ["check", "fingerprint", "qrels", "queries", "topics"]
+
+_BLOCK: Final = 1 << 13
+_TITLES: Final = ("title", "query", "text", "question", "original_query", "raw_utterance", "short_query")
+_DESCRIPTIONS: Final = ("description", "question", "long_query")
+
+
+def check(dataset_id: str, entity: Literal["queries", "qrels"] = "queries") -> None:
+    """Whether ir_datasets knows an id and it has queries (or qrels); nothing is downloaded.
+
+    Raises:
+        InputError: an unknown id (the nearest ones are named), or a data set that lacks them.
+    """
+    _load(dataset_id, entity)
+
+
+def fingerprint(dataset_id: str) -> str:
+    """The id and the version of ir_datasets, which fixes the files that the id stands for."""
+    from importlib.metadata import version
+
+    return f"irds:{dataset_id};ir_datasets={version('ir_datasets')}"
+
+
+def queries(dataset_id: str) -> Iterator[RawBlock]:
+    """The queries of a data set; of queries with several fields the title.
+
+    Raises:
+        InputError: unknown id, or its files cannot be downloaded or read.
+    """
+    number = 1
+    for items in _blocks(dataset_id, "queries"):
+        ids = [str(item.query_id) for item in items]
+        texts = [_title(item) for item in items]
+        repaired = 0
+        if not _is_well_formed("".join(texts)):
+            repaired = sum(not _is_well_formed(text) for text in texts)
+            texts = [well_formed(text) for text in texts]
+        yield RawBlock(ids, texts, range(number, number + len(items)), True, repaired)
+        number += len(items)
+
+
+def topics(dataset_id: str) -> Iterator[Topic]:
+    """The queries of a data set with all fields that truerank knows (title, description, narrative or subtopics)."""
+    for items in _blocks(dataset_id, "queries"):
+        for item in items:
+            title = _title(item)
+            description = _field(item, _DESCRIPTIONS)
+            narrative = _field(item, ("narrative",)) or _subtopics(item)
+            if description == title:
+                description = ""
+            yield Topic(str(item.query_id), _line(title), _line(description), _line(narrative))
+
+
+def qrels(dataset_id: str) -> Iterator[Qrel]:
+    """The judgments of a data set."""
+    for items in _blocks(dataset_id, "qrels"):
+        for item in items:
+            yield Qrel(str(item.query_id), str(item.doc_id), int(item.relevance), str(getattr(item, "iteration", "0")))
+
+
+def _title(item: Any) -> str:
+    if text := _field(item, _TITLES):
+        return text
+    default = getattr(item, "default_text", None)
+    return str(default() or "") if callable(default) else ""
+
+
+def _field(item: Any, names: tuple[str, ...]) -> str:
+    values = (getattr(item, name, None) for name in names)
+    return next((value for value in values if isinstance(value, str) and value), "")
+
+
+def _subtopics(item: Any) -> str:
+    parts = getattr(item, "subtopics", None) or ()
+    return " ".join(filter(None, (" ".join(_field(part, ("text", "description")).split()) for part in parts)))
+
+
+def _line(text: str) -> str:
+    return " ".join(well_formed(text).split())
+
+
+def _reason(error: Exception) -> str:
+    """One short phrase; a failed download comes as a list of exceptions that quote one another."""
+    whole = " ".join(str(error).split())
+    if re.search(r"Connection|MaxRetry|Timeout|NameResolution", f"{type(error).__name__} {whole}"):
+        hosts = dict.fromkeys(re.findall(r"https?://([\w.-]+)|host=\\*'([\w.-]+)", whole))
+        names = [first or second for first, second in hosts]
+        return f"no connection to {', '.join(dict.fromkeys(names))}" if names else "no connection"
+    return whole[:160] or type(error).__name__
+
+
+def _is_well_formed(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _load(dataset_id: str, entity: str) -> Any:
+    where = f"irds:{dataset_id}"
+    with _quiet():
+        import ir_datasets
+
+        try:
+            dataset = ir_datasets.load(dataset_id)
+        except KeyError as error:
+            near = difflib.get_close_matches(dataset_id, list(ir_datasets.registry), n=3, cutoff=0.4)
+            remedy = f"did you mean {', '.join(near)}?" if near else "see https://ir-datasets.com for the ids"
+            raise InputError("ir_datasets has no such id", remedy, where=where) from error
+        if not dataset.has(entity):
+            children = [name for name in ir_datasets.registry if name.startswith(dataset_id + "/")]
+            having = [name for name in children if ir_datasets.load(name).has(entity)][:5]
+            remedy = f"one of its parts has: {', '.join(having)}" if having else "choose another data set"
+            raise InputError(f"this data set has no {entity}", remedy, where=where)
+        return dataset
+
+
+def _blocks(dataset_id: str, entity: str) -> Iterator[list[Any]]:
+    dataset = _load(dataset_id, entity)
+    stream: Iterator[Any] | None = None
+    while True:
+        # ir_datasets and what it calls raise anything from ConnectionError to RuntimeError and EOFError (where it asks
+        # for a password and nobody is there); all of it means that the data are not here.
+        try:
+            with _quiet():
+                stream = iter(getattr(dataset, f"{entity}_iter")()) if stream is None else stream
+                items = list(islice(stream, _BLOCK))
+        except Exception as error:
+            raise InputError(
+                f"ir_datasets cannot get the {entity} ({_reason(error)})",
+                f"check the network, or see https://ir-datasets.com/{dataset_id.partition('/')[0]} for files to fetch "
+                "by hand into IR_DATASETS_HOME",
+                where=f"irds:{dataset_id}",
+            ) from error
+        if not items:
+            return
+        yield items
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps ir_datasets from writing logs and progress bars to the terminal while it works."""
+    logger = logging.getLogger("ir_datasets")
+    names = ("IR_DATASETS_DL_DISABLE_PBAR", "IR_DATASETS_SKIP_DEPRECATED_WARNING")
+    before, disabled = {name: os.environ.get(name) for name in names}, logger.disabled
+    logger.disabled = True
+    os.environ.update(dict.fromkeys(names, "true"))
+    try:
+        yield
+    finally:
+        logger.disabled = disabled
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -1,0 +1,272 @@
+"""One large JSON value, read piece by piece: the items of an array, the members of an object, one column of many.
+
+Memory is bounded by the largest single item, not by the file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from truerank.errors import InputError
+from truerank.sources import compressed
+from truerank.sources.lines import decoded
+
+__all__ = ["Item", "array_items", "first_byte", "loads", "member_items", "object_items"]
+
+_BLANKS: Final = b" \t\r\n"
+_SKIP_BLANKS: Final = re.compile(rb"[ \t\r\n]*")
+_STRING_BODY: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+'
+#: A whole string, a string that the buffer cuts off, or a bracket.
+_TOKEN: Final = re.compile(
+    rb"(?s)(?P<string>" + _STRING_BODY + rb'")|(?P<cut>' + _STRING_BODY + rb"\\?\Z)|(?P<bracket>[\[\]{}])"
+)
+_PLAIN_KEY: Final = re.compile(rb'"([ !#-\[\]-~]*)"[ \t\r\n]*:')
+_SCALAR: Final = re.compile(rb"[^\s,\[\]{}:\"]*")
+_STRING: Final = re.compile(rb"(?s)" + _STRING_BODY + rb'"')
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
+_STEP: Final = np.array([1 if byte in b"[{" else -1 for byte in range(256)], np.int8)
+_WORTH_A_LEAP: Final = 1 << 12
+_LARGEST: Final = 1 << 28
+
+
+class Item(NamedTuple):
+    """One value inside the large one: its key ("" in an array), its bytes, and the line where it begins."""
+
+    key: str
+    raw: bytes
+    line: int
+
+
+def first_byte(path: Path) -> bytes:
+    """The first byte that is no blank, after a byte order mark."""
+    return compressed.head(path).removeprefix(b"\xef\xbb\xbf").lstrip(_BLANKS)[:1]
+
+
+def loads(raw: bytes, path: Path, line: int, *, strict: bool) -> tuple[Any, bool]:
+    """A JSON value, and whether bytes in it had to be repaired.
+
+    Raises:
+        InputError: it is no JSON.
+    """
+    text, repaired = decoded(raw, path, line, strict=strict)
+    try:
+        return json.loads(text), repaired
+    except (ValueError, RecursionError) as error:
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error) or "nested too deeply"
+        raise InputError(
+            f"no valid JSON ({reason})", "correct the line, or download the file again", where=path, line=line
+        ) from error
+
+
+def array_items(path: Path) -> Iterator[Item]:
+    """The items of the array that the file holds."""
+    scanner = _Scanner(path)
+    scanner.expect(b"[")
+    yield from scanner.items()
+    scanner.end()
+
+
+def object_items(path: Path) -> Iterator[Item]:
+    """The members of the object that the file holds."""
+    scanner = _Scanner(path)
+    scanner.expect(b"{")
+    yield from scanner.members()
+    scanner.end()
+
+
+def member_items(path: Path, name: str) -> Iterator[Item]:
+    """The members (or items) of that member of the file's object which has the given name; the others are passed over.
+
+    Raises:
+        InputError: there is no such member, or it is no object and no array.
+    """
+    scanner = _Scanner(path)
+    scanner.expect(b"{")
+    for key in scanner.names():
+        if key != name:
+            scanner.value(keep=False)
+            continue
+        opening = scanner.peek()
+        if opening not in (b"{", b"["):
+            scanner.fail(f"'{name}' is no table", "give the MS MARCO QnA file, or name the format with ?format=")
+        scanner.expect(opening)
+        yield from scanner.members() if opening == b"{" else scanner.items()
+        return
+    scanner.fail(f"no column '{name}'", "give a file that has it, or name another with #COLUMN")
+
+
+class _Scanner:
+    """A position in a stream of JSON bytes that only moves forward."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._chunks = compressed.chunks(path)
+        self._data = b""
+        self._at = 0
+        self._line = 1
+        self._counted = 0
+        self._fill()
+        if self._data.startswith(b"\xef\xbb\xbf"):
+            self._at = 3
+
+    def fail(self, fault: str, remedy: str) -> None:
+        raise InputError(fault, remedy, where=self._path, line=self.line())
+
+    def line(self) -> int:
+        self._line += self._data.count(b"\n", self._counted, self._at)
+        self._counted = self._at
+        return self._line
+
+    def peek(self) -> bytes:
+        """The next byte that is no blank; empty at the end."""
+        while True:
+            if (byte := self._data[self._at : self._at + 1]) > b" ":
+                return byte
+            match = _SKIP_BLANKS.match(self._data, self._at)
+            self._at = match.end() if match else self._at
+            if self._at < len(self._data):
+                return self._data[self._at : self._at + 1]
+            if not self._fill():
+                return b""
+
+    def expect(self, byte: bytes) -> None:
+        if (found := self.peek()) != byte:
+            self._unexpected(found, f"'{byte.decode()}'")
+        self._at += 1
+
+    def end(self) -> None:
+        if found := self.peek():
+            self._unexpected(found, "the end of the file")
+
+    def items(self) -> Iterator[Item]:
+        """The items of the array that has just been opened."""
+        if self._closes(b"]"):
+            return
+        while True:
+            self.peek()
+            line = self.line()
+            yield Item("", self.value(), line)
+            if not self._goes_on(b"]"):
+                return
+
+    def members(self) -> Iterator[Item]:
+        """The members of the object that has just been opened."""
+        for key in self.names():
+            self.peek()
+            line = self.line()
+            yield Item(key, self.value(), line)
+
+    def names(self) -> Iterator[str]:
+        """The keys of the object that has just been opened; the caller takes or skips each value."""
+        if self._closes(b"}"):
+            return
+        while True:
+            if (found := self.peek()) != b'"':
+                self._unexpected(found, "a key")
+            yield self._key()
+            if not self._goes_on(b"}"):
+                return
+
+    def _key(self) -> str:
+        plain = _PLAIN_KEY.match(self._data, self._at)
+        if plain is not None:
+            self._at = plain.end()
+            return plain[1].decode("ascii")
+        line = self.line()
+        key, _ = loads(self.value(), self._path, line, strict=False)
+        self.expect(b":")
+        return str(key)
+
+    def value(self, *, keep: bool = True) -> bytes:
+        """The bytes of the next value; with keep=False it is passed over and nothing is held."""
+        opening = self.peek()
+        if opening in (b"{", b"[", b'"'):
+            return self._composite(keep)
+        parts = [b""]
+        while True:
+            match = _SCALAR.match(self._data, self._at)
+            end = match.end() if match else self._at
+            parts.append(self._data[self._at : end])
+            self._at = end
+            if end < len(self._data) or not self._fill():
+                break
+        raw = b"".join(parts)
+        if not raw:
+            self._unexpected(self.peek(), "a value")
+        return raw
+
+    def _composite(self, keep: bool) -> bytes:
+        start, depth, at, fresh = self._at, 0, self._at, True
+        while True:
+            if fresh and depth and not keep:
+                depth, at = self._leap(depth, at)
+                fresh = False
+            match = _TOKEN.search(self._data, at)
+            if match is None or match.lastgroup == "cut":
+                resume = len(self._data) if match is None else match.start()
+                held = start if keep else resume
+                self._at = held
+                if not self._fill():
+                    self.fail("the file ends within a value", "it is cut off: download or copy it again")
+                if len(self._data) - self._at > _LARGEST:
+                    self.fail(f"a value of more than {_LARGEST >> 20} MiB", "write the data as JSONL")
+                start, at, fresh = self._at, self._at + resume - held, True
+                continue
+            at = match.end()
+            if match.lastgroup == "bracket":
+                depth += 1 if match.group() in b"[{" else -1
+            if depth == 0:
+                self._at = at
+                return self._data[start:at] if keep else b""
+
+    def _leap(self, depth: int, at: int) -> tuple[int, int]:
+        """Depth and position behind what lies in the buffer, as far as it does not close the value."""
+        if len(self._data) - at < _WORTH_A_LEAP:
+            return depth, at
+        outside, quote, cut = _STRING.sub(b"", self._data[at:]).partition(b'"')
+        stop = len(self._data) - len(quote) - len(cut)
+        brackets = np.frombuffer(outside.translate(None, _NO_BRACKETS), np.uint8)
+        depths = depth + np.cumsum(_STEP[brackets], dtype=np.int64)
+        if not len(depths):
+            return depth, stop
+        return (int(depths[-1]), stop) if depths.min() > 0 else (depth, at)
+
+    def _closes(self, byte: bytes) -> bool:
+        if self.peek() == byte:
+            self._at += 1
+            return True
+        return False
+
+    def _goes_on(self, closing: bytes) -> bool:
+        """Passes over a comma (True) or the closing bracket (False)."""
+        found = self.peek()
+        if found not in (b",", closing):
+            self._unexpected(found, f"',' or '{closing.decode()}'")
+        self._at += 1
+        return found == b","
+
+    def _unexpected(self, found: bytes, wanted: str) -> None:
+        if not found:
+            self.fail(f"the file ends where {wanted} should come", "it is cut off: download or copy it again")
+        self.fail(
+            f"no valid JSON ({wanted} expected, found {found.decode('latin-1')!r})", "correct it or download it again"
+        )
+
+    def _fill(self) -> bool:
+        """Drops what lies behind the position and adds the next piece of the file; False at its end."""
+        self.line()
+        try:
+            piece = next(self._chunks, b"")
+        except compressed.BrokenFileError as error:
+            raise InputError(error.fault, error.remedy, where=self._path, line=self._line) from error
+        if not piece:
+            return False
+        self._data = self._data[self._at :] + piece
+        self._at = self._counted = 0
+        return True

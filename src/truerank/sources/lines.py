@@ -1,0 +1,145 @@
+"""Text files as blocks of lines: decoded at once where the bytes are UTF-8, line by line where they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from truerank.errors import InputError
+from truerank.sources import compressed
+
+__all__ = ["Line", "LineBlock", "decoded", "line_blocks", "numbered_lines", "whole_text"]
+
+_LONGEST_LINE: Final = 1 << 28
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+class LineBlock(NamedTuple):
+    """Consecutive lines.
+
+    `first` is the number of the first one, `text` holds them with "\\n" between them, `repaired` the positions (from 0)
+    of those that were not UTF-8.
+    """
+
+    first: int
+    text: str
+    repaired: frozenset[int] = frozenset()
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines without their ends."""
+        return self.text.split("\n")
+
+    def __len__(self) -> int:
+        return self.text.count("\n") + 1
+
+    def without_first(self) -> LineBlock:
+        """The block without its first line."""
+        rest = self.text.partition("\n")[2]
+        return LineBlock(self.first + 1, rest, frozenset(position - 1 for position in self.repaired if position))
+
+
+class Line(NamedTuple):
+    """One line, its number counted from 1, and whether it was repaired."""
+
+    number: int
+    text: str
+    repaired: bool
+
+
+def line_blocks(path: Path, *, strict: bool = False) -> Iterator[LineBlock]:
+    r"""The lines of a text file, compressed or not, in blocks of about 1 MiB.
+
+    Lines end with "\n" or "\r\n" and nothing else; a byte order mark is dropped; a line whose bytes are not UTF-8 is
+    read as latin-1.
+
+    Args:
+        path: the file.
+        strict: raise for a line that is not UTF-8 instead of repairing it.
+
+    Raises:
+        InputError: the file cannot be read or is cut off (with the line where that happens), or it is not UTF-8 and
+            `strict` is set.
+    """
+    number, rest = 1, [b""]
+    try:
+        for piece in compressed.chunks(path):
+            end = piece.rfind(b"\n")
+            if end < 0:
+                rest.append(piece)
+                _check_length(rest, path, number)
+                continue
+            data = b"".join([*rest, piece[:end]])
+            rest = [piece[end + 1 :]]
+            block = _block(data, number, path, strict)
+            number += data.count(b"\n") + 1
+            yield block
+    except compressed.BrokenFileError as error:
+        raise InputError(error.fault, error.remedy, where=path, line=number) from error
+    if last := b"".join(rest):
+        yield _block(last, number, path, strict)
+
+
+def numbered_lines(path: Path, *, strict: bool = False) -> Iterator[Line]:
+    """The lines of a text file one by one; arguments and errors as in `line_blocks`."""
+    for block in line_blocks(path, strict=strict):
+        for offset, text in enumerate(block.lines):
+            yield Line(block.first + offset, text, offset in block.repaired)
+
+
+def whole_text(path: Path, *, strict: bool = False) -> tuple[str, frozenset[int]]:
+    """A small text file in one piece, with the numbers of the lines that were repaired."""
+    texts: list[str] = []
+    repaired: set[int] = set()
+    for block in line_blocks(path, strict=strict):
+        texts.append(block.text)
+        repaired.update(block.first + offset for offset in block.repaired)
+    return "\n".join(texts), frozenset(repaired)
+
+
+def decoded(raw: bytes, path: Path, line: int, *, strict: bool) -> tuple[str, bool]:
+    """Bytes as text, read as latin-1 where they are not UTF-8; the second value says whether they were not."""
+    try:
+        return raw.decode("utf-8"), False
+    except UnicodeDecodeError as error:
+        if strict:
+            raise InputError(
+                f"byte 0x{raw[error.start]:02x} is not UTF-8",
+                "convert the file, or leave out --strict",
+                where=path,
+                line=line,
+            ) from error
+        return raw.decode("latin-1"), True
+
+
+def _block(data: bytes, first: int, path: Path, strict: bool) -> LineBlock:
+    if first == 1 and data.startswith(_BOM):
+        data = data[len(_BOM) :]
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return _repaired_block(data, first, path, strict)
+    return LineBlock(first, _without_returns(text))
+
+
+def _repaired_block(data: bytes, first: int, path: Path, strict: bool) -> LineBlock:
+    lines: list[str] = []
+    repaired: set[int] = set()
+    for offset, raw in enumerate(data.split(b"\n")):
+        text, broken = decoded(raw, path, first + offset, strict=strict)
+        lines.append(text)
+        if broken:
+            repaired.add(offset)
+    return LineBlock(first, _without_returns("\n".join(lines)), frozenset(repaired))
+
+
+def _without_returns(text: str) -> str:
+    return text.replace("\r\n", "\n").removesuffix("\r") if "\r" in text else text
+
+
+def _check_length(pieces: list[bytes], path: Path, line: int) -> None:
+    if sum(map(len, pieces)) > _LONGEST_LINE:
+        raise InputError(
+            f"a line of more than {_LONGEST_LINE >> 20} MiB", "this is no text file of lines", where=path, line=line
+        )

@@ -1,0 +1,175 @@
+"""Training queries: one source, streamed as often as needed, with the counts of what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+
+from truerank.errors import InputError
+from truerank.records import Query
+from truerank.sources import beir, compressed, formats, grammar, hub, irds
+from truerank.sources.blocks import QueryBlock, RawBlock, SourceCounts
+from truerank.sources.duplicates import IdWindow
+from truerank.sources.files import file_queries
+from truerank.sources.grammar import SourceSpec
+from truerank.text.normalising import normalise
+
+__all__ = ["QuerySource", "open_queries"]
+
+
+def open_queries(spec: str | SourceSpec, *, strict: bool = False) -> QuerySource:
+    """Opens a source of training queries: a query log, the queries of a training set, or a topic file (its titles).
+
+    Files: TSV (`id TAB text`, plain queries one a line, or more columns, see `columns.layout_of`), CSV with a header,
+    JSONL and JSON arrays (keys as in BEIR, MS MARCO, sentence-transformers, doccano, Label Studio), Parquet, TREC
+    topics, MS MARCO QnA JSON, all of them compressed or not, and BEIR folders, whose `queries.jsonl` is read whole,
+    whatever the split. Where a source has no ids, the line numbers are the ids; where single records lack theirs,
+    `line-NUMBER` stands for it.
+
+    Args:
+        spec: the source, see `grammar.parse`.
+        strict: raise for bytes that are not UTF-8 instead of reading that line as latin-1.
+
+    Returns:
+        The source; it can be iterated any number of times.
+
+    Raises:
+        InputError: nothing there, not readable, of no known format, or (irds) an unknown id.
+    """
+    return QuerySource(grammar.parse(spec) if isinstance(spec, str) else spec, strict=strict)
+
+
+class QuerySource:
+    """The queries of one source in file order.
+
+    Iterating and `batches` stream: memory does not grow with the source. Queries whose normalised text is empty are
+    counted and left out. An id that comes back with another text is an error where it lies within the last half a
+    million records (an id further back is forgotten); with the same text it is handed on and counted as repeated.
+
+    Args:
+        spec: the source.
+        strict: raise for bytes that are not UTF-8.
+    """
+
+    def __init__(self, spec: SourceSpec, *, strict: bool = False) -> None:
+        self.spec = spec
+        self._strict = strict
+        self._counts = SourceCounts()
+        self._format = ""
+        if spec.scheme == "irds":
+            irds.check(spec.location)
+        elif spec.scheme == "file":
+            self._format = formats.detect(spec.path, spec.format)
+            if self._format in ("qrels", "run"):
+                raise InputError(
+                    f"a {self._format} file holds no query texts", "give the file of the queries", where=spec.location
+                )
+            if self._format == "beir":
+                beir.queries_file(spec.path)
+
+    def __repr__(self) -> str:
+        return f"QuerySource({self.spec.spec!r})"
+
+    @property
+    def name(self) -> str:
+        """The file name without endings, or the id."""
+        return self.spec.name
+
+    @property
+    def counts(self) -> SourceCounts:
+        """What the last iteration read; where it was broken off, up to the block it had reached."""
+        return self._counts
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The identity of the content, for provenance and for resuming: size and SHA-256 of the bytes of the file (read
+        once), or the id with the version of ir_datasets or the revision on Hugging Face; then column and format."""
+        spec = self.spec
+        if spec.scheme == "irds":
+            identity = irds.fingerprint(spec.location)
+        elif spec.scheme == "hf":
+            identity = hub.fingerprint(spec)
+        else:
+            identity = compressed.fingerprint(beir.queries_file(spec.path) if self._format == "beir" else spec.path)
+        chosen = {"column": spec.column, "format": spec.format}
+        return identity + "".join(f";{key}={value}" for key, value in chosen.items() if value)
+
+    def __iter__(self) -> Iterator[Query]:
+        for block in self.batches():
+            yield from map(Query, block.ids, block.texts)
+
+    def batches(self, size: int = 1 << 13) -> Iterator[QueryBlock]:
+        """The queries in blocks: the fast way, on which iteration is built.
+
+        Args:
+            size: queries per block; only the last one may hold fewer.
+
+        Yields:
+            Blocks of ids and texts.
+
+        Raises:
+            InputError: a fault in the source, with file and line; no record in it at all.
+        """
+        self._counts = SourceCounts()
+        window = IdWindow()
+        ids: list[str] = []
+        texts: list[str] = []
+        for raw in self._raw_blocks():
+            empty = _empty(raw.texts)
+            self._count(raw, len(empty), window)
+            full = _without(empty, raw)
+            ids += full.ids
+            texts += full.texts
+            start = 0
+            while len(ids) - start >= size:
+                yield QueryBlock(ids[start : start + size], texts[start : start + size])
+                start += size
+            del ids[:start], texts[:start]
+        if not self._counts.read:
+            raise InputError("no queries in it", "give a source that holds some", where=self.spec.location)
+        if ids:
+            yield QueryBlock(ids, texts)
+
+    def _count(self, raw: RawBlock, empty: int, window: IdWindow) -> None:
+        repeated = 0
+        if raw.own_ids:
+            repeated, conflict = window.add(raw.ids, raw.texts, raw.lines)
+            if conflict is not None:
+                raise InputError(
+                    f"the id '{raw.ids[conflict.position]}' has another text in line {conflict.first_line}",
+                    "give every query an id of its own",
+                    where=self.spec.location,
+                    line=raw.lines[conflict.position],
+                )
+        counts = self._counts
+        self._counts = replace(
+            counts,
+            read=counts.read + len(raw.texts) + raw.skipped,
+            empty=counts.empty + empty,
+            repaired=counts.repaired + raw.repaired,
+            skipped=counts.skipped + raw.skipped,
+            repeated=counts.repeated + repeated,
+        )
+
+    def _raw_blocks(self) -> Iterator[RawBlock]:
+        spec = self.spec
+        if spec.scheme == "irds":
+            return irds.queries(spec.location)
+        if spec.scheme == "hf":
+            return hub.queries(spec, strict=self._strict)
+        return file_queries(spec.path, self._format, spec.column, single=spec.format == "lines", strict=self._strict)
+
+
+def _empty(texts: list[str]) -> list[int]:
+    """The positions of the texts of which normalising leaves nothing; one that begins with a visible ASCII character
+    need not be normalised to know."""
+    return [position for position, text in enumerate(texts) if not "!" <= text < "\x7f" and not normalise(text)]
+
+
+def _without(positions: list[int], raw: RawBlock) -> QueryBlock:
+    if not positions:
+        return QueryBlock(raw.ids, raw.texts)
+    left_out = set(positions)
+    kept = [position for position in range(len(raw.texts)) if position not in left_out]
+    return QueryBlock([raw.ids[position] for position in kept], [raw.texts[position] for position in kept])

@@ -1,0 +1,286 @@
+"""Queries out of tables: text lines as fast as Python allows, rows of named values, Parquet columns, MS MARCO QnA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from truerank.errors import InputError
+from truerank.sources import columns, json_stream
+from truerank.sources.blocks import RawBlock
+from truerank.sources.columns import Layout
+from truerank.sources.lines import LineBlock, line_blocks
+from truerank.sources.rows import Row, parquet_frames
+
+__all__ = ["as_text", "identifier_of", "line_queries", "parquet_queries", "qna_queries", "row_queries", "well_formed"]
+
+_BLOCK: Final = 1 << 13
+_ID_AND_TEXT: Final = Layout(0, 1, 1)
+_TAB, _LINE_END = ord("\t"), ord("\n")
+
+
+def line_queries(
+    path: Path, column: str | None = None, *, single: bool = False, strict: bool = False
+) -> Iterator[RawBlock]:
+    """The queries of a text file with one record a line; `columns.layout_of` says which columns are taken.
+
+    Args:
+        path: the file.
+        column: the text column, by its name in the header or its number from 1.
+        single: whole lines are texts.
+        strict: raise for bytes that are not UTF-8.
+
+    Yields:
+        Blocks of queries. A line that holds blanks only is an empty record, one with too few columns is skipped.
+    """
+    layout = None
+    for block in line_blocks(path, strict=strict):
+        if layout is None:
+            layout = columns.layout_of(block.lines, column, path, single=single)
+            if layout.header:
+                if len(block) == 1:
+                    continue
+                block = block.without_first()
+        yield _pairs(block, layout) or _split(block, layout)
+
+
+def _pairs(block: LineBlock, layout: Layout) -> RawBlock | None:
+    """The fast way for `id TAB text`: None where a line has more or fewer tabs than one."""
+    if layout != _ID_AND_TEXT:
+        return None
+    data = np.frombuffer(block.text.encode(), np.uint8)
+    separators = data[(data == _TAB) | (data == _LINE_END)]
+    if len(separators) % 2 == 0 or not (separators[::2] == _TAB).all() or not (separators[1::2] == _LINE_END).all():
+        return None
+    cells = block.text.replace("\n", "\t").split("\t")
+    numbers = range(block.first, block.first + len(cells) // 2)
+    return RawBlock(_stripped(cells[::2], numbers), cells[1::2], numbers, True, len(block.repaired))
+
+
+def _split(block: LineBlock, layout: Layout) -> RawBlock:
+    lines = block.lines
+    numbers = range(block.first, block.first + len(lines))
+    if layout.splits == 0:
+        return RawBlock(list(map(str, numbers)), lines, numbers, False, len(block.repaired))
+    cells = [line.split(layout.separator, layout.splits) for line in lines]
+    needed = max(layout.text, layout.identifier or 0)
+    if cells and min(map(len, cells)) <= needed:
+        return _split_ragged(block, cells, layout, needed)
+    texts = [cell[layout.text] for cell in cells]
+    return RawBlock(_ids(cells, layout, numbers), texts, numbers, layout.identifier is not None, len(block.repaired))
+
+
+def _split_ragged(block: LineBlock, cells: list[list[str]], layout: Layout, needed: int) -> RawBlock:
+    kept: list[list[str]] = []
+    numbers: list[int] = []
+    skipped = repaired = 0
+    for offset, cell in enumerate(cells):
+        if len(cell) > needed:
+            kept.append(cell)
+        elif not any(part.strip() for part in cell):
+            kept.append([""] * (needed + 1))
+        else:
+            skipped += 1
+            continue
+        numbers.append(block.first + offset)
+        repaired += offset in block.repaired
+    texts = [cell[layout.text] for cell in kept]
+    return RawBlock(_ids(kept, layout, numbers), texts, numbers, layout.identifier is not None, repaired, skipped)
+
+
+def _ids(cells: list[list[str]], layout: Layout, numbers: Sequence[int]) -> list[str]:
+    position = layout.identifier
+    if position is None:
+        return list(map(str, numbers))
+    return _stripped([cell[position] for cell in cells], numbers)
+
+
+def _stripped(ids: list[str], numbers: Sequence[int]) -> list[str]:
+    """The ids without blanks around them; `line-NUMBER`, which is no other record's id, where nothing is left."""
+    together = "".join(ids)
+    if together.split(None, 1) == [together] and all(ids):
+        return ids
+    return [given.strip() or f"line-{number}" for given, number in zip(ids, numbers, strict=True)]
+
+
+def row_queries(rows: Iterable[Row], column: str | None, where: Path | str) -> Iterator[RawBlock]:
+    """The queries of rows of named values; the keys are told from the first rows that hold a text.
+
+    Args:
+        rows: the records.
+        column: the key of the text, or its number from 1; None for the likeliest of `columns.TEXT_NAMES`.
+        where: for the message.
+
+    Raises:
+        InputError: none of the first rows has a text under a known key (or under `column`).
+    """
+    stream = iter(rows)
+    keys: _TextAndId | None = None
+    while taken := list(islice(stream, _BLOCK)):
+        if keys is None:
+            keys = next(filter(None, (_keys(row.values, column) for row in taken)), None)
+            if keys is None:
+                raise _no_text(taken[0], column, where)
+        yield _raw(taken, keys)
+
+
+class _TextAndId(NamedTuple):
+    text: str
+    identifier: str | None
+
+
+def _keys(values: Mapping[str, Any], column: str | None) -> _TextAndId | None:
+    names = list(values)
+    if column is None:
+        text = columns.named(names, columns.TEXT_NAMES) or ("1" if names[:1] == ["1"] else None)
+    elif column in values:
+        text = column
+    else:
+        text = names[int(column) - 1] if column.isdigit() and 0 < int(column) <= len(names) else None
+    if text is None:
+        return None
+    known = [name for name in columns.ID_NAMES if name != text.lower()]
+    return _TextAndId(text, columns.named(names, known))
+
+
+def _no_text(row: Row, column: str | None, where: Path | str) -> InputError:
+    there = ", ".join(map(repr, list(row.values)[:12])) or "none"
+    fault = "no column or key that holds a query" if column is None else f"no column or key '{column}'"
+    return InputError(fault, f"there are {there}; name one with #COLUMN", where=where, line=row.line)
+
+
+def _raw(taken: list[Row], keys: _TextAndId) -> RawBlock:
+    ids: list[str] = []
+    texts: list[str] = []
+    lines: list[int] = []
+    repaired = skipped = 0
+    for row in taken:
+        text = as_text(row.values.get(keys.text))
+        if text is None:
+            skipped += 1
+            continue
+        ids.append(identifier_of(row, keys.identifier))
+        texts.append(text)
+        lines.append(row.line)
+        repaired += row.repaired
+    return _well_formed_block(RawBlock(ids, texts, lines, keys.identifier is not None, repaired, skipped))
+
+
+def parquet_queries(path: Path, column: str | None) -> Iterator[RawBlock]:
+    """The queries of a Parquet file, of which only the columns of text and id are read.
+
+    Raises:
+        InputError: no valid Parquet, or no such column of texts.
+    """
+    schema = next((frame.schema for frame in parquet_frames(path)), pl.Schema())
+    keys = _keys(dict.fromkeys(schema), column)
+    if keys is None:
+        raise _no_text(Row(1, dict.fromkeys(schema)), column, path)
+    if not _is_textual(schema[keys.text]):
+        raise InputError(f"the column '{keys.text}' holds {schema[keys.text]}, not texts", "name another", where=path)
+    if keys.identifier is not None and not _is_textual(schema[keys.identifier]):
+        keys = keys._replace(identifier=None)
+    wanted = [keys.text] if keys.identifier is None else [keys.text, keys.identifier]
+    first = 1
+    for frame in parquet_frames(path, wanted):
+        yield _columns(frame, keys, first)
+        first += frame.height
+
+
+def _is_textual(dtype: pl.DataType) -> bool:
+    return not dtype.is_nested() and dtype not in (pl.Binary, pl.Boolean, pl.Null, pl.Object)
+
+
+def _columns(frame: pl.DataFrame, keys: _TextAndId, first: int) -> RawBlock:
+    texts = frame[keys.text].cast(pl.String)
+    there = texts.is_not_null()
+    numbers: Sequence[int] = range(first, first + frame.height)
+    if texts.null_count():
+        numbers = [number for number, known in zip(numbers, there, strict=True) if known]
+    skipped = frame.height - len(numbers)
+    kept = texts.filter(there).to_list() if skipped else texts.to_list()
+    if keys.identifier is None:
+        return RawBlock(list(map(str, numbers)), kept, numbers, False, skipped=skipped)
+    ids = frame[keys.identifier].cast(pl.String, strict=False).fill_null("")
+    return RawBlock(
+        _stripped((ids.filter(there) if skipped else ids).to_list(), numbers), kept, numbers, skipped=skipped
+    )
+
+
+def qna_queries(path: Path, column: str | None, *, strict: bool = False) -> Iterator[RawBlock]:
+    """The queries of an MS MARCO QnA file (v2.1: one JSON object of columns, gigabytes long).
+
+    The columns `query` and `query_id` stand one after the other in the file; two readers walk through them side by
+    side, so that neither is held in memory. Where there is no `query_id`, the record's key is the id.
+
+    Raises:
+        InputError: broken or cut off, no such columns, or columns in different orders.
+    """
+    ids = _qna_ids(path)
+    records = (
+        (item, *json_stream.loads(item.raw, path, item.line, strict=strict))
+        for item in json_stream.member_items(path, column or "query")
+    )
+    number = 0
+    while taken := list(islice(records, _BLOCK)):
+        rows = []
+        for item, value, repaired in taken:
+            number += 1
+            key = next(ids, None)
+            if key is None or key.key != item.key:
+                raise InputError(
+                    f"'query' and 'query_id' part at record {number} (key '{item.key}')",
+                    "write the columns in the same order",
+                    where=path,
+                    line=item.line,
+                )
+            rows.append(Row(number, {"text": value, "id": key.raw.decode("latin-1").strip('"')}, repaired))
+        yield _raw(rows, _TextAndId("text", "id"))
+
+
+def _qna_ids(path: Path) -> Iterator[json_stream.Item]:
+    stream = json_stream.member_items(path, "query_id")
+    try:
+        start = next(stream, None)
+    except InputError as error:
+        if "query_id" not in error.fault:
+            raise
+        keys = json_stream.member_items(path, "query")
+        return (item._replace(raw=(item.key or str(number)).encode()) for number, item in enumerate(keys))
+    return stream if start is None else chain([start], stream)
+
+
+def identifier_of(row: Row, key: str | None) -> str:
+    """The id of a record: its line number where the source has no ids, `line-NUMBER` where this one lacks it."""
+    if key is None:
+        return str(row.line)
+    return (as_text(row.values.get(key)) or "").strip() or f"line-{row.line}"
+
+
+def as_text(value: Any) -> str | None:
+    """A text or a number as text; None for anything else."""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def well_formed(text: str) -> str:
+    """The text with halves of surrogate pairs (which JSON escapes can hold, files cannot) replaced by U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _well_formed_block(block: RawBlock) -> RawBlock:
+    try:
+        "".join(block.texts).encode()
+        "".join(block.ids).encode()
+        return block
+    except UnicodeEncodeError:
+        texts = [well_formed(text) for text in block.texts]
+        ids = [well_formed(identifier) for identifier in block.ids]
+        changed = sum(new != old for new, old in zip(texts, block.texts, strict=True))
+        return block._replace(ids=ids, texts=texts, repaired=block.repaired + changed)

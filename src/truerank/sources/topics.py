@@ -1,0 +1,238 @@
+"""Test topics: small sets, read as a whole, with every field that the source carries; and their query variants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from truerank.errors import InputError
+from truerank.records import Topic
+from truerank.sources import beir, columns, formats, grammar, hub, irds, tables, trec
+from truerank.sources.blocks import RawBlock, SourceCounts
+from truerank.sources.files import file_queries
+from truerank.sources.grammar import SourceSpec
+from truerank.sources.lines import line_blocks
+from truerank.sources.qrels import read_qrels
+from truerank.sources.rows import Row, rows
+from truerank.text.normalising import normalise
+
+__all__ = ["TopicSet", "read_topics"]
+
+_TITLES: Final = ("title", "topic_title", *columns.TEXT_NAMES)
+_DESCRIPTIONS: Final = ("description", "desc", "question")
+_NARRATIVES: Final = ("narrative", "narr")
+_VARIANTS: Final = ("variants", "query_variants")
+_IDS: Final = ("_id", "topic_id", "topic", "number", "query_id", "query-id", "qid", "queryid", "question_id", "id")
+
+
+@dataclass(frozen=True)
+class TopicSet:
+    """The topics of one test set.
+
+    Attributes:
+        name: the file name without endings, or the id.
+        topics: in the order of the source, those without any text left out.
+        counts: what was read; `empty` are topics without any text.
+        fields: which of "title", "description", "narrative", "variant" at least one topic carries, in this order.
+        notes: what a report should say about the reading (variants of unknown topics).
+        unmatched_variants: variants whose topic number is not in the set.
+    """
+
+    name: str
+    topics: tuple[Topic, ...]
+    counts: SourceCounts
+    fields: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    unmatched_variants: int = 0
+
+
+class _Found(NamedTuple):
+    topic: Topic
+    line: int | None
+    repaired: int = 0
+
+
+def read_topics(spec: str | SourceSpec, *, strict: bool = False) -> TopicSet:
+    """Reads a test set.
+
+    TREC topics (`<top>`, with or without end tags; `<DOC>`), TREC web XML (query as title, subtopics as narrative),
+    TSV (`id TAB title`, or named columns), CSV, JSONL, JSON, Parquet, BEIR (of a folder with `qrels/test.tsv` the
+    queries that are judged there, otherwise all), ir_datasets and Hugging Face ids.
+
+    Args:
+        spec: the source, see `grammar.parse`; `#column` chooses what is the title.
+        strict: raise for bytes that are not UTF-8 instead of reading that line as latin-1.
+
+    Returns:
+        The topics with their counts.
+
+    Raises:
+        InputError: not readable, no topics in it, none with a text, or one id for two different topics.
+    """
+    spec = grammar.parse(spec) if isinstance(spec, str) else spec
+    skipped = 0
+
+    def counted() -> Iterator[_Found]:
+        nonlocal skipped
+        for found in _found(spec, strict):
+            if isinstance(found, int):
+                skipped += found
+            else:
+                yield found
+
+    topics, counts = _collected(counted(), spec)
+    counts = replace(counts, read=counts.read + skipped, skipped=skipped)
+    if not topics:
+        fault = "no topics in it" if not counts.read else f"{counts.read} topics, none with a text"
+        raise InputError(fault, "give a file of topics, or name its format with ?format=", where=spec.location)
+    return TopicSet(spec.name, topics, counts, _fields(topics))
+
+
+def _collected(found: Iterable[_Found], spec: SourceSpec) -> tuple[tuple[Topic, ...], SourceCounts]:
+    known: dict[str, tuple[Topic, int | None]] = {}
+    read = empty = repaired = repeated = 0
+    for topic, line, broken in found:
+        read += 1
+        repaired += broken
+        if topic.topic_id in known:
+            earlier, earlier_line = known[topic.topic_id]
+            if earlier != topic:
+                place = "above" if earlier_line is None else f"in line {earlier_line}"
+                raise InputError(
+                    f"the topic '{topic.topic_id}' stands {place} with another text",
+                    "give every topic a number of its own",
+                    where=spec.location,
+                    line=line,
+                )
+            repeated += 1
+            continue
+        known[topic.topic_id] = (topic, line)
+    topics = tuple(topic for topic, _ in known.values() if _has_text(topic))
+    empty = len(known) - len(topics)
+    return topics, SourceCounts(read, empty, repaired, 0, repeated)
+
+
+def _has_text(topic: Topic) -> bool:
+    return any(normalise(text) for text in (topic.title, topic.description, topic.narrative, *topic.variants))
+
+
+def _fields(topics: Iterable[Topic]) -> tuple[str, ...]:
+    present = {
+        name
+        for topic in topics
+        for name, value in zip(
+            ("title", "description", "narrative", "variant"),
+            (topic.title, topic.description, topic.narrative, "".join(topic.variants)),
+            strict=True,
+        )
+        if normalise(value)
+    }
+    return tuple(name for name in ("title", "description", "narrative", "variant") if name in present)
+
+
+def _found(spec: SourceSpec, strict: bool) -> Iterator[_Found | int]:
+    """Topics, and numbers of records that were skipped."""
+    if spec.scheme == "irds":
+        return (_Found(topic, None) for topic in irds.topics(spec.location))
+    if spec.scheme == "hf":
+        return _from_rows(hub.records(spec, strict=strict), spec.column, spec.spec)
+    return _from_file(spec, strict)
+
+
+def _from_file(spec: SourceSpec, strict: bool) -> Iterator[_Found | int]:
+    path = spec.path
+    form = formats.detect(path, spec.format)
+    if form in ("qrels", "run"):
+        raise InputError(f"a {form} file holds no topics", "give the file of the topics", where=path)
+    if form in ("trec", "xml"):
+        read = trec.trec_topics if form == "trec" else trec.xml_topics
+        return (_Found(*found) for found in read(path, strict=strict))
+    if form == "beir":
+        return _from_beir(path, spec.column, strict)
+    if form == "qna" or (form in ("tsv", "lines") and not _has_header(path)):
+        single = spec.format == "lines"
+        return _from_blocks(file_queries(path, form, spec.column, single=single, strict=strict))
+    return _from_rows(rows(path, "tsv" if form == "lines" else form, strict=strict), spec.column, path)
+
+
+def _has_header(path: Path) -> bool:
+    lines = next(line_blocks(path)).lines
+    names = [name.strip() for name in lines[0].split("\t")]
+    return len(names) > 1 and columns.named(names, _TITLES) is not None and columns.named(names, _IDS) is not None
+
+
+def _from_blocks(blocks: Iterable[RawBlock]) -> Iterator[_Found | int]:
+    for block in blocks:
+        repaired = block.repaired
+        for identifier, text, line in zip(block.ids, block.texts, block.lines, strict=True):
+            yield _Found(Topic(identifier, text.strip()), line, repaired)
+            repaired = 0
+        yield block.skipped
+
+
+def _from_beir(folder: Path, column: str | None, strict: bool) -> Iterator[_Found | int]:
+    path = beir.queries_file(folder)
+    judgments = beir.qrels_file(folder)
+    judged = None if judgments is None else {qrel.topic_id for qrel in read_qrels(str(judgments))}
+    for found in _from_rows(rows(path, "jsonl", strict=strict), column, path):
+        if isinstance(found, int) or judged is None or found.topic.topic_id in judged:
+            yield found
+
+
+class _Keys(NamedTuple):
+    identifier: str | None
+    title: str | None
+    description: str | None
+    narrative: str | None
+    variants: str | None
+
+
+def _from_rows(records: Iterable[Row], column: str | None, where: Path | str) -> Iterator[_Found | int]:
+    first: Row | None = None
+    usable = False
+    for row in records:
+        first = first or row
+        keys = _keys(row.values, column)
+        texts = [_text(row.values, key) for key in (keys.title, keys.description, keys.narrative)]
+        if all(text is None for text in (texts[:1] if column else texts)):
+            yield 1
+            continue
+        usable = True
+        identifier = tables.identifier_of(row, keys.identifier)
+        title, description, narrative = (tables.well_formed((text or "").strip()) for text in texts)
+        variants = _variants(row.values, keys.variants)
+        topic = Topic(tables.well_formed(identifier), title, description, narrative, variants)
+        yield _Found(topic, row.line, int(row.repaired))
+    if first is not None and not usable:
+        there = ", ".join(map(repr, list(first.values)[:12])) or "none"
+        fault = f"no column or key '{column}'" if column else "no column or key that holds a topic's title"
+        raise InputError(fault, f"there are {there}; name one with #COLUMN", where=where, line=first.line)
+
+
+def _keys(values: Mapping[str, Any], column: str | None) -> _Keys:
+    names = list(values)
+    title = columns.named(names, _TITLES)
+    if column is not None:
+        numbered = names[int(column) - 1] if column.isdigit() and 0 < int(column) <= len(names) else None
+        title = column if column in values else numbered
+    description = columns.named(names, [name for name in _DESCRIPTIONS if name != (title or "").lower()])
+    return _Keys(
+        columns.named(names, _IDS),
+        title,
+        description,
+        columns.named(names, _NARRATIVES),
+        columns.named(names, _VARIANTS),
+    )
+
+
+def _text(values: Mapping[str, Any], key: str | None) -> str | None:
+    return None if key is None else tables.as_text(values.get(key))
+
+
+def _variants(values: Mapping[str, Any], key: str | None) -> tuple[str, ...]:
+    given = values.get(key) if key else None
+    texts = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+    kept = (tables.well_formed(text.strip()) for text in texts if isinstance(text, str))
+    return tuple(dict.fromkeys(text for text in kept if text))
