@@ -1,0 +1,1 @@
+"""Blocks that resume, engines that run them, artifacts with their provenance, progress."""

@@ -1,0 +1,121 @@
+"""Artifacts: files that appear whole or not at all, and the manifest that says where they come from."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from truerank.errors import InputError
+
+__all__ = ["Artifacts", "atomic_path", "digest", "hash_file", "installed_versions", "write_text"]
+
+
+@contextlib.contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """A temporary path in the same folder that becomes `path` when the block ends without an error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes UTF-8 text, whole or not at all."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def hash_file(path: Path) -> str:
+    """SHA-256 of a file's bytes, hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of a JSON-like value, hexadecimal; equal values give equal digests."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def installed_versions(*packages: str) -> dict[str, str]:
+    """Versions of Python and of those of the packages that are installed."""
+    versions = {"python": platform.python_version()}
+    for package in packages:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[package] = importlib.metadata.version(package)
+    return versions
+
+
+class Artifacts:
+    """The folder that a command writes its results to.
+
+    Everything but `run.log` has the same bytes for the same input.
+
+    Args:
+        folder: made if it does not exist.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            (self.folder / ".work").mkdir(exist_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"cannot be written to ({error.strerror})", "choose another folder with --out", where=self.folder
+            ) from error
+        self._written: dict[str, str] = {}
+
+    @property
+    def work(self) -> Path:
+        """Where unfinished work lies."""
+        return self.folder / ".work"
+
+    def text(self, name: str, text: str) -> Path:
+        """Writes a text file."""
+        write_text(self.folder / name, text)
+        return self._note(name)
+
+    def json(self, name: str, value: Mapping[str, Any]) -> Path:
+        """Writes a JSON object, keys in the order given."""
+        return self.text(name, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+    def parquet(self, name: str, frame: pl.DataFrame) -> Path:
+        """Writes a table as Parquet."""
+        with atomic_path(self.folder / name) as temporary:
+            frame.write_parquet(temporary, compression="zstd", statistics=True)
+        return self._note(name)
+
+    def manifest(self, content: Mapping[str, Any]) -> Path:
+        """Writes `manifest.json`: the content, and the hash of every artifact written so far."""
+        return self.json("manifest.json", {**content, "artifacts": dict(sorted(self._written.items()))})
+
+    def log(self, event: str, **details: Any) -> None:
+        """Appends a line to `run.log`, the only file with times and the host's name."""
+        line = {
+            "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "host": platform.node(),
+            "event": event,
+            **details,
+        }
+        with (self.folder / "run.log").open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+    def _note(self, name: str) -> Path:
+        self._written[name] = hash_file(self.folder / name)
+        return self.folder / name

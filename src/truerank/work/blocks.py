@@ -1,0 +1,116 @@
+"""Blocks: numbered pieces of a long job, saved as they finish, so that a killed job continues."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import polars as pl
+
+from truerank.work.engines import Engine, Numbered, Task
+
+__all__ = ["BlockStore", "run_blocks"]
+
+
+B = TypeVar("B", bound=Numbered)
+
+
+class BlockStore:
+    """A folder with one Arrow file for each finished block.
+
+    A block is written to a temporary name and moved into place, so what has its final name is whole.
+
+    Args:
+        folder: where the blocks lie; made if it does not exist.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def has(self, number: int) -> bool:
+        """Whether this block is finished."""
+        return self._path(number).is_file()
+
+    def save(self, number: int, frame: pl.DataFrame) -> None:
+        """Saves a finished block."""
+        path = self._path(number)
+        temporary = path.with_suffix(f".{os.getpid()}.tmp")
+        frame.write_ipc(temporary, compression="lz4")
+        temporary.replace(path)
+
+    def load(self, number: int) -> pl.DataFrame:
+        """A finished block."""
+        # As a stream, because Polars would take brackets in a path for a pattern.
+        with self._path(number).open("rb") as stream:
+            return pl.read_ipc(stream)
+
+    def remove(self) -> None:
+        """Deletes the folder with all blocks."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number:08d}.arrow"
+
+
+class _Pending(Generic[B]):
+    """Lets through the blocks that still need work and remembers the numbers of all."""
+
+    def __init__(self, blocks: Iterable[B], store: BlockStore) -> None:
+        self._blocks = blocks
+        self._store = store
+        self.total = 0
+        self.finished_before: list[int] = []
+
+    def __iter__(self) -> Iterator[B]:
+        for block in self._blocks:
+            self.total += 1
+            if self._store.has(block.number):
+                self.finished_before.append(block.number)
+            else:
+                yield block
+
+
+def _as_it_is(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame
+
+
+def run_blocks(
+    task: Task[B, pl.DataFrame],
+    blocks: Iterable[B],
+    store: BlockStore,
+    engine: Engine,
+    settle: Callable[[pl.DataFrame], pl.DataFrame] = _as_it_is,
+) -> int:
+    """Runs a task over all blocks that are not finished and saves each result.
+
+    Args:
+        task: what to do with a block.
+        blocks: the blocks, numbered from 0 without gaps; a stream that is read once.
+        store: where finished blocks lie.
+        engine: what runs the task.
+        settle: called with the result of every block, also of those finished in an earlier run, as they become
+            known; what it returns is saved.
+
+    Returns:
+        The number of blocks.
+    """
+    pending = _Pending(blocks, store)
+    reported = 0
+    for number, frame in engine.run(task, pending):
+        reported = _settle_earlier(pending, store, reported, settle)
+        store.save(number, settle(frame))
+    _settle_earlier(pending, store, reported, settle)
+    return pending.total
+
+
+def _settle_earlier(
+    pending: _Pending[B], store: BlockStore, reported: int, settle: Callable[[pl.DataFrame], pl.DataFrame]
+) -> int:
+    earlier = pending.finished_before[reported:]
+    for number in earlier:
+        settle(store.load(number))
+    return reported + len(earlier)

@@ -1,0 +1,30 @@
+"""What a long job needs beside its input: where its blocks lie, what runs it, whom it tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from truerank.work.engines import Engine, LocalEngine
+from truerank.work.progress import Progress, Quiet
+
+__all__ = ["Job"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """Where a job's blocks lie, what runs it, and whom it tells.
+
+    Args:
+        folder: where finished blocks lie; a killed job continues from there.
+        engine: what runs the blocks (default: this process).
+        progress: is told what happens.
+    """
+
+    folder: Path
+    engine: Engine = field(default_factory=LocalEngine)
+    progress: Progress = field(default_factory=Quiet)
+
+    def part(self, name: str) -> Job:
+        """The same in a folder of its own."""
+        return replace(self, folder=self.folder / name)
