@@ -1,0 +1,17 @@
+"""Encoders: texts in, unit vectors out."""
+
+from truerank.vectors.encoders.base import Encoder, Vectors
+from truerank.vectors.encoders.cache import CachedEncoder
+from truerank.vectors.encoders.opening import DEFAULT_MODEL, open_encoder
+from truerank.vectors.encoders.spec import Backend, EncoderSpec, Precision
+
+__all__ = [
+    "DEFAULT_MODEL",
+    "Backend",
+    "CachedEncoder",
+    "Encoder",
+    "EncoderSpec",
+    "Precision",
+    "Vectors",
+    "open_encoder",
+]

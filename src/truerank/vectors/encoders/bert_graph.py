@@ -1,0 +1,300 @@
+"""The forward pass of a BERT-family encoder as an ONNX graph, from config.json and safetensors, without torch.
+
+The graph takes token ids alone. It is run on batches of texts that have the same number of tokens, so nothing is
+padded and no attention mask is needed: the values are those of the masked model (Devlin et al. 2019; Liu et al. 2019
+for the positions of RoBERTa; Sanh et al. 2019 for DistilBERT; Song et al. 2020 for MPNet's relative positions; Clark
+et al. 2020 for ELECTRA).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.errors import InputError
+from truerank.vectors.encoders.graph_writer import INPUT_IDS, GraphWriter
+from truerank.vectors.encoders.weights import Weights
+
+__all__ = ["SUPPORTED_MODEL_TYPES", "check_supported", "write_encoder"]
+
+_REMEDY: Final = "use --backend torch"
+
+
+@dataclass(frozen=True)
+class _Family:
+    """Where the tensors of a family lie, and how its positions are counted."""
+
+    prefixes: tuple[str, ...] = ("", "bert.")
+    layer: str = "encoder.layer.{}."
+    query: str = "attention.self.query"
+    key: str = "attention.self.key"
+    value: str = "attention.self.value"
+    attention_out: str = "attention.output.dense"
+    attention_norm: str = "attention.output.LayerNorm"
+    up: str = "intermediate.dense"
+    down: str = "output.dense"
+    output_norm: str = "output.LayerNorm"
+    token_types: bool = True
+    positions: str = "counted"
+    relative: str = ""
+    padding: int = 0
+
+
+_BERT: Final = _Family()
+_ROBERTA: Final = replace(_BERT, prefixes=("", "roberta."), positions="after padding", padding=1)
+_FAMILIES: Final[Mapping[str, _Family]] = {
+    "bert": _BERT,
+    "electra": replace(_BERT, prefixes=("", "electra.")),
+    "roberta": _ROBERTA,
+    "xlm-roberta": _ROBERTA,
+    "camembert": _ROBERTA,
+    "distilbert": _Family(
+        prefixes=("", "distilbert."),
+        layer="transformer.layer.{}.",
+        query="attention.q_lin",
+        key="attention.k_lin",
+        value="attention.v_lin",
+        attention_out="attention.out_lin",
+        attention_norm="sa_layer_norm",
+        up="ffn.lin1",
+        down="ffn.lin2",
+        output_norm="output_layer_norm",
+        token_types=False,
+    ),
+    "mpnet": _Family(
+        prefixes=("", "mpnet."),
+        query="attention.attn.q",
+        key="attention.attn.k",
+        value="attention.attn.v",
+        attention_out="attention.attn.o",
+        attention_norm="attention.LayerNorm",
+        token_types=False,
+        positions="after padding",
+        relative="encoder.relative_attention_bias.weight",
+        padding=1,
+    ),
+}
+
+SUPPORTED_MODEL_TYPES: Final = tuple(_FAMILIES)
+
+_GELU_TANH: Final = ("gelu_new", "gelu_fast", "gelu_pytorch_tanh", "gelu_python_tanh")
+_ACTIVATIONS: Final = ("gelu", "gelu_python", *_GELU_TANH, "relu", "silu", "swish", "tanh", "sigmoid")
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    layers: int
+    hidden: int
+    heads: int
+    inner: int
+    epsilon: float
+    activation: str
+    padding: int
+
+    @property
+    def head(self) -> int:
+        return self.hidden // self.heads
+
+
+def check_supported(config: Mapping[str, Any], where: object) -> None:
+    """Says whether a graph can be built for this config.json.
+
+    Args:
+        config: config.json.
+        where: the file, for messages.
+
+    Raises:
+        InputError: names the model type, the activation or the option that has no graph here, and the remedy.
+    """
+    place = str(where)
+    kind = config.get("model_type")
+    if kind not in _FAMILIES:
+        known = ", ".join(SUPPORTED_MODEL_TYPES)
+        raise InputError(f"model type '{kind}' has no built-in graph (there are: {known})", _REMEDY, where=place)
+    if config.get("position_embedding_type", "absolute") != "absolute":
+        fault = f"position_embedding_type '{config['position_embedding_type']}' has no built-in graph"
+        raise InputError(fault, _REMEDY, where=place)
+    for option in ("is_decoder", "add_cross_attention"):
+        if config.get(option):
+            raise InputError(f"'{option}' is set, and the built-in graphs are encoders", _REMEDY, where=place)
+    sizes = _sizes(config, _FAMILIES[str(kind)], place)
+    if sizes.activation not in _ACTIVATIONS:
+        raise InputError(f"activation '{sizes.activation}' has no built-in graph", _REMEDY, where=place)
+    if sizes.heads < 1 or sizes.hidden % sizes.heads:
+        fault = f"{sizes.heads} attention heads do not divide hidden size {sizes.hidden}"
+        raise InputError(fault, "fetch the model again", where=place)
+
+
+def write_encoder(graph: GraphWriter, config: Mapping[str, Any], weights: Weights, where: object) -> tuple[str, int]:
+    """Writes the transformer from token ids to token vectors.
+
+    Args:
+        graph: the graph to write to.
+        config: config.json.
+        weights: the tensors, with or without the family's prefix.
+        where: the file of the config, for messages.
+
+    Returns:
+        The name of the token vectors, [texts, tokens, hidden], and the hidden size.
+
+    Raises:
+        InputError: the model has no graph here (see `check_supported`), or a tensor is missing or has another shape.
+    """
+    check_supported(config, where)
+    family = _FAMILIES[str(config["model_type"])]
+    sizes = _sizes(config, family, str(where))
+    builder = _Builder(graph, family, sizes, weights)
+    x = builder.embeddings()
+    bias = builder.relative_bias() if family.relative else None
+    for number in range(sizes.layers):
+        x = builder.layer(x, family.layer.format(number), bias)
+    return x, sizes.hidden
+
+
+def _sizes(config: Mapping[str, Any], family: _Family, where: str) -> _Sizes:
+    distil = config["model_type"] == "distilbert"
+    keys = ("n_layers", "dim", "n_heads", "hidden_dim") if distil else (
+        "num_hidden_layers", "hidden_size", "num_attention_heads", "intermediate_size"
+    )  # fmt: skip
+    missing = [key for key in keys if not isinstance(config.get(key), int)]
+    if missing:
+        raise InputError(f"lacks {', '.join(missing)}", "fetch the model again", where=where)
+    layers, hidden, heads, inner = (int(config[key]) for key in keys)
+    epsilon = 1e-12 if distil else float(config.get("layer_norm_eps", 1e-12))
+    activation = str(config.get("activation" if distil else "hidden_act", "gelu"))
+    # MPNet counts positions after 1, whatever its config says.
+    padding = family.padding if config["model_type"] == "mpnet" else config.get("pad_token_id")
+    return _Sizes(
+        layers, hidden, heads, inner, epsilon, activation, family.padding if padding is None else int(padding)
+    )
+
+
+class _Builder:
+    """Writes the parts of one model; tensors are asked for by the family's own names."""
+
+    def __init__(self, graph: GraphWriter, family: _Family, sizes: _Sizes, weights: Weights) -> None:
+        self._graph = graph
+        self._family = family
+        self._sizes = sizes
+        self._weights = weights
+        embeddings = "embeddings.word_embeddings.weight"
+        found = [prefix for prefix in family.prefixes if prefix + embeddings in weights.names]
+        self._prefix = found[0] if found else family.prefixes[0]
+
+    def embeddings(self) -> str:
+        graph = self._graph
+        words = self._tensor("embeddings.word_embeddings.weight")
+        width = words.shape[1]
+        positions = self._tensor("embeddings.position_embeddings.weight")
+        if self._family.token_types:
+            # All token types are 0: their one row is added to the positions once.
+            positions = positions + self._tensor("embeddings.token_type_embeddings.weight")[0]
+        places = graph.constant(positions)
+        if self._family.positions == "counted":
+            count = graph.token_count(INPUT_IDS)
+            shift = graph.op("Slice", places, graph.integers(0), count, graph.integers(0))
+        else:
+            shift = graph.op("Gather", places, self._positions_after_padding())
+        x = graph.op("Add", graph.op("Gather", graph.constant(words), INPUT_IDS), shift)
+        x = self._norm(x, "embeddings.LayerNorm", width)
+        if self._prefix + "embeddings_project.weight" in self._weights.names:
+            x = self._linear(x, "embeddings_project", self._sizes.hidden, width)
+        return x
+
+    def _positions_after_padding(self) -> str:
+        """Positions count the tokens that are not the padding token, from the number after its own."""
+        graph = self._graph
+        padding = graph.integers(self._sizes.padding)
+        real = graph.op("Cast", graph.op("Not", graph.op("Equal", INPUT_IDS, padding)), to=7)
+        # CumSum wants its axis as a scalar.
+        counted = graph.op("CumSum", real, graph.op("Squeeze", graph.integers(1)))
+        return graph.op("Add", graph.op("Mul", counted, real), padding)
+
+    def relative_bias(self) -> str:
+        """MPNet's bias of attention by distance, [1, heads, tokens, tokens]."""
+        graph = self._graph
+        table = self._tensor(self._family.relative)
+        longest = self._tensor("embeddings.position_embeddings.weight").shape[0]
+        # Each distance that can occur has its row, so the graph only subtracts and gathers.
+        strip = table[_relative_buckets(np.arange(-(longest - 1), longest))]
+        count = graph.op("Squeeze", graph.token_count(INPUT_IDS))
+        zero, one = (graph.op("Squeeze", graph.integers(value)) for value in (0, 1))
+        line = graph.op("Range", zero, count, one)
+        across, down = (graph.op("Unsqueeze", line, graph.integers(axis)) for axis in (0, 1))
+        distance = graph.op("Add", graph.op("Sub", across, down), graph.integers(longest - 1))
+        square = graph.op("Gather", graph.constant(strip), distance, axis=0)
+        return graph.op("Unsqueeze", graph.op("Transpose", square, perm=[2, 0, 1]), graph.integers(0))
+
+    def layer(self, x: str, place: str, bias: str | None) -> str:
+        graph, family, sizes = self._graph, self._family, self._sizes
+        attended = self._attention(x, place, bias)
+        projected = self._linear(attended, place + family.attention_out, sizes.hidden, sizes.hidden)
+        x = self._norm(graph.op("Add", projected, x), place + family.attention_norm, sizes.hidden)
+        inner = self._activate(self._linear(x, place + family.up, sizes.inner, sizes.hidden))
+        outer = self._linear(inner, place + family.down, sizes.hidden, sizes.inner)
+        return self._norm(graph.op("Add", outer, x), place + family.output_norm, sizes.hidden)
+
+    def _attention(self, x: str, place: str, bias: str | None) -> str:
+        graph, family, sizes = self._graph, self._family, self._sizes
+        # One product makes queries, keys and values; the scale of the scores is part of the queries' weights.
+        scale = np.float32(sizes.head**-0.5)
+        matrices, offsets = [], []
+        for part, factor in ((family.query, scale), (family.key, np.float32(1)), (family.value, np.float32(1))):
+            matrices.append(self._tensor(f"{place}{part}.weight", (sizes.hidden, sizes.hidden)) * factor)
+            offsets.append(self._tensor(f"{place}{part}.bias", (sizes.hidden,)) * factor)
+        joint = graph.linear(x, np.concatenate(matrices), np.concatenate(offsets))
+        parts = graph.ops("Split", 3, joint, graph.integers(*[sizes.hidden] * 3), axis=-1)
+        by_head = graph.integers(0, 0, sizes.heads, sizes.head)
+        query, key, value = (
+            graph.op("Transpose", graph.op("Reshape", part, by_head), perm=order)
+            for part, order in zip(parts, ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]), strict=True)
+        )
+        scores = graph.op("MatMul", query, key)
+        if bias is not None:
+            scores = graph.op("Add", scores, bias)
+        mixed = graph.op("MatMul", graph.op("Softmax", scores, axis=-1), value)
+        together = graph.op("Transpose", mixed, perm=[0, 2, 1, 3])
+        return graph.op("Reshape", together, graph.integers(0, 0, sizes.hidden))
+
+    def _activate(self, x: str) -> str:
+        graph, kind = self._graph, self._sizes.activation
+        if kind in ("gelu", "gelu_python"):
+            share = graph.op("Erf", graph.op("Div", x, graph.number(2**0.5)))
+            return graph.op("Mul", graph.op("Mul", x, graph.op("Add", share, graph.number(1))), graph.number(0.5))
+        if kind in _GELU_TANH:
+            cube = graph.op("Mul", graph.op("Mul", graph.op("Mul", x, x), x), graph.number(0.044715))
+            inside = graph.op("Mul", graph.op("Add", x, cube), graph.number((2 / np.pi) ** 0.5))
+            share = graph.op("Add", graph.op("Tanh", inside), graph.number(1))
+            return graph.op("Mul", graph.op("Mul", x, share), graph.number(0.5))
+        if kind in ("silu", "swish"):
+            return graph.op("Mul", x, graph.op("Sigmoid", x))
+        return graph.op({"relu": "Relu", "tanh": "Tanh", "sigmoid": "Sigmoid"}[kind], x)
+
+    def _linear(self, x: str, name: str, outputs: int, inputs: int) -> str:
+        weight = self._tensor(f"{name}.weight", (outputs, inputs))
+        return self._graph.linear(x, weight, self._tensor(f"{name}.bias", (outputs,)))
+
+    def _norm(self, x: str, name: str, width: int) -> str:
+        # Checkpoints converted from TensorFlow call the two tensors gamma and beta.
+        old = f"{self._prefix}{name}.gamma" in self._weights.names
+        weight, bias = ("gamma", "beta") if old else ("weight", "bias")
+        scale, shift = self._tensor(f"{name}.{weight}", (width,)), self._tensor(f"{name}.{bias}", (width,))
+        return self._graph.layer_norm(x, scale, shift, self._sizes.epsilon)
+
+    def _tensor(self, name: str, shape: tuple[int, ...] | None = None) -> NDArray[np.float32]:
+        return self._weights.tensor(self._prefix + name, shape=shape)
+
+
+def _relative_buckets(distances: NDArray[np.int64]) -> NDArray[np.int64]:
+    """MPNet's buckets of distances (key minus query): 16 each way, exact below 8, then logarithmic to 128."""
+    half, exact, longest = 16, 8, 128
+    forwards = (distances > 0) * half
+    far = np.abs(distances)
+    with np.errstate(divide="ignore"):
+        scaled = np.log(far.astype(np.float32) / np.float32(exact)) / np.float32(np.log(longest / exact))
+    steps = np.where(far < exact, 0, scaled * np.float32(half - exact))
+    return np.asarray(forwards + np.where(far < exact, far, np.minimum(exact + steps.astype(np.int64), half - 1)))

@@ -1,0 +1,150 @@
+"""What the encoders that run a graph have in common: ids in, batches without padding, unit vectors out."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.errors import InputError
+from truerank.vectors.encoders.base import Vectors
+from truerank.vectors.encoders.batches import same_length_batches
+from truerank.vectors.encoders.graphs import EncoderGraph, encoder_graph
+from truerank.vectors.encoders.model_folder import ModelFolder
+from truerank.vectors.encoders.spec import EncoderSpec
+from truerank.vectors.encoders.tokenizing import TextTokenizer, TokenIds
+
+__all__ = ["GraphEncoder", "PreparedModel", "available_cpus", "fingerprint", "prepare_model", "to_unit_length"]
+
+_TINY: Final = np.float32(1e-12)
+
+
+class PreparedModel:
+    """A model folder made ready for a graph runtime.
+
+    Attributes:
+        name: how the encoder is called.
+        tokenizer: makes the ids.
+        graph: the graph on disk.
+    """
+
+    def __init__(self, name: str, tokenizer: TextTokenizer, graph: EncoderGraph) -> None:
+        self.name = name
+        self.tokenizer = tokenizer
+        self.graph = graph
+
+
+def prepare_model(model: ModelFolder) -> PreparedModel:
+    """Opens the tokenizer and builds the graph, or finds it in the cache.
+
+    Raises:
+        InputError: the tokenizer is missing, or no graph can be had.
+    """
+    tokenizer = TextTokenizer(model)
+    skip = 0 if model.pool_prompt else tokenizer.prompt_tokens
+    return PreparedModel(model.name, tokenizer, encoder_graph(model, skip=skip))
+
+
+def available_cpus() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def fingerprint(*parts: object) -> str:
+    """Hash over everything that decides about an encoder's vectors."""
+    digest = hashlib.sha256()
+    for part in parts:
+        text = str(part).encode("utf-8", "surrogatepass")
+        digest.update(f"{len(text)}:".encode() + text)
+    return digest.hexdigest()
+
+
+def to_unit_length(vectors: NDArray[np.float32]) -> Vectors:
+    """Divides every row by its length, in place; a row of zeros stays."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float32))
+    vectors /= np.maximum(lengths, _TINY)[:, None]
+    return vectors
+
+
+class GraphEncoder(ABC):
+    """An encoder that runs a graph on batches of equally long texts.
+
+    Every batch is computed by one thread, and several batches at a time: so the number of threads does not show in the
+    vectors.
+
+    Args:
+        model: tokenizer and graph.
+        spec: how this encoder was asked for; a pickled encoder is opened anew from it.
+        precision: arithmetic of the products.
+        runtime: what runs the graph, with its version, for the fingerprint.
+    """
+
+    #: Tokens in one batch of one thread: few enough that what lies between two products stays in a core's cache.
+    batch_tokens: ClassVar[int] = 256
+
+    def __init__(self, model: PreparedModel, spec: EncoderSpec, *, precision: str, runtime: str) -> None:
+        self._model = model
+        self._spec = spec
+        self._precision = precision
+        self._threads = spec.threads or available_cpus()
+        self._fingerprint = fingerprint(
+            model.graph.key, model.tokenizer.definition, precision, runtime, self.batch_tokens, "unit-1"
+        )
+
+    @property
+    def name(self) -> str:
+        """The model as a user would name it."""
+        return self._model.name
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._model.graph.dimension
+
+    @property
+    def precision(self) -> str:
+        """Arithmetic of the forward pass."""
+        return self._precision
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash over weights, tokenizer, pooling, runtime and precision."""
+        return self._fingerprint
+
+    @property
+    def spec(self) -> EncoderSpec:
+        """How to open this encoder again, in another process."""
+        return self._spec
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors of the texts, shape (len(texts), dimension), float32."""
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        if not len(texts):
+            return vectors
+        ids = self._model.tokenizer.ids(texts)
+        self._run(same_length_batches(ids.lengths, tokens=self.batch_tokens), ids, vectors)
+        return to_unit_length(vectors)
+
+    @abstractmethod
+    def _run(self, batches: list[NDArray[np.int64]], ids: TokenIds, vectors: Vectors) -> None:
+        """Runs the graph on every batch and puts the results into their rows of `vectors`."""
+
+    def __reduce__(self) -> tuple[Callable[[EncoderSpec], object], tuple[EncoderSpec]]:
+        return EncoderSpec.open, (self._spec,)
+
+
+def only_cpu(device: str | None, backend: str) -> None:
+    """Refuses a device that a graph runtime does not serve here.
+
+    Raises:
+        InputError: the device is not the processor.
+    """
+    if device not in (None, "cpu"):
+        raise InputError(
+            f"backend '{backend}' runs on the CPU, not on '{device}'", "use --backend torch", where="--device"
+        )

@@ -1,0 +1,135 @@
+"""Encoders on sentence-transformers (torch): for every model that it knows, and for GPUs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from truerank.errors import InputError, MissingExtraError
+from truerank.vectors.encoders.base import Vectors
+from truerank.vectors.encoders.graph_encoder import fingerprint, to_unit_length
+from truerank.vectors.encoders.spec import EncoderSpec
+
+__all__ = ["SentenceTransformerEncoder"]
+
+_CPU_BATCH: Final = 32
+_GPU_BATCH: Final = 512
+
+
+class SentenceTransformerEncoder:
+    """A `SentenceTransformer`, on a GPU where there is one.
+
+    Args:
+        place: a local folder or a Hugging Face id.
+        name: how the encoder is called in results.
+        spec: how the encoder was asked for; "fp16" and "bf16" are for GPUs.
+
+    Raises:
+        InputError: the model cannot be loaded, the device is not there, or half precision is asked of a CPU.
+        MissingExtraError: sentence-transformers is not installed.
+    """
+
+    def __init__(self, place: str, name: str, spec: EncoderSpec) -> None:
+        try:
+            import sentence_transformers
+            import torch
+        except ImportError as error:
+            raise MissingExtraError("the torch backend", "neural") from error
+        device = _device(torch, spec)
+        try:
+            model: Any = sentence_transformers.SentenceTransformer(place, device=device)
+        except (OSError, ValueError, ImportError, KeyError, RuntimeError) as error:
+            message = " ".join(str(error).split())[:300]
+            remedy = "give a folder or id of a sentence-transformers model, or the encoder 'packaged'"
+            raise InputError(f"'{name}' cannot be loaded ({message})", remedy, where="--encoder") from error
+        if spec.precision != "fp32":
+            model = model.half() if spec.precision == "fp16" else model.bfloat16()
+        model.eval()
+        if spec.threads is not None and device == "cpu":
+            torch.set_num_threads(spec.threads)
+        self._model = model
+        self._name = name
+        self._spec = spec
+        self._batch = _CPU_BATCH if device == "cpu" else _GPU_BATCH
+        self._dimension = _dimension(model)
+        versions = f"torch {torch.__version__}, sentence-transformers {sentence_transformers.__version__}"
+        self._fingerprint = fingerprint(
+            _content(model), str(model), model.prompts, model.default_prompt_name, spec.precision,
+            versions, device.partition(":")[0], self._batch,
+        )  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """The model as a user would name it."""
+        return self._name
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._dimension
+
+    @property
+    def precision(self) -> str:
+        """Arithmetic of the forward pass."""
+        return self._spec.precision
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash over weights, tokenizer, modules, library versions, kind of device and precision."""
+        return self._fingerprint
+
+    @property
+    def spec(self) -> EncoderSpec:
+        """How to open this encoder again, in another process."""
+        return self._spec
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors of the texts, shape (len(texts), dimension), float32."""
+        if not len(texts):
+            return np.empty((0, self._dimension), dtype=np.float32)
+        # Half a surrogate pair is no character: the tokenizers refuse it.
+        whole = [text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for text in texts]
+        vectors = self._model.encode(
+            whole, batch_size=self._batch, show_progress_bar=False, convert_to_tensor=True, convert_to_numpy=False
+        )
+        return to_unit_length(vectors.float().cpu().numpy().copy())
+
+    def __reduce__(self) -> tuple[Callable[[EncoderSpec], object], tuple[EncoderSpec]]:
+        return EncoderSpec.open, (self._spec,)
+
+
+def _device(torch: Any, spec: EncoderSpec) -> str:
+    device = spec.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    kind, _, number = device.partition(":")
+    if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
+        fault = f"'{device}' is asked for, and torch sees {torch.cuda.device_count()} CUDA devices"
+        raise InputError(fault, "use --device cpu, or install a torch build for your GPU", where="--device")
+    if kind == "mps" and not torch.backends.mps.is_available():
+        raise InputError("'mps' is asked for, and torch does not see it", "use --device cpu", where="--device")
+    if spec.precision == "int8" or (spec.precision != "fp32" and kind == "cpu"):
+        remedy = "use --precision fp32, or --backend openvino for int8 and bf16"
+        raise InputError(
+            f"backend 'torch' does not run {spec.precision} on the {kind.upper()}", remedy, where="--precision"
+        )
+    return device
+
+
+def _dimension(model: Any) -> int:
+    # The method was renamed in sentence-transformers 5.4 and 6; the old name may go.
+    measure = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
+    dimension = measure()
+    return int(dimension if dimension is not None else model.encode([""]).shape[1])
+
+
+def _content(model: Any) -> str:
+    """Hash over all weights and the tokenizer."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().float().cpu().numpy().tobytes())
+    backend = getattr(model.tokenizer, "backend_tokenizer", None)
+    digest.update((backend.to_str() if backend is not None else repr(model.tokenizer)).encode())
+    return digest.hexdigest()

@@ -1,0 +1,47 @@
+"""How to open an encoder, as a value that travels to other processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from truerank.vectors.encoders.base import Encoder
+
+__all__ = ["Backend", "EncoderSpec", "Precision"]
+
+Backend = Literal["auto", "onnx", "openvino", "torch"]
+Precision = Literal["fp32", "fp16", "bf16", "int8"]
+
+
+@dataclass(frozen=True)
+class EncoderSpec:
+    """Everything `open_encoder` needs; small, hashable and picklable.
+
+    Attributes:
+        name: `packaged`, a Hugging Face id or a local folder (absolute, once the encoder was opened).
+        backend: what runs the model.
+        device: "cpu", "cuda", "cuda:1" ...; None leaves it to the backend.
+        precision: arithmetic of the forward pass.
+        threads: processors to use; None for all that the process may use.
+        calibration: texts from which int8 learns its ranges.
+    """
+
+    name: str
+    backend: Backend = "auto"
+    device: str | None = None
+    precision: Precision = "fp32"
+    threads: int | None = None
+    calibration: tuple[str, ...] = ()
+
+    def open(self) -> Encoder:
+        """Opens the encoder.
+
+        Raises:
+            InputError: the model cannot be found or run.
+            MissingExtraError: the backend is not installed.
+        """
+        # Here and not above: opening knows the backends, and the backends know this class.
+        from truerank.vectors.encoders.opening import open_spec
+
+        return open_spec(self)

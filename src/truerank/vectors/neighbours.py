@@ -1,0 +1,238 @@
+"""Exact cosine neighbours of a stream: every pair above a floor, and the top-k of every topic text.
+
+A scan takes blocks of training texts, encodes them, compares them with all topic texts and lets through what may
+still belong to the result. Scans compose: a low-precision scan (with a slack for its error) goes before the exact
+one, which then encodes only what the first let through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from truerank.sources.distinct import text_hashes
+from truerank.text.normalising import normalise
+from truerank.vectors.encoders.base import Encoder, Vectors
+from truerank.vectors.texts import KEPT_SCHEMA, PAIR_SCHEMA, TextBlock
+
+__all__ = ["LISTS", "Bars", "PairProbe", "ScanTask", "grouped", "keep", "rounded", "select"]
+
+#: The columns of `KEPT_SCHEMA` that hold one entry for each pair.
+LISTS = ("topic_nos", "similarities", "probed", "exact")
+
+#: Cells of the similarity matrix that are in memory at a time.
+_CELLS = 1 << 22
+#: Similarities are stored to six decimals; what may be rounded up to a bar is kept.
+_ROUNDING = 1e-6
+
+
+class PairProbe(Protocol):
+    """Names pairs that are kept whatever their similarity."""
+
+    def __call__(self, texts: Sequence[str]) -> list[tuple[int, int]]:
+        """Pairs of (place in `texts`, number of the topic text)."""
+
+
+def rounded(similarities: NDArray[np.floating]) -> Vectors:
+    """Similarities as they are stored: six decimals, within [-1, 1], float32."""
+    values = np.round(similarities.astype(np.float64), 6)
+    return np.clip(values, -1.0, 1.0).astype(np.float32)
+
+
+class Bars:
+    """For each topic text, a similarity that a pair must reach to enter the top-k; rises as the stream goes by.
+
+    Holds the k best distinct texts of each topic text seen so far; memory is (topic texts × k × 12 bytes).
+
+    Args:
+        topics: number of topic texts.
+        top_k: how many neighbours are wanted; 0 for none.
+    """
+
+    def __init__(self, topics: int, top_k: int) -> None:
+        self._top_k = top_k
+        self._similarity = np.full((topics, top_k), -np.inf, np.float32)
+        self._hash = np.zeros((topics, top_k), np.uint64)
+
+    @property
+    def values(self) -> Vectors:
+        """The k-th best similarity of each topic text, shape (topics,); -inf while there are fewer than k."""
+        if self._top_k == 0:
+            return np.full(len(self._similarity), np.inf, np.float32)
+        return self._similarity[:, -1].copy()
+
+    def raise_by(self, kept: pl.DataFrame) -> None:
+        """Takes the texts that a block kept (`KEPT_SCHEMA`) into account."""
+        if self._top_k == 0 or kept.is_empty():
+            return
+        texts = [normalise(text) for text in kept["text"].to_list()]
+        hashed = kept.select(pl.Series("hash", text_hashes(texts)), "topic_nos", "similarities")
+        pairs = hashed.explode(["topic_nos", "similarities"], empty_as_null=False).sort("topic_nos")
+        topics, starts = np.unique(pairs["topic_nos"].to_numpy(), return_index=True)
+        similarity, hashes = pairs["similarities"].to_numpy(), pairs["hash"].to_numpy()
+        ends = np.append(starts[1:], len(similarity))
+        for topic, start, end in zip(topics.tolist(), starts.tolist(), ends.tolist(), strict=True):
+            fresh = similarity[start:end] > self._similarity[topic, -1]
+            if fresh.any():
+                self._merge(topic, similarity[start:end][fresh], hashes[start:end][fresh])
+
+    def _merge(self, topic: int, similarity: Vectors, hashes: NDArray[np.uint64]) -> None:
+        similarity = np.concatenate([self._similarity[topic], similarity])
+        hashes = np.concatenate([self._hash[topic], hashes])
+        order = np.lexsort((hashes, -similarity))
+        similarity, hashes = similarity[order], hashes[order]
+        real = similarity > -np.inf
+        _, first = np.unique(hashes[real], return_index=True)
+        best = np.sort(first)[: self._top_k]
+        self._similarity[topic, : len(best)] = similarity[real][best]
+        self._hash[topic, : len(best)] = hashes[real][best]
+
+    def still_in(self, kept: pl.DataFrame, floor: float, error: float) -> pl.DataFrame:
+        """The texts of a block that may still belong to the result, with the pairs that they may belong to.
+
+        Args:
+            kept: what the scan of a block let through, as in `KEPT_SCHEMA`.
+            floor: pairs of at least this similarity belong to the result anyway.
+            error: largest difference between the similarities and the exact ones, at the floor.
+        """
+        needed = np.minimum(np.float32(floor - error), self.values)
+        pairs = kept.explode(LISTS, empty_as_null=False)
+        enough = pairs["similarities"].to_numpy() >= needed[pairs["topic_nos"].to_numpy()]
+        pairs = pairs.filter(pl.Series(enough) | pairs["probed"])
+        return grouped(pairs)
+
+
+def grouped(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Pairs, one row each, as one row for each text (`KEPT_SCHEMA`)."""
+    return pairs.group_by("position", "query_id", "text", maintain_order=True).agg(LISTS)
+
+
+@dataclass(frozen=True)
+class ScanTask:
+    """One pass over blocks of training texts.
+
+    Args:
+        open_encoder: opens the encoder; must be picklable.
+        topic_vectors: unit vectors of the topic texts, shape (topics, dimension).
+        floor: pairs with a similarity of at least this are kept.
+        top_k: so many nearest texts of each topic text are kept.
+        error: largest difference between this pass's similarities and the exact ones at the floor; 0 if it is exact.
+        probe: names further pairs to keep.
+    """
+
+    open_encoder: Callable[[], Encoder]
+    topic_vectors: Vectors
+    floor: float
+    top_k: int
+    error: float = 0.0
+    probe: PairProbe | None = None
+
+    def open(self) -> Callable[[TextBlock], pl.DataFrame]:
+        """Opens the encoder and returns the scan of one block: what it keeps, as in `KEPT_SCHEMA`."""
+        encoder = self.open_encoder()
+
+        def scan(block: TextBlock) -> pl.DataFrame:
+            return keep(block, encoder.encode(block.normalised), self)
+
+        return scan
+
+
+def keep(block: TextBlock, vectors: Vectors, task: ScanTask) -> pl.DataFrame:
+    """The texts of a block that may belong to the result, with the topic texts they may belong to.
+
+    Args:
+        block: the texts.
+        vectors: their unit vectors, shape (texts, dimension).
+        task: what belongs to the result.
+
+    Returns:
+        One row per kept text, columns as in `KEPT_SCHEMA`.
+    """
+    topics, places, similarities = _pairs_above(vectors, task)
+    probed = np.zeros(len(topics), np.bool_)
+    extra = task.probe(block.normalised) if task.probe is not None else []
+    if extra:
+        at, of = (np.array(side, np.intp) for side in zip(*extra, strict=True))
+        values = rounded(np.einsum("ij,ij->i", vectors[at], task.topic_vectors[of]))
+        topics, places = np.concatenate([of, topics]), np.concatenate([at, places])
+        similarities = np.concatenate([values, similarities])
+        probed = np.concatenate([np.ones(len(at), np.bool_), probed])
+    order = np.lexsort((~probed, topics, places))
+    pairs = pl.DataFrame(
+        {
+            "place": places[order],
+            "topic_nos": topics[order].astype(np.uint32),
+            "similarities": similarities[order],
+            "probed": probed[order],
+            "exact": np.full(len(order), task.error == 0),
+        }
+    ).unique(["place", "topic_nos"], keep="first", maintain_order=True)
+    by_text = pairs.group_by("place", maintain_order=True).agg(LISTS)
+    kept = by_text["place"].to_numpy()
+    return pl.DataFrame(
+        {
+            "position": np.asarray(block.positions, np.int64)[kept],
+            "query_id": [block.query_ids[place] for place in kept],
+            "text": [block.texts[place] for place in kept],
+            **{name: by_text[name] for name in LISTS},
+        },
+        schema=KEPT_SCHEMA,
+    )
+
+
+def _pairs_above(vectors: Vectors, task: ScanTask) -> tuple[NDArray[np.intp], NDArray[np.intp], Vectors]:
+    """Numbers of the topic texts, places of the texts, similarities: all that reach floor or top-k within the block."""
+    count = len(vectors)
+    step = max(1, _CELLS // max(1, count))
+    topics: list[NDArray[np.intp]] = []
+    places: list[NDArray[np.intp]] = []
+    values: list[Vectors] = []
+    for start in range(0, len(task.topic_vectors), step):
+        similarities = task.topic_vectors[start : start + step] @ vectors.T
+        bars = np.full(len(similarities), task.floor - task.error - _ROUNDING)
+        if task.top_k:
+            # A text below the k best of its own block cannot be among the k best of all.
+            kth = (
+                np.partition(similarities, count - task.top_k, axis=1)[:, count - task.top_k]
+                if count > task.top_k
+                else -2.0
+            )
+            bars = np.minimum(bars, kth - _ROUNDING)
+        rows, columns = np.nonzero(similarities >= bars[:, None].astype(np.float32))
+        topics.append(rows + start)
+        places.append(columns)
+        values.append(rounded(similarities[rows, columns]))
+    return np.concatenate(topics), np.concatenate(places), np.concatenate(values)
+
+
+def select(kept: pl.DataFrame, floor: float, top_k: int) -> pl.DataFrame:
+    """The result of an exact scan of one source: pairs above the floor, the top-k of every topic text, probed pairs.
+
+    Pairs are ordered by topic text, then similarity (falling), then query id; of texts that are the same after
+    normalising, the first stays.
+
+    Args:
+        kept: all that the scan let through, as in `KEPT_SCHEMA`.
+        floor: pairs strictly above it are wanted.
+        top_k: so many pairs of each topic text are wanted.
+
+    Returns:
+        Columns as in `PAIR_SCHEMA`; `rank` counts a topic text's pairs from 1.
+    """
+    normalised = pl.Series("normalised", [normalise(text) for text in kept["text"].to_list()], dtype=pl.String)
+    pairs = (
+        kept.with_columns(normalised)
+        .explode(LISTS, empty_as_null=False)
+        .rename({"topic_nos": "topic_no", "similarities": "similarity"})
+        .sort("topic_no", "position")
+        .unique(["topic_no", "normalised"], keep="first", maintain_order=True)
+        .sort(["topic_no", "similarity", "query_id"], descending=[False, True, False])
+        .with_columns(rank=pl.int_range(1, pl.len() + 1, dtype=pl.Int32).over("topic_no"))
+    )
+    wanted = (pl.col("similarity") > pl.lit(floor, pl.Float32)) | (pl.col("rank") <= top_k) | pl.col("probed")
+    return pairs.filter(wanted).select(list(PAIR_SCHEMA)).cast(pl.Schema(PAIR_SCHEMA))

@@ -1,0 +1,469 @@
+"""A lexical filter in front of the encoder: character trigrams that a training text shares with a topic text.
+
+The score of a text is the cosine of tf-idf weighted character trigrams within words, the best over the topic texts of
+a field. What stays below a field's cut is not encoded; a sample of it, stratified by score, is, and tells what the
+filter missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse, stats
+
+from truerank.sources.distinct import text_hashes
+from truerank.text.normalising import normalise
+from truerank.vectors.encoders.base import Vectors
+from truerank.vectors.neighbours import PairProbe
+from truerank.vectors.texts import Rows, TextBlock, blocks_of, empty_pairs
+from truerank.work.blocks import BlockStore, run_blocks
+from truerank.work.jobs import Job
+
+__all__ = [
+    "DEFAULT_CUTS",
+    "FilterPlan",
+    "Filtered",
+    "Recall",
+    "TrigramScorer",
+    "choose_cut",
+    "estimate_recall",
+    "filter_blocks",
+]
+
+#: Cuts by field, from `benchmarks/prefilter.py` (tuned on some logs and topics, tested on others).
+DEFAULT_CUTS: Final[Mapping[str, float]] = {"title": 0.45, "description": 0.4, "narrative": 0.4, "variant": 0.45}
+
+
+class _Stratum(NamedTuple):
+    """Texts that miss the cut by less than `distance`: the share of them that is sampled, and the most per source."""
+
+    distance: float
+    share: float
+    most: int
+
+
+#: Dense just below the cut, where missed pairs would be.
+_STRATA: Final = (
+    _Stratum(0.05, 0.2, 400),
+    _Stratum(0.10, 0.08, 300),
+    _Stratum(0.20, 0.01, 200),
+    _Stratum(np.inf, 0.004, 300),
+)
+
+#: How far below the cut texts are still asked whether they have exactly a topic text's words.
+_PROBED: Final = 0.25
+_BUCKETS: Final = 1 << 17
+_IDF_TEXTS: Final = 1 << 14
+
+
+class TrigramScorer:
+    """Scores texts by the trigrams they share with topic texts.
+
+    Args:
+        topic_texts: the topic texts, normalised.
+        fields: the field of each topic text.
+        sample: texts of the log that the document frequencies are counted on.
+    """
+
+    def __init__(self, topic_texts: Sequence[str], fields: Sequence[str], sample: Sequence[str]) -> None:
+        document, code, _ = _trigrams([*sample, *topic_texts])
+        frequency = np.bincount(code, minlength=_BUCKETS)
+        count = len(sample) + len(topic_texts)
+        self._idf = (np.log((1 + count) / (1 + frequency)) + 1).astype(np.float32)
+        self.fields = tuple(dict.fromkeys(fields))
+        order = np.argsort([self.fields.index(field) for field in fields], kind="stable")
+        ordered = [topic_texts[place] for place in order]
+        self._ends = np.cumsum([sum(field == name for field in fields) for name in self.fields])
+        document, code, weight = self._weights(ordered)
+        vocabulary = np.unique(code)
+        self._column = np.full(_BUCKETS, -1, np.int32)
+        self._column[vocabulary] = np.arange(len(vocabulary), dtype=np.int32)
+        self._topics = np.zeros((len(vocabulary), len(ordered)), np.float32)
+        self._topics[self._column[code], document] = weight
+
+    def scores(self, texts: Sequence[str]) -> Vectors:
+        """The best score of each text for each field, shape (texts, fields)."""
+        document, code, weight = self._weights(texts)
+        column = self._column[code]
+        known = column >= 0
+        starts = np.searchsorted(document[known], np.arange(len(texts) + 1)).astype(np.int32)
+        shape = (len(texts), len(self._topics))
+        matrix = sparse.csr_array((weight[known], column[known], starts), shape=shape)
+        best = np.empty((len(texts), len(self.fields)), np.float32)
+        step = max(1, (1 << 22) // max(1, self._topics.shape[1]))
+        for start in range(0, len(texts), step):
+            similarity = matrix[start : start + step] @ self._topics
+            begin = 0
+            for place, end in enumerate(self._ends):
+                best[start : start + step, place] = similarity[:, begin:end].max(axis=1)
+                begin = end
+        return best
+
+    def _weights(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64], Vectors]:
+        document, code, count = _trigrams(texts)
+        weight = (1 + np.log(count)).astype(np.float32) * self._idf[code]
+        norm = np.sqrt(np.bincount(document, weight**2, minlength=len(texts)))
+        return document, code, (weight / norm[document]).astype(np.float32)
+
+
+def _letters_only() -> NDArray[np.uint32]:
+    table = np.arange(128, dtype=np.uint32)
+    table[[not chr(code).isalnum() for code in range(128)]] = ord(" ")
+    return table
+
+
+_LETTERS: Final = _letters_only()
+
+
+def _trigrams(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Distinct trigrams within words as (text, bucket, count), ordered by text and bucket."""
+    lowered = [text.lower() for text in texts]
+    lengths = np.fromiter((len(text) + 1 for text in lowered), np.int64, len(lowered))
+    joined = " " + " ".join(lowered) + " "
+    letters = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32).copy()
+    plain = letters < 128
+    letters[plain] = _LETTERS[letters[plain]]
+    owner = np.repeat(np.arange(len(texts), dtype=np.int64), lengths)
+    # A window belongs to the text of its middle letter; one with a blank in the middle spans two words.
+    inside = np.flatnonzero(letters[1:-1] != ord(" "))
+    left, middle, right = letters[inside], letters[inside + 1], letters[inside + 2]
+    mixed = left * np.uint32(0x9E3779B1) ^ middle * np.uint32(0x85EBCA6B) ^ right * np.uint32(0xC2B2AE35)
+    code = ((mixed ^ (mixed >> np.uint32(15))) * np.uint32(0x2C1B3C6D) >> np.uint32(15)).astype(np.int64)
+    keys, counts = np.unique(owner[inside] * _BUCKETS + code, return_counts=True)
+    return keys // _BUCKETS, keys % _BUCKETS, counts
+
+
+@dataclass(frozen=True)
+class FilterPlan:
+    """How to filter.
+
+    Args:
+        topic_texts: the topic texts, normalised.
+        fields: the field of each topic text.
+        cuts: for each field, the score from which on a text is encoded.
+        probe: names texts that pass whatever their score, such as those that have a topic text's words; trigrams alone
+            miss "maps" for "map".
+        block_size: texts in a block.
+    """
+
+    topic_texts: tuple[str, ...]
+    fields: tuple[str, ...]
+    cuts: Mapping[str, float]
+    probe: PairProbe | None = None
+    block_size: int = 1 << 16
+
+
+@dataclass(frozen=True)
+class Recall:
+    """Recall of the filter against exhaustive search, estimated from a sample of what it dropped.
+
+    Attributes:
+        true_pairs: pairs found above the floor (the ones behind the estimate).
+        missed_in_sample: pairs above the floor among the sampled texts that the filter had dropped.
+        sampled: number of sampled texts.
+        recall: the estimate.
+        low, high: its 95% interval.
+        unmodelled_low: the lower end if nothing is assumed about how the rate of missed pairs falls with the score.
+    """
+
+    true_pairs: int
+    missed_in_sample: int
+    sampled: int
+    recall: float
+    low: float
+    high: float
+    unmodelled_low: float
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """What the filter let through and what it sampled of the rest.
+
+    Attributes:
+        chosen: opens the stream of texts to encode: those that passed, and the sample of the others.
+        strata: one row per stratum: number, size (texts dropped), sampled.
+        sample: the sampled texts with their margins (score minus cut, the best field).
+        passed_margins: how many texts passed with a margin in each bin.
+        margins_at: the margins of those of the positions given that passed.
+        read: number of texts filtered.
+        passed_count: number of texts that passed.
+        sample_pairs: pairs above the floor among the sampled texts.
+    """
+
+    chosen: Rows
+    strata: pl.DataFrame
+    sample: pl.DataFrame
+    passed_margins: pl.DataFrame
+    margins_at: Callable[[pl.Series], pl.DataFrame]
+    read: int
+    passed_count: int
+    sample_pairs: pl.DataFrame = field(default_factory=empty_pairs)
+
+    def with_sample(self, pairs: pl.DataFrame) -> Filtered:
+        """The same with the pairs found in the sample."""
+        return replace(self, sample_pairs=pairs)
+
+
+_FILTERED_SCHEMA: Final[dict[str, Any]] = {
+    "position": pl.Int64,
+    "query_id": pl.String,
+    "text": pl.String,
+    "margin": pl.Float32,
+    "stratum": pl.Int8,
+    "hash": pl.UInt64,
+    "of": pl.UInt32,
+}
+_PASSED: Final = -1
+
+
+@dataclass(frozen=True)
+class _FilterTask:
+    plan: FilterPlan
+    idf_sample: tuple[str, ...]
+
+    def open(self) -> Callable[[TextBlock], pl.DataFrame]:
+        scorer = TrigramScorer(self.plan.topic_texts, self.plan.fields, self.idf_sample)
+        cuts = np.array([self.plan.cuts[field] for field in scorer.fields], np.float32)
+
+        def work(block: TextBlock) -> pl.DataFrame:
+            margin = (scorer.scores(block.normalised) - cuts).max(axis=1)
+            if self.plan.probe is not None:
+                # Texts with the same words share at least some trigrams.
+                near = np.flatnonzero(margin > -_PROBED)
+                named = near[[place for place, _ in self.plan.probe([block.normalised[place] for place in near])]]
+                margin[named] = np.maximum(margin[named], 0)
+            return _divided(block, margin)
+
+        return work
+
+
+def _divided(block: TextBlock, margin: Vectors) -> pl.DataFrame:
+    """The texts of a block that pass, and of each stratum of the others those with the smallest hashes."""
+    edges = np.array([stratum.distance for stratum in _STRATA])
+    stratum = np.where(margin >= 0, _PASSED, np.searchsorted(edges, -margin, side="left")).astype(np.int8)
+    hashes = text_hashes(block.normalised)
+    chosen = [np.flatnonzero(stratum == _PASSED)]
+    sizes = [len(block.texts)]
+    for number, limit in enumerate(_STRATA):
+        members = np.flatnonzero(stratum == number)
+        chosen.append(members[np.argsort(hashes[members], kind="stable")[: limit.most]])
+        sizes.append(len(members))
+    rows = np.concatenate(chosen)
+    return pl.DataFrame(
+        {
+            "position": np.asarray(block.positions, np.int64)[rows],
+            "query_id": [block.query_ids[row] for row in rows],
+            "text": [block.texts[row] for row in rows],
+            "margin": margin[rows],
+            "stratum": stratum[rows],
+            "hash": hashes[rows],
+            "of": np.repeat(sizes, [len(part) for part in chosen]),
+        },
+        schema=_FILTERED_SCHEMA,
+    )
+
+
+def filter_blocks(
+    rows: Rows,
+    plan: FilterPlan,
+    job: Job,
+) -> Filtered:
+    """Filters a stream of distinct texts.
+
+    Args:
+        rows: opens the stream as (position, query id, text, normalised text).
+        plan: how to filter.
+        job: where finished blocks lie, and what runs them.
+    """
+    store = BlockStore(job.folder)
+    stream = iter(rows())
+    first = list(islice(stream, _IDF_TEXTS))
+    idf_sample = tuple(row[3] for row in first)
+    read = 0
+
+    def told(blocks: Iterator[TextBlock]) -> Iterator[TextBlock]:
+        nonlocal read
+        for block in blocks:
+            read += len(block.texts)
+            yield block
+            job.progress.advance(len(block.texts))
+
+    count = run_blocks(
+        _FilterTask(plan, idf_sample), told(blocks_of(chain(first, stream), plan.block_size)), store, job.engine
+    )
+    sample, strata, margins = _sample(store, count)
+
+    def chosen() -> Iterator[tuple[int, str, str, str]]:
+        in_sample = pl.col("position").is_in(sample["position"].implode())
+        for number in range(count):
+            frame = store.load(number).filter((pl.col("stratum") == _PASSED) | in_sample).sort("position")
+            for position, query_id, text in frame.select("position", "query_id", "text").iter_rows():
+                yield position, query_id, text, normalise(text)
+
+    def margins_at(positions: pl.Series) -> pl.DataFrame:
+        wanted = (pl.col("stratum") == _PASSED) & pl.col("position").is_in(positions.unique().implode())
+        found = [store.load(number).filter(wanted).select("position", "margin") for number in range(count)]
+        return pl.concat(found) if found else pl.DataFrame(schema={"position": pl.Int64, "margin": pl.Float32})
+
+    return Filtered(chosen, strata, sample, margins, margins_at, read, int(margins["count"].sum()))
+
+
+#: Bins of the margin above the cut, for the rate of true pairs just above it.
+_MARGIN_BIN: Final = 0.05
+
+
+def _sample(store: BlockStore, count: int) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """The sample over all blocks, the strata with their sizes, and how many texts passed by how much."""
+    sample = pl.DataFrame(schema=_FILTERED_SCHEMA)
+    sizes = np.zeros(len(_STRATA), np.int64)
+    bins: dict[int, int] = {}
+    for number in range(count):
+        frame = store.load(number)
+        passed = frame.filter(pl.col("stratum") == _PASSED)["margin"]
+        for place, size in (passed / _MARGIN_BIN).floor().cast(pl.Int32).value_counts().iter_rows():
+            bins[place] = bins.get(place, 0) + size
+        dropped = frame.filter(pl.col("stratum") != _PASSED)
+        for stratum, size in dropped.group_by("stratum").agg(pl.col("of").first()).iter_rows():
+            sizes[stratum] += size
+        sample = pl.concat([sample, dropped]).sort("stratum", "hash", "position")
+        sample = _smallest(sample, [limit.most for limit in _STRATA])
+    wanted = [min(limit.most, int(np.ceil(limit.share * size))) for limit, size in zip(_STRATA, sizes, strict=True)]
+    sample = _smallest(sample, wanted)
+    sample = sample.sort("position")
+    drawn = [int((sample["stratum"] == number).sum()) for number in range(len(_STRATA))]
+    strata = pl.DataFrame({"stratum": range(len(_STRATA)), "size": sizes, "sampled": drawn})
+    margins = pl.DataFrame(
+        {"bin": sorted(bins), "count": [bins[place] for place in sorted(bins)]},
+        schema={"bin": pl.Int32, "count": pl.Int64},
+    )
+    return sample, strata, margins
+
+
+def _smallest(sample: pl.DataFrame, wanted: Sequence[int]) -> pl.DataFrame:
+    """The first texts of each stratum, as many as wanted."""
+    limit = pl.col("stratum").replace_strict(dict(enumerate(wanted)), return_dtype=pl.Int64)
+    return sample.filter(pl.int_range(pl.len()).over("stratum") < limit)
+
+
+class _Rates:
+    """Counts of true pairs by margin around the cut, over all sources."""
+
+    def __init__(self, parts: Sequence[tuple[Filtered, pl.DataFrame]]) -> None:
+        margins: list[NDArray[np.float64]] = []
+        exposures: list[NDArray[np.float64]] = []
+        pairs: list[NDArray[np.float64]] = []
+        hidden_margins: list[NDArray[np.float64]] = []
+        hidden_weights: list[NDArray[np.float64]] = []
+        self.true_pairs = self.missed = self.sampled = 0
+        self.strata = np.zeros((len(_STRATA), 3))
+        for filtered, every in parts:
+            found = every.join(filtered.sample.select("position"), on="position", how="anti")
+            bins = filtered.passed_margins.filter(pl.col("bin") * _MARGIN_BIN < _LOCAL)
+            at = found.select("position").join(filtered.margins_at(found["position"]), on="position")
+            place = (at["margin"] / _MARGIN_BIN).floor().cast(pl.Int32)
+            counted = dict(place.value_counts().iter_rows())
+            margins.append((bins["bin"].to_numpy() + 0.5) * _MARGIN_BIN)
+            exposures.append(bins["count"].to_numpy().astype(np.float64))
+            pairs.append(np.array([counted.get(number, 0) for number in bins["bin"].to_list()], np.float64))
+            hits = filtered.sample_pairs.group_by("position").len()
+            sample = filtered.sample.join(hits, on="position", how="left").with_columns(pl.col("len").fill_null(0))
+            margins.append(sample["margin"].to_numpy().astype(np.float64))
+            exposures.append(np.ones(len(sample)))
+            pairs.append(sample["len"].to_numpy().astype(np.float64))
+            weights = filtered.strata.select("stratum", weight=(pl.col("size") - pl.col("sampled")) / pl.col("sampled"))
+            drawn = sample.join(
+                weights.with_columns(pl.col("stratum").cast(pl.Int8)), on="stratum", maintain_order="left"
+            )
+            hidden_margins.append(drawn["margin"].to_numpy().astype(np.float64))
+            hidden_weights.append(drawn["weight"].to_numpy().astype(np.float64))
+            self.true_pairs += len(found)
+            self.missed += int(sample["len"].sum())
+            self.sampled += len(sample)
+            per_stratum = sample.group_by("stratum").agg(pl.col("len").sum())
+            self.strata[:, 0] += filtered.strata["size"].to_numpy() - filtered.strata["sampled"].to_numpy()
+            self.strata[:, 1] += filtered.strata["sampled"].to_numpy()
+            for stratum, count in per_stratum.iter_rows():
+                self.strata[stratum, 2] += count
+        self.margins, self.exposures, self.pairs = _binned(*map(np.concatenate, (margins, exposures, pairs)))
+        hidden, weight = np.concatenate(hidden_margins), np.concatenate(hidden_weights)
+        self.hidden_margins, self.hidden_weights, _ = _binned(hidden, weight, weight)
+
+
+def _binned(
+    margins: NDArray[np.float64], exposures: NDArray[np.float64], pairs: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The same sums on a grid of margins, so that the work does not grow with the sample."""
+    place, inverse = np.unique(np.round(margins / _GRID).astype(np.int64), return_inverse=True)
+    columns = (place * _GRID, np.bincount(inverse, exposures), np.bincount(inverse, pairs))
+    grid, shown, found = (np.asarray(column, np.float64) for column in columns)
+    return grid, shown, found
+
+
+#: Step of the margins that the rate is modelled on.
+_GRID: Final = 0.01
+#: The rate is modelled from the sample and from what passed by less than this.
+_LOCAL: Final = 0.25
+
+
+def estimate_recall(parts: Sequence[tuple[Filtered, pl.DataFrame]]) -> Recall:
+    """Estimates the filter's recall from what its sample and the texts just above the cut show.
+
+    The rate of true pairs per text is taken to rise exponentially with the filter's score near the cut (Poisson
+    regression, slope ≥ 0, weak normal priors, posterior on a grid), which is what lets a few hundred sampled texts
+    speak for the many far below the cut. `unmodelled_low` assumes nothing: each stratum's rate is bounded by itself.
+
+    Args:
+        parts: for each source, what the filter did, and the pairs found above the floor.
+
+    Returns:
+        The estimate with its 95% interval.
+    """
+    rates = _Rates(parts)
+    intercept = np.linspace(-25.0, 5.0, 241)[:, None, None]
+    slope = np.linspace(0.0, 120.0, 121)[None, :, None]
+    log_rate = intercept + slope * rates.margins
+    log_posterior = (rates.pairs * log_rate - rates.exposures * np.exp(np.minimum(log_rate, 50))).sum(axis=2)
+    log_posterior += -0.5 * ((intercept[..., 0] + 5) / 8) ** 2 - 0.5 * ((slope[..., 0] - 30) / 20) ** 2
+    weight = np.exp(log_posterior - log_posterior.max())
+    hidden = np.zeros(weight.shape)
+    for place in range(weight.shape[0]):
+        rate = np.exp(np.minimum(intercept[place] + slope[0] * rates.hidden_margins, 50))
+        hidden[place] = rate @ rates.hidden_weights
+    missed = rates.missed + hidden.ravel()
+    order = np.argsort(missed, kind="stable")
+    cumulated = np.cumsum(weight.ravel()[order])
+    low, middle, high = (missed[order][np.searchsorted(cumulated, q * cumulated[-1])] for q in (0.025, 0.5, 0.975))
+    bound = rates.missed + sum(
+        size * float(stats.chi2.ppf(1 - 0.05 / len(_STRATA), 2 * (hits + 1))) / (2 * drawn)
+        for size, drawn, hits in rates.strata
+        if drawn
+    )
+
+    def recall(lost: float) -> float:
+        if rates.true_pairs == 0:
+            return 1.0 if lost < 0.5 else 0.0
+        return round(float(rates.true_pairs / (rates.true_pairs + lost)), 6)
+
+    return Recall(
+        rates.true_pairs, rates.missed, rates.sampled, recall(middle), recall(high), recall(low), recall(bound)
+    )
+
+
+def choose_cut(true_scores: NDArray[np.floating], recall: float = 0.995, slack: float = 0.03) -> float:
+    """The cut that keeps a share of the true pairs, with a slack for those that were not seen.
+
+    Args:
+        true_scores: filter scores of the true pairs of a tuning set, shape (n,).
+        recall: the share to keep.
+        slack: how far below that the cut is set.
+
+    Returns:
+        The cut, to two decimals (downwards).
+    """
+    return float(np.floor((np.quantile(true_scores, 1 - recall, method="lower") - slack) * 100) / 100)

@@ -1,0 +1,235 @@
+"""The neighbours of topic texts in one training source, by a cascade of passes.
+
+    read → distinct → [filter] → [low-precision scan] → exact scan → select
+
+Each pass reads what the one before let through, in blocks that are saved as they finish.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from truerank.text.normalising import normalise
+from truerank.vectors.encoders.base import Encoder, Vectors
+from truerank.vectors.neighbours import LISTS, Bars, PairProbe, ScanTask, grouped, select
+from truerank.vectors.prefilter import Filtered, FilterPlan, filter_blocks
+from truerank.vectors.texts import KEPT_SCHEMA, Rows, TextBlock, blocks_of
+from truerank.work.artifacts import write_text
+from truerank.work.blocks import BlockStore, run_blocks
+from truerank.work.jobs import Job
+
+__all__ = ["Found", "ScreenCheck", "SearchPlan", "search"]
+
+#: Texts of a source on which the error of the low-precision pass is measured, and nearest topic texts of each.
+_PILOT_TEXTS = 512
+_PILOT_TOPICS = 8
+#: Fewer texts are not worth a pilot and a first pass; nor, where the error is known already, a first pass.
+_WORTH_A_PILOT = 2048
+_WORTH_SCREENING = 256
+#: The error that a scan allows for, as a multiple of the largest that the pilot showed; and its smallest value.
+_SAFETY = 2.0
+#: A scan is repeated with a wider margin when it shows an error above this share of what it allowed for.
+_TRUSTED = 0.75
+_LEAST_ERROR = 0.004
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """What to look for and how.
+
+    Args:
+        open_exact: opens the full-precision encoder.
+        open_screen: opens a low-precision encoder of the same model for a first pass; None for no such pass.
+        topic_vectors: full-precision unit vectors of the topic texts, shape (topics, dimension).
+        floor: pairs above this similarity are wanted.
+        top_k: so many nearest texts of each topic text are wanted. With a low-precision pass, those at or below the
+            floor keep that pass's similarity and are marked as not exact.
+        probe: names pairs that are wanted whatever their similarity.
+        prefilter: the filter in front of the encoder; None for exhaustive search.
+        error: the error to allow for in the low-precision pass, where another source has shown it already.
+        block_size: texts in a block.
+    """
+
+    open_exact: Callable[[], Encoder]
+    topic_vectors: Vectors
+    floor: float
+    top_k: int
+    open_screen: Callable[[], Encoder] | None = None
+    probe: PairProbe | None = None
+    prefilter: FilterPlan | None = None
+    error: float | None = None
+    block_size: int = 8192
+
+
+@dataclass(frozen=True)
+class ScreenCheck:
+    """How the low-precision pass held up.
+
+    Attributes:
+        allowed: the error that the pass allowed for at the floor.
+        largest: the largest difference between low and full precision seen among the pairs that were encoded twice.
+        pairs: number of those pairs.
+    """
+
+    allowed: float
+    largest: float
+    pairs: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found in one source.
+
+    Attributes:
+        pairs: columns as in `PAIR_SCHEMA`.
+        screen: the check of the low-precision pass, if there was one.
+        filtered: what the prefilter did, if there was one.
+    """
+
+    pairs: pl.DataFrame
+    screen: ScreenCheck | None = None
+    filtered: Filtered | None = None
+
+
+def search(rows: Rows, plan: SearchPlan, job: Job) -> Found:
+    """Finds the neighbours of the topic texts in one source.
+
+    Args:
+        rows: opens the stream of distinct texts as (position, query id, text, normalised text).
+        plan: what to look for and how.
+        job: where finished blocks lie, and what runs them.
+
+    Returns:
+        The pairs, in full precision.
+    """
+    if plan.prefilter is None:
+        pairs, check = _scan(rows, plan, job)
+        return Found(pairs, check)
+    job.progress.start("filtering")
+    filtered = filter_blocks(rows, plan.prefilter, job.part("filter"))
+    pairs, check = _scan(filtered.chosen, plan, job)
+    above = pairs.filter(pl.col("similarity") > pl.lit(plan.floor, pl.Float32))
+    return Found(
+        pairs, check, filtered.with_sample(above.join(filtered.sample.select("position"), on="position", how="semi"))
+    )
+
+
+def _scan(rows: Rows, plan: SearchPlan, job: Job) -> tuple[pl.DataFrame, ScreenCheck | None]:
+    exact = ScanTask(plan.open_exact, plan.topic_vectors, plan.floor, plan.top_k, probe=plan.probe)
+    if not _worth_screening(rows, plan):
+        job.progress.start("encoding and comparing")
+        store, count, bars = _pass(rows, exact, plan.block_size, job.part("exact"))
+        return select(_load(store, count, exact, bars), plan.floor, plan.top_k), None
+    error = _measured_error(rows, plan, job.folder) if plan.error is None else plan.error
+    while True:
+        coarse = replace(exact, open_encoder=plan.open_screen or plan.open_exact, error=error)
+        kept, check = _screened(rows, plan, coarse, job)
+        if check.largest <= _TRUSTED * error:
+            return select(kept, plan.floor, plan.top_k), check
+        job.progress.note(f"the low-precision pass was off by {check.largest:.4f}; scanning again with a wider margin")
+        error = round(2 * max(error, check.largest), 6)
+
+
+def _worth_screening(rows: Rows, plan: SearchPlan) -> bool:
+    fewest = _WORTH_A_PILOT if plan.error is None else _WORTH_SCREENING
+    return plan.open_screen is not None and sum(1 for _ in islice(rows(), fewest)) == fewest
+
+
+def _screened(rows: Rows, plan: SearchPlan, coarse: ScanTask, job: Job) -> tuple[pl.DataFrame, ScreenCheck]:
+    """A low-precision pass, then an exact one over the texts that may have a pair above the floor."""
+    job.progress.start("first pass, low precision")
+    store, count, bars = _pass(rows, coarse, plan.block_size, job.part(f"screen-{coarse.error:.6f}"))
+    every = _load(store, count, coarse, bars)
+    # All pairs that the first pass may have seen at its bar, so that none of them keeps a low-precision similarity.
+    near = replace(coarse, open_encoder=plan.open_exact, floor=plan.floor - 2 * coarse.error, error=0.0, top_k=0)
+    job.progress.start("second pass, full precision")
+    exact = _pass(
+        lambda: _survivors(store, count, coarse), near, plan.block_size, job.part(f"verify-{coarse.error:.6f}")
+    )
+    kept = _load(*exact[:2], near, exact[2])
+    return _exact_where_known(every, kept, coarse), _compare(every, kept, coarse.error)
+
+
+def _survivors(store: BlockStore, count: int, coarse: ScanTask) -> Iterator[tuple[int, str, str, str]]:
+    """The texts that may have a pair above the floor, and those with a probed pair."""
+    bar = coarse.floor - coarse.error
+    for number in range(count):
+        kept = store.load(number)
+        near = kept.filter((pl.col("similarities").list.max() >= bar) | pl.col("probed").list.any())
+        for position, query_id, text in near.select("position", "query_id", "text").iter_rows():
+            yield position, query_id, text, normalise(text)
+
+
+def _exact_where_known(every: pl.DataFrame, kept: pl.DataFrame, coarse: ScanTask) -> pl.DataFrame:
+    """Pairs in full precision; the neighbours at or below the floor that have none as the first pass saw them."""
+    known = kept.select("position").unique()
+    rest = every.join(known, on="position", how="anti")
+    both = every.join(known, on="position", how="semi")
+    exact = kept.select("position", "topic_nos").explode("topic_nos", empty_as_null=False)
+    seen = both.explode(LISTS, empty_as_null=False).join(exact, on=["position", "topic_nos"], how="anti")
+    low = seen.filter(pl.col("similarities") < coarse.floor - coarse.error)
+    return pl.concat([kept, rest, grouped(low)])
+
+
+def _pass(rows: Rows, task: ScanTask, block_size: int, job: Job) -> tuple[BlockStore, int, Bars]:
+    store = BlockStore(job.folder)
+    bars = Bars(len(task.topic_vectors), task.top_k)
+
+    def settle(kept: pl.DataFrame) -> pl.DataFrame:
+        bars.raise_by(kept)
+        return bars.still_in(kept, task.floor, task.error)
+
+    def told(blocks: Iterator[TextBlock]) -> Iterator[TextBlock]:
+        for block in blocks:
+            yield block
+            job.progress.advance(len(block.texts))
+
+    count = run_blocks(task, told(blocks_of(rows(), block_size)), store, job.engine, settle)
+    return store, count, bars
+
+
+def _load(store: BlockStore, count: int, task: ScanTask, bars: Bars) -> pl.DataFrame:
+    frames = [bars.still_in(store.load(number), task.floor, task.error) for number in range(count)]
+    return pl.concat(frames) if frames else pl.DataFrame(schema=KEPT_SCHEMA)
+
+
+def _measured_error(rows: Rows, plan: SearchPlan, folder: Path) -> float:
+    """The error to allow for at the floor: twice what the source's first texts show against their nearest topics."""
+    path = folder / "pilot.json"
+    if path.is_file():
+        return float(json.loads(path.read_text(encoding="utf-8"))["error"])
+    texts = [row[3] for row in islice(rows(), _PILOT_TEXTS)]
+    error = _LEAST_ERROR
+    if texts and plan.open_screen is not None:
+        exact = plan.open_exact().encode(texts) @ plan.topic_vectors.T
+        coarse = plan.open_screen().encode(texts) @ plan.topic_vectors.T
+        nearest = np.argsort(-exact, axis=1, kind="stable")[:, :_PILOT_TOPICS]
+        similarity = np.take_along_axis(exact, nearest, axis=1)
+        difference = np.abs(similarity - np.take_along_axis(coarse, nearest, axis=1))
+        # What a changed vector does to a cosine shrinks with the sine of the angle: carried over to the floor. Well
+        # above the floor no error matters.
+        highest = (1 + plan.floor) / 2
+        sine = np.sqrt(1 - np.minimum(similarity, highest) ** 2)
+        at_floor = float((difference / sine).max()) * math.sqrt(max(0.0, 1 - plan.floor**2))
+        error = max(error, round(_SAFETY * at_floor, 6))
+    write_text(path, json.dumps({"error": error, "texts": len(texts)}) + "\n")
+    return error
+
+
+def _compare(coarse: pl.DataFrame, exact: pl.DataFrame, allowed: float) -> ScreenCheck:
+    lists = ["topic_nos", "similarities"]
+    both = (
+        coarse.select("position", *lists)
+        .explode(lists, empty_as_null=False)
+        .join(exact.select("position", *lists).explode(lists, empty_as_null=False), on=["position", "topic_nos"])
+    )
+    difference = (both["similarities"] - both["similarities_right"]).abs()
+    return ScreenCheck(allowed, round(float(difference.max() or 0.0), 6), len(both))  # type: ignore[arg-type]
