@@ -1,0 +1,1 @@
+"""Audits: each reads as propose, judge, estimate, act, measure."""

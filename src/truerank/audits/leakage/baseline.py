@@ -1,0 +1,149 @@
+"""What an audit found that an earlier one had not: known leaks need not fail a build."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, TypedDict
+
+import polars as pl
+
+from truerank.audits.leakage.redaction import key_mark
+from truerank.audits.leakage.results import AuditResult, Summary, load_audit
+from truerank.errors import InputError
+from truerank.reports.tables import Column, Table
+from truerank.text.normalising import normalise
+
+__all__ = ["NewSince", "TestNews", "since_baseline"]
+
+_KEY: Final = ("test", "topic_id", "field", "key")
+
+
+class TestNews(TypedDict):
+    """What is new for one test set: pairs, topics and queries that the baseline does not have, and known pairs."""
+
+    pairs: int
+    topics: list[str]
+    queries: int
+    known: int
+    gone: int
+
+
+@dataclass(frozen=True, eq=False)
+class NewSince:
+    """The difference between an audit and its baseline.
+
+    Attributes:
+        new: candidates above the threshold whose test set, topic, field and normalised query text the baseline lacks;
+            columns as in `CANDIDATE_SCHEMA`.
+        tests: by test set, in the order of the audit.
+        warnings: why the two audits may not be comparable, one sentence each.
+    """
+
+    new: pl.DataFrame
+    tests: dict[str, TestNews]
+    warnings: tuple[str, ...]
+
+    @property
+    def contaminated(self) -> bool:
+        """Whether there is anything new; what `--fail-on contaminated` asks where a baseline is given."""
+        return not self.new.is_empty()
+
+    def json(self) -> dict[str, Any]:
+        """The counts, for `summary.json` and `--json`."""
+        return {"new": self.contaminated, "tests": self.tests, "warnings": list(self.warnings)}
+
+    def table(self) -> Table:
+        """What is new, known and gone by test set."""
+        count = {"align": "right", "format": ",d"}
+        return Table(
+            title="Pairs above the threshold since the baseline.",
+            columns=(
+                Column("test set"),
+                *(Column(name, **count) for name in ("new pairs", "new topics", "new queries", "known pairs", "gone")),  # type: ignore[arg-type]
+            ),
+            rows=tuple(
+                (name, news["pairs"], len(news["topics"]), news["queries"], news["known"], news["gone"])
+                for name, news in self.tests.items()
+            ),
+            notes=self.warnings,
+        )
+
+    def apply(self, result: AuditResult) -> AuditResult:
+        """The audit with these counts in its summary; candidates and verdicts stay those of the whole audit."""
+        summary: Summary = {**result.summary, "baseline": self.json()}
+        return replace(result, summary=summary)
+
+
+def since_baseline(result: AuditResult, baseline: AuditResult | str | Path) -> NewSince:
+    """Compares an audit with an earlier one.
+
+    A pair counts as known if the baseline had it above the baseline's own threshold, from whatever source. Redacted
+    audits can be compared with each other where both were redacted with the same key.
+
+    Args:
+        result: the new audit.
+        baseline: the earlier audit, or the folder that it wrote.
+
+    Returns:
+        What is new.
+
+    Raises:
+        InputError: the folder holds no audit, or the two cannot be compared because of their redaction.
+    """
+    before = baseline if isinstance(baseline, AuditResult) else load_audit(baseline)
+    now_above, before_above = _keyed(result.above()), _keyed(before.above())
+    _refuse_other_redaction(now_above, before_above, before.folder)
+    new = now_above.join(before_above, on=_KEY, how="anti", maintain_order="left")
+    gone = before_above.join(now_above, on=_KEY, how="anti")
+    tests = {name: _news(name, now_above, new, gone) for name in result.summary["tests"]}
+    return NewSince(new.drop("key"), tests, tuple(_warnings(result.summary, before.summary)))
+
+
+def _keyed(pairs: pl.DataFrame) -> pl.DataFrame:
+    keys = [normalise(text) for text in pairs["query_text"]]
+    return pairs.with_columns(pl.Series("key", keys, dtype=pl.String))
+
+
+def _news(test: str, now: pl.DataFrame, new: pl.DataFrame, gone: pl.DataFrame) -> TestNews:
+    here, fresh = now.filter(test=test), new.filter(test=test)
+    distinct = list(_KEY)
+    return TestNews(
+        pairs=fresh.select(distinct).n_unique(),
+        topics=fresh["topic_id"].unique(maintain_order=True).to_list(),
+        queries=fresh["key"].n_unique(),
+        known=here.select(distinct).n_unique() - fresh.select(distinct).n_unique(),
+        gone=gone.filter(test=test).select(distinct).n_unique(),
+    )
+
+
+def _warnings(now: Summary, before: Summary) -> Iterable[str]:
+    if now["encoder"] != before["encoder"]:
+        yield (
+            f"The baseline was made with the encoder {before['encoder']}, this audit with {now['encoder']}: "
+            "their similarities are not comparable."
+        )
+    if now["threshold"] != before["threshold"]:
+        yield f"The baseline's threshold is {before['threshold']:g}, this audit's {now['threshold']:g}."
+    for what, ours, theirs in (
+        ("Training sources", list(now["sources"]), list(before["sources"])),
+        ("Test sets", list(now["tests"]), list(before["tests"])),
+    ):
+        added, missing = [x for x in ours if x not in theirs], [x for x in theirs if x not in ours]
+        if added:
+            yield f"{what} that the baseline does not have: {', '.join(added)}."
+        if missing:
+            yield f"{what} of the baseline that are missing here: {', '.join(missing)}."
+    if now["mode"] != before["mode"]:
+        yield f"The baseline was made in {before['mode']} mode, this audit in {now['mode']} mode."
+
+
+def _refuse_other_redaction(now: pl.DataFrame, before: pl.DataFrame, where: Path | None) -> None:
+    marks = [{key_mark(text) for text in pairs["key"]} for pairs in (now, before)]
+    if not all(marks) or marks[0] == marks[1]:
+        return
+    if marks[0] == {None} or marks[1] == {None}:
+        which = "this audit is" if marks[1] == {None} else "the baseline is"
+        raise InputError(f"{which} redacted and the other is not", "redact both with the same key", where=where)
+    raise InputError("the two audits were redacted with different keys", "redact both with the same key", where=where)

@@ -1,0 +1,418 @@
+"""Act: the training source without the queries that leak."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final, Literal, NamedTuple
+
+import numpy as np
+
+import truerank
+from truerank.audits.leakage.filtering import BREAKS, Record, form_of, rewrite, written
+from truerank.audits.leakage.labels import Judgments, LabelSource, open_judgments
+from truerank.audits.leakage.redaction import key_mark
+from truerank.audits.leakage.results import AuditResult, load_audit
+from truerank.errors import InputError
+from truerank.reports.tables import Column, Table
+from truerank.sources import SourceSpec, open_queries, parse
+from truerank.sources.compressed import checked_file
+from truerank.sources.rows import rows
+from truerank.text.normalising import normalise
+from truerank.work.artifacts import hash_file, write_text
+
+__all__ = ["Cleaning", "Leak", "Policy", "clean", "leaking_pairs", "open_audit"]
+
+Policy = Literal["labels-first", "labels-only", "either"]
+Match = Literal["text", "id"]
+
+_POLICIES: Final[dict[str, str]] = {
+    "labels-first": "what was judged follows the judgment, the rest the threshold",
+    "labels-only": "only what was judged a leak",
+    "either": "what was judged a leak, and everything above the threshold",
+}
+_REMOVED: Final = ("query_id", "text", "test", "topic_id", "field", "similarity", "type", "why", "line")
+
+
+class Leak(NamedTuple):
+    """A pair of a topic and a training query that is held for a leak, and why; `text` is the normalised query."""
+
+    test: str
+    topic_id: str
+    field: str
+    source: str
+    query_id: str
+    text: str
+    similarity: float | None
+    type: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """What `clean` did.
+
+    Attributes:
+        out: the cleaned file.
+        removed_file: what was removed and why, one line per removed record.
+        manifest_file: where it comes from.
+        read: queries read; those with an empty text and records without a query are not among them and stay.
+        kept: queries that stay.
+        removed: records that were left out.
+        removed_queries: distinct queries (normalised texts) among them.
+        topics: for each test set, the topics whose leaking queries were removed.
+        not_found: leaking queries of the audit that this source does not hold.
+        threshold: above it an unjudged candidate is a leak; None where an earlier cleaning decided.
+        policy: how labels and threshold were combined.
+        judged: number of judged pairs that were given.
+        warnings: what a user must know, one sentence each.
+    """
+
+    out: Path
+    removed_file: Path
+    manifest_file: Path
+    read: int
+    kept: int
+    removed: int
+    removed_queries: int
+    topics: dict[str, int]
+    not_found: int
+    threshold: float | None
+    policy: Policy
+    judged: int
+    warnings: tuple[str, ...]
+
+    def json(self) -> dict[str, Any]:
+        """Everything, as plain numbers and texts."""
+        return {
+            "out": str(self.out),
+            "removed_file": str(self.removed_file),
+            "manifest_file": str(self.manifest_file),
+            **self.counts(),
+            "threshold": self.threshold,
+            "policy": self.policy,
+            "judged": self.judged,
+            "warnings": list(self.warnings),
+        }
+
+    def counts(self) -> dict[str, Any]:
+        """The counts alone."""
+        names = ("read", "kept", "removed", "removed_queries", "topics", "not_found")
+        return {name: getattr(self, name) for name in names}
+
+    def table(self) -> Table:
+        """The counts."""
+        rule = "Removed: the ids that an earlier cleaning removed"
+        if self.threshold is not None:
+            rule = f"Removed: every candidate above the threshold {self.threshold:g}"
+            if self.judged:
+                rule = (
+                    f"Removed: {_POLICIES[self.policy]} (threshold {self.threshold:g}, {self.judged:,d} judged pairs)"
+                )
+        lines: list[tuple[str, int]] = [
+            ("queries read", self.read),
+            ("records removed", self.removed),
+            ("distinct queries among them", self.removed_queries),
+            *((f"topics of {test} they leaked", topics) for test, topics in self.topics.items()),
+            ("queries kept", self.kept),
+            ("leaking queries that the source does not hold", self.not_found),
+        ]
+        return Table(
+            title=f"{self.out.name}: the training queries without those that leak.",
+            columns=(Column("what"), Column("number", align="right", format=",d")),
+            rows=tuple(lines),
+            notes=(f"{rule}.", *self.warnings),
+        )
+
+    def text(self) -> str:
+        """The counts for a terminal."""
+        return self.table().text()
+
+
+def clean(
+    train: str | Path,
+    candidates: AuditResult | str | Path,
+    out: str | Path,
+    *,
+    labels: LabelSource | None = None,
+    threshold: float | None = None,
+    policy: Policy = "labels-first",
+    match: Match = "text",
+    strict: bool = False,
+) -> Cleaning:
+    """Writes a training source again without the queries that leak a test topic.
+
+    A query is its normalised text, so every duplicate goes too, and of training triples every row of the query. The
+    source is streamed: memory does not grow with it. Beside the output stand `OUT.removed.tsv` and
+    `OUT.manifest.json`; the output appears last and whole, or not at all.
+
+    Args:
+        train: the source, as in the audit; lines of TSV, CSV and JSONL keep their bytes, Parquet its columns, and
+            other sources become `id TAB text`.
+        candidates: the audit, or the folder it wrote; with `match="id"` the `.removed.tsv` of an earlier cleaning.
+        out: the file to write; its name says the compression.
+        labels: judged pairs.
+        threshold: above it an unjudged candidate is a leak; the audit's where not given.
+        policy: "labels-first": what was judged follows the judgment, the rest the threshold; "labels-only": only what
+            was judged a leak is removed; "either": what was judged a leak, and everything above the threshold.
+        match: "text": by the query's text; "id": for files that name queries by id only (`triples.tsv#1`, the column
+            of the id), by the ids that an earlier cleaning of the queries removed.
+        strict: raise for bytes that are not UTF-8.
+
+    Returns:
+        The counts.
+
+    Raises:
+        InputError: a source, label or option is at fault, or the output cannot be written.
+    """
+    out, spec = Path(out), parse(str(train))
+    form = form_of(spec, out)
+    source = open_queries(spec, strict=strict)
+    found = _leaks(candidates, labels, threshold, policy, match)
+    removed_file, manifest_file = (out.with_name(f"{out.name}.{end}") for end in ("removed.tsv", "manifest.json"))
+    with written(out) as target, written(removed_file) as listed:
+        with listed.open() as stream:
+            sieve = _Sieve(found.by_key, stream)
+            skipped = rewrite(source, form, target, sieve, strict=strict)
+        if not sieve.read:
+            raise InputError("no queries in it", "give a source that holds some", where=spec.location)
+        fingerprint = source.fingerprint
+        result = Cleaning(
+            out=out,
+            removed_file=removed_file,
+            manifest_file=manifest_file,
+            read=sieve.read,
+            kept=sieve.read - sieve.removed,
+            removed=sieve.removed,
+            removed_queries=len(sieve.found),
+            topics=_topics(leak for key in sieve.found for leak in found.by_key[key]),
+            not_found=len(found.by_key) - len(sieve.found),
+            threshold=found.threshold,
+            policy=policy,
+            judged=(found.provenance["labels"] or {"pairs": 0})["pairs"],
+            warnings=tuple(_warnings(spec, fingerprint, found, sieve.found, skipped)),
+        )
+        _write_manifest(
+            result,
+            {
+                "train": {"name": spec.name, "source": spec.spec, "hash": fingerprint},
+                "candidates": found.provenance,
+                "options": {"threshold": found.threshold, "policy": policy, "match": match},
+                "counts": {**result.counts(), "skipped": skipped, "empty": sieve.empty},
+                "warnings": list(result.warnings),
+                "artifacts": {out.name: hash_file(target.path), removed_file.name: hash_file(listed.path)},
+            },
+        )
+    return result
+
+
+def open_audit(candidates: AuditResult | str | Path) -> AuditResult:
+    """The audit, from its folder where that is given.
+
+    Raises:
+        InputError: no audit there, or it is redacted: without texts nothing can be removed.
+    """
+    audit = candidates if isinstance(candidates, AuditResult) else load_audit(candidates)
+    if any(key_mark(text) for text in audit.candidates["query_text"].head(1)):
+        raise InputError("the audit is redacted", "clean with the audit that holds the texts", where=audit.folder)
+    return audit
+
+
+def leaking_pairs(
+    audit: AuditResult, judgments: Judgments | None, threshold: float | None, policy: Policy
+) -> Iterator[Leak]:
+    """The pairs that count as leaks.
+
+    Args:
+        audit: whose candidates are looked at.
+        judgments: what people said; pairs on which they are tied count as not judged.
+        threshold: above it an unjudged candidate is a leak; None for the audit's.
+        policy: as in `clean`.
+
+    Yields:
+        Leaks in the order of the candidates, then what was judged a leak and is no candidate.
+
+    Raises:
+        InputError: the policy is unknown or needs labels, or the threshold lies below what the audit kept.
+    """
+    if policy not in _POLICIES:
+        raise InputError(f"unknown policy '{policy}'", f"one of {', '.join(_POLICIES)}")
+    if policy == "labels-only" and judgments is None:
+        raise InputError("the policy labels-only needs labels", "give --labels, or another --policy")
+    threshold, floor = audit.summary["threshold"] if threshold is None else threshold, audit.summary["floor"]
+    if threshold < floor and policy != "labels-only":
+        raise InputError(
+            f"the audit kept candidates above {floor:g} only",
+            f"run it again with --floor {threshold:g}",
+            where=audit.folder,
+        )
+    seen: set[tuple[str, str]] = set()
+    columns = ("test", "topic_id", "field", "source", "query_id", "query_text", "similarity", "type")
+    for test, topic, field, source, query, raw, similarity, kind in audit.candidates.select(columns).iter_rows():
+        pair = None if judgments is None else judgments.find(topic, raw, query)
+        judged = None if pair is None else pair.leak
+        if pair is not None:
+            seen.add((topic, pair.text))
+        above = bool(np.float32(similarity) > np.float32(threshold))
+        if judged is True:
+            why = "judged a leak"
+        elif above and (policy == "either" or (policy == "labels-first" and judged is None)):
+            why = f"similarity above {threshold:g}"
+        else:
+            continue
+        yield Leak(test, topic, field, source, query, normalise(raw), similarity, kind or "", why)
+    for pair in () if judgments is None else judgments.pairs:
+        if pair.leak and pair.text and (pair.topic_id, pair.text) not in seen:
+            yield Leak(
+                "", pair.topic_id, "", "", pair.query_id, pair.text, pair.similarity, "", "judged a leak, no candidate"
+            )
+
+
+class _Leaks(NamedTuple):
+    """What is to be removed, by normalised text or by id, the strongest reason first."""
+
+    by_key: dict[str, list[Leak]]
+    threshold: float | None
+    provenance: dict[str, Any]
+    audit: AuditResult | None
+
+
+def _leaks(
+    candidates: AuditResult | str | Path,
+    labels: LabelSource | None,
+    threshold: float | None,
+    policy: Policy,
+    match: Match,
+) -> _Leaks:
+    if match == "id":
+        return _removed_before(candidates)
+    if match != "text":
+        raise InputError(f"unknown way to match '{match}'", "match by text or by id")
+    audit = open_audit(candidates)
+    judgments = None if labels is None else open_judgments(labels)
+    threshold = audit.summary["threshold"] if threshold is None else threshold
+    by_key: defaultdict[str, list[Leak]] = defaultdict(list)
+    for leak in leaking_pairs(audit, judgments, threshold, policy):
+        by_key[leak.text].append(leak)
+    for leaks in by_key.values():
+        leaks.sort(key=lambda leak: (not leak.why.startswith("judged"), -(leak.similarity or 0.0)))
+    folder = audit.folder
+    provenance = {
+        "folder": None if folder is None else str(folder),
+        "hash": None if folder is None else hash_file(folder / "candidates.parquet"),
+        "labels": None if judgments is None else {"pairs": len(judgments.pairs), "unresolved": judgments.unresolved},
+    }
+    return _Leaks(dict(by_key), threshold, provenance, audit)
+
+
+def _removed_before(path: AuditResult | str | Path) -> _Leaks:
+    """The ids that an earlier cleaning removed."""
+    if isinstance(path, AuditResult) or Path(path).is_dir():
+        raise InputError(
+            "an audit names one id of each distinct query",
+            "clean the file of the queries first, and give its .removed.tsv as candidates",
+            where=None if isinstance(path, AuditResult) else path,
+        )
+    path = checked_file(Path(path))
+    by_key: dict[str, list[Leak]] = {}
+    for row in rows(path, "tsv"):
+        if not {"query_id", "topic_id", "why"} <= set(row.values):
+            raise InputError("no list of removed queries", "give a .removed.tsv", where=path, line=row.line)
+        values = {name: row.values.get(name, "") for name in _REMOVED}
+        key = normalise(values["query_id"])
+        leak = Leak(
+            test=values["test"],
+            topic_id=values["topic_id"],
+            field=values["field"],
+            source="",
+            query_id=values["query_id"],
+            text=key,
+            similarity=_similarity(values["similarity"], path, row.line),
+            type=values["type"],
+            why=values["why"],
+        )
+        by_key.setdefault(key, []).append(leak)
+    return _Leaks(by_key, None, {"file": str(path), "hash": hash_file(path), "labels": None}, None)
+
+
+def _similarity(cell: str, path: Path, line: int) -> float | None:
+    try:
+        return float(cell) if cell else None
+    except ValueError as error:
+        raise InputError(f"'{cell}' is no similarity", "give a .removed.tsv", where=path, line=line) from error
+
+
+class _Sieve:
+    """Says of each query whether it leaks, counts, and lists what it removes."""
+
+    def __init__(self, leaks: Mapping[str, Sequence[Leak]], listed: IO[bytes]) -> None:
+        self.read = self.removed = self.empty = 0
+        self.found: set[str] = set()
+        self._leaks = leaks
+        self._listed = listed
+        listed.write(("\t".join(_REMOVED) + "\n").encode())
+
+    def __call__(self, record: Record) -> bool:
+        key = normalise(record.text)
+        if not key:
+            self.empty += 1
+            return False
+        self.read += 1
+        leaks = self._leaks.get(key)
+        if leaks is None:
+            return False
+        self.removed += 1
+        self.found.add(key)
+        leak = leaks[0]
+        similarity = "" if leak.similarity is None else f"{leak.similarity:.6f}"
+        line = str(record.line) if record.line else ""
+        cells = (
+            record.query_id, record.text, leak.test, leak.topic_id, leak.field, similarity, leak.type, leak.why, line,
+        )  # fmt: skip
+        self._listed.write(("\t".join(cell.translate(BREAKS) for cell in cells) + "\n").encode())
+        return True
+
+
+def _write_manifest(result: Cleaning, content: Mapping[str, Any]) -> None:
+    manifest = {"truerank": truerank.__version__, "command": "leakage clean", **content}
+    write_text(result.manifest_file, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+
+
+def _topics(leaks: Iterable[Leak]) -> dict[str, int]:
+    topics: defaultdict[str, set[str]] = defaultdict(set)
+    for leak in leaks:
+        topics[leak.test].add(leak.topic_id)
+    return {test or "(labels)": len(topics[test]) for test in sorted(topics)}
+
+
+def _warnings(spec: SourceSpec, fingerprint: str, leaks: _Leaks, found: Collection[str], skipped: int) -> Iterator[str]:
+    if skipped:
+        yield f"{skipped:,d} records hold no readable query; they were kept unseen."
+    if leaks.audit is None:
+        return
+    summary, name = leaks.audit.summary, spec.name
+    if name not in summary["sources"]:
+        yield (
+            f"The audit did not read {name} (it read {', '.join(summary['sources'])}): "
+            "only queries that leak from those sources were looked for."
+        )
+    before = _hash_in_audit(leaks.audit.folder, name)
+    if before is not None and before != fingerprint:
+        yield f"{name} has changed since the audit: queries that are new in it were not audited."
+    lost = sum(any(leak.source == name for leak in leaks.by_key[key]) for key in leaks.by_key if key not in found)
+    if lost:
+        yield f"{lost:,d} leaking queries that the audit found in {name} are not in it."
+    if summary["mode"] != "exhaustive":
+        yield f"The audit ran in {summary['mode']} mode and may have missed leaking queries."
+
+
+def _hash_in_audit(folder: Path | None, name: str) -> str | None:
+    """The fingerprint that the audit noted for the source, if it noted one."""
+    try:
+        train = json.loads(((folder or Path()) / "manifest.json").read_text(encoding="utf-8"))["train"]
+        return next((str(entry["hash"]) for entry in train if entry["name"] == name), None)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,283 @@
+"""Writes a source again without some of its records; what is kept keeps its bytes.
+
+The reader that the audit used says on which line each query stands, and the lines of the others are copied as they
+are. So a record is always the one that was audited, whatever its format, and a header, empty lines and lines that
+cannot be read stay.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import lzma
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path, PurePath
+from typing import IO, Any, Final, NamedTuple
+
+import polars as pl
+
+from truerank.errors import InputError
+from truerank.sources import beir, columns, compressed, formats
+from truerank.sources.files import file_queries
+from truerank.sources.grammar import SourceSpec
+from truerank.sources.queries import QuerySource
+from truerank.sources.zstd import ZstdFile
+from truerank.work.artifacts import atomic_path
+
+__all__ = [
+    "BREAKS",
+    "Drop",
+    "Form",
+    "Record",
+    "Target",
+    "copy",
+    "form_of",
+    "output_format",
+    "refuse_overwrite",
+    "rewrite",
+    "written",
+]
+
+_COMPRESSIONS: Final = (".gz", ".zst", ".bz2", ".xz")
+_FORMATS: Final = {
+    ".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".parquet": "parquet",
+}  # fmt: skip
+#: Turns what would break a line of TSV into blanks.
+BREAKS: Final = str.maketrans("\t\r\n", "   ")
+
+
+class Record(NamedTuple):
+    """One query of a source and the line (in Parquet: the row) on which it begins, counted from 1; 0 if unknown."""
+
+    query_id: str
+    text: str
+    line: int
+
+
+class Target(NamedTuple):
+    """A file to be written, and the name whose ending says how it is compressed."""
+
+    path: Path
+    name: str
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """The file for writing; the same content gives the same bytes."""
+        ending = PurePath(self.name).suffix.lower()
+        with self.path.open("wb") as raw, ExitStack() as stack:
+            packed: Any = raw
+            if ending == ".gz":
+                packed = stack.enter_context(gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0))
+            elif ending == ".bz2":
+                packed = stack.enter_context(bz2.BZ2File(raw, "wb"))
+            elif ending == ".xz":
+                packed = stack.enter_context(lzma.LZMAFile(raw, "wb"))
+            elif ending == ".zst":
+                packed = stack.enter_context(ZstdFile(raw, "wb"))
+            yield packed
+
+
+@contextmanager
+def written(out: Path) -> Iterator[Target]:
+    """A target that becomes `out` when the block ends without an error; otherwise nothing is left.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    try:
+        with atomic_path(out) as temporary:
+            yield Target(temporary, out.name)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+        raise InputError(f"cannot be written ({reason})", "choose another file with --out", where=out) from error
+
+
+#: Says of each record whether it is left out.
+Drop = Callable[[Record], bool]
+
+
+class Form(NamedTuple):
+    """How a source is written again.
+
+    Attributes:
+        path: the file; None for sources that are no files.
+        format: what the file is: "lines", "tsv", "csv", "jsonl", "parquet"; "" for sources whose queries are written
+            as TSV because their own form cannot be kept.
+    """
+
+    path: Path | None
+    format: str
+
+
+def form_of(spec: SourceSpec, out: Path) -> Form:
+    """The form that the output has.
+
+    Args:
+        spec: the source.
+        out: the file to be written; its ending must agree with the source's format.
+
+    Raises:
+        InputError: the source cannot be read, the ending says another format, or the output is the source itself.
+    """
+    if spec.scheme != "file":
+        form = Form(None, "")
+    else:
+        found = formats.detect(spec.path if spec.path.is_dir() else compressed.checked_file(spec.path), spec.format)
+        path, found = (beir.queries_file(spec.path), "jsonl") if found == "beir" else (spec.path, found)
+        form = Form(path, found if found in ("lines", "tsv", "csv", "jsonl", "parquet") else "")
+    refuse_overwrite(form.path, out)
+    named, wanted = output_format(out), form.format or "tsv"
+    packed = out.suffix.lower() in _COMPRESSIONS
+    if wanted == "parquet" and named == "parquet" and packed:
+        raise InputError("Parquet is compressed inside", "give --out a name that ends in .parquet", where=out)
+    right = named == "parquet" if wanted == "parquet" else named in ("", wanted) or {named, wanted} == {"tsv", "lines"}
+    if not right:
+        reason = (
+            f"the output keeps the source's format ({wanted})" if form.format else "such a source is written as TSV"
+        )
+        ending = "txt" if wanted == "lines" else wanted
+        raise InputError(reason, f"give --out a name that ends in .{ending}", where=out)
+    return form
+
+
+def refuse_overwrite(path: Path | None, out: Path) -> None:
+    """Raises an InputError where the output would replace its own source or a folder."""
+    if out.is_dir():
+        raise InputError("a folder stands there", "give --out the name of a file", where=out)
+    if path is not None and out.exists() and out.samefile(path):
+        raise InputError("the output would replace its own source", "choose another file with --out", where=out)
+
+
+def output_format(out: Path) -> str:
+    """The format that a file name stands for, whatever its compression; "" if it says none."""
+    name = PurePath(out.name.lower())
+    while name.suffix in _COMPRESSIONS:
+        name = name.with_suffix("")
+    return _FORMATS.get(name.suffix, "")
+
+
+def rewrite(source: QuerySource, form: Form, target: Target, drop: Drop, *, strict: bool = False) -> int:
+    """Writes a source of queries again without some of them.
+
+    Lines keep their bytes, order and line ends; Parquet keeps its columns, types and metadata; the compression is that
+    of the target. Other sources become `id TAB text`, tabs and line ends in texts blanks.
+
+    Args:
+        source: the queries.
+        form: from `form_of`.
+        target: where to.
+        drop: asked once for every query, in order.
+        strict: raise for bytes that are not UTF-8.
+
+    Returns:
+        How many records hold no readable query (they are kept).
+
+    Raises:
+        InputError: a fault in the source.
+    """
+    if form.path is None or not form.format:
+        with target.open() as stream:
+            for block in source.batches():
+                for query_id, text in zip(block.ids, block.texts, strict=True):
+                    if not drop(Record(query_id, text, 0)):
+                        stream.write(f"{query_id.translate(BREAKS)}\t{text.translate(BREAKS)}\n".encode())
+        return source.counts.skipped
+    spec = source.spec
+    skipped = 0
+
+    def dropped() -> Iterator[int]:
+        nonlocal skipped
+        for block in file_queries(path, form.format, spec.column, single=spec.format == "lines", strict=strict):
+            skipped += block.skipped
+            for record in map(Record, block.ids, block.texts, block.lines):
+                if drop(record):
+                    yield record.line
+
+    path = form.path
+    copy(form, target, dropped())
+    return skipped
+
+
+def copy(form: Form, target: Target, dropped: Iterable[int]) -> None:
+    """Copies a file without some records.
+
+    Args:
+        form: a form with a path and a format.
+        target: where to.
+        dropped: the lines (in Parquet: rows, counted from 1) on which the records to leave out begin, ascending.
+
+    Raises:
+        InputError: a fault in the source.
+    """
+    if form.path is None:
+        raise ValueError("only files can be copied")
+    if form.format == "parquet":
+        _copy_rows(form.path, target.path, list(dropped))
+    else:
+        with target.open() as stream:
+            _copy_lines(form.path, form.format, stream, dropped)
+
+
+def _copy_lines(path: Path, form: str, stream: IO[bytes], dropped: Iterable[int]) -> None:
+    lines = _lines(path)
+    header = columns.csv_header(_head(path)) or max((",", ";", "\t"), key=_head(path).count) if form == "csv" else ""
+    number = 1
+    try:
+        for line in dropped:
+            while number < line:
+                stream.write(next(lines))
+                number += 1
+            number += _csv_lines(lines, header) if form == "csv" else len([next(lines)])
+    except StopIteration as error:
+        raise _changed(path) from error
+    for rest in lines:
+        stream.write(rest)
+
+
+def _copy_rows(path: Path, target: Path, dropped: Sequence[int]) -> None:
+    with compressed.plain_file(path) as plain:
+        frame = pl.scan_parquet(plain, glob=False)
+        names = frame.collect_schema().names()
+        index = next(name for name in ("row", *(f"row{i}" for i in range(len(names) + 1))) if name not in names)
+        gone = pl.lit(pl.Series([row - 1 for row in dropped], dtype=pl.UInt32)).implode()
+        kept = frame.with_row_index(index).filter(~pl.col(index).is_in(gone)).select(names)
+        metadata = {key: value for key, value in pl.read_parquet_metadata(plain).items() if key != "ARROW:schema"}
+        kept.sink_parquet(target, metadata=metadata or None, maintain_order=True)
+        before, after = (
+            pl.scan_parquet(file, glob=False).select(pl.len()).collect().item() for file in (plain, target)
+        )
+    if before - after != len(dropped):
+        raise _changed(path)
+
+
+def _changed(path: Path) -> InputError:
+    return InputError("the file changed while it was read", "run it again when nobody writes to it", where=path)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    r"""The lines with their ends, split at "\n" only, as the readers count them."""
+    rest: list[bytes] = []
+    for piece in compressed.chunks(path):
+        first, *more = piece.split(b"\n")
+        rest.append(first)
+        if more:
+            yield b"".join(rest) + b"\n"
+            rest = [more.pop()]
+            for line in more:
+                yield line + b"\n"
+    if last := b"".join(rest):
+        yield last
+
+
+def _head(path: Path) -> str:
+    return compressed.head(path).partition(b"\n")[0].decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _csv_lines(lines: Iterator[bytes], delimiter: str) -> int:
+    """Reads one CSV record and says how many lines it had."""
+    texts = (line.decode("utf-8", "replace") for line in lines)
+    reader = csv.reader(texts, delimiter=delimiter, strict=True)
+    next(reader)
+    return reader.line_num

@@ -1,0 +1,186 @@
+"""Propose: the pairs of topic texts and training queries that are worth a look (leakage paper, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from truerank.audits.leakage.results import NEIGHBOUR_SCHEMA, SourceCount
+from truerank.records import Topic, TopicText
+from truerank.sources import QuerySource, TopicSet
+from truerank.sources.distinct import DistinctTexts
+from truerank.text.normalising import normalise
+from truerank.text.words import FUNCTION_WORDS, bag, stem, words
+from truerank.vectors.search import Found, SearchPlan, search
+from truerank.work.jobs import Job
+
+__all__ = ["DistinctQueries", "LexicalProbe", "Proposed", "propose", "topic_texts"]
+
+_READ_SIZE = 1 << 16
+_REMEMBERED_TOKENS = 1 << 18
+
+
+def topic_texts(tests: Sequence[TopicSet], fields: Sequence[str]) -> tuple[TopicText, ...]:
+    """The topic texts that are compared: the fields named, and every variant; empty texts are left out."""
+    found: list[TopicText] = []
+    for test in tests:
+        for topic in test.topics:
+            found += [text for text in _texts_of(test.name, topic, fields) if normalise(text.text)]
+    return tuple(found)
+
+
+def _texts_of(test: str, topic: Topic, fields: Sequence[str]) -> Iterator[TopicText]:
+    for name in fields:
+        if name != "variant":
+            yield TopicText(test, topic.topic_id, name, 0, getattr(topic, name))
+    for number, variant in enumerate(topic.variants, start=1):
+        yield TopicText(test, topic.topic_id, "variant", number, variant)
+
+
+class DistinctQueries:
+    """The distinct texts of one training source, as a stream that can be opened again; counts what it reads.
+
+    Args:
+        source: the source.
+    """
+
+    def __init__(self, source: QuerySource) -> None:
+        self._source = source
+        self.count: SourceCount | None = None
+
+    def __call__(self) -> Iterator[tuple[int, str, str, str]]:
+        """Opens the stream: (position, id of the first query with this text, text, normalised text)."""
+        distinct = DistinctTexts()
+        position = 0
+        for query_ids, texts in self._source.batches(_READ_SIZE):
+            normalised = [normalise(text) for text in texts]
+            for place in distinct.new(normalised).tolist():
+                yield position, query_ids[place], texts[place], normalised[place]
+                position += 1
+        counts = self._source.counts
+        self.count = SourceCount(
+            read=counts.read,
+            distinct=distinct.count,
+            distinct_estimated=distinct.estimated,
+            empty=counts.empty,
+            repaired=counts.repaired,
+            skipped=counts.skipped,
+        )
+
+
+class LexicalProbe:
+    """Names the queries that have exactly a topic text's content words, in any order and inflection.
+
+    What the encoder scores low among them tells what else it may miss.
+
+    Args:
+        texts: the topic texts; a place in this list is a topic text's number.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._topics_of: dict[frozenset[str], tuple[int, ...]] = {}
+        for number, text in enumerate(texts):
+            found = bag(text)
+            if found:
+                self._topics_of[found] = (*self._topics_of.get(found, ()), number)
+        self._vocabulary: frozenset[str] = frozenset[str]().union(*self._topics_of)
+        self._possible: dict[str, bool] = {}
+
+    def __call__(self, texts: Sequence[str]) -> list[tuple[int, int]]:
+        """Pairs of (place in `texts`, number of the topic text)."""
+        return [
+            (place, number)
+            for place, text in enumerate(texts)
+            if all(map(self._may_match, text.split()))
+            for number in self._topics_of.get(bag(text), ())
+        ]
+
+    def _may_match(self, token: str) -> bool:
+        """Whether a text with this token can have the words of a topic text; remembered, because words come back."""
+        known = self._possible.get(token)
+        if known is None:
+            if len(self._possible) >= _REMEMBERED_TOKENS:
+                self._possible.clear()
+            known = all(word in FUNCTION_WORDS or stem(word) in self._vocabulary for word in words(token))
+            self._possible[token] = known
+        return known
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """What was found in all sources.
+
+    Attributes:
+        pairs: columns as in `NEIGHBOUR_SCHEMA` and `probed`, ordered by topic text, source and rank.
+        counts: what was read, by source.
+        found: the raw results by source.
+    """
+
+    pairs: pl.DataFrame
+    counts: dict[str, SourceCount]
+    found: dict[str, Found]
+
+
+def propose(
+    sources: Sequence[tuple[str, QuerySource]],
+    texts: Sequence[TopicText],
+    plan: SearchPlan,
+    job: Job,
+) -> Proposed:
+    """Searches every source for neighbours of every topic text.
+
+    Args:
+        sources: name and source, in the order given by the user.
+        texts: the topic texts; a place in this list is a topic text's number in the plan.
+        plan: what to look for and how.
+        job: where unfinished work lies, and what runs it.
+    """
+    counts: dict[str, SourceCount] = {}
+    found: dict[str, Found] = {}
+    for place, (name, source) in enumerate(sources):
+        job.progress.note(f"{name}: reading {source.spec.spec}")
+        queries = DistinctQueries(source)
+        found[name] = search(queries, plan, job.part(f"source-{place}"))
+        check = found[name].screen
+        if check is not None and plan.error is None:
+            # One pilot serves all sources: each checks the error again on what it encodes twice.
+            plan = replace(plan, error=check.allowed)
+        counts[name] = _counted(queries)
+    return Proposed(_joined(texts, [name for name, _ in sources], found), counts, found)
+
+
+def _counted(queries: DistinctQueries) -> SourceCount:
+    if queries.count is None:
+        for _ in queries():
+            pass
+    if queries.count is None:
+        raise RuntimeError("a stream of queries ended without being counted")
+    return queries.count
+
+
+def _joined(texts: Sequence[TopicText], order: Sequence[str], found: dict[str, Found]) -> pl.DataFrame:
+    topics = pl.DataFrame(
+        [(number, *text) for number, text in enumerate(texts)],
+        schema={
+            "topic_no": pl.UInt32,
+            "test": pl.String,
+            "topic_id": pl.String,
+            "field": pl.String,
+            "variant_no": pl.Int32,
+            "topic_text": pl.String,
+        },
+        orient="row",
+    )
+    parts = [
+        found[name].pairs.with_columns(source=pl.lit(name), source_no=pl.lit(place, pl.Int32))
+        for place, name in enumerate(order)
+    ]
+    return (
+        pl.concat(parts)
+        .join(topics, on="topic_no", how="left")
+        .sort("topic_no", "source_no", "rank")
+        .rename({"text": "query_text"})
+        .select(*NEIGHBOUR_SCHEMA, "probed")
+    )

@@ -1,0 +1,331 @@
+"""Act, the other way round: the test set without the leaked topics, and what can still be shown with what is left."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from scipy import optimize, stats
+
+import truerank
+from truerank.audits.leakage.cleaning import Policy, leaking_pairs, open_audit
+from truerank.audits.leakage.filtering import (
+    BREAKS,
+    Form,
+    Target,
+    copy,
+    form_of,
+    output_format,
+    refuse_overwrite,
+    written,
+)
+from truerank.audits.leakage.labels import LabelSource, open_judgments
+from truerank.audits.leakage.results import AuditResult
+from truerank.errors import InputError
+from truerank.records import Topic
+from truerank.reports.tables import Column, Table
+from truerank.sources import SourceSpec, TopicSet, compressed, formats, parse, read_topics, trec
+from truerank.sources.files import file_queries
+from truerank.sources.rows import rows
+from truerank.sources.tables import as_text
+from truerank.work.artifacts import hash_file, write_text
+
+__all__ = ["Detectable", "Reduction", "detectable_difference", "reduce_topics"]
+
+_SDS: Final = (0.1, 0.2, 0.3)
+_POWER: Final = 0.8
+_ALPHA: Final = 0.05
+_TREC: Final = re.compile(rb"<(?:top|doc)\b[^>]*>", re.IGNORECASE)
+_XML: Final = tuple(
+    re.compile(
+        rb"(?:(?<=\n)[ \t]*)?<((?:\w+:)?(?:" + names + rb"))\b(?:[^>]*/>|.*?</\1\s*>)(?:[ \t]*\r?\n)?",
+        re.IGNORECASE | re.DOTALL,
+    )
+    for names in (rb"topic|top", rb"query|doc")
+)
+_COMMENT: Final = re.compile(rb"<!--.*?-->", re.DOTALL)
+_TREC_END: Final = re.compile(rb"</(?:top|doc)\s*>[ \t]*\r?\n?", re.IGNORECASE)
+
+
+class Detectable(NamedTuple):
+    """The smallest true difference between two systems that a paired t-test finds, before and after the reduction.
+
+    `sd` is the standard deviation of the per-topic differences, `of` says whose. None where too few topics are left.
+    """
+
+    sd: float
+    of: str
+    before: float | None
+    after: float | None
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """What `reduce_topics` did.
+
+    Attributes:
+        out: the reduced topic file.
+        test: the test set's name in the audit.
+        before, after: number of topics.
+        removed: ids of the topics that were left out, in their order.
+        detectable: by standard deviation.
+        power, alpha: of the two-sided test.
+    """
+
+    out: Path
+    test: str
+    before: int
+    after: int
+    removed: tuple[str, ...]
+    detectable: tuple[Detectable, ...]
+    power: float
+    alpha: float
+
+    def json(self) -> dict[str, Any]:
+        """Everything, as plain numbers and texts."""
+        return {
+            "out": str(self.out),
+            "test": self.test,
+            "before": self.before,
+            "after": self.after,
+            "removed": list(self.removed),
+            "detectable": [row._asdict() for row in self.detectable],
+            "power": self.power,
+            "alpha": self.alpha,
+        }
+
+    def table(self) -> Table:
+        """The smallest detectable differences."""
+        numbers = {before: f"{before:,d} topics" for before in (self.before, self.after)}
+        heading = ("smallest difference",)
+        return Table(
+            title=f"{self.after:,d} of {self.before:,d} topics of {self.test} remain.",
+            columns=(
+                Column("sd of differences", align="right", format="g"),
+                Column("of"),
+                Column(numbers[self.before], heading, align="right", format=".4f"),
+                Column(numbers[self.after], heading, align="right", format=".4f"),
+            ),
+            rows=tuple(tuple(row) for row in self.detectable),
+            notes=(
+                f"Smallest true difference of means that a paired t-test finds with power {self.power:g} "
+                f"(two-sided, α = {self.alpha:g}; non-central t).",
+            ),
+        )
+
+    def text(self) -> str:
+        """The table for a terminal."""
+        return self.table().text()
+
+
+def reduce_topics(
+    test: str | Path,
+    candidates: AuditResult | str | Path,
+    out: str | Path,
+    *,
+    labels: LabelSource | None = None,
+    threshold: float | None = None,
+    policy: Policy = "labels-first",
+    name: str | None = None,
+    sds: Sequence[float] | Mapping[str, float] = _SDS,
+) -> Reduction:
+    """Writes a test set again without the topics that the training data leaks.
+
+    TREC topics, web XML, TSV, CSV and JSONL keep the bytes of the topics that stay; Parquet its columns; other
+    sources become TSV (`id TAB title`) or JSONL (all fields), as the name of the output says.
+
+    Args:
+        test: the topics, as in the audit.
+        candidates: the audit, or the folder it wrote.
+        out: the file to write; its name says the compression.
+        labels, threshold, policy: as in `clean`. Without labels and threshold the leaked topics are the audit's.
+        name: the test set's name in the audit, where it cannot be told from the source.
+        sds: standard deviations of per-topic differences for which the smallest detectable difference is computed, in
+            the measure's unit; by name where they come from runs (`effect.difference_sds`).
+
+    Returns:
+        What is left, and what can be shown with it (power 0.8, α 0.05).
+
+    Raises:
+        InputError: a source or option is at fault, every topic leaks, or the output cannot be written.
+    """
+    out, spec, audit = Path(out), parse(str(test)), open_audit(candidates)
+    name = _name(spec, audit, name)
+    topics = read_topics(spec)
+    leaked = set(audit.summary["tests"][name]["leaked_topics"])
+    if labels is not None or threshold is not None:
+        judgments = None if labels is None else open_judgments(labels)
+        leaks = leaking_pairs(audit, judgments, threshold, policy)
+        leaked = {leak.topic_id for leak in leaks if leak.test in ("", name)}
+    removed = tuple(topic.topic_id for topic in topics.topics if topic.topic_id in leaked)
+    before, after = len(topics.topics), len(topics.topics) - len(removed)
+    if not after:
+        raise InputError(
+            "every topic leaks, nothing would remain", "clean the training data instead", where=spec.location
+        )
+    if leaked and not removed:
+        raise InputError(
+            f"it holds none of the leaked topics of {name}", "give the audited topics", where=spec.location
+        )
+    spreads = list(sds.items()) if isinstance(sds, Mapping) else [("", sd) for sd in sds]
+    detectable = tuple(
+        Detectable(sd, of, *(detectable_difference(topics_left, sd) for topics_left in (before, after)))
+        for of, sd in spreads
+    )
+    result = Reduction(out, name, before, after, removed, detectable, _POWER, _ALPHA)
+    with written(out) as target:
+        _write(spec, topics, frozenset(removed), target, out)
+        manifest = {
+            "truerank": truerank.__version__,
+            "command": "leakage clean --remove test",
+            **{key: value for key, value in result.json().items() if key != "out"},
+            "artifacts": {out.name: hash_file(target.path)},
+        }
+        write_text(
+            out.with_name(f"{out.name}.manifest.json"), json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+        )
+    return result
+
+
+def detectable_difference(topics: int, sd: float, *, power: float = 0.8, alpha: float = 0.05) -> float | None:
+    """The smallest true difference of means that a two-sided paired t-test finds with the given power.
+
+    Args:
+        topics: number of topics.
+        sd: standard deviation of the per-topic differences.
+        power: chance of finding it.
+        alpha: level of the test.
+
+    Returns:
+        The difference in the unit of `sd`, None below two topics.
+
+    Source: the power of the t-test by the non-central t distribution; Sakai (2018), Laboratory Experiments in
+    Information Retrieval, chapter 6.
+    """
+    if topics < 2:
+        return None
+    freedom = topics - 1
+    bar = float(stats.t.ppf(1 - alpha / 2, freedom))
+
+    def shortfall(shift: float) -> float:
+        # The far tail on the wrong side is 0 where SciPy cannot compute it.
+        wrong_side = np.nan_to_num(stats.nct.cdf(-bar, freedom, shift), nan=0.0)
+        return float(stats.nct.sf(bar, freedom, shift) + wrong_side) - power
+
+    enough = 1.0
+    while shortfall(enough) < 0:
+        enough *= 2
+    return float(optimize.brentq(shortfall, 0.0, enough)) * sd / math.sqrt(topics)
+
+
+def _name(spec: SourceSpec, audit: AuditResult, name: str | None) -> str:
+    tests = audit.summary["tests"]
+    if name is None:
+        name = spec.name if spec.name in tests or len(tests) > 1 else next(iter(tests))
+    if name not in tests:
+        raise InputError(
+            f"the audit has no test set '{name}', it has {', '.join(tests)}",
+            "say which one with --test",
+            where=spec.location,
+        )
+    return name
+
+
+def _write(spec: SourceSpec, topics: TopicSet, removed: frozenset[str], target: Target, out: Path) -> None:
+    form = ""
+    if spec.scheme == "file":
+        form = formats.detect(spec.path if spec.path.is_dir() else compressed.checked_file(spec.path), spec.format)
+    if form in ("trec", "xml"):
+        refuse_overwrite(spec.path, out)
+        if output_format(out):
+            raise InputError("the output keeps the source's format", f"name it like {spec.path.name}", where=out)
+        _write_marked(spec.path, form, removed, target)
+    elif form in ("tsv", "lines", "csv", "jsonl", "parquet", "beir"):
+        kept_form = form_of(spec, out)
+        copy(kept_form, target, _positions(kept_form, spec, topics, removed))
+        form = kept_form.format
+    else:
+        _write_fields([topic for topic in topics.topics if topic.topic_id not in removed], target, out)
+        return
+    _check(spec, form, topics, removed, target)
+
+
+def _write_marked(path: Path, form: str, removed: frozenset[str], target: Target) -> None:
+    """TREC topics and XML: the bytes of the records that stay, and all that stands between them."""
+    content = b"".join(compressed.chunks(path))
+    found = list(trec.trec_topics(path) if form == "trec" else trec.xml_topics(path))
+    spans = _trec_spans(content) if form == "trec" else _xml_spans(content)
+    if len(spans) != len(found):
+        raise InputError("the topics cannot be told apart", "convert them to TSV", where=path)
+    with target.open() as stream:
+        end = 0
+        for (start, stop), item in zip(spans, found, strict=True):
+            if item.topic.topic_id in removed:
+                stream.write(content[end:start])
+                end = stop
+        stream.write(content[end:])
+
+
+def _trec_spans(content: bytes) -> list[tuple[int, int]]:
+    """From each opening tag to the next one; the last record ends with its end tag."""
+    starts = [match.start() for match in _TREC.finditer(content)]
+    if not starts:
+        return []
+    last = _TREC_END.search(content, starts[-1])
+    return list(zip(starts, [*starts[1:], last.end() if last else len(content)], strict=True))
+
+
+def _xml_spans(content: bytes) -> list[tuple[int, int]]:
+    """Each record with the blanks before it and the line end behind it."""
+    visible = _COMMENT.sub(lambda match: b" " * len(match[0]), content)
+    return next(filter(None, ([match.span() for match in record.finditer(visible)] for record in _XML)), [])
+
+
+def _positions(form: Form, spec: SourceSpec, topics: TopicSet, removed: frozenset[str]) -> list[int]:
+    """The lines (rows) of the topics to leave out; the id column is the one that holds the ids of all topics."""
+    if form.path is None:
+        raise ValueError("only files have lines")
+    wanted = {topic.topic_id for topic in topics.topics}
+    if form.format in ("tsv", "lines"):
+        blocks = list(file_queries(form.path, form.format, spec.column, single=spec.format == "lines"))
+        ids = [(query_id, line) for block in blocks for query_id, line in zip(block.ids, block.lines, strict=True)]
+        if wanted <= {query_id for query_id, _ in ids}:
+            return [line for query_id, line in ids if query_id in removed]
+    records = list(rows(form.path, "tsv" if form.format == "lines" else form.format))
+    for key in dict.fromkeys(name for record in records for name in record.values):
+        ids = [((as_text(record.values.get(key)) or "").strip(), record.line) for record in records]
+        if wanted <= {topic_id for topic_id, _ in ids}:
+            return [line for topic_id, line in ids if topic_id in removed]
+    return [record.line for record in records if str(record.line) in removed]
+
+
+def _write_fields(topics: Sequence[Topic], target: Target, out: Path) -> None:
+    """Sources that are no files of lines: ids and titles as TSV, or all fields as JSONL."""
+    named = output_format(out)
+    if named not in ("tsv", "jsonl"):
+        raise InputError(
+            "such topics are written as TSV or JSONL", "give --out a name that ends in .tsv or .jsonl", where=out
+        )
+    with target.open() as stream:
+        for topic in topics:
+            if named == "tsv":
+                line = f"{topic.topic_id.translate(BREAKS)}\t{topic.title.translate(BREAKS)}"
+            else:
+                fields = {"_id": topic.topic_id, **{key: value for key, value in topic._asdict().items() if value}}
+                line = json.dumps({key: fields[key] for key in fields if key != "topic_id"}, ensure_ascii=False)
+            stream.write(f"{line}\n".encode())
+
+
+def _check(spec: SourceSpec, form: str, topics: TopicSet, removed: frozenset[str], target: Target) -> None:
+    """Reads back what was written: the topics that stay, each as it was."""
+    written_topics = read_topics(replace(spec, location=str(target.path), format=form)).topics
+    known = {topic.topic_id for topic in topics.topics}
+    left = [topic for topic in written_topics if topic.topic_id in known]
+    if left != [topic for topic in topics.topics if topic.topic_id not in removed]:
+        raise InputError("the topics cannot be told apart", "convert them to TSV or JSONL", where=spec.location)

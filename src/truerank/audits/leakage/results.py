@@ -1,0 +1,187 @@
+"""What the leakage audit found, as immutable values that know their tables and files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, NotRequired, TypedDict
+
+import polars as pl
+
+from truerank.errors import InputError
+
+__all__ = [
+    "CANDIDATE_SCHEMA",
+    "NEIGHBOUR_SCHEMA",
+    "AuditResult",
+    "FieldCount",
+    "MissedTopics",
+    "PrefilterRecall",
+    "SourceCount",
+    "Summary",
+    "TestSummary",
+    "Verdict",
+    "load_audit",
+    "load_manifest",
+]
+
+Verdict = Literal["CLEAN", "CONTAMINATED", "UNKNOWN"]
+
+#: `neighbours.parquet`: the top-k of every topic text and source, whatever their similarity. Where a low-precision
+#: pass went before, `exact` is false for neighbours at or below the floor, whose similarity is that pass's.
+NEIGHBOUR_SCHEMA: Final[dict[str, Any]] = {
+    "test": pl.String,
+    "topic_id": pl.String,
+    "field": pl.String,
+    "variant_no": pl.Int32,
+    "topic_text": pl.String,
+    "source": pl.String,
+    "query_id": pl.String,
+    "query_text": pl.String,
+    "similarity": pl.Float32,
+    "rank": pl.Int32,
+    "exact": pl.Boolean,
+}
+
+#: `candidates.parquet`: every pair above the floor, with its proposed reformulation types.
+CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
+    **{name: kind for name, kind in NEIGHBOUR_SCHEMA.items() if name != "exact"},
+    "type": pl.String,
+    "title_type": pl.String,
+}
+
+
+class SourceCount(TypedDict):
+    """What was read of one training source."""
+
+    read: int
+    distinct: int
+    distinct_estimated: bool
+    empty: int
+    repaired: int
+    skipped: int
+
+
+class FieldCount(TypedDict):
+    """Topics with a candidate, and distinct candidate queries."""
+
+    topics: int
+    queries: int
+
+
+class MissedTopics(TypedDict):
+    """How many leaked topics the encoder may have missed, with the evidence for it."""
+
+    estimate: float
+    upper: float
+    confidence: float
+    evidence: int
+    method: str
+
+
+class TestSummary(TypedDict):
+    """The verdict on one test set and the counts of the paper's Table 1 (field "union" counts a topic once)."""
+
+    topics: int
+    verdict: Verdict
+    why: str
+    leaked_topics: list[str]
+    missed: MissedTopics | None
+    fields: dict[str, dict[str, FieldCount]]
+
+
+class PrefilterRecall(TypedDict):
+    """Estimated recall of the prefilter against exhaustive mode, from a stratified sample of what it dropped."""
+
+    cuts: dict[str, float]
+    passed: int
+    sampled: int
+    true_pairs: int
+    missed_in_sample: int
+    recall: float
+    low: float
+    high: float
+    unmodelled_low: float
+
+
+class Summary(TypedDict):
+    """`summary.json`, and what `leakage audit --json` prints."""
+
+    threshold: float
+    floor: float
+    calibrated_for: str
+    calibrated: bool
+    encoder: str
+    mode: str
+    top_k: int
+    sources: dict[str, SourceCount]
+    tests: dict[str, TestSummary]
+    prefilter: PrefilterRecall | None
+    labels: NotRequired[dict[str, Any]]
+    baseline: NotRequired[dict[str, Any]]
+    truth: NotRequired[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """The result of `leakage.audit`.
+
+    Attributes:
+        summary: counts and verdicts, as in `summary.json`.
+        candidates: every pair above the floor, columns as in `CANDIDATE_SCHEMA`, ordered by test, topic, field,
+            variant, source and rank.
+        neighbours: the top-k per topic text and source, columns as in `NEIGHBOUR_SCHEMA`, the same order.
+        folder: where the artifacts lie.
+    """
+
+    summary: Summary
+    candidates: pl.DataFrame
+    neighbours: pl.DataFrame
+    folder: Path | None = None
+
+    def above(self) -> pl.DataFrame:
+        """The candidates with a similarity above the threshold."""
+        return self.candidates.filter(pl.col("similarity") > pl.lit(self.summary["threshold"], pl.Float32))
+
+
+def load_audit(folder: str | Path) -> AuditResult:
+    """Opens the folder that `leakage audit --out` wrote.
+
+    Raises:
+        InputError: the folder lacks one of the audit's files, or one of them is broken.
+    """
+    folder = Path(folder)
+    for name in ("summary.json", "candidates.parquet", "neighbours.parquet"):
+        if not (folder / name).is_file():
+            raise InputError(
+                f"no {name} here", "give the folder that 'truerank leakage audit --out' wrote to the end", where=folder
+            )
+    try:
+        summary: Summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        candidates = pl.read_parquet(folder / "candidates.parquet", glob=False)
+        neighbours = pl.read_parquet(folder / "neighbours.parquet", glob=False)
+    except (ValueError, OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"not readable ({error})", "run the audit again", where=folder) from error
+    missing = [column for column in CANDIDATE_SCHEMA if column not in candidates.columns]
+    if missing:
+        raise InputError(
+            f"columns missing: {', '.join(missing)}", "run the audit again", where=folder / "candidates.parquet"
+        )
+    return AuditResult(summary, candidates, neighbours, folder)
+
+
+def load_manifest(folder: str | Path) -> dict[str, Any]:
+    """The provenance that an audit wrote to `manifest.json`.
+
+    Raises:
+        InputError: there is none, or it is broken.
+    """
+    path = Path(folder) / "manifest.json"
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise InputError(f"not readable ({error})", "run the audit again", where=path) from error
+    if not isinstance(manifest, dict):
+        raise InputError("not a JSON object", "run the audit again", where=path)
+    return manifest
