@@ -1,0 +1,103 @@
+"""The `truerank` command: its groups, and how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+import truerank
+from truerank.cli import demo, leakage
+from truerank.errors import TruerankError
+
+__all__ = ["app", "main"]
+
+#: Typer brings its own copy of Click in some versions and depends on it in others: its base of all usage errors.
+_ClickError: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+#: Exit codes: success; what the user can mend; a fault of ours; interrupted.
+_OK, _USAGE, _INTERNAL, _INTERRUPTED = 0, 2, 70, 130
+
+app = typer.Typer(
+    name="truerank",
+    help="Finds out whether a retrieval result can be believed.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+)
+app.add_typer(leakage.app, name="leakage")
+app.command("demo")(demo.demo)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"truerank {truerank.__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show where in the code an error arose.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end.")
+    ] = False,
+) -> None:
+    """Finds out whether a retrieval result can be believed."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line and ends the process.
+
+    Exit codes: 0; 1 where `--fail-on` says so; 2 for what the user can mend, with one line that says what;
+    130 when interrupted; 70 for a fault of truerank itself.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"]
+    code = _run(words, debug)
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
+    sys.exit(code)
+
+
+def _run(words: list[str], debug: bool) -> int:
+    try:
+        outcome: Any = app(args=words, standalone_mode=False)
+    except TruerankError as error:
+        return _failed(str(error), debug, _USAGE)
+    except (KeyboardInterrupt, typer.Abort):
+        outcome = _INTERRUPTED
+    except _ClickError as error:
+        error.show()  # type: ignore[attr-defined]
+        return _USAGE
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`): nothing is wrong, and nothing more can be said to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _OK
+    except OSError as error:
+        place = error.filename or "a file"
+        return _failed(
+            f"{place}: {error.strerror or error}. check the path, its permissions and the free space.", debug, _USAGE
+        )
+    except Exception as error:
+        return _failed(
+            f"truerank failed: {type(error).__name__}: {error}. run it again with --debug and report what it prints.",
+            debug,
+            _INTERNAL,
+        )
+    if outcome == _INTERRUPTED:
+        sys.stderr.write("interrupted; the same command continues where it stopped\n")
+    return outcome if isinstance(outcome, int) else _OK
+
+
+def _failed(message: str, debug: bool, code: int) -> int:
+    if debug:
+        traceback.print_exc()
+    sys.stderr.write(" ".join(message.split()) + "\n")
+    return code
