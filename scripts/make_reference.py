@@ -1,0 +1,198 @@
+"""Writes docs/reference/ from the commands and the docstrings.
+
+    python scripts/make_reference.py [--check]
+
+With --check nothing is written; the exit code is 1 if the pages are not what the code says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import re
+import sys
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.models import ArgumentInfo
+
+from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, Summary
+from truerank.cli.app import app
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
+
+#: What a user of the Python package imports.
+MODULES = (
+    "truerank.audits.leakage",
+    "truerank.sources",
+    "truerank.vectors.encoders",
+    "truerank.text.reformulation",
+    "truerank.text.normalising",
+    "truerank.reports.tables",
+    "truerank.records",
+    "truerank.errors",
+)
+
+GENERATED = "<!-- Written by scripts/make_reference.py: change the code, then run `make docs`. -->\n"
+
+
+def commands(group: typer.Typer, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any, str]]:
+    """All commands below a group as (words, function, help), in the order in which they were added."""
+    for inner in group.registered_groups:
+        if inner.typer_instance is not None:
+            yield from commands(inner.typer_instance, (*path, str(inner.name)))
+    for command in group.registered_commands:
+        yield (*path, str(command.name)), command.callback, command.help or inspect.getdoc(command.callback) or ""
+
+
+def command_page() -> str:
+    """The reference of all commands."""
+    parts = [
+        GENERATED,
+        "# Commands\n",
+        "Every command prints its result on stdout (`--json`: one JSON object and nothing else), progress and notes on "
+        "stderr and only to a terminal. Exit codes: 0; 1 where `--fail-on` says so; 2 for what the user can mend, with "
+        "one line `place: what is wrong. what to do.`; 130 when interrupted; 70 for a fault of truerank itself "
+        "(`--debug` shows where).\n",
+        "`truerank --install-completion` sets up completion for your shell.\n",
+    ]
+    for words, function, text in commands(app, ("truerank",)):
+        hints = typing.get_type_hints(function, include_extras=True)
+        rows = [_option_row(hints[name], given) for name, given in inspect.signature(function).parameters.items()]
+        parts.append(f"## `{' '.join(words)}`\n\n{inspect.cleandoc(text)}\n")
+        parts.append("| option | meaning | default |\n| --- | --- | --- |\n" + "\n".join(rows) + "\n")
+    return "\n".join([*parts, *_audit_files()])
+
+
+def _audit_files() -> list[str]:
+    """What an audit writes: columns of its tables and keys of its summary."""
+    parts = [
+        "## Files of an audit\n",
+        "`report.html`: everything for people, in one file. `manifest.json`: inputs with their hashes, options, "
+        "versions, and the hash of every file. `run.log`: times and host, the only file whose bytes differ from run "
+        "to run.\n",
+    ]
+    for name, schema in (("candidates.parquet", CANDIDATE_SCHEMA), ("neighbours.parquet", NEIGHBOUR_SCHEMA)):
+        columns = ", ".join(f"`{column}` ({kind})" for column, kind in schema.items())
+        parts.append(f"`{name}`: {columns}.\n")
+    parts.append("`summary.json`, and `leakage audit --json`:\n\n| key | value |\n| --- | --- |")
+    parts += [f"| `{key}` | {value} |" for key, value in _keys(Summary, "")]
+    return [*parts, ""]
+
+
+def _keys(kind: Any, prefix: str) -> Iterator[tuple[str, str]]:
+    for name, hint in typing.get_type_hints(kind).items():
+        options = [part for part in typing.get_args(hint) if part is not type(None)]
+        inner = options[-1] if options else hint
+        deeper = f"{prefix}{name}." if typing.get_origin(hint) is not dict else f"{prefix}{name}.NAME."
+        if typing.is_typeddict(inner):
+            yield from _keys(inner, deeper)
+        else:
+            yield (
+                f"{prefix}{name}",
+                re.sub(r"(?:\w+\.)+(\w+)", r"\1", str(getattr(hint, "__name__", hint))).replace("|", "or"),
+            )
+
+
+def _option_row(hint: Any, given: inspect.Parameter) -> str:
+    kind, option = typing.get_args(hint)[:2]
+    repeated = typing.get_origin(kind) is list
+    # In Annotated, Typer's first positional argument is a name of the option, though it is kept as the default.
+    declared = [word for word in (option.default, *(option.param_decls or ())) if str(word).startswith("-")]
+    declared = declared or [f"--{given.name.replace('_', '-')}"]
+    if kind is bool:
+        shown = declared[0]
+    else:
+        value = option.metavar or _value(kind)
+        shown = value if isinstance(option, ArgumentInfo) else f"{', '.join(declared)} {value}"
+    shown = f"`{shown}`".replace("|", "\\|")
+    text = " ".join((option.help or "").split()).replace("|", "\\|")
+    if given.default is inspect.Parameter.empty:
+        default = "required"
+    else:
+        default = "" if given.default in (None, "", False, []) else f"`{given.default}`"
+    return f"| {shown}{' …' if repeated else ''} | {text} | {default} |"
+
+
+def _value(kind: Any) -> str:
+    """How a value of this type is written: its choices, or the type's name."""
+    if typing.get_origin(kind) is typing.Literal:
+        return "|".join(typing.get_args(kind))
+    inner = [part for part in typing.get_args(kind) if part is not type(None)]
+    return _value(inner[0]) if inner else str(kind.__name__).upper().replace("STR", "TEXT")
+
+
+def python_page() -> str:
+    """The reference of the public Python names."""
+    parts = [GENERATED, "# Python\n", "`truerank.leakage` is `truerank.audits.leakage`.\n"]
+    for name in MODULES:
+        module = importlib.import_module(name)
+        parts.append(f"## `{name}`\n\n{inspect.getdoc(module) or ''}\n")
+        for public in module.__all__:
+            parts.append(_entry(public, getattr(module, public)))
+    return "\n".join(parts)
+
+
+def _entry(name: str, value: object) -> str:
+    if not (inspect.isclass(value) or inspect.isfunction(value)):
+        return f"### `{name}`\n\n{_constant(value)}\n"
+    text = [f"### `{name}{_signature(value)}`\n", _docstring(value)]
+    if inspect.isclass(value):
+        for attribute, member in vars(value).items():
+            if attribute.startswith("_"):
+                continue
+            plain = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+            if inspect.isfunction(plain) and inspect.getdoc(plain):
+                shown = attribute if isinstance(member, property) else f"{attribute}{_signature(plain)}"
+                text.append(f"- `{shown}`: {_first_line(plain)}")
+    return "\n".join(text) + "\n"
+
+
+def _constant(value: object) -> str:
+    shown = repr(value)
+    return f"`{shown}`" if len(shown) < 200 else ""
+
+
+def _signature(value: object) -> str:
+    try:
+        signature = str(inspect.signature(value))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return ""
+    signature = re.sub(r"'(?=[^']*')|(?<=[\w\]])'", "", signature)
+    return re.sub(r"(?:\w+\.)+(\w+)", r"\1", signature).replace("(self, ", "(").replace("(self)", "()")
+
+
+def _docstring(value: object) -> str:
+    text = re.sub(r"\n {8}(?=\S)", " ", inspect.getdoc(value) or "")
+    text = re.sub(r"^(Args|Attributes|Returns|Raises|Yields):$", r"**\1**\n", text, flags=re.MULTILINE)
+    return re.sub(r"\n {4}(?=\S)", "\n- ", text)
+
+
+def _first_line(value: object) -> str:
+    return (inspect.getdoc(value) or "").partition("\n")[0]
+
+
+def main() -> None:
+    """Writes or checks the pages."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    check = parser.parse_args().check
+    stale = []
+    for name, text in (("commands.md", command_page()), ("python.md", python_page())):
+        path = FOLDER / name
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(name)
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    if check and stale:
+        sys.exit(f"not what the code says: {', '.join(stale)}; run 'make docs'")
+
+
+if __name__ == "__main__":
+    main()
