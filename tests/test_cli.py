@@ -1,0 +1,197 @@
+"""The command line as a user meets it: what it prints where, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from truerank.sources.sample import SAMPLE
+
+LOG, TOPICS = str(SAMPLE.train[1]), str(SAMPLE.tests[2])
+PACKAGED = ["--encoder", "packaged", "--backend", "onnx"]
+
+
+def run(*words: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "truerank", *words],
+        capture_output=True, text=True, check=False, cwd=cwd, env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+def one_line(finished: subprocess.CompletedProcess[str]) -> str:
+    assert finished.returncode == 2, finished.stderr
+    assert finished.stdout == ""
+    assert finished.stderr.count("\n") == 1
+    assert "Traceback" not in finished.stderr
+    return finished.stderr
+
+
+@pytest.fixture(scope="module")
+def audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("audit") / "out"
+    finished = run(
+        "leakage", "audit", "--train", str(SAMPLE.train[0]), "--test", str(SAMPLE.tests[0]), "--out", str(out),
+        *PACKAGED, "--json", "--topic", "1001",
+    )  # fmt: skip
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stderr == ""
+    summary = json.loads(finished.stdout)
+    assert summary["tests"]["sample-news"]["verdict"] == "CONTAMINATED"
+    assert summary["neighbours"]["1001"][0]["similarity"] > 0.5
+    assert json.loads((out / "summary.json").read_text()) == {
+        name: value for name, value in summary.items() if name != "neighbours"
+    }
+    return out
+
+
+def test_clean_card_and_calibrate(audit: Path, tmp_path: Path) -> None:
+    cleaned = run(
+        "leakage",
+        "clean",
+        "--train",
+        str(SAMPLE.train[0]),
+        "--candidates",
+        str(audit),
+        "--out",
+        str(tmp_path / "c.tsv.gz"),
+        "--json",
+    )
+    assert cleaned.returncode == 0, cleaned.stderr
+    counts = json.loads(cleaned.stdout)
+    assert counts["kept"] + counts["removed"] == counts["read"]
+    again = run(
+        "leakage",
+        "audit",
+        "--train",
+        str(tmp_path / "c.tsv.gz"),
+        "--test",
+        str(SAMPLE.tests[0]),
+        *PACKAGED,
+        "--out",
+        str(tmp_path / "again"),
+        "--fail-on",
+        "contaminated",
+        "--json",
+    )
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["tests"]["sample-news"]["verdict"] == "CLEAN"
+    reduced = run(
+        "leakage",
+        "clean",
+        "--remove",
+        "test",
+        "--test",
+        str(SAMPLE.tests[0]),
+        "--candidates",
+        str(audit),
+        "--out",
+        str(tmp_path / "r.trec"),
+    )
+    assert reduced.returncode == 0, reduced.stderr
+    assert "topics of sample-news remain" in reduced.stdout
+    card = run("leakage", "card", str(audit), "--format", "markdown")
+    assert card.stdout.startswith("## Train–test leakage")
+    threshold = run("leakage", "calibrate", "--labels", str(SAMPLE.labels), "--json")
+    assert 0.8 < json.loads(threshold.stdout)["chosen"] < 0.91
+
+
+def test_fail_on_contaminated_ends_with_one(audit: Path, tmp_path: Path) -> None:
+    words = [
+        "leakage",
+        "audit",
+        "--train",
+        str(SAMPLE.train[0]),
+        "--test",
+        str(SAMPLE.tests[0]),
+        *PACKAGED,
+        "--fail-on",
+        "contaminated",
+    ]
+    assert run(*words, "--out", str(tmp_path / "a")).returncode == 1
+    assert run(*words, "--out", str(tmp_path / "b"), "--baseline", str(audit)).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (["--train", "nowhere.tsv", "--test", TOPICS], "nowhere.tsv: "),
+        (["--train", LOG, "--test", LOG, "--floor", "0.95"], "--floor: the floor 0.95 is not at or below"),
+        (["--train", LOG, "--test", TOPICS, "--floor", "0.8", "--mode", "prefilter"], "--floor: the prefilter"),
+        (["--train", LOG, "--test", TOPICS, "--fields", "titel"], "--fields: no topic field called 'titel'"),
+        (["--train", LOG, "--test", TOPICS, "--threshold", "1.5"], "--threshold: a cosine is below 1"),
+        (["--train", LOG, "--test", TOPICS, "--variants", "other=x.tsv"], "--variants: variants for 'other'"),
+        (["--train", LOG, "--test", TOPICS, "--engine", "spark"], "--engine: no engine called 'spark'"),
+        (["--train", "irds:msmarco-pasage/train", "--test", TOPICS], "msmarco-passage"),
+        (["--train", LOG, "--test", TOPICS, "--cut", "title=high"], "--cut: 'high' is not a number"),
+    ],
+)  # fmt: skip
+def test_faults_are_one_line_and_two(words: list[str], fault: str, tmp_path: Path) -> None:
+    assert fault in one_line(run("leakage", "audit", *words, *PACKAGED, "--out", str(tmp_path / "out")))
+
+
+def test_model_without_network_says_how_to_get_it(tmp_path: Path) -> None:
+    line = one_line(
+        run("leakage", "audit", "--train", LOG, "--test", TOPICS, "--out", str(tmp_path / "out"),
+            HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path / "hf"))
+    )  # fmt: skip
+    assert "paraphrase-MiniLM-L6-v2" in line
+    assert "packaged" in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_wrong_option_is_two_and_unknown_command_too() -> None:
+    assert run("leakage", "audit", "--frobnicate").returncode == 2
+    assert run("leakage", "frobnicate").returncode == 2
+    assert "Traceback" not in run("leakage", "audit", "--mode", "fast").stderr
+
+
+def test_debug_shows_where() -> None:
+    finished = run("--debug", "leakage", "card", "nowhere")
+    assert finished.returncode == 2
+    assert "Traceback" in finished.stderr
+
+
+def test_version_and_help() -> None:
+    assert run("--version").stdout.startswith("truerank 0.")
+    text = run("leakage", "audit", "--help").stdout
+    assert "Examples" in text
+    assert "irds:msmarco-document/orcas" in text
+
+
+def test_interrupt_is_130_and_the_work_stays(tmp_path: Path) -> None:
+    log = tmp_path / "log.tsv"
+    log.write_text("".join(f"{number}\tquery number {number} of a long log\n" for number in range(40_000)))
+    command = [
+        sys.executable, "-m", "truerank", "leakage", "audit", "--train", str(log), "--test", TOPICS, *PACKAGED,
+        "--block-size", "256", "--out", str(tmp_path / "out"),
+    ]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "out").rglob("*.arrow")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "continues where it stopped" in error
+    assert "Traceback" not in error
+    assert list((tmp_path / "out").rglob("*.arrow"))
+
+
+def test_closed_pipe_is_no_error(audit: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "truerank", "leakage", "card", str(audit)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert b"Traceback" not in process.stderr.read()
+    process.wait()

@@ -1,0 +1,316 @@
+"""The leakage audit end to end, with the packaged encoder on the embedded sample."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from truerank import leakage
+from truerank.audits.leakage.estimating import Evidence, missed_topics, summarise_test
+from truerank.audits.leakage.proposing import LexicalProbe
+from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, SourceCount
+from truerank.errors import InputError
+from truerank.records import Topic
+from truerank.sources import SourceCounts, TopicSet, open_queries, read_topics
+from truerank.sources.sample import SAMPLE
+from truerank.text.normalising import normalise
+from truerank.text.words import bag
+from truerank.vectors.encoders import open_encoder
+
+SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).parent.parent.parent / "shared")) / "data"
+OPTIONS = leakage.Options(encoder="packaged", backend="onnx", fields=("title",))
+TRAIN = [str(path) for path in SAMPLE.train]
+TESTS = [str(path) for path in SAMPLE.tests]
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.iterdir())
+        if path.is_file() and path.name != "run.log"
+    }
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> leakage.AuditResult:
+    return leakage.demo(tmp_path_factory.mktemp("demo"))
+
+
+@pytest.fixture(scope="module")
+def titles(tmp_path_factory: pytest.TempPathFactory) -> leakage.AuditResult:
+    return leakage.audit(TRAIN, TESTS, tmp_path_factory.mktemp("titles"), OPTIONS)
+
+
+def test_demo_knows_its_truth(demo: leakage.AuditResult) -> None:
+    verdicts = {name: test["verdict"] for name, test in demo.summary["tests"].items()}
+    assert verdicts == {
+        "sample-news": "CONTAMINATED", "sample-science": "CONTAMINATED", "sample-heritage": "CLEAN",
+    }  # fmt: skip
+    truth = demo.summary["truth"]
+    assert truth["precision"] > 0.9
+    assert 0.55 < truth["recall"] < 0.75
+    assert truth["types"]["identical"]["found"] > 0.9 * truth["types"]["identical"]["planted"]
+    assert truth["lookalikes_above"] == truth["pairs"] - truth["true"]
+    assert demo.summary["sources"]["sample-clicks"]["read"] == 3800
+    assert not demo.summary["calibrated"]
+
+
+def test_artifacts_are_what_the_contract_says(demo: leakage.AuditResult) -> None:
+    folder = demo.folder
+    assert folder is not None
+    assert {path.name for path in folder.iterdir()} == {
+        ".work", "candidates.parquet", "manifest.json", "neighbours.parquet", "report.html", "run.log", "summary.json",
+    }  # fmt: skip
+    assert pl.read_parquet_schema(folder / "candidates.parquet") == CANDIDATE_SCHEMA
+    assert pl.read_parquet_schema(folder / "neighbours.parquet") == NEIGHBOUR_SCHEMA
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["artifacts"] == {name: value for name, value in digests(folder).items() if name != "manifest.json"}
+    assert [source["name"] for source in manifest["train"]] == ["sample-clicks", "sample-questions"]
+    assert list((folder / ".work").iterdir()) == []
+    again = leakage.load_audit(folder)
+    assert again.summary == demo.summary
+    assert again.candidates.equals(demo.candidates)
+
+
+def test_pairs_are_those_of_a_plain_comparison(titles: leakage.AuditResult) -> None:
+    encoder = open_encoder("packaged", backend="onnx")
+    wanted = set()
+    texts = {name: {} for name in titles.summary["sources"]}
+    for name, path in zip(texts, TRAIN, strict=True):
+        for query in open_queries(path):
+            texts[name].setdefault(normalise(query.text), query.query_id)
+    encoded = {name: encoder.encode(list(found)) for name, found in texts.items()}
+    for path in TESTS:
+        topics = read_topics(path)
+        vectors = encoder.encode([normalise(topic.title) for topic in topics.topics])
+        for name, found in texts.items():
+            similarity = vectors @ encoded[name].T
+            for row, column in np.argwhere(similarity > 0.91):
+                wanted.add((topics.name, topics.topics[row].topic_id, name, list(found.values())[column]))
+    above = titles.above()
+    assert len(wanted) > 100
+    assert set(above.select("test", "topic_id", "source", "query_id").iter_rows()) == wanted
+    assert above["similarity"].max() <= 1
+
+
+def test_counts_add_up_from_left_to_right(demo: leakage.AuditResult) -> None:
+    fields = demo.summary["tests"]["sample-news"]["fields"]
+    assert list(fields) == ["title", "description", "variant", "union"]
+    for counts in fields.values():
+        assert list(counts) == ["sample-clicks", "+sample-questions"]
+        assert counts["+sample-questions"]["queries"] >= counts["sample-clicks"]["queries"]
+    news = demo.above().filter(test="sample-news")
+    assert fields["union"]["+sample-questions"] == {
+        "topics": news["topic_id"].n_unique(),
+        "queries": len({normalise(text) for text in news["query_text"]}),
+    }
+
+
+def test_prefilter_finds_the_same_pairs(titles: leakage.AuditResult, tmp_path: Path) -> None:
+    filtered = leakage.audit(TRAIN, TESTS, tmp_path, replace(OPTIONS, mode="prefilter"))
+    key = ["test", "topic_id", "source", "query_id"]
+    missed = titles.above().join(filtered.above(), on=key, how="anti")
+    assert filtered.above().join(titles.above(), on=key, how="anti").is_empty()
+    assert missed.height == 0, missed
+    recall = filtered.summary["prefilter"]
+    assert recall is not None
+    assert recall["passed"] < 0.5 * 4788
+    assert recall["low"] <= recall["recall"] <= recall["high"]
+
+
+@pytest.mark.parametrize("mode", ["exhaustive", "prefilter"])
+def test_killed_audit_ends_with_the_same_bytes(mode: str, tmp_path: Path) -> None:
+    def command(out: str) -> list[str]:
+        return [
+            sys.executable, "-m", "truerank", "leakage", "audit", "--train", TRAIN[0], "--test", TESTS[0],
+            "--encoder", "packaged", "--backend", "onnx", "--fields", "title", "--mode", mode, "--block-size", "256",
+            "--out", str(tmp_path / out), "--json",
+        ]  # fmt: skip
+
+    start = time.perf_counter()
+    first = subprocess.run(command("whole"), check=True, capture_output=True).stdout
+    duration = time.perf_counter() - start
+    draw = random.Random(7)
+    for _ in range(3):
+        process = subprocess.Popen(command("killed"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(draw.uniform(0.4, 1.0) * duration)
+        process.kill()
+        process.wait()
+    again = subprocess.run(command("killed"), check=True, capture_output=True)
+    assert again.stdout == first
+    assert digests(tmp_path / "killed") == digests(tmp_path / "whole")
+    assert again.stderr == b""
+
+
+def test_ray_gives_the_same_bytes(titles: leakage.AuditResult, tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray", reason="Ray is not installed: the audit on a cluster is not tested")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    try:
+        options = replace(OPTIONS, engine="ray", block_size=1024)
+        leakage.audit(TRAIN, TESTS, tmp_path / "ray", options)
+    finally:
+        ray.shutdown()
+    leakage.audit(TRAIN, TESTS, tmp_path / "local", replace(OPTIONS, block_size=1024))
+    assert digests(tmp_path / "ray") == digests(tmp_path / "local")
+
+
+def test_cache_serves_what_was_encoded_before(titles: leakage.AuditResult, tmp_path: Path) -> None:
+    options = replace(OPTIONS, cache=str(tmp_path / "cache"))
+    leakage.audit(TRAIN[:1], TESTS, tmp_path / "one", options)
+    files = {path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()}
+    both = leakage.audit(TRAIN, TESTS, tmp_path / "both", options)
+    assert both.candidates.equals(titles.candidates)
+    assert files < {path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()}
+
+
+def test_redacted_audit_holds_no_text(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("a key of more than sixteen bytes")
+    result = leakage.audit(TRAIN[:1], TESTS[:1], tmp_path / "out", replace(OPTIONS, redact=True, redact_key=str(key)))
+    assert result.candidates.height > 50
+    written = b"".join(
+        path.read_bytes() for path in (tmp_path / "out").iterdir() if path.suffix in (".html", ".json", ".log")
+    ).decode()
+    titles = [topic.title for topic in read_topics(TESTS[0]).topics]
+    assert not [title for title in titles if title in written]
+    texts = pl.concat(
+        [result.candidates["query_text"], result.neighbours["query_text"], result.neighbours["topic_text"]]
+    )
+    assert texts.str.starts_with("hmac:").all()
+
+
+def test_nothing_is_new_since_the_same_audit(titles: leakage.AuditResult, tmp_path: Path) -> None:
+    less = leakage.audit(TRAIN[:1], TESTS, tmp_path / "less [1] *", OPTIONS)
+    same = leakage.audit(TRAIN, TESTS, tmp_path / "same", replace(OPTIONS, baseline=str(titles.folder)))
+    more = leakage.audit(TRAIN, TESTS, tmp_path / "more", replace(OPTIONS, baseline=str(less.folder)))
+    assert leakage.fails(titles)
+    assert not leakage.fails(same)
+    assert leakage.fails(more)
+
+
+def test_labels_decide_the_verdict(titles: leakage.AuditResult, tmp_path: Path) -> None:
+    def labelled(label: str) -> leakage.AuditResult:
+        path = tmp_path / f"{label}.csv"
+        pairs = titles.above().filter(test="sample-news").select("topic_id", "query_id", "query_text")
+        pairs.with_columns(label=pl.lit(label)).write_csv(path)
+        return leakage.audit(TRAIN, TESTS[:1], tmp_path / label, replace(OPTIONS, labels=(str(path),)))
+
+    no, yes = labelled("no leak"), labelled("leak")
+    assert no.summary["tests"]["sample-news"]["verdict"] == "CLEAN"
+    assert "judged not to be a leak" in no.summary["tests"]["sample-news"]["why"]
+    assert yes.summary["tests"]["sample-news"]["verdict"] == "CONTAMINATED"
+    assert yes.summary["labels"]["precision_above"] == 1.0
+    assert no.summary["labels"]["above"] == {
+        "leaks": 0,
+        "not_leaks": titles.above().filter(test="sample-news").height,
+        "unjudged": 0,
+    }
+
+
+def test_floor_adds_pairs_below_the_threshold(titles: leakage.AuditResult, tmp_path: Path) -> None:
+    low = leakage.audit(TRAIN, TESTS, tmp_path, replace(OPTIONS, floor=0.7))
+    assert low.candidates["similarity"].min() > 0.7
+    assert low.candidates.height > titles.candidates.height
+    assert low.above().height == titles.above().height
+    assert low.summary["tests"] == titles.summary["tests"]
+
+
+@pytest.mark.parametrize(
+    ("counts", "silent", "verdict", "words"),
+    [
+        (SourceCounts(read=10), 0, "CLEAN", "none is above"),
+        (SourceCounts(read=10, skipped=2), 0, "UNKNOWN", "2 records of log could not be read"),
+        (SourceCounts(read=10, empty=10), 0, "UNKNOWN", "log holds no query"),
+        (SourceCounts(read=10), 1, "UNKNOWN", "1 topics have no text"),
+    ],
+)
+def test_nothing_found_is_not_clean_where_something_was_not_read(
+    counts: SourceCounts, silent: int, verdict: str, words: str
+) -> None:
+    count = SourceCount(
+        read=counts.read, distinct=0, distinct_estimated=False, empty=counts.empty, repaired=0, skipped=counts.skipped
+    )
+    topics = TopicSet(name="t", topics=(Topic("1", "x"),), counts=SourceCounts(), fields=("title",))
+    none = pl.DataFrame(schema=CANDIDATE_SCHEMA)
+    found = summarise_test(topics, none, {"log": count}, missed=None, prefilter=None, fields=("title",), silent=silent)
+    assert found["verdict"] == verdict
+    assert words in found["why"]
+    assert found["fields"] == {
+        "title": {"log": {"topics": 0, "queries": 0}}, "union": {"log": {"topics": 0, "queries": 0}},
+    }  # fmt: skip
+
+
+def test_bound_on_missed_topics() -> None:
+    assert missed_topics(10, 50, Evidence(0, 0), "m") is None
+    none = missed_topics(0, 50, Evidence(40, 0), "m")
+    assert none is not None
+    # 40 known leaks, none missed: the rate is at most 8.8% (97.5%), and two leaks would all be missed in under 1%.
+    assert (none["estimate"], none["upper"]) == (0.0, 1.0)
+    some = missed_topics(20, 250, Evidence(27, 4), "m")
+    assert some is not None
+    assert some["estimate"] == pytest.approx(20 * (4 / 27) / (23 / 27), abs=0.05)
+    assert some["estimate"] < some["upper"] == 19.0
+    everything = missed_topics(0, 50, Evidence(2, 2), "m")
+    assert everything is not None
+    assert everything["upper"] == 50
+
+
+def test_probe_equals_comparing_all_bags() -> None:
+    texts = [topic.title for path in TESTS for topic in read_topics(path).topics] + ["the who", "who is who"]
+    queries = [query.text for query in open_queries(TRAIN[0])] + ["Who?", "the WHO"]
+    by_hand = [
+        (place, number)
+        for place, query in enumerate(queries)
+        for number, text in enumerate(texts)
+        if bag(text) == bag(query)
+    ]
+    assert sorted(LexicalProbe(texts)(queries)) == sorted(by_hand)
+    assert len(by_hand) > 30
+
+
+def test_neighbours_of_a_topic(titles: leakage.AuditResult) -> None:
+    topic = titles.above()["topic_id"][0]
+    table = leakage.neighbours_table(titles, topic)
+    similarity = [row[3] for row in table.rows]
+    assert len(table.rows) == 10
+    assert similarity == sorted(similarity, reverse=True)
+    with pytest.raises(InputError, match="no neighbours of a topic 'nine'"):
+        leakage.neighbours_table(titles, "nine")
+
+
+@pytest.mark.shared
+def test_real_log_against_sentence_transformers(tmp_path: Path) -> None:
+    if not SHARED.is_dir():
+        pytest.skip(f"no data at {SHARED}: set TRUERANK_SHARED to compare with sentence-transformers on a real log")
+    transformers = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+    from truerank.vectors.encoders.packaged import packaged_folder
+
+    lines = list(open_queries(str(SHARED / "query-logs/terabyte05-efficiency.tsv.gz")))[:3000]
+    log = tmp_path / "log.tsv"
+    log.write_text("".join(f"{query.query_id}\t{query.text}\n" for query in lines), encoding="utf-8")
+    topics = read_topics(str(SHARED / "topics/robust04.trec.txt"))
+    options = replace(OPTIONS, threshold=0.7)
+    result = leakage.audit([str(log)], [str(SHARED / "topics/robust04.trec.txt")], tmp_path / "out", options)
+    model = transformers.SentenceTransformer(str(packaged_folder()), device="cpu")
+    first: dict[str, str] = {}
+    for query in lines:
+        first.setdefault(normalise(query.text), query.query_id)
+    vectors = model.encode(list(first), normalize_embeddings=True)
+    similarity = model.encode([topic.title for topic in topics.topics], normalize_embeddings=True) @ vectors.T
+    ids = list(first.values())
+    sure = {(topics.topics[row].topic_id, ids[column]) for row, column in np.argwhere(similarity > 0.7005)}
+    possible = {(topics.topics[row].topic_id, ids[column]) for row, column in np.argwhere(similarity > 0.6995)}
+    found = set(result.above().select("topic_id", "query_id").iter_rows())
+    assert len(sure) > 5
+    assert sure <= found <= possible

@@ -1,0 +1,242 @@
+"""The threshold from labels: recovered where the truth is known, refused where labels are missing."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from truerank.audits.leakage.calibration import LabelNext, Support, calibrate
+from truerank.errors import InputError
+from truerank.records import Label
+
+SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).parents[1] / "../shared")) / "data"
+ANY = Support(labels=1, window=1.0, width=1.0)
+
+
+def pair(number, similarity, leak, probability=1.0, topic="1"):
+    return Label(
+        topic, "", f"query {number}", ("yes" if leak else "no",), similarity=similarity, probability=probability
+    )
+
+
+def pairs(*rows, **more):
+    return [pair(number, *row, **more) for number, row in enumerate(rows)]
+
+
+def at(calibration, threshold):
+    return int(np.flatnonzero(np.isclose(calibration.thresholds, threshold))[0])
+
+
+def stratified(seed, precise_from=0.88, certain_from=0.93):
+    """100 of 40,000 pairs, 25 per stratum of 0.05, whose chance of a leak grows from 0 to 1 between two similarities.
+
+    Returns the threshold of precision 0.9 of the 40,000, and the labels with their sampling probabilities.
+    """
+    rng = np.random.default_rng(seed)
+    position = (np.arange(40_000) + 0.5) / 40_000
+    similarity = 0.8 - np.log(1 - position * (1 - np.exp(-40 * 0.2))) / 40
+    leak = rng.random(40_000) < (similarity - precise_from) / (certain_from - precise_from)
+    descending = np.argsort(-similarity)
+    precision = np.cumsum(leak[descending]) / np.arange(1, 40_001)
+    true = similarity[descending][np.flatnonzero(precision < 0.9)[0]]
+    labels = []
+    for low in (0.8, 0.85, 0.9, 0.95):
+        members = np.flatnonzero((similarity > low) & (similarity <= low + 0.05))
+        for i in rng.choice(members, 25, replace=False):
+            labels.append(pair(i, float(similarity[i]), bool(leak[i]), 25 / len(members), topic=str(i % 20)))
+    return true, labels
+
+
+def test_hand_computed_curve():
+    calibration = calibrate(
+        pairs((0.905, True), (0.91, False), (0.915, True), (0.92, True)), support=ANY, min_precision=0.7
+    )
+    curve = dict(zip(np.round(calibration.thresholds, 3), calibration.precision, strict=True))
+    assert curve[0.904] == 0.75  # all four
+    assert curve[0.905] == pytest.approx(2 / 3)  # 0.905 itself is not above 0.905
+    assert curve[0.91] == 1.0
+    assert list(calibration.thresholds[[0, -1]]) == [0.904, 0.919]
+    assert list(calibration.n[[0, 1, -1]]) == [4, 3, 1]
+
+
+def test_stays_and_lowest_differ():
+    labels = pairs((0.905, True), (0.91, False), (0.915, True), (0.92, True))
+    assert calibrate(labels, support=ANY, min_precision=0.7, rule="stays").estimate == 0.91
+    assert calibrate(labels, support=ANY, min_precision=0.7, rule="lowest").estimate == 0.904
+
+
+def test_weights_are_one_over_the_probability():
+    labels = [pair(0, 0.95, True, 0.5), pair(1, 0.9, False, 0.1), pair(2, 0.9, True, 0.1)]
+    calibration = calibrate(labels, support=ANY)
+    assert calibration.precision[0] == pytest.approx((2 + 10) / (2 + 10 + 10))
+    assert not any("counts alike" in note for note in calibration.notes)
+    assert any("counts alike" in note for note in calibrate(pairs((0.9, True)), support=ANY).notes)
+
+
+def test_stratified_sample_recovers_the_threshold_and_unweighted_does_not():
+    weighted, unweighted, inside, believed = [], [], [], []
+    for seed in range(12):
+        true, labels = stratified(seed)
+        calibration = calibrate(labels, encoder="e")
+        weighted.append(calibration.estimate - true)
+        unweighted.append(calibrate([x._replace(probability=1.0) for x in labels]).estimate - true)
+        low, high = calibration.interval
+        inside.append(low - 0.001 <= true <= high + 0.001)
+        believed.append(not calibration.refused)
+    assert 0.912 < true < 0.914
+    assert abs(np.mean(weighted)) < 0.003
+    assert max(map(abs, weighted)) < 0.02
+    assert np.mean(unweighted) < -0.007
+    assert sum(inside) >= 10
+    assert sum(believed) >= 6
+
+
+def test_a_believed_answer():
+    labels = pairs(*[(0.80 + 0.001 * i, i >= 100) for i in range(200)])
+    calibration = calibrate(labels, encoder="paraphrase-MiniLM-L6-v2")
+    # 100 leaks above 0.8995 and 11 false pairs below: 100 / 111 = 0.9009.
+    assert calibration.chosen == calibration.estimate == calibration.require() == 0.888
+    assert not calibration.refused
+    low, high = calibration.interval
+    assert 0.875 < low < 0.888 < high < 0.9
+    assert calibration.text().splitlines()[0] == (
+        f"0.888: precision stays at or above 0.9 (95% interval {low:.3f} to {high:.3f}, 200 labelled pairs), "
+        "for paraphrase-MiniLM-L6-v2."
+    )
+
+
+def test_refuses_at_the_edge_of_the_sample():
+    labels = pairs(*[(0.90 + 0.0005 * i, i % 20 > 0) for i in range(1, 200)])
+    calibration = calibrate(labels)
+    assert calibration.refused
+    assert "may lie below everything that was labelled (from 0.9005 on)" in calibration.reason
+    assert calibration.interval[0] is None
+    assert calibration.label_next[0] == LabelNext(0.87, 0.88, 0, 10)
+    with pytest.raises(InputError, match=r"no threshold: .*label 10 more pairs from 0\.87 to 0\.88"):
+        calibration.require()
+
+
+def test_refuses_a_gap_around_the_answer():
+    labels = pairs(*[(0.80 + 0.001 * i, False) for i in range(30)], *[(0.96 + 0.001 * i, True) for i in range(40)])
+    calibration = calibrate(labels)
+    assert calibration.refused
+    # 40 leaks and 4 false pairs above 0.825 make 0.909; nothing from 0.83 to 0.96 says where the precision turns.
+    assert calibration.estimate == 0.825
+    assert "4 labelled pairs within 0.03 above 0.825, 10 needed" in calibration.reason
+    assert LabelNext(0.84, 0.85, 0, 10) in calibration.label_next
+
+
+def test_refuses_a_wide_interval_and_says_how_much_to_label():
+    rng = np.random.default_rng(3)
+    labels = pairs(*[(s, rng.random() < 0.75 + s * 0.2) for s in np.linspace(0.8, 1, 60)])
+    calibration = calibrate(labels)
+    assert calibration.refused
+    assert calibration.label_next
+    assert all(bin_.more > 0 for bin_ in calibration.label_next)
+
+
+def test_refuses_when_the_target_is_never_reached_or_labels_are_few():
+    never = calibrate(pairs(*[(0.8 + 0.001 * i, i % 2 == 0) for i in range(200)]))
+    assert (never.chosen, never.estimate, never.label_next) == (None, None, ())
+    assert never.reason == "no threshold with 10 labelled pairs above it reaches a precision of 0.9"
+    few = calibrate(pairs((0.9, True), (0.8, False)))
+    assert few.reason == "only 2 labelled pairs"
+    assert few.label_next[0] == LabelNext(0.8, 0.81, 0, 10)
+
+
+def test_same_seed_same_numbers_and_json_is_plain():
+    _, labels = stratified(1)
+    first, second = calibrate(labels, seed=5), calibrate(labels, seed=5)
+    assert json.dumps(first.json(), allow_nan=False) == json.dumps(second.json())
+    assert first.json()["settings"]["seed"] == 5
+    assert first.json()["curve"][0].keys() == {"threshold", "pairs", "precision", "low", "high"}
+    other = calibrate(labels, seed=6)
+    assert not np.array_equal(first.low, other.low)
+    assert np.array_equal(first.precision, other.precision)
+
+
+def test_topics_as_clusters_widen_the_interval():
+    rows = [(0.85 + 0.0005 * i, i >= 20 and (i // 10) % 6 > 0) for i in range(300)]
+    labels = [pair(i, s, leak, topic=str(i // 10)) for i, (s, leak) in enumerate(rows)]
+    alone, clusters = (calibrate(labels, resample=how, min_precision=0.7) for how in ("pairs", "topics"))
+    middle = at(alone, 0.9)
+    assert (clusters.high - clusters.low)[middle] > 1.5 * (alone.high - alone.low)[middle]
+
+
+def test_interval_of_pairs_that_all_agree_is_not_empty():
+    calibration = calibrate(pairs(*[(0.9 + 0.001 * i, True) for i in range(20)]), support=ANY)
+    top = at(calibration, 0.9)
+    assert calibration.high[top] == 1.0
+    # Exact binomial bound for 19 of 19 at 95%: 0.025 ** (1 / 19).
+    assert calibration.low[top] == pytest.approx(0.82353, abs=1e-5)
+
+
+def test_cosines_beyond_one_and_unusable_rows():
+    labels = [
+        *pairs((1.0000008345, True), (0.95, False)),
+        Label("9", "", "no similarity", ("yes",)),
+        Label("9", "", "tied", ("yes",), similarity=0.9, annotator="a"),
+        Label("9", "", "tied", ("no",), similarity=0.9, annotator="b"),
+        Label("9", "", "nothing", (), similarity=0.9),
+    ]
+    calibration = calibrate(labels, support=ANY)
+    assert calibration.counts == {"pairs": 2, "leaks": 1, "unresolved": 1, "unlabelled": 1, "without_similarity": 1}
+    assert calibration.thresholds[-1] == 0.999
+
+
+@pytest.mark.parametrize("options", [{"min_precision": 0}, {"min_precision": 90}, {"confidence": 1}])
+def test_options_out_of_range(options):
+    with pytest.raises(InputError, match="give a number between 0 and 1"):
+        calibrate(pairs((0.9, True)), **options)
+
+
+def test_bad_input():
+    with pytest.raises(InputError, match="no labelled pair carries a similarity"):
+        calibrate([Label("1", "", "a", ("yes",))])
+    with pytest.raises(InputError, match="a sampling probability of 0"):
+        calibrate([pair(0, 0.9, True, 0.0)])
+
+
+def test_table_shows_hundredths_and_the_estimate():
+    table = calibrate(pairs(*[(0.80 + 0.001 * i, i >= 100) for i in range(200)])).table()
+    shown = [row[0] for row in table.rows]
+    assert shown[0] == 0.799
+    assert 0.888 in shown and 0.9 in shown and 0.887 not in shown
+    assert "95% interval" in table.text()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.integers(700, 1000), st.booleans()), min_size=1, max_size=60), st.sampled_from([0.5, 0.9]))
+def test_precision_stays_at_the_target_from_the_estimate_on(rows, target):
+    calibration = calibrate(
+        pairs(*[(s / 1000, leak) for s, leak in rows]), min_precision=target, support=Support(labels=3)
+    )
+    seen = calibration.n >= 3
+    if calibration.estimate is None:
+        assert not seen.any() or calibration.precision[np.flatnonzero(seen)[-1]] < target
+    else:
+        above = seen & (calibration.thresholds >= calibration.estimate)
+        assert (calibration.precision[above] >= target - 1e-9).all()
+        before = np.flatnonzero(seen & (calibration.thresholds < calibration.estimate))
+        assert not before.size or calibration.precision[before[-1]] < target
+    assert (calibration.low <= calibration.precision + 1e-9).all()
+    assert (calibration.precision <= calibration.high + 1e-9).all()
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("resample", ["strata", "topics"])
+def test_the_827_labels_are_refused(resample):
+    folder = SHARED / "spire22/annotations"
+    if not folder.is_dir():
+        pytest.skip(f"TRUERANK_SHARED: {folder} is absent")
+    calibration = calibrate(sorted(folder.glob("query-*.jsonl")), resample=resample, encoder="paraphrase-MiniLM-L6-v2")
+    assert calibration.chosen is None
+    assert calibration.estimate == 0.926
+    assert ("edge of the sample: labels begin at 0.9009" in calibration.reason) == (resample == "strata")
+    assert calibration.n[0] == 825 and calibration.precision[0] == pytest.approx(720 / 825)
+    assert {bin_.have for bin_ in calibration.label_next} == {0}
+    assert max(bin_.high for bin_ in calibration.label_next) == 0.9

@@ -1,0 +1,154 @@
+"""The meaning of labels: leak or not, several annotators, matching to candidates."""
+
+import os
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from truerank.audits.leakage.labels import Judgments, adjudicate, annotate, is_leak, open_judgments
+from truerank.errors import InputError
+from truerank.records import Label
+
+SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).parents[1] / "../shared")) / "data"
+
+
+@pytest.fixture
+def annotations():
+    folder = SHARED / "spire22/annotations"
+    if not folder.is_dir():
+        pytest.skip(f"TRUERANK_SHARED: {folder} is absent")
+    return folder
+
+
+def label(topic, text, *labels, query="", **more):
+    return Label(topic, query, text, labels, **more)
+
+
+@pytest.mark.parametrize(
+    ("labels", "leak"),
+    [
+        (["Title-Identical", "Variant-Identical"], True),
+        (["Variant-Generalization"], True),
+        (["specialization"], True),
+        (["Title-Specialisation"], True),
+        (["REFORMULATION"], True),
+        (["title_reformulation"], True),
+        (["Title-Identical", "different topic"], False),
+        (["DIFFERENT-TOPIC"], False),
+        (["leak"], True),
+        (["Yes"], True),
+        (["1"], True),
+        (["No Leak"], False),
+        (["no"], False),
+        (["0"], False),
+        ([], None),
+        ([" "], None),
+    ],
+)
+def test_labels_mean_leak_or_not(labels, leak):
+    assert is_leak(labels) is leak
+
+
+def test_unknown_labels_are_named():
+    with pytest.raises(InputError, match=r"unknown label 'maybe'\. use a reformulation type"):
+        is_leak(["Title-Identical", "maybe"])
+    rows = [label("1", "a", "maybe"), label("1", "b", "yes"), label("2", "c", "perhaps")]
+    with pytest.raises(InputError, match="unknown labels 'maybe', 'perhaps'"):
+        adjudicate(rows)
+
+
+def test_contradiction_within_one_row():
+    with pytest.raises(InputError, match="contradict each other on one pair: yes, no leak"):
+        is_leak(["yes", "no leak"])
+
+
+def test_majority_tie_and_unlabelled():
+    rows = [
+        label("1", "polio  outbreaks", "yes", annotator="a", similarity=0.93),
+        label("1", "polio outbreaks ", "no", annotator="b", similarity=0.95),
+        label("1", "polio outbreaks", "Title-Identical", annotator="c"),
+        label("1", "tied", "yes", annotator="a"),
+        label("1", "tied", "no", annotator="b"),
+        label("2", "polio outbreaks", "no", annotator="a"),
+        label("2", "never looked at"),
+    ]
+    judgments = adjudicate(rows)
+    assert [(p.topic_id, p.text, p.leak, p.yes, p.no) for p in judgments.pairs] == [
+        ("1", "polio outbreaks", True, 2, 1),
+        ("1", "tied", None, 1, 1),
+        ("2", "polio outbreaks", False, 0, 1),
+    ]
+    assert (judgments.unresolved, judgments.unlabelled) == (1, 1)
+    assert judgments.pairs[0].similarity == 0.95
+
+
+def test_one_annotator_has_one_vote():
+    rows = [label("1", "q", "yes", annotator="a")] * 3 + [label("1", "q", "no", annotator=n) for n in "bc"]
+    (pair,) = adjudicate(rows).pairs
+    assert (pair.leak, pair.yes, pair.no) == (False, 1, 2)
+    (anonymous,) = adjudicate([label("1", "q", "yes"), label("1", "q", "yes"), label("1", "q", "no")]).pairs
+    assert (anonymous.leak, anonymous.yes, anonymous.no) == (True, 2, 1)
+
+
+def test_two_probabilities_for_one_pair():
+    rows = [label("1", "q", "yes", probability=0.5), label("1", "q", "yes", probability=0.25)]
+    with pytest.raises(InputError, match="topic 1, query 'q' has two sampling probabilities"):
+        adjudicate(rows)
+
+
+def test_found_by_text_first_and_by_id_where_there_is_no_text():
+    judgments = adjudicate([label("1", "a b", "yes", query="7"), label("1", "", "no", query="8")])
+    assert judgments.find("1", " a\tb").leak is True
+    assert judgments.find("1", "other text", "7") is None
+    assert judgments.find("1", "other text", "8").leak is False
+    assert judgments.find("2", "a b") is None
+
+
+def test_annotate_candidates():
+    candidates = pl.DataFrame(
+        {
+            "topic_id": ["1", "1", "1"],
+            "query_id": ["x", "y", "z"],
+            "query_text": ["a", "b ", "c"],
+            "similarity": [1.0] * 3,
+        }
+    )
+    judged = annotate(candidates, adjudicate([label("1", "a", "yes"), label("1", "b", "different topic")]))
+    assert judged["judged"].to_list() == [True, False, None]
+    assert judged.columns == [*candidates.columns, "judged"]
+
+
+def test_row_without_text_and_id():
+    with pytest.raises(InputError, match="a label of topic 4 has neither query text nor query id"):
+        adjudicate([label("4", " ", "yes")])
+
+
+def test_open_judgments_takes_files_records_and_judgments(tmp_path):
+    path = tmp_path / "labels.jsonl"
+    path.write_text('{"topic": "301", "data": "organized crime", "label": ["Title-Generalization"]}\n')
+    for source in (path, str(path), [path], [label("301", "organized crime", "Title-Generalization")]):
+        judgments = open_judgments(source)
+        assert [(p.topic_id, p.text, p.leak) for p in judgments.pairs] == [("301", "organized crime", True)]
+    assert open_judgments(judgments) is judgments
+    assert open_judgments([]) == Judgments(())
+    with pytest.raises(InputError, match="mixed"):
+        open_judgments([str(path), label("1", "a", "yes")])
+
+
+@pytest.mark.shared
+def test_the_authors_827_labels(annotations):
+    files = sorted(annotations.glob("query-*.jsonl"))
+    judgments = open_judgments(files)
+    # 827 rows; two pairs were labelled twice with the same outcome.
+    assert (len(judgments.pairs), sum(p.leak for p in judgments.pairs)) == (825, 720)
+    assert judgments.unresolved == 0
+
+
+@pytest.mark.shared
+def test_two_annotators_of_the_agreement_sample(annotations):
+    files = sorted(annotations.glob("agreement-*.jsonl"))
+    judgments = open_judgments(files)
+    # 2 x 103 rows on 102 pairs; on eight of them the two disagree.
+    assert len(judgments.pairs) == 102
+    assert judgments.unresolved == sum(p.yes == p.no for p in judgments.pairs) == 8

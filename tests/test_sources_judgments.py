@@ -1,0 +1,151 @@
+"""Judgments, runs and labels: their formats, and faults with both lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from truerank.errors import InputError
+from truerank.records import Label, Qrel, RunRow
+from truerank.sources import read_labels, read_qrels, read_run
+
+
+def written(path: Path, content: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def test_qrels(tmp_path: Path) -> None:
+    trec = written(tmp_path / "a.qrels", "1 0 d1 2\n1\t0\td2\t-1\n\n2 Q0 d1 0\n")
+    assert list(read_qrels(str(trec))) == [Qrel("1", "d1", 2), Qrel("1", "d2", -1), Qrel("2", "d1", 0, "Q0")]
+    written(tmp_path / "b" / "queries.jsonl", '{"_id":"1","text":"x"}\n')
+    written(tmp_path / "b" / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore\n1\td1\t1\n")
+    assert list(read_qrels(str(tmp_path / "b"))) == [Qrel("1", "d1", 1)]
+
+
+def test_run(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.run", "1 Q0 d2 0 2.5 bm25\n1 Q0 d1 1 -1e3 bm25\n")
+    assert list(read_run(path)) == [RunRow("1", "d2", 0, 2.5, "bm25"), RunRow("1", "d1", 1, -1000.0, "bm25")]
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "fault"),
+    [
+        ("1 0 d 1\n1 0 e 1\n1 1 d 0\n", 3, "topic 1 and document d stand in line 1 already"),
+        ("1 0 d 1\n1 0 e\n1 d\n", 2, "the relevance 'e' is no whole number"),
+        ("1 0 d 1\n\n1 d\n", 3, "2 columns instead of 4"),
+        ("1 0 d 0.5\n", 1, "'0.5' is no whole number"),
+        ("query-id corpus-id score\n", None, "no judgments in it"),
+    ],
+)
+def test_broken_qrels(content: str, line: int | None, fault: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "a.txt", content)
+    with pytest.raises(InputError) as caught:
+        list(read_qrels(str(path)))
+    assert fault in caught.value.fault
+    assert caught.value.line == line
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "fault"),
+    [
+        ("1 Q0 d 1 2 x\n1 Q0 d 2 1 x\n", 2, "topic 1 and document d stand in line 1 already"),
+        ("1 Q0 d 1 2 x\n1 Q0 e first 1 x\n", 2, "rank 'first'"),
+        ("1 Q0 d 1 nan x\n", 1, "'nan' is not finite"),
+        ("1 Q0 d 1 2\n", 1, "5 columns instead of 6"),
+    ],
+)
+def test_broken_runs(content: str, line: int, fault: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        list(read_run(written(tmp_path / "a.run", content)))
+    assert fault in caught.value.fault
+    assert caught.value.line == line
+
+
+def test_a_pair_far_behind_is_still_found(tmp_path: Path) -> None:
+    rows = [f"{number // 1000} 0 d{number} 0" for number in range(200_000)]
+    path = written(tmp_path / "a.qrels", "\n".join([*rows, "0 0 d5 1"]))
+    with pytest.raises(InputError, match="stand in line 6 already") as caught:
+        list(read_qrels(str(path)))
+    assert caught.value.line == 200_001
+
+
+LABEL = Label("301", "77", "crime", ("Title-Identical", "Variant-Identical"), "Crime", "d", "v", 1.0)
+DOCCANO = {
+    "id": 5, "data": "crime", "label": ["Title-Identical", "Variant-Identical"], "title": "Crime", "topic": "301",
+    "variant": "v", "narrative": "n", "description": "d", "ms-marco-qid": 77, "cosine_similarity": 1.0000008,
+}  # fmt: skip
+
+
+def test_doccano(tmp_path: Path) -> None:
+    unlabelled = {**DOCCANO, "label": []}
+    path = written(tmp_path / "a.jsonl", "\n".join(map(json.dumps, (DOCCANO, unlabelled))))
+    assert read_labels(str(path)) == (LABEL,)
+    assert read_labels([str(path), str(path)]) == (LABEL, LABEL)
+
+
+def test_label_studio(tmp_path: Path) -> None:
+    def annotation(who: object, *choices: str, **more: object) -> dict[str, object]:
+        result = {"type": "choices", "from_name": "type", "value": {"choices": list(choices)}}
+        return {"completed_by": who, "result": [result], **more}
+
+    data = {"topic_id": 301, "query_id": "77", "query_text": "crime", "similarity": 0.93, "probability": 0.25}
+    tasks = [
+        {
+            "id": 1,
+            "data": data,
+            "annotations": [annotation({"email": "a@x.org"}, "Identical"), annotation(2, "Different")],
+        },
+        {"id": 2, "data": data, "annotations": [annotation(3, "Identical", was_cancelled=True)]},
+        {"id": 3, "data": data, "annotations": []},
+    ]
+    path = written(tmp_path / "a.json", json.dumps(tasks, indent=1))
+    pair = Label("301", "77", "crime", (), similarity=0.93, probability=0.25)
+    assert read_labels(str(path)) == (
+        pair._replace(labels=("Identical",), annotator="a@x.org"),
+        pair._replace(labels=("Different",), annotator="2"),
+    )
+    reduced = [{"id": 1, **data, "choice": {"choices": ["A", "B"]}, "annotator": 4}]
+    path = written(tmp_path / "min.json", json.dumps(reduced))
+    assert read_labels(str(path)) == (pair._replace(labels=("A", "B"), annotator="4"),)
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "parquet"])
+def test_plain_tables(form: str, tmp_path: Path) -> None:
+    path = tmp_path / f"labels.{form}"
+    names = ["topic_id", "query_id", "query_text", "label", "similarity", "probability", "annotator"]
+    frame = pl.DataFrame([("301", "77", "organized crime", "A|B", "0.95", "0.5", "me")], schema=names, orient="row")
+    if form == "parquet":
+        frame.write_parquet(path)
+    elif form == "jsonl":
+        frame.write_ndjson(path)
+    else:
+        frame.write_csv(path, separator="," if form == "csv" else "\t")
+    expected = Label("301", "77", "organized crime", ("A", "B"), similarity=0.95, probability=0.5, annotator="me")
+    assert read_labels(str(path)) == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("content", "fault", "line"),
+    [
+        ("topic_id,query_text,label\n1,a,x\n", None, None),
+        ("topic_id,query_text,kind\n1,a,x\n", "no column or key 'label'", 2),
+        ("query_text,label\na,x\n", "no column or key 'topic_id'", 2),
+        ("topic_id,query_text,label,similarity\n1,a,x,0.9\n1,a,x,high\n", "'high' is no number", 3),
+        ("topic_id,query_text,label,probability\n1,a,x,0\n", "probability 0 is not above 0", 2),
+        ("topic_id,query_text,label\n1,a,\n", "no labelled pair in it", None),
+    ],
+)
+def test_broken_labels(content: str, fault: str | None, line: int | None, tmp_path: Path) -> None:
+    path = str(written(tmp_path / "a.csv", content))
+    if fault is None:
+        assert read_labels(path)[0].labels == ("x",)
+        return
+    with pytest.raises(InputError) as caught:
+        read_labels(path)
+    assert fault in caught.value.fault
+    assert caught.value.line == line
