@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 import numpy as np
@@ -16,6 +16,7 @@ from truerank.vectors.encoders.base import Vectors
 from truerank.vectors.encoders.batches import same_length_batches
 from truerank.vectors.encoders.graphs import EncoderGraph, encoder_graph
 from truerank.vectors.encoders.model_folder import ModelFolder
+from truerank.vectors.encoders.opened import OpenedEncoder
 from truerank.vectors.encoders.spec import EncoderSpec
 from truerank.vectors.encoders.tokenizing import TextTokenizer, TokenIds
 
@@ -71,7 +72,7 @@ def to_unit_length(vectors: NDArray[np.float32]) -> Vectors:
     return vectors
 
 
-class GraphEncoder(ABC):
+class GraphEncoder(OpenedEncoder):
     """An encoder that runs a graph on batches of equally long texts.
 
     Every batch is computed by one thread, and several batches at a time: so the number of threads does not show in the
@@ -79,53 +80,22 @@ class GraphEncoder(ABC):
 
     Args:
         model: tokenizer and graph.
-        spec: how this encoder was asked for; a pickled encoder is opened anew from it.
-        precision: arithmetic of the products.
+        spec: how this encoder was asked for, with the arithmetic of its products.
         runtime: what runs the graph, with its version, for the fingerprint.
     """
 
     #: Tokens in one batch of one thread: few enough that what lies between two products stays in a core's cache.
     batch_tokens: ClassVar[int] = 256
 
-    def __init__(self, model: PreparedModel, spec: EncoderSpec, *, precision: str, runtime: str) -> None:
+    def __init__(self, model: PreparedModel, spec: EncoderSpec, *, runtime: str) -> None:
+        graph, tokenizer = model.graph, model.tokenizer
+        every = (graph.key, tokenizer.definition, spec.precision, runtime, self.batch_tokens, "unit-1")
+        super().__init__(spec, name=model.name, dimension=graph.dimension, fingerprint=fingerprint(*every))
         self._model = model
-        self._spec = spec
-        self._precision = precision
         self._threads = spec.threads or available_cpus()
-        self._fingerprint = fingerprint(
-            model.graph.key, model.tokenizer.definition, precision, runtime, self.batch_tokens, "unit-1"
-        )
 
-    @property
-    def name(self) -> str:
-        """The model as a user would name it."""
-        return self._model.name
-
-    @property
-    def dimension(self) -> int:
-        """Length of a vector."""
-        return self._model.graph.dimension
-
-    @property
-    def precision(self) -> str:
-        """Arithmetic of the forward pass."""
-        return self._precision
-
-    @property
-    def fingerprint(self) -> str:
-        """Hash over weights, tokenizer, pooling, runtime and precision."""
-        return self._fingerprint
-
-    @property
-    def spec(self) -> EncoderSpec:
-        """How to open this encoder again, in another process."""
-        return self._spec
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of the texts, shape (len(texts), dimension), float32."""
+    def _encode(self, texts: Sequence[str]) -> Vectors:
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
-        if not len(texts):
-            return vectors
         ids = self._model.tokenizer.ids(texts)
         self._run(same_length_batches(ids.lengths, tokens=self.batch_tokens), ids, vectors)
         return to_unit_length(vectors)
@@ -133,9 +103,6 @@ class GraphEncoder(ABC):
     @abstractmethod
     def _run(self, batches: list[NDArray[np.int64]], ids: TokenIds, vectors: Vectors) -> None:
         """Runs the graph on every batch and puts the results into their rows of `vectors`."""
-
-    def __reduce__(self) -> tuple[Callable[[EncoderSpec], object], tuple[EncoderSpec]]:
-        return EncoderSpec.open, (self._spec,)
 
 
 def only_cpu(device: str | None, backend: str) -> None:

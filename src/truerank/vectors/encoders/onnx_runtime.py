@@ -51,7 +51,7 @@ class OnnxEncoder(GraphEncoder):
             raise InputError(
                 f"ONNX Runtime cannot run this model ({error})", "use --backend torch", where=model.folder
             ) from error
-        super().__init__(prepared, spec, precision="fp32", runtime=f"onnxruntime {onnxruntime.__version__}")
+        super().__init__(prepared, spec, runtime=f"onnxruntime {onnxruntime.__version__}")
 
     def _run(self, batches: list[NDArray[np.int64]], ids: TokenIds, vectors: Vectors) -> None:
         session = self._session

@@ -55,7 +55,7 @@ class OpenVinoEncoder(GraphEncoder):
         if spec.precision == "int8":
             quantised = quantised_graph(prepared, spec.calibration)
             file, runtime = quantised.file, f"{runtime} {quantised.key}"
-        super().__init__(prepared, spec, precision=spec.precision, runtime=runtime)
+        super().__init__(prepared, spec, runtime=runtime)
         core = openvino.Core()
         streams = spec.threads or available_cpus()
         options = {

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
-
-import numpy as np
 
 from truerank.errors import InputError, MissingExtraError
 from truerank.vectors.encoders.base import Vectors
 from truerank.vectors.encoders.graph_encoder import fingerprint, to_unit_length
+from truerank.vectors.encoders.opened import OpenedEncoder
 from truerank.vectors.encoders.spec import EncoderSpec
 
 __all__ = ["SentenceTransformerEncoder"]
@@ -19,7 +18,7 @@ _CPU_BATCH: Final = 32
 _GPU_BATCH: Final = 512
 
 
-class SentenceTransformerEncoder:
+class SentenceTransformerEncoder(OpenedEncoder):
     """A `SentenceTransformer`, on a GPU where there is one.
 
     Args:
@@ -51,54 +50,21 @@ class SentenceTransformerEncoder:
         if spec.threads is not None and device == "cpu":
             torch.set_num_threads(spec.threads)
         self._model = model
-        self._name = name
-        self._spec = spec
         self._batch = _CPU_BATCH if device == "cpu" else _GPU_BATCH
-        self._dimension = _dimension(model)
         versions = f"torch {torch.__version__}, sentence-transformers {sentence_transformers.__version__}"
-        self._fingerprint = fingerprint(
+        key = fingerprint(
             _content(model), str(model), model.prompts, model.default_prompt_name, spec.precision,
             versions, device.partition(":")[0], self._batch,
         )  # fmt: skip
+        super().__init__(spec, name=name, dimension=_dimension(model), fingerprint=key)
 
-    @property
-    def name(self) -> str:
-        """The model as a user would name it."""
-        return self._name
-
-    @property
-    def dimension(self) -> int:
-        """Length of a vector."""
-        return self._dimension
-
-    @property
-    def precision(self) -> str:
-        """Arithmetic of the forward pass."""
-        return self._spec.precision
-
-    @property
-    def fingerprint(self) -> str:
-        """Hash over weights, tokenizer, modules, library versions, kind of device and precision."""
-        return self._fingerprint
-
-    @property
-    def spec(self) -> EncoderSpec:
-        """How to open this encoder again, in another process."""
-        return self._spec
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of the texts, shape (len(texts), dimension), float32."""
-        if not len(texts):
-            return np.empty((0, self._dimension), dtype=np.float32)
+    def _encode(self, texts: Sequence[str]) -> Vectors:
         # Half a surrogate pair is no character: the tokenizers refuse it.
         whole = [text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for text in texts]
         vectors = self._model.encode(
             whole, batch_size=self._batch, show_progress_bar=False, convert_to_tensor=True, convert_to_numpy=False
         )
         return to_unit_length(vectors.float().cpu().numpy().copy())
-
-    def __reduce__(self) -> tuple[Callable[[EncoderSpec], object], tuple[EncoderSpec]]:
-        return EncoderSpec.open, (self._spec,)
 
 
 def _device(torch: Any, spec: EncoderSpec) -> str:
