@@ -60,6 +60,9 @@ _STRATA: Final = (
 _PROBED: Final = 0.25
 _BUCKETS: Final = 1 << 17
 _IDF_TEXTS: Final = 1 << 14
+#: Texts, and cells of text times topic, that are scored at a time: few, so that what lies between stays small.
+_TEXTS_AT_ONCE: Final = 1 << 13
+_CELLS_AT_ONCE: Final = 1 << 22
 
 
 class TrigramScorer:
@@ -89,21 +92,23 @@ class TrigramScorer:
 
     def scores(self, texts: Sequence[str]) -> Vectors:
         """The best score of each text for each field, shape (texts, fields)."""
+        best = np.empty((len(texts), len(self.fields)), np.float32)
+        step = max(1, min(_TEXTS_AT_ONCE, _CELLS_AT_ONCE // max(1, self._topics.shape[1])))
+        for start in range(0, len(texts), step):
+            self._score(texts[start : start + step], best[start : start + step])
+        return best
+
+    def _score(self, texts: Sequence[str], best: Vectors) -> None:
         document, code, weight = self._weights(texts)
         column = self._column[code]
         known = column >= 0
         starts = np.searchsorted(document[known], np.arange(len(texts) + 1)).astype(np.int32)
         shape = (len(texts), len(self._topics))
-        matrix = sparse.csr_array((weight[known], column[known], starts), shape=shape)
-        best = np.empty((len(texts), len(self.fields)), np.float32)
-        step = max(1, (1 << 22) // max(1, self._topics.shape[1]))
-        for start in range(0, len(texts), step):
-            similarity = matrix[start : start + step] @ self._topics
-            begin = 0
-            for place, end in enumerate(self._ends):
-                best[start : start + step, place] = similarity[:, begin:end].max(axis=1)
-                begin = end
-        return best
+        similarity = sparse.csr_array((weight[known], column[known], starts), shape=shape) @ self._topics
+        begin = 0
+        for place, end in enumerate(self._ends):
+            best[:, place] = similarity[:, begin:end].max(axis=1)
+            begin = end
 
     def _weights(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64], Vectors]:
         document, code, count = _trigrams(texts)

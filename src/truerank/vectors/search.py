@@ -25,6 +25,7 @@ from truerank.vectors.texts import KEPT_SCHEMA, Rows, TextBlock, blocks_of
 from truerank.work.artifacts import write_text
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
+from truerank.work.memory import give_back
 
 __all__ = ["Found", "ScreenCheck", "SearchPlan", "search"]
 
@@ -115,6 +116,7 @@ def search(rows: Rows, plan: SearchPlan, job: Job) -> Found:
         return Found(pairs, check)
     job.progress.start("filtering")
     filtered = filter_blocks(rows, plan.prefilter, job.part("filter"))
+    give_back()
     pairs, check = _scan(filtered.chosen, plan, job)
     above = pairs.filter(pl.col("similarity") > pl.lit(plan.floor, pl.Float32))
     return Found(
@@ -147,6 +149,7 @@ def _screened(rows: Rows, plan: SearchPlan, coarse: ScanTask, job: Job) -> tuple
     """A low-precision pass, then an exact one over the texts that may have a pair above the floor."""
     job.progress.start("first pass, low precision")
     store, count, bars = _pass(rows, coarse, plan.block_size, job.part(f"screen-{coarse.error:.6f}"))
+    give_back()
     every = _load(store, count, coarse, bars)
     # All pairs that the first pass may have seen at its bar, so that none of them keeps a low-precision similarity.
     near = replace(coarse, open_encoder=plan.open_exact, floor=plan.floor - 2 * coarse.error, error=0.0, top_k=0)

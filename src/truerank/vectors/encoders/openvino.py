@@ -21,7 +21,7 @@ __all__ = ["OpenVinoEncoder", "bf16_is_native"]
 
 # Requests per stream: while one is computed, the next one's ids are gathered and the last one's vectors copied.
 _REQUESTS: Final = 2
-_SHAPES_KEPT: Final = 100
+_SHAPES_KEPT: Final = 40
 
 
 class OpenVinoEncoder(GraphEncoder):
