@@ -1,0 +1,281 @@
+"""The scores of runs as one immutable value: by run, measure and topic."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from truerank.errors import InputError
+from truerank.measures.policy import Policy
+from truerank.reports.tables import Cell, Column, Table
+from truerank.work.artifacts import Artifacts, installed_versions
+
+__all__ = ["PER_TOPIC_SCHEMA", "Aggregate", "Coverage", "Evaluation", "load_evaluation"]
+
+Aggregate = Literal["mean", "sum", "harmonic"]
+Floats = NDArray[np.float64]
+
+#: `per_topic.parquet`: one value per run, measure and topic, in that order; null where a topic was skipped.
+PER_TOPIC_SCHEMA: Final[dict[str, Any]] = {
+    "run": pl.String,
+    "measure": pl.String,
+    "topic_id": pl.String,
+    "value": pl.Float64,
+}
+_FILES: Final = ("summary.json", "per_topic.parquet")
+
+
+class Coverage(NamedTuple):
+    """How a run and the qrels fit together.
+
+    `matched` topics are in both, `missing` ones only in the qrels, `unknown` ones only in the run; `results` are the
+    results scored of the matched topics, `unjudged` those of them without a judgment.
+    """
+
+    matched: int
+    missing: int
+    unknown: int
+    results: int
+    unjudged: int
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The scores of runs.
+
+    Attributes:
+        runs: their names.
+        measures: the measures as they are spelled.
+        topics: the ids of the topics of the qrels, in the order of the qrels.
+        values: the scores, shape (runs, measures, topics); NaN where a topic was skipped.
+        missing: by run, how many topics of the qrels it lacks.
+        policy: the choices under which they were scored.
+        aggregates: by measure, how one number is made of its topics: "mean", "sum" (counts such as NumRet) or
+            "harmonic" (HMFR); empty for "mean" throughout.
+        coverage: by run, how it fits the qrels; empty where the values do not come from runs.
+        inputs: name, rows and hash of what was read.
+    """
+
+    runs: tuple[str, ...]
+    measures: tuple[str, ...]
+    topics: tuple[str, ...]
+    values: Floats
+    missing: Mapping[str, int]
+    policy: Policy
+    aggregates: tuple[Aggregate, ...] = ()
+    coverage: Mapping[str, Coverage] = field(default_factory=dict)
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        shape = (len(self.runs), len(self.measures), len(self.topics))
+        if self.values.shape != shape:
+            raise ValueError(f"values have the shape {self.values.shape}, runs, measures and topics say {shape}")
+        self.values.flags.writeable = False
+
+    @property
+    def mean(self) -> Floats:
+        """One number per run and measure, over the topics that were not skipped: shape (runs, measures).
+
+        The mean, but the sum of counts and the harmonic mean where `aggregates` says so; NaN where every topic was
+        skipped.
+        """
+        found = np.full(self.values.shape[:2], np.nan)
+        for position in range(len(self.measures)):
+            kind = self.aggregates[position] if self.aggregates else "mean"
+            for run in range(len(self.runs)):
+                found[run, position] = _aggregated(self.values[run, position], kind)
+        return found
+
+    def of(self, run: str, measure: str) -> Floats:
+        """The scores of one run by one measure, shape (topics,).
+
+        Raises:
+            InputError: there is no such run or measure.
+        """
+        return self.values[self._position(self.runs, run, "run"), self._position(self.measures, measure, "measure")]
+
+    def frame(self) -> pl.DataFrame:
+        """The scores as a long table with the columns of `PER_TOPIC_SCHEMA`."""
+        runs, measures, topics = self.values.shape
+        return pl.DataFrame(
+            {
+                "run": pl.Series(self.runs, dtype=pl.String).gather(np.repeat(np.arange(runs), measures * topics)),
+                "measure": pl.Series(self.measures, dtype=pl.String).gather(
+                    np.tile(np.repeat(np.arange(measures), topics), runs)
+                ),
+                "topic_id": pl.Series(self.topics, dtype=pl.String).gather(np.tile(np.arange(topics), runs * measures)),
+                "value": pl.Series(self.values.ravel(), dtype=pl.Float64).fill_nan(None),
+            },
+            schema=PER_TOPIC_SCHEMA,
+        )
+
+    def sorted(self, measure: str, *, ascending: bool = False) -> Evaluation:
+        """The same with the runs ordered by a measure, best first; equal ones keep their order.
+
+        Args:
+            measure: one of `measures`.
+            ascending: the lowest value first.
+
+        Raises:
+            InputError: there is no such measure.
+        """
+        column = self.mean[:, self._position(self.measures, measure, "measure")]
+        key = np.where(np.isnan(column), np.inf, column if ascending else -column)
+        order = np.argsort(key, kind="stable")
+        return replace(self, runs=tuple(self.runs[i] for i in order), values=self.values[order])
+
+    def table(self) -> Table:
+        """One row per run, one column per measure, and how the run fits the qrels."""
+        kinds = self.aggregates or ("mean",) * len(self.measures)
+        columns = [Column("run")]
+        for measure, kind in zip(self.measures, kinds, strict=True):
+            columns.append(Column(measure, align="right", format=",.0f" if kind == "sum" else ".4f"))
+        columns.append(Column("missing", ("topics",), align="right", format=",d"))
+        if self.coverage:
+            columns.append(Column("unknown", ("topics",), align="right", format=",d"))
+            columns.append(Column("unjudged", ("results",), align="right", format=".1%"))
+        rows = tuple(
+            (run, *(_cell(value) for value in means), *self._counts(run))
+            for run, means in zip(self.runs, self.mean, strict=True)
+        )
+        return Table(f"Scores over {len(self.topics):,} topics.", tuple(columns), rows, notes=self.notes())
+
+    def topic_table(self) -> Table:
+        """One row per run and topic, one column per measure."""
+        columns = (Column("run"), Column("topic"), *(Column(name, (), "right", ".4f") for name in self.measures))
+        rows = tuple(
+            (run, topic, *(_cell(value) for value in self.values[i, :, j]))
+            for i, run in enumerate(self.runs)
+            for j, topic in enumerate(self.topics)
+        )
+        return Table("Scores by topic.", columns, rows)
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader has to know of the scores, one sentence each."""
+        kinds = self.aggregates or ("mean",) * len(self.measures)
+        sums = [name for name, kind in zip(self.measures, kinds, strict=True) if kind == "sum"]
+        harmonic = [name for name, kind in zip(self.measures, kinds, strict=True) if kind == "harmonic"]
+        notes = list(self.policy.sentences())
+        if sums:
+            notes.append(f"Sums over topics, not means: {', '.join(sums)}.")
+        if harmonic:
+            notes.append(f"Harmonic means over topics: {', '.join(harmonic)}.")
+        return tuple(notes)
+
+    def text(self) -> str:
+        """The table for a terminal."""
+        return self.table().text()
+
+    def json(self) -> dict[str, Any]:
+        """What `summary.json` holds: policy, number of topics, and each run's measures and coverage."""
+        kinds = self.aggregates or ("mean",) * len(self.measures)
+        return {
+            "policy": self.policy.json(),
+            "topics": len(self.topics),
+            "measures": dict(zip(self.measures, kinds, strict=True)),
+            "runs": {
+                run: {
+                    "measures": {name: _cell(value) for name, value in zip(self.measures, means, strict=True)},
+                    "missing": self.missing.get(run, 0),
+                    **({"coverage": self.coverage[run]._asdict()} if run in self.coverage else {}),
+                }
+                for run, means in zip(self.runs, self.mean, strict=True)
+            },
+            "inputs": dict(self.inputs),
+        }
+
+    def save(self, folder: str | Path) -> Path:
+        """Writes `per_topic.parquet`, `summary.json` and `manifest.json`.
+
+        Args:
+            folder: made if it does not exist.
+
+        Returns:
+            The folder.
+
+        Raises:
+            InputError: the folder cannot be written to.
+        """
+        artifacts = Artifacts(folder)
+        artifacts.parquet("per_topic.parquet", self.frame())
+        artifacts.json("summary.json", self.json())
+        artifacts.manifest(
+            {
+                "command": "evaluate",
+                "policy": self.policy.json(),
+                "measures": list(self.measures),
+                "inputs": dict(self.inputs),
+                "versions": installed_versions("truerank", "numpy", "polars", "ir-measures", "pytrec-eval-terrier"),
+            }
+        )
+        return artifacts.folder
+
+    def _counts(self, run: str) -> tuple[Cell, ...]:
+        missing = self.missing.get(run, 0)
+        if not self.coverage:
+            return (missing,)
+        found = self.coverage[run]
+        return missing, found.unknown, found.unjudged / found.results if found.results else None
+
+    @staticmethod
+    def _position(names: tuple[str, ...], name: str, kind: str) -> int:
+        if name not in names:
+            raise InputError(f"there is no {kind} '{name}'", f"one of {', '.join(names)}")
+        return names.index(name)
+
+
+def load_evaluation(folder: str | Path) -> Evaluation:
+    """Opens the folder that `Evaluation.save` or `truerank evaluate --out` wrote.
+
+    Raises:
+        InputError: the folder lacks one of the files, or one of them is broken.
+    """
+    folder = Path(folder)
+    for name in _FILES:
+        if not (folder / name).is_file():
+            raise InputError(f"no {name} here", "give the folder that 'truerank evaluate --out' wrote", where=folder)
+    try:
+        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        frame = pl.read_parquet(folder / "per_topic.parquet", glob=False, columns=list(PER_TOPIC_SCHEMA))
+        runs, measures = tuple(summary["runs"]), tuple(summary["measures"])
+        shape = (len(runs), len(measures), summary["topics"])
+        topics = tuple(frame["topic_id"].head(summary["topics"]).to_list())
+        values = frame["value"].cast(pl.Float64).fill_null(math.nan).to_numpy().reshape(shape).copy()
+        coverage = {run: Coverage(**found["coverage"]) for run, found in summary["runs"].items() if "coverage" in found}
+        return Evaluation(
+            runs=runs,
+            measures=measures,
+            topics=topics,
+            values=values,
+            missing={run: int(found["missing"]) for run, found in summary["runs"].items()},
+            policy=Policy(**summary["policy"]),
+            aggregates=tuple(summary["measures"].values()),
+            coverage=coverage,
+            inputs=summary["inputs"],
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, pl.exceptions.PolarsError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"not readable ({reason})", "run the evaluation again", where=folder) from error
+
+
+def _aggregated(values: Floats, kind: Aggregate) -> float:
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return math.nan
+    if kind == "sum":
+        return float(known.sum())
+    if kind == "harmonic":
+        return float(len(known) / np.sum(1.0 / known)) if np.isfinite(known).any() else math.inf
+    return float(known.mean())
+
+
+def _cell(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
