@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import gc
 from collections.abc import Callable
 
 __all__ = ["give_back"]
@@ -12,7 +11,6 @@ __all__ = ["give_back"]
 
 def give_back() -> None:
     """Hands freed memory back to the operating system, where the C library can; between the phases of long work."""
-    gc.collect()
     _trim()(0)
 
 
