@@ -1,0 +1,465 @@
+"""The store of an annotation: items, who judges which, and what was said, as events that are only ever added.
+
+One SQLite file in WAL mode. `events` is the truth and is never changed; `live` lists the events that still hold, so
+that the next item and the progress are found without reading the history.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import math
+import os
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, cast, get_args
+
+from truerank.errors import InputError
+from truerank.judging.events import Annotator, Disagreement, Draft, Event, Kind, Progress, Role, Standing
+from truerank.judging.items import Item
+from truerank.judging.schemes import Scheme
+from truerank.judging.store_rows import (
+    EVENT,
+    Contents,
+    add_annotator,
+    append,
+    check_file,
+    checked_annotator,
+    connected,
+    dumps,
+    event_of,
+    extend,
+    faults,
+    fill,
+    is_store,
+    undo,
+)
+from truerank.judging.writing import Writer
+
+__all__ = ["Annotator", "Disagreement", "Draft", "Event", "Kind", "Progress", "Role", "Standing", "Store", "is_store"]
+
+_LONGEST_COMMENT: Final = 20_000
+_LONGEST_TOKEN: Final = 200
+
+
+class Store:
+    """An open store; safe for many threads and processes. Close it, or use it in a `with` statement.
+
+    Made by `Store.create` and `Store.open`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._readers = threading.local()
+        self._connections: list[sqlite3.Connection] = []
+        self._lock = threading.Lock()
+        self._items: dict[str, Item] = {}
+        self._writer = Writer(self._connect, path)
+        meta = self.meta()
+        self.scheme = Scheme.from_json(json.loads(meta["scheme"]), path)
+        self.seed = int(meta["seed"])
+        self.plan: Mapping[str, Any] = json.loads(meta["plan"])
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        scheme: Scheme,
+        items: Iterable[Item],
+        assignments: Mapping[str, Sequence[str]] | None = None,
+        *,
+        seed: int = 0,
+        plan: Mapping[str, Any] | None = None,
+        annotators: Sequence[Annotator] = (),
+    ) -> Store:
+        """Makes a store; it appears whole or not at all.
+
+        Args:
+            path: where; nothing may be there.
+            scheme: what is asked.
+            items: what is judged, in order.
+            assignments: annotator → item ids in the order of work. Names that `annotators` lacks become persons.
+            seed: of the sample and the order of work.
+            plan: how the items were chosen, JSON-like; kept for reports.
+            annotators: who judges, with their roles.
+
+        Returns:
+            The open store.
+
+        Raises:
+            InputError: something is there already; no items; two items of one id; an assignment to an item that is
+                not there; a bad name of an annotator; not writable.
+        """
+        place = Path(path)
+        taken = InputError("is there already", "choose another name; a store is never overwritten", where=place)
+        if place.exists():
+            raise taken
+        temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
+        work = assignments or {}
+        known = {annotator.name: annotator for annotator in annotators}
+        everyone = [*annotators, *(Annotator(name) for name in work if name not in known)]
+        try:
+            with faults(place):
+                place.parent.mkdir(parents=True, exist_ok=True)
+                contents = Contents(scheme, items, everyone, work, {"seed": seed, "plan": plan or {}})
+                fill(temporary, contents, place)
+                os.link(temporary, place)
+        except FileExistsError as error:
+            raise taken from error
+        except OSError as error:
+            raise InputError(f"cannot be written ({error.strerror})", "choose another place", where=place) from error
+        finally:
+            for ending in ("", "-wal", "-shm"):
+                temporary.with_name(temporary.name + ending).unlink(missing_ok=True)
+        return cls.open(place)
+
+    @classmethod
+    def open(cls, path: str | Path) -> Store:
+        """Opens a store.
+
+        Args:
+            path: the file.
+
+        Raises:
+            InputError: nothing there, no store, a damaged one, or one of a newer version of truerank.
+        """
+        place = Path(path)
+        check_file(place)
+        with faults(place):
+            return cls(place)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the file; what was acknowledged is on the disk already."""
+        self._writer.close()
+        with self._lock:
+            connections, self._connections = self._connections, []
+        for connection in connections:
+            connection.close()
+        self._readers = threading.local()
+
+    # What is judged, and by whom
+
+    def items(self) -> Iterator[Item]:
+        """The items in order."""
+        for (body,) in self._rows("SELECT body FROM items ORDER BY position"):
+            yield Item.from_json(json.loads(body))
+
+    def item(self, item_id: str) -> Item:
+        """One item.
+
+        Raises:
+            InputError: it is not there.
+        """
+        found = self._items.get(item_id)
+        if found is None:
+            row = self._row("SELECT body FROM items WHERE item_id = ?", item_id)
+            if row is None:
+                raise InputError(f"no item '{item_id[:80]}'", "take an id that the store has", where=self.path)
+            found = self._items[item_id] = Item.from_json(json.loads(row[0]))
+        return found
+
+    def item_ids(self) -> tuple[str, ...]:
+        """The ids of all items, in order."""
+        return tuple(row[0] for row in self._rows("SELECT item_id FROM items ORDER BY position"))
+
+    def extend(self, items: Iterable[Item], annotator: str) -> int:
+        """Adds items while people judge, at the end of an annotator's work.
+
+        Args:
+            items: what to add; items that are there already are only assigned.
+            annotator: who judges them.
+
+        Returns:
+            How many items the annotator has now that were not theirs before.
+
+        Raises:
+            InputError: no such annotator, or an item of a known id with another content.
+        """
+        self.annotator(annotator)
+        rows = [(item.item_id, item.topic_id, dumps(item.json())) for item in items]
+        return cast(int, self._writer.run(lambda connection: extend(connection, rows, annotator, self.path)))
+
+    def annotators(self) -> tuple[Annotator, ...]:
+        """Everyone who judges or adjudicates, by name."""
+        rows = self._rows("SELECT name, role, about FROM annotators ORDER BY name")
+        return tuple(Annotator(*row) for row in rows)
+
+    def annotator(self, name: str) -> Annotator:
+        """One of them.
+
+        Raises:
+            InputError: there is none of that name.
+        """
+        row = self._row("SELECT name, role, about FROM annotators WHERE name = ?", name)
+        if row is None:
+            there = ", ".join(annotator.name for annotator in self.annotators()) or "none"
+            raise InputError(f"no annotator '{name[:80]}'", f"there are {there}", where=self.path)
+        return Annotator(*row)
+
+    def add_annotator(self, name: str, role: Role = "person", about: str = "") -> Annotator:
+        """Adds somebody, or finds them if they are there with the same role.
+
+        Args:
+            name: how they are called in the store and in exports.
+            role: a person, a model, or the one who settles disagreements.
+            about: for a model its name and settings; new text is taken over.
+
+        Raises:
+            InputError: a bad name or role, or somebody of that name has another role.
+        """
+        annotator = checked_annotator(Annotator(name, role, about), self.path)
+        self._writer.run(lambda connection: add_annotator(connection, annotator, self.path))
+        return self.annotator(name)
+
+    def assigned(self, annotator: str) -> tuple[str, ...]:
+        """The ids of an annotator's items in the order of work."""
+        rows = self._rows("SELECT item_id FROM assignments WHERE annotator = ? ORDER BY place", annotator)
+        return tuple(row[0] for row in rows)
+
+    def assign(self, annotator: str, item_ids: Sequence[str]) -> int:
+        """Adds items of the store to the end of an annotator's work.
+
+        Returns:
+            How many of them were not theirs before.
+
+        Raises:
+            InputError: no such annotator or item.
+        """
+        return self.extend([self.item(item_id) for item_id in item_ids], annotator)
+
+    # What was said
+
+    def record(
+        self,
+        item_id: str,
+        annotator: str,
+        kind: Kind,
+        labels: Sequence[str] = (),
+        *,
+        comment: str = "",
+        reason: str = "",
+        seconds: float = 0.0,
+        token: str = "",
+    ) -> Event:
+        """Adds what an annotator said; it is on the disk when this returns.
+
+        A label takes the place of the annotator's earlier label or skip of the item; an adjudication that of any
+        earlier adjudication. A token that this annotator used before brings back the event that it made then, and
+        nothing is added.
+
+        Args:
+            item_id: what was judged.
+            annotator: who said it.
+            kind: "label", "skip" or "adjudicate"; for "undo" see `undo`.
+            labels: names or aliases of the scheme; none for a skip.
+            comment: a remark.
+            reason: why it was skipped; needed for a skip.
+            seconds: how long it took.
+            token: the idempotency key of the request; empty for none.
+
+        Returns:
+            The event.
+
+        Raises:
+            InputError: no such item or annotator, labels that the scheme lacks or that exclude each other, a skip
+                without a reason, an adjudication by a model, a value out of range, or the file cannot be written.
+        """
+        if kind == "undo":
+            raise InputError("an undo names no item", "use undo(annotator)", where=self.path)
+        item = self.item(item_id)
+        checked = self.scheme.check(labels, item) if kind in ("label", "adjudicate") else ()
+        draft = Draft(item_id, annotator, kind, checked, comment, reason, seconds, token)
+        if labels and kind == "skip":
+            raise InputError("a skip with labels", "leave the labels out", where=self.path)
+        self._check_draft(draft)
+        return cast(Event, self._writer.run(lambda connection: append(connection, draft)))
+
+    def record_all(self, drafts: Sequence[Draft]) -> tuple[Event, ...]:
+        """Adds many events in one transaction: all of them or none. How imports are written.
+
+        Labels are taken over as they are, also those that exclude each other in the scheme; their names must be the
+        scheme's.
+
+        Raises:
+            InputError: as `record`.
+        """
+        checked = []
+        for draft in drafts:
+            labels = self.scheme.known(draft.labels, self.item(draft.item_id))
+            if draft.kind in ("label", "adjudicate") and not labels:
+                raise InputError("no label", "leave the item out", where=self.path)
+            checked.append(draft._replace(labels=labels))
+            self._check_draft(checked[-1])
+        return cast(
+            tuple[Event, ...],
+            self._writer.run(lambda connection: tuple(append(connection, draft) for draft in checked)),
+        )
+
+    def undo(self, annotator: str, token: str = "") -> Event | None:
+        """Takes back the last event of an annotator that still holds; what held before it holds again.
+
+        Args:
+            annotator: who.
+            token: as for `record`.
+
+        Returns:
+            The undo as an event, or None where there is nothing to take back.
+
+        Raises:
+            InputError: no such annotator, or the file cannot be written.
+        """
+        self.annotator(annotator)
+        return cast("Event | None", self._writer.run(lambda connection: undo(connection, annotator, token)))
+
+    def events(self, item_id: str | None = None, annotator: str | None = None) -> Iterator[Event]:
+        """The history in order, of everything, of an item, of an annotator, or of both."""
+        conditions, values = [], []
+        for column, value in (("item_id", item_id), ("annotator", annotator)):
+            if value is not None:
+                conditions.append(f"{column} = ?")
+                values.append(value)
+        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+        for row in self._rows(f"SELECT {EVENT} FROM events {where} ORDER BY number", *values):
+            yield event_of(row)
+
+    def standing(self, item_id: str | None = None, annotator: str | None = None) -> tuple[Standing, ...]:
+        """What holds now, by item in the store's order, then by annotator; labels before adjudications.
+
+        Args:
+            item_id: only of this item.
+            annotator: only of this annotator.
+        """
+        conditions, values = "", []
+        for column, value in (("item_id", item_id), ("annotator", annotator)):
+            if value is not None:
+                conditions += f" WHERE {column} = ?" if not conditions else f" AND {column} = ?"
+                values.append(value)
+        rows = self._rows(
+            f"""SELECT e.item_id, e.annotator, e.kind, e.labels, e.comment, e.reason, e.at, e.seconds
+            FROM (SELECT item_id, annotator, adjudication, MAX(number) AS number FROM live{conditions}
+                  GROUP BY item_id, annotator, adjudication) AS l
+            JOIN events AS e ON e.number = l.number JOIN items AS i ON i.item_id = l.item_id
+            ORDER BY i.position, l.annotator, l.adjudication""",
+            *values,
+        )
+        return tuple(Standing._make((*row[:3], tuple(json.loads(row[3])), *row[4:])) for row in rows)
+
+    def next_item(self, annotator: str) -> Item | None:
+        """The first of an annotator's items that is neither labelled nor skipped; None when all are done."""
+        row = self._row(
+            """SELECT a.item_id FROM assignments AS a WHERE a.annotator = ?1 AND NOT EXISTS (
+                SELECT 1 FROM live AS l WHERE l.item_id = a.item_id AND l.annotator = ?1 AND l.adjudication = 0)
+            ORDER BY a.place LIMIT 1""",
+            annotator,
+        )
+        return None if row is None else self.item(row[0])
+
+    def progress(self, annotator: str) -> Progress:
+        """How far an annotator is with the items that are assigned to them."""
+        row = self._row(
+            """SELECT COUNT(*), TOTAL(e.kind = 'label'), TOTAL(e.kind = 'skip') FROM assignments AS a
+            LEFT JOIN events AS e ON e.number = (
+                SELECT MAX(l.number) FROM live AS l
+                WHERE l.item_id = a.item_id AND l.annotator = a.annotator AND l.adjudication = 0)
+            WHERE a.annotator = ?""",
+            annotator,
+        )
+        total, done, skipped = (0, 0, 0) if row is None else row
+        return Progress(int(done), int(skipped), int(total))
+
+    def disagreements(self, *, roles: Iterable[Role] = ("person",), resolved: bool = True) -> tuple[Disagreement, ...]:
+        """The items on which standing labels differ, in the store's order.
+
+        Args:
+            roles: whose labels are compared; models only where the caller says so.
+            resolved: also items that were adjudicated.
+        """
+        wanted, chosen = set(roles), {annotator.name: annotator.role for annotator in self.annotators()}
+        by_item: dict[str, list[Standing]] = {}
+        for standing in self.standing():
+            by_item.setdefault(standing.item_id, []).append(standing)
+        found = []
+        for item_id, standings in by_item.items():
+            settled = [standing for standing in standings if standing.kind == "adjudicate"]
+            said = [s for s in standings if s.kind == "label" and chosen[s.annotator] in wanted]
+            if len({s.labels for s in said}) > 1 and (resolved or not settled):
+                last = max(settled, key=lambda standing: standing.at, default=None)
+                found.append(Disagreement(item_id, tuple(said), last))
+        return tuple(found)
+
+    # Access tokens; only their hashes are kept
+
+    def set_token(self, annotator: str, token_hash: str) -> None:
+        """Keeps the hash of an annotator's access token; an empty one withdraws it.
+
+        Raises:
+            InputError: no such annotator.
+        """
+        self.annotator(annotator)
+        statement = "UPDATE annotators SET token_hash = ? WHERE name = ?"
+        self._writer.run(lambda connection: connection.execute(statement, (token_hash, annotator)))
+
+    def check_token(self, annotator: str, token_hash: str) -> bool:
+        """Whether the hash is the annotator's; compared in constant time. Never true where none was set."""
+        row = self._row("SELECT token_hash FROM annotators WHERE name = ?", annotator)
+        kept = "" if row is None else row[0]
+        return hmac.compare_digest(kept.encode(), token_hash.encode()) and bool(kept)
+
+    def has_token(self, annotator: str) -> bool:
+        """Whether an access token was made for the annotator."""
+        row = self._row("SELECT token_hash FROM annotators WHERE name = ?", annotator)
+        return row is not None and bool(row[0])
+
+    def meta(self) -> dict[str, str]:
+        """What the store says about itself: scheme, seed, plan, created."""
+        return dict(self._rows("SELECT key, value FROM meta"))
+
+    def _check_draft(self, draft: Draft) -> None:
+        role = self.annotator(draft.annotator).role
+        if draft.kind not in get_args(Kind):
+            raise InputError(f"no event of the kind '{draft.kind}'", "use label, skip or adjudicate", where=self.path)
+        if draft.kind == "adjudicate" and role == "model":
+            raise InputError("a model does not adjudicate", "let a person do it", where=self.path)
+        if draft.kind == "skip" and not draft.reason.strip():
+            raise InputError("a skip without a reason", "give one", where=self.path)
+        if not (math.isfinite(draft.seconds) and draft.seconds >= 0):
+            raise InputError(f"{draft.seconds} seconds", "give a number of seconds from 0", where=self.path)
+        for name, text in (("comment", draft.comment), ("reason", draft.reason)):
+            if len(text) > _LONGEST_COMMENT:
+                raise InputError(
+                    f"a {name} of {len(text):,} characters", f"at most {_LONGEST_COMMENT:,}", where=self.path
+                )
+        if len(draft.token) > _LONGEST_TOKEN:
+            raise InputError("a token that is too long", f"at most {_LONGEST_TOKEN} characters", where=self.path)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = connected(self.path)
+        with self._lock:
+            self._connections.append(connection)
+        return connection
+
+    def _reader(self) -> sqlite3.Connection:
+        connection = getattr(self._readers, "connection", None)
+        if connection is None:
+            connection = self._readers.connection = self._connect()
+        return cast(sqlite3.Connection, connection)
+
+    def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        with faults(self.path):
+            return self._reader().execute(statement, values).fetchall()
+
+    def _row(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
+        with faults(self.path):
+            row = self._reader().execute(statement, values).fetchone()
+        return cast("tuple[Any, ...] | None", row)
