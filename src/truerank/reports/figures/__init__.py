@@ -1,0 +1,10 @@
+"""Figures for reports: the same data gives the same SVG and PDF bytes; no state of pyplot is read or changed.
+
+Every figure can be read without colour (hatching, dashes, markers, words), takes its ink from the page around it, so
+that it fits light and dark, and keeps its words as text.
+"""
+
+from truerank.reports.figures.export import to_pdf, to_svg
+from truerank.reports.figures.thresholds import histogram, precision_curve, stacked_histograms
+
+__all__ = ["histogram", "precision_curve", "stacked_histograms", "to_pdf", "to_svg"]

@@ -1,0 +1,64 @@
+"""Figures as SVG and PDF whose bytes depend on the figure alone."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Final
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from truerank.reports.figures.style import PAGE_COLOURS, settings
+from truerank.reports.tables import escape_html
+
+__all__ = ["to_pdf", "to_svg"]
+
+_METADATA: Final = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
+_PROLOGUE: Final = re.compile(r"^.*?(?=<svg )", re.DOTALL)
+_DEFINED: Final = re.compile(r'\bid="([^"]+)"')
+_USED: Final = re.compile(r'((?:xlink:)?href="#|url\(#)([^")]+)')
+_GLOBAL_STYLE: Final = re.compile(r"\s*<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
+_FONT: Final = re.compile(r"'DejaVu Sans'(, sans-serif)*")
+_OPENING: Final = re.compile(r"<svg [^>]*?viewBox=\"([^\"]+)\"[^>]*>")
+
+
+def to_svg(figure: Figure, *, name: str, description: str) -> str:
+    """The figure as an inert SVG element for a page: no prologue, date, script or reference to the outside.
+
+    Args:
+        figure: any figure of matplotlib.
+        name: a word that is unique in the page; every id in the SVG begins with it.
+        description: what the figure shows, for those who do not see it.
+
+    Returns:
+        The SVG; equal figures and names give equal texts.
+    """
+    out = io.StringIO()
+    with settings():
+        matplotlib.rcParams["svg.hashsalt"] = name
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    svg = _METADATA.sub("", _PROLOGUE.sub("", out.getvalue()))
+    svg = _GLOBAL_STYLE.sub("", svg)
+    svg = _USED.sub(rf"\1{name}-\2", _DEFINED.sub(rf'id="{name}-\1"', svg))
+    for ink, colour in PAGE_COLOURS.items():
+        svg = svg.replace(ink, colour)
+    label = escape_html(" ".join(description.split()))
+
+    def opening(match: re.Match[str]) -> str:
+        return (
+            '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+            f'viewBox="{match[1]}" role="img" aria-label="{label}" '
+            'style="stroke-linejoin: round; stroke-linecap: butt">'
+        )
+
+    return _OPENING.sub(opening, _FONT.sub("sans-serif", svg), count=1).strip() + "\n"
+
+
+def to_pdf(figure: Figure) -> bytes:
+    """The figure as PDF without dates; the same figure gives the same bytes."""
+    out = io.BytesIO()
+    with settings():
+        metadata = dict.fromkeys(("CreationDate", "ModDate", "Creator", "Producer"))
+        figure.savefig(out, format="pdf", metadata=metadata)
+    return out.getvalue()

@@ -1,0 +1,62 @@
+"""How every figure looks: ink that the page replaces, one width, and settings that are not the user's."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import matplotlib
+
+__all__ = ["ACCENT", "INK", "PAGE_COLOURS", "QUIET", "WIDTH", "plain", "settings"]
+
+#: Written by matplotlib, then replaced in the SVG by what the surrounding page says.
+INK: Final = "#1d1c1a"
+ACCENT: Final = "#9c3a21"
+QUIET: Final = "#8d8a82"
+PAGE_COLOURS: Final = {
+    INK: "currentColor",
+    ACCENT: f"var(--figure-accent, {ACCENT})",
+    QUIET: f"var(--figure-quiet, {QUIET})",
+}
+#: Width of a figure, in inches.
+WIDTH: Final = 6.4
+_STYLE: Final[dict[str, Any]] = {
+    "font.family": ["sans-serif"],
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9.5,
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "hatch.linewidth": 0.7,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+    "pdf.compression": 6,
+}
+# The settings of matplotlib belong to the process, not to a figure.
+_SETTINGS_LOCK = threading.Lock()
+
+
+@contextmanager
+def settings() -> Iterator[None]:
+    """Matplotlib as it comes, with this module's style, whatever the user's own settings are."""
+    with _SETTINGS_LOCK, matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        yield
+
+
+def plain(text: str) -> str:
+    """The text without the signs that matplotlib reads as mathematics."""
+    return text.replace("$", r"\$")
