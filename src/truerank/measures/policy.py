@@ -1,4 +1,4 @@
-"""How runs are scored where conventions differ: ties, missing topics, depth, and from which grade on a document counts."""
+"""How runs are scored where conventions differ: ties, missing topics, depth, and what counts as relevant."""
 
 from __future__ import annotations
 

@@ -100,7 +100,10 @@ class Evaluation:
         Raises:
             InputError: there is no such run or measure.
         """
-        return self.values[self._position(self.runs, run, "run"), self._position(self.measures, measure, "measure")]
+        found: Floats = self.values[
+            self._position(self.runs, run, "run"), self._position(self.measures, measure, "measure")
+        ]
+        return found
 
     def frame(self) -> pl.DataFrame:
         """The scores as a long table with the columns of `PER_TOPIC_SCHEMA`."""

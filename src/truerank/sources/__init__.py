@@ -3,9 +3,9 @@
 from truerank.sources.blocks import QueryBlock, SourceCounts
 from truerank.sources.grammar import SourceSpec, parse, unique_names
 from truerank.sources.labels import read_labels
-from truerank.sources.qrels import read_qrels
+from truerank.sources.qrels import read_qrels, read_qrels_frame
 from truerank.sources.queries import QuerySource, open_queries
-from truerank.sources.runs import read_run
+from truerank.sources.runs import read_run, read_run_frame, run_frames
 from truerank.sources.topics import TopicSet, read_topics
 from truerank.sources.variants import read_variants, with_variants
 
@@ -19,9 +19,12 @@ __all__ = [
     "parse",
     "read_labels",
     "read_qrels",
+    "read_qrels_frame",
     "read_run",
+    "read_run_frame",
     "read_topics",
     "read_variants",
+    "run_frames",
     "unique_names",
     "with_variants",
 ]

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from truerank.errors import InputError
 from truerank.sources import compressed
 
-__all__ = ["Line", "LineBlock", "decoded", "line_blocks", "numbered_lines", "whole_text"]
+__all__ = ["Line", "LineBlock", "block_of", "byte_blocks", "decoded", "line_blocks", "numbered_lines", "whole_text"]
 
 _LONGEST_LINE: Final = 1 << 28
 _BOM: Final = b"\xef\xbb\xbf"
@@ -62,23 +62,62 @@ def line_blocks(path: Path, *, strict: bool = False) -> Iterator[LineBlock]:
         InputError: the file cannot be read or is cut off (with the line where that happens), or it is not UTF-8 and
             `strict` is set.
     """
-    number, rest = 1, [b""]
+    for first, data in byte_blocks(path):
+        yield block_of(first, data, path, strict=strict)
+
+
+def byte_blocks(path: Path, size: int = 0) -> Iterator[tuple[int, bytes]]:
+    r"""The bytes of whole lines of a text file, compressed or not, with the number of the first of them.
+
+    Args:
+        path: the file.
+        size: how many bytes a block has at least, but the last one; 0 for about 1 MiB.
+
+    Yields:
+        The number of a line, counted from 1, and it and those after it, with b"\n" between them and none at the end;
+        a byte order mark is dropped.
+
+    Raises:
+        InputError: the file cannot be read or is cut off (with the line where that happens).
+    """
+    number, held, length = 1, [b""], 0
     try:
         for piece in compressed.chunks(path):
-            end = piece.rfind(b"\n")
+            end = piece.rfind(b"\n") if length + len(piece) >= size else -1
             if end < 0:
-                rest.append(piece)
-                _check_length(rest, path, number)
+                held.append(piece)
+                length += len(piece)
+                _check_length(held, path, number)
                 continue
-            data = b"".join([*rest, piece[:end]])
-            rest = [piece[end + 1 :]]
-            block = _block(data, number, path, strict)
-            number += data.count(b"\n") + 1
-            yield block
+            data = _unmarked(b"".join([*held, piece[:end]]), number)
+            held, length = [piece[end + 1 :]], len(piece) - end - 1
+            following = number + data.count(b"\n") + 1
+            yield number, data
+            number = following
     except compressed.BrokenFileError as error:
-        raise InputError(error.fault, error.remedy, where=path, line=number) from error
-    if last := b"".join(rest):
-        yield _block(last, number, path, strict)
+        line = number + sum(piece.count(b"\n") for piece in held)
+        raise InputError(error.fault, error.remedy, where=path, line=line) from error
+    if last := b"".join(held):
+        yield number, _unmarked(last, number)
+
+
+def block_of(first: int, data: bytes, path: Path, *, strict: bool = False) -> LineBlock:
+    """Bytes from `byte_blocks` as text, read as latin-1 line by line where they are not UTF-8.
+
+    Args:
+        first: the number of the first line.
+        data: whole lines.
+        path: for the message.
+        strict: raise for a line that is not UTF-8 instead of repairing it.
+
+    Raises:
+        InputError: it is not UTF-8 and `strict` is set.
+    """
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return _repaired_block(data, first, path, strict)
+    return LineBlock(first, _without_returns(text))
 
 
 def numbered_lines(path: Path, *, strict: bool = False) -> Iterator[Line]:
@@ -113,14 +152,8 @@ def decoded(raw: bytes, path: Path, line: int, *, strict: bool) -> tuple[str, bo
         return raw.decode("latin-1"), True
 
 
-def _block(data: bytes, first: int, path: Path, strict: bool) -> LineBlock:
-    if first == 1 and data.startswith(_BOM):
-        data = data[len(_BOM) :]
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        return _repaired_block(data, first, path, strict)
-    return LineBlock(first, _without_returns(text))
+def _unmarked(data: bytes, first: int) -> bytes:
+    return data.removeprefix(_BOM) if first == 1 else data
 
 
 def _repaired_block(data: bytes, first: int, path: Path, strict: bool) -> LineBlock:

@@ -1,20 +1,27 @@
-"""Relevance judgments, streamed, with the line of every fault."""
+"""Relevance judgments, as a stream of records or as columns, with the line of every fault."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
 
 from truerank.errors import InputError
 from truerank.records import Qrel
-from truerank.sources import beir, compressed, formats, grammar, irds
+from truerank.sources import beir, compressed, formats, frames, grammar, irds
 from truerank.sources.duplicates import PairWindow
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import line_blocks
 
-__all__ = ["read_qrels"]
+__all__ = ["QREL_SCHEMA", "read_qrels", "read_qrels_frame"]
 
-_BEIR_HEADER = ("query-id", "corpus-id", "score")
+#: The columns of judgments as a frame.
+QREL_SCHEMA: Final[dict[str, Any]] = {"topic_id": pl.String, "doc_id": pl.String, "relevance": pl.Int32}
+_BEIR_HEADER: Final = ("query-id", "corpus-id", "score")
+_LAYOUTS: Final = (("topic_id", None, "doc_id", "relevance"), ("topic_id", "doc_id", "relevance"))
+_LARGEST: Final = 2**31 - 1
 
 
 def read_qrels(spec: str | SourceSpec) -> Iterator[Qrel]:
@@ -33,6 +40,38 @@ def read_qrels(spec: str | SourceSpec) -> Iterator[Qrel]:
         InputError: not readable; a line with another number of columns or without a whole number as relevance; a pair
             of topic and document that stands there twice (within the last million lines); no judgment at all.
     """
+    spec = _checked(spec)
+    return irds.qrels(spec.location) if spec.scheme == "irds" else _file_qrels(_qrels_path(spec.path))
+
+
+def read_qrels_frame(spec: str | SourceSpec) -> pl.DataFrame:
+    """Reads relevance judgments as columns; the formats are those of `read_qrels`.
+
+    Args:
+        spec: the source, see `grammar.parse`.
+
+    Returns:
+        The judgments in the order of the source, columns as in `QREL_SCHEMA`.
+
+    Raises:
+        InputError: as in `read_qrels`; a pair of topic and document that stands twice anywhere in the file; a relevance
+            beyond 32 bits.
+    """
+    spec = _checked(spec)
+    if spec.scheme == "irds":
+        records = [(qrel.topic_id, qrel.doc_id, qrel.relevance) for qrel in irds.qrels(spec.location)]
+        return pl.DataFrame(records, schema=QREL_SCHEMA, orient="row")
+    path = _qrels_path(spec.path)
+    blocks = frames.frames(path, QREL_SCHEMA, _LAYOUTS, _values, header=_BEIR_HEADER)
+    frame = pl.concat([pl.DataFrame(schema=QREL_SCHEMA), *blocks], rechunk=True)
+    if not len(frame):
+        raise _nothing(path)
+    if pair := frames.repeated_pair(frame["topic_id"], frame["doc_id"]):
+        frames.raise_repeat(path, pair, _BEIR_HEADER)
+    return frame
+
+
+def _checked(spec: str | SourceSpec) -> SourceSpec:
     spec = grammar.parse(spec) if isinstance(spec, str) else spec
     if spec.scheme == "hf":
         raise InputError(
@@ -40,8 +79,7 @@ def read_qrels(spec: str | SourceSpec) -> Iterator[Qrel]:
         )
     if spec.scheme == "irds":
         irds.check(spec.location, "qrels")
-        return irds.qrels(spec.location)
-    return _file_qrels(_qrels_path(spec.path))
+    return spec
 
 
 def _qrels_path(path: Path) -> Path:
@@ -71,7 +109,20 @@ def _file_qrels(path: Path) -> Iterator[Qrel]:
         found = found or bool(qrels)
         yield from qrels
     if not found:
-        raise InputError("no judgments in it", "give a file of lines: topic 0 document relevance", where=path)
+        raise _nothing(path)
+
+
+def _nothing(path: Path) -> InputError:
+    return InputError("no judgments in it", "give a file of lines: topic 0 document relevance", where=path)
+
+
+def _values(cells: list[str], path: Path, line: int) -> tuple[str, str, int]:
+    qrel = _qrel(cells, path, line)
+    if abs(qrel.relevance) > _LARGEST:
+        raise InputError(
+            f"the relevance '{qrel.relevance}' is too large", "write a grade such as 0 to 3", where=path, line=line
+        )
+    return qrel.topic_id, qrel.doc_id, qrel.relevance
 
 
 def _qrel(cells: list[str], path: Path, line: int) -> Qrel:

@@ -1,0 +1,177 @@
+"""Files of lines with a fixed number of columns as frames, fast where the lines are regular."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from truerank.errors import InputError
+from truerank.sources.lines import block_of, byte_blocks
+
+__all__ = ["LineReader", "Repeat", "frames", "raise_repeat", "repeated_pair"]
+
+#: Bytes of text that are parsed at once.
+_BLOCK: Final = 1 << 24
+#: What `str.split` takes for a blank besides the space and the line feed.
+_BLANKS: Final = tuple(bytes([code]) for code in b"\t\x0b\x0c\r\x1c\x1d\x1e\x1f")
+_TO_SPACES: Final = bytes.maketrans(b"".join(_BLANKS), b" " * len(_BLANKS))
+#: First bytes, in UTF-8, of the blanks beyond ASCII.
+_WIDE_BLANKS: Final = (b"\xc2\x85", b"\xc2\xa0", b"\xe1\x9a\x80", b"\xe2\x80", b"\xe2\x81\x9f", b"\xe3\x80\x80")
+
+#: One line, split at blanks, with the file and the line's number: the values of the frame's columns.
+LineReader: TypeAlias = Callable[[list[str], Path, int], Sequence[Any]]
+
+
+class Repeat(NamedTuple):
+    """A pair of topic and document that stands twice: the positions of the two rows, counted from 0."""
+
+    first: int
+    second: int
+
+
+def frames(
+    path: Path,
+    schema: Mapping[str, Any],
+    layouts: Sequence[Sequence[str | None]],
+    reader: LineReader,
+    *,
+    header: tuple[str, ...] = (),
+) -> Iterator[pl.DataFrame]:
+    """The lines of a text file, compressed or not, as frames of about 16 MiB of text.
+
+    Lines that have single blanks or tabs between their columns, or can be made so cheaply, are parsed as columns.
+    Where that fails the reader of single lines goes over the block: it raises the fault, or gives the same values.
+
+    Args:
+        path: the file.
+        schema: the columns of the frames.
+        layouts: by number of columns, which column of the schema stands where; None for one that is not kept.
+        reader: reads one line.
+        header: the words of a first line that is passed over.
+
+    Yields:
+        Frames with the columns of the schema, the rows in the order of the file; blank lines have none.
+
+    Raises:
+        InputError: the file cannot be read, or what the reader of lines raises.
+    """
+    for first, data in byte_blocks(path, _BLOCK):
+        if first == 1 and header and tuple(data.partition(b"\n")[0].decode("latin-1").split()) == header:
+            first, data = 2, data.partition(b"\n")[2]
+        frame = _regular(data, schema, layouts)
+        if frame is None:
+            frame = _by_line(data, first, path, schema, reader)
+        if len(frame):
+            yield frame
+
+
+def repeated_pair(topics: pl.Series, documents: pl.Series) -> Repeat | None:
+    """The first row of a frame whose topic and document an earlier row has already, None where there is none.
+
+    Args:
+        topics: the topics, as ids or numbers.
+        documents: the documents' ids, as many.
+    """
+    keys = _pair_hashes(topics, documents)
+    ordered = np.sort(keys)
+    same = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(same):
+        return None
+    # Hashes may collide, so that what has the same one is compared in full.
+    rows = np.flatnonzero(np.isin(keys, same))
+    pairs = pl.DataFrame({"topic": topics.gather(rows), "document": documents.gather(rows), "row": rows})
+    repeats = pairs.with_columns(pl.col("row").first().over("topic", "document").alias("first"))
+    repeats = repeats.filter(pl.col("row") != pl.col("first"))
+    return Repeat(repeats["first"][0], repeats["row"][0]) if len(repeats) else None
+
+
+def raise_repeat(path: Path, pair: Repeat, header: tuple[str, ...] = ()) -> None:
+    """Says of a pair that stands twice which lines these are.
+
+    Args:
+        path: the file.
+        pair: the positions of the two rows in the file.
+        header: as in `frames`.
+
+    Raises:
+        InputError: always, unless the file has changed.
+    """
+    row, first_line = -1, 0
+    for first, data in byte_blocks(path):
+        for number, line in enumerate(block_of(first, data, path).lines, start=first):
+            cells = line.split()
+            if not cells or (number == 1 and tuple(cells) == header):
+                continue
+            row += 1
+            if row == pair.first:
+                first_line = number
+            if row == pair.second:
+                raise InputError(
+                    f"topic {cells[0]} and document {cells[2 if len(cells) != 3 else 1]} stand in line {first_line} "
+                    "already",
+                    "remove one of the two lines",
+                    where=path,
+                    line=number,
+                )
+
+
+def _pair_hashes(topics: pl.Series, documents: pl.Series) -> NDArray[np.uint64]:
+    with np.errstate(over="ignore"):
+        mixed = topics.hash().to_numpy() * np.uint64(0x9E37_79B9_7F4A_7C15)
+        found: NDArray[np.uint64] = mixed ^ documents.hash().to_numpy()
+    return found
+
+
+def _regular(data: bytes, schema: Mapping[str, Any], layouts: Sequence[Sequence[str | None]]) -> pl.DataFrame | None:
+    """The block parsed as columns; None where a line has another form or a value is no number."""
+    if not data.isascii() and (any(blank in data for blank in _WIDE_BLANKS) or not _is_utf8(data)):
+        return None
+    frame = None if any(blank in data for blank in _BLANKS) else _parsed(data, schema, layouts)
+    return _parsed(_single_spaced(data), schema, layouts) if frame is None else frame
+
+
+def _parsed(data: bytes, schema: Mapping[str, Any], layouts: Sequence[Sequence[str | None]]) -> pl.DataFrame | None:
+    """The lines as columns; None unless each has as many as the first one, single spaces between them, and numbers."""
+    if not data:
+        return pl.DataFrame(schema=schema)
+    width = data.partition(b"\n")[0].count(b" ") + 1
+    layout = next((names for names in layouts if len(names) == width), None)
+    if layout is None:
+        return None
+    kinds = {name or f" {position}": schema.get(name or "", pl.String) for position, name in enumerate(layout)}
+    try:
+        # All columns are read, since a line that is too long is noticed only then; one that is too short, has two
+        # spaces in a row or is blank holds a null.
+        frame = pl.read_csv(data, has_header=False, separator=" ", quote_char=None, schema=kinds)
+    except pl.exceptions.PolarsError:
+        return None
+    floats = [frame[name] for name, kind in schema.items() if kind == pl.Float64]
+    sound = not any(frame.null_count().row(0)) and all(column.is_finite().all() for column in floats)
+    return frame.select(list(schema)) if sound else None
+
+
+def _single_spaced(data: bytes) -> bytes:
+    """The block with one space between columns and no blank lines."""
+    lines = (b" ".join(line.split()) for line in data.translate(_TO_SPACES).split(b"\n"))
+    return b"\n".join(line for line in lines if line)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _by_line(data: bytes, first: int, path: Path, schema: Mapping[str, Any], reader: LineReader) -> pl.DataFrame:
+    rows = []
+    for number, line in enumerate(block_of(first, data, path).lines, start=first):
+        if cells := line.split():
+            rows.append(reader(cells, path, number))
+    return pl.DataFrame(rows, schema=dict(schema), orient="row")
