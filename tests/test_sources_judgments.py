@@ -129,6 +129,27 @@ def test_plain_tables(form: str, tmp_path: Path) -> None:
     assert read_labels(str(path)) == (expected,)
 
 
+def test_booleans_are_labels(tmp_path: Path) -> None:
+    rows = [{"topic_id": "1", "query_text": text, "label": leak} for text, leak in (("a", True), ("b", False))]
+    path = written(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows)))
+    assert [label.labels for label in read_labels(str(path))] == [("true",), ("false",)]
+    pl.DataFrame(rows).write_parquet(tmp_path / "a.parquet")
+    assert [label.labels for label in read_labels(str(tmp_path / "a.parquet"))] == [("true",), ("false",)]
+
+
+def test_skips_and_roles(tmp_path: Path) -> None:
+    rows = [
+        {"topic_id": "1", "query_text": "a", "label": "leak", "annotator": "m", "role": "Model", "kind": "label"},
+        {"topic_id": "1", "query_text": "a", "label": "leak", "annotator": "p", "kind": "skip"},
+        {"topic_id": "1", "query_text": "a", "label": "no leak", "annotator": "p", "kind": "adjudicate"},
+    ]
+    path = written(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows)))
+    assert [(label.annotator, label.role) for label in read_labels(str(path))] == [("m", "model"), ("p", "adjudicator")]
+    path = written(tmp_path / "b.jsonl", json.dumps({**rows[0], "kind": "undo"}))
+    with pytest.raises(InputError, match=r"b\.jsonl:1: a history of events, of which some were taken back"):
+        read_labels(str(path))
+
+
 @pytest.mark.parametrize(
     ("content", "fault", "line"),
     [

@@ -61,7 +61,8 @@ class Label(NamedTuple):
     """One person's (or model's) labels for one pair of a topic and a training query.
 
     `similarity` is the encoder's, where the file carries it; `probability` is the pair's chance of having been
-    sampled for labelling (1 where nothing is known about the sample).
+    sampled for labelling (1 where nothing is known about the sample); `role` says what the annotator is: "person",
+    "model" or "adjudicator", empty where nothing is known, which counts as a person.
     """
 
     topic_id: str
@@ -74,3 +75,4 @@ class Label(NamedTuple):
     similarity: float | None = None
     annotator: str = ""
     probability: float = 1.0
+    role: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
 from truerank.records import Label
@@ -14,7 +14,7 @@ from truerank.sources.grammar import SourceSpec
 from truerank.sources.rows import Row, rows
 from truerank.sources.tables import as_text, well_formed
 
-__all__ = ["read_labels"]
+__all__ = ["LabelRow", "label_rows", "read_labels"]
 
 _TOPICS: Final = ("topic_id", "topic", "topic_number", "test_id")
 _QUERIES: Final = ("query_id", "ms-marco-qid", "qid", "query-id")
@@ -23,7 +23,20 @@ _LABELS: Final = ("label", "labels", "choice", "choices", "type", "annotations")
 _SIMILARITIES: Final = ("similarity", "cosine_similarity", "cosine", "score")
 _PROBABILITIES: Final = ("probability", "sampling_probability", "inclusion_probability")
 _ANNOTATORS: Final = ("annotator", "annotator_id", "user", "completed_by", "created_by")
+_ROLES: Final = ("role", "annotator_role")
+_KINDS: Final = ("kind", "event")
 _SEPARATORS: Final = re.compile(r"\s*[|;,]\s*")
+
+
+class LabelRow(NamedTuple):
+    """What one annotator said about one record of a file; `values` is the record as it was read."""
+
+    line: int
+    values: Mapping[str, Any]
+    labels: tuple[str, ...]
+    annotator: str = ""
+    role: str = ""
+    probability: float = 1.0
 
 
 def read_labels(specs: str | SourceSpec | Iterable[str | SourceSpec], *, strict: bool = False) -> tuple[Label, ...]:
@@ -50,13 +63,33 @@ def read_labels(specs: str | SourceSpec | Iterable[str | SourceSpec], *, strict:
     labels: list[Label] = []
     for given in several:
         spec = grammar.parse(given) if isinstance(given, str) else given
-        found = [label for row in _rows(spec, strict) for label in _labels(row, spec)]
+        read = [_label(row, spec) for row in label_rows(spec, strict=strict)]
+        found = [label for label in read if label.labels]
         if not found:
             raise InputError("no labelled pair in it", "export the annotations again", where=spec.location)
         labels.extend(found)
     if not labels:
         raise InputError("no label files", "give at least one")
     return tuple(labels)
+
+
+def label_rows(spec: str | SourceSpec, *, strict: bool = False) -> Iterator[LabelRow]:
+    """The annotations of a file, whatever was annotated: `read_labels` for items of any kind.
+
+    Args:
+        spec: the file, as for `read_labels`; it needs the labels, and a column `annotator`, `role` ("person", "model",
+            "adjudicator"), `kind` ("label", "skip", "adjudicate") or `probability` is understood.
+        strict: raise for bytes that are not UTF-8.
+
+    Yields:
+        One per annotation. A record that nobody has labelled comes once, without labels; so does a skip.
+
+    Raises:
+        InputError: not readable, no label column, a number out of range, or a history with events taken back.
+    """
+    source = grammar.parse(spec) if isinstance(spec, str) else spec
+    for row in _rows(source, strict):
+        yield from _label_rows(row, source)
 
 
 def _rows(spec: SourceSpec, strict: bool) -> Iterator[Row]:
@@ -72,35 +105,54 @@ def _rows(spec: SourceSpec, strict: bool) -> Iterator[Row]:
     return rows(spec.path, form, strict=strict)
 
 
-def _labels(row: Row, spec: SourceSpec) -> Iterator[Label]:
-    values = row.values
+def _label(found: LabelRow, spec: SourceSpec) -> Label:
+    values = found.values
     topic, text = _value(values, _TOPICS), _value(values, _TEXTS)
     if topic is None or text is None:
-        raise _missing("topic_id" if topic is None else "query_text", row, spec)
-    pair = Label(
+        raise _missing("topic_id" if topic is None else "query_text", found, spec)
+    return Label(
         topic_id=topic.strip(),
         query_id=(_value(values, _QUERIES) or "").strip(),
         query_text=text,
-        labels=(),
+        labels=found.labels,
         title=_value(values, ("title",)) or "",
         description=_value(values, ("description",)) or "",
         variant=_value(values, ("variant",)) or "",
-        similarity=_similarity(row, spec),
-        annotator=_value(values, _ANNOTATORS) or "",
-        probability=_probability(row, spec),
+        similarity=_similarity(found, spec),
+        annotator=found.annotator,
+        probability=found.probability,
+        role=found.role,
+    )
+
+
+def _label_rows(row: Row, spec: SourceSpec) -> Iterator[LabelRow]:
+    """One per annotation of a record; one without labels where nobody, or nobody but a skip, said anything."""
+    values = row.values
+    who = _value(values, _ANNOTATORS) or ""
+    role = (_value(values, _ROLES) or "").strip().lower()
+    kind = (_value(values, _KINDS) or "label").strip().lower()
+    if kind == "undo":
+        raise InputError(
+            "a history of events, of which some were taken back",
+            "export what stands, or give the store itself",
+            where=spec.location,
+            line=row.line,
+        )
+    plain = LabelRow(
+        row.line, values, (), who, "adjudicator" if kind == "adjudicate" else role, _probability(row, spec)
     )
     annotations = values.get("annotations", values.get("completions"))
     if isinstance(annotations, list) and all(isinstance(item, dict) for item in annotations):
-        yield from _label_studio(pair, annotations)
+        yield from _label_studio(plain, annotations)
         return
     key = columns.named(list(values), _LABELS)
     if key is None:
         raise _missing("label", row, spec)
-    if labels := _texts(values[key]):
-        yield pair._replace(labels=labels)
+    yield plain._replace(labels=() if kind == "skip" else _texts(values[key]))
 
 
-def _label_studio(pair: Label, annotations: list[dict[str, Any]]) -> Iterator[Label]:
+def _label_studio(plain: LabelRow, annotations: list[dict[str, Any]]) -> Iterator[LabelRow]:
+    found = False
     for annotation in annotations:
         results = annotation.get("result")
         if annotation.get("was_cancelled") or not isinstance(results, list):
@@ -108,7 +160,12 @@ def _label_studio(pair: Label, annotations: list[dict[str, Any]]) -> Iterator[La
         chosen = (result.get("value") for result in results if isinstance(result, dict))
         labels = tuple(dict.fromkeys(label for value in chosen for label in _texts(value)))
         if labels:
-            yield pair._replace(labels=labels, annotator=_annotator(annotation.get("completed_by")) or pair.annotator)
+            found = True
+            who = _annotator(annotation.get("completed_by")) or plain.annotator
+            role = (as_text(annotation.get("role")) or plain.role).strip().lower()
+            yield plain._replace(labels=labels, annotator=who, role=role)
+    if not found:
+        yield plain
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -116,11 +173,16 @@ def _texts(value: Any) -> tuple[str, ...]:
     if isinstance(value, dict):
         value = next((value[key] for key in ("choices", "labels", "taxonomy") if key in value), None)
     if isinstance(value, list):
-        texts = [text for text in map(as_text, value) if text is not None]
+        texts = [text for text in map(_label_text, value) if text is not None]
     else:
-        text = as_text(value)
+        text = _label_text(value)
         texts = [] if text is None else _SEPARATORS.split(text)
     return tuple(dict.fromkeys(well_formed(text.strip()) for text in texts if text.strip()))
+
+
+def _label_text(value: Any) -> str | None:
+    """A label as text; the booleans of JSON and Parquet are labels too."""
+    return str(value).lower() if isinstance(value, bool) else as_text(value)
 
 
 def _annotator(value: Any) -> str:
@@ -135,7 +197,7 @@ def _value(values: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     return None if text is None else well_formed(text)
 
 
-def _similarity(row: Row, spec: SourceSpec) -> float | None:
+def _similarity(row: LabelRow, spec: SourceSpec) -> float | None:
     value = _number(row, _SIMILARITIES, spec)
     return None if value is None else min(1.0, value)
 
@@ -149,7 +211,7 @@ def _probability(row: Row, spec: SourceSpec) -> float:
     return 1.0 if value is None else value
 
 
-def _number(row: Row, names: tuple[str, ...], spec: SourceSpec) -> float | None:
+def _number(row: Row | LabelRow, names: tuple[str, ...], spec: SourceSpec) -> float | None:
     text = (_value(row.values, names) or "").strip()
     if not text:
         return None
@@ -162,6 +224,6 @@ def _number(row: Row, names: tuple[str, ...], spec: SourceSpec) -> float | None:
     return value
 
 
-def _missing(name: str, row: Row, spec: SourceSpec) -> InputError:
+def _missing(name: str, row: Row | LabelRow, spec: SourceSpec) -> InputError:
     there = ", ".join(map(repr, list(row.values)[:12])) or "none"
     return InputError(f"no column or key '{name}'", f"there are {there}", where=spec.location, line=row.line)

@@ -23,7 +23,6 @@ from truerank.audits.leakage.estimating import (
     missed_topics,
     summarise_test,
 )
-from truerank.audits.leakage.labels import Judgments, annotate, open_judgments
 from truerank.audits.leakage.options import Options
 from truerank.audits.leakage.proposing import LexicalProbe, Proposed, propose, topic_texts
 from truerank.audits.leakage.redaction import open_key, redact
@@ -38,6 +37,7 @@ from truerank.audits.leakage.results import (
     load_audit,
 )
 from truerank.errors import InputError
+from truerank.judging.labels import Judgments, annotate, open_judgments
 from truerank.records import TopicText
 from truerank.sources import (
     QuerySource,

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from truerank.audits.leakage.labels import JudgedPair, LabelSource, open_judgments
 from truerank.errors import InputError
+from truerank.judging.labels import JudgedPair, LabelSource, open_judgments
 from truerank.reports.tables import Column, Table
 
 __all__ = ["Calibration", "LabelNext", "Support", "calibrate"]

@@ -13,10 +13,10 @@ import numpy as np
 
 import truerank
 from truerank.audits.leakage.filtering import BREAKS, Record, form_of, rewrite, written
-from truerank.audits.leakage.labels import Judgments, LabelSource, open_judgments
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import AuditResult, load_audit
 from truerank.errors import InputError
+from truerank.judging.labels import Judgments, LabelSource, open_judgments
 from truerank.reports.tables import Column, Table
 from truerank.sources import SourceSpec, open_queries, parse
 from truerank.sources.compressed import checked_file

@@ -25,9 +25,9 @@ from truerank.audits.leakage.filtering import (
     refuse_overwrite,
     written,
 )
-from truerank.audits.leakage.labels import LabelSource, open_judgments
 from truerank.audits.leakage.results import AuditResult
 from truerank.errors import InputError
+from truerank.judging.labels import LabelSource, open_judgments
 from truerank.records import Topic
 from truerank.reports.tables import Column, Table
 from truerank.sources import SourceSpec, TopicSet, compressed, formats, parse, read_topics, trec

@@ -20,8 +20,8 @@ from truerank.text.normalising import normalise
 __all__ = ["JudgedPair", "Judgments", "LabelSource", "adjudicate", "annotate", "is_leak", "open_judgments"]
 
 _TYPES: Final = ("identical", "generalization", "generalisation", "specialization", "specialisation", "reformulation")
-_LEAK_WORDS: Final = frozenset(["leak", "yes", "1", *_TYPES])
-_CLEAN_WORDS: Final = frozenset(["different topic", "no leak", "not a leak", "no", "0"])
+_LEAK_WORDS: Final = frozenset(["leak", "yes", "true", "1", *_TYPES])
+_CLEAN_WORDS: Final = frozenset(["different topic", "no leak", "not a leak", "no", "false", "0"])
 _PREFIX: Final = re.compile(r"^(?:title|variant) ")
 _JOINTS: Final = re.compile(r"[\s_-]+")
 _SAME_PROBABILITY: Final = 1e-9
@@ -94,7 +94,8 @@ def is_leak(labels: Iterable[str]) -> bool | None:
 
     "Different Topic" means no leak whatever else the pair carries. Otherwise a reformulation type (identical,
     generalization, specialization, reformulation; bare or with the prefix "Title-" or "Variant-") means a leak, as do
-    "leak", "yes" and "1"; "no leak", "no" and "0" mean none. Case, blanks, hyphens and underscores do not matter.
+    "leak", "yes", "true" and "1"; "no leak", "no", "false" and "0" mean none. Case, blanks, hyphens and
+    underscores do not matter.
 
     Args:
         labels: the labels of one pair by one person.

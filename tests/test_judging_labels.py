@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from truerank.audits.leakage.labels import Judgments, adjudicate, annotate, is_leak, open_judgments
 from truerank.errors import InputError
+from truerank.judging.labels import Judgments, adjudicate, annotate, is_leak, open_judgments
 from truerank.records import Label
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).parents[1] / "../shared")) / "data"
@@ -42,6 +42,8 @@ def label(topic, text, *labels, query="", **more):
         (["No Leak"], False),
         (["no"], False),
         (["0"], False),
+        (["true"], True),
+        (["False"], False),
         ([], None),
         ([" "], None),
     ],
