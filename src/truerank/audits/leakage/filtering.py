@@ -7,24 +7,19 @@ cannot be read stay.
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
-import lzma
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePath
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
 import polars as pl
 
+from truerank.audits.outputs import Target, refuse_overwrite, written
 from truerank.errors import InputError
 from truerank.sources import beir, columns, compressed, formats
 from truerank.sources.files import file_queries
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.queries import QuerySource
-from truerank.sources.zstd import ZstdFile
-from truerank.work.artifacts import atomic_path
 
 __all__ = [
     "BREAKS",
@@ -54,44 +49,6 @@ class Record(NamedTuple):
     query_id: str
     text: str
     line: int
-
-
-class Target(NamedTuple):
-    """A file to be written, and the name whose ending says how it is compressed."""
-
-    path: Path
-    name: str
-
-    @contextmanager
-    def open(self) -> Iterator[IO[bytes]]:
-        """The file for writing; the same content gives the same bytes."""
-        ending = PurePath(self.name).suffix.lower()
-        with self.path.open("wb") as raw, ExitStack() as stack:
-            packed: Any = raw
-            if ending == ".gz":
-                packed = stack.enter_context(gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0))
-            elif ending == ".bz2":
-                packed = stack.enter_context(bz2.BZ2File(raw, "wb"))
-            elif ending == ".xz":
-                packed = stack.enter_context(lzma.LZMAFile(raw, "wb"))
-            elif ending == ".zst":
-                packed = stack.enter_context(ZstdFile(raw, "wb"))
-            yield packed
-
-
-@contextmanager
-def written(out: Path) -> Iterator[Target]:
-    """A target that becomes `out` when the block ends without an error; otherwise nothing is left.
-
-    Raises:
-        InputError: it cannot be written.
-    """
-    try:
-        with atomic_path(out) as temporary:
-            yield Target(temporary, out.name)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-        raise InputError(f"cannot be written ({reason})", "choose another file with --out", where=out) from error
 
 
 #: Says of each record whether it is left out.
@@ -140,14 +97,6 @@ def form_of(spec: SourceSpec, out: Path) -> Form:
         ending = "txt" if wanted == "lines" else wanted
         raise InputError(reason, f"give --out a name that ends in .{ending}", where=out)
     return form
-
-
-def refuse_overwrite(path: Path | None, out: Path) -> None:
-    """Raises an InputError where the output would replace its own source or a folder."""
-    if out.is_dir():
-        raise InputError("a folder stands there", "give --out the name of a file", where=out)
-    if path is not None and out.exists() and out.samefile(path):
-        raise InputError("the output would replace its own source", "choose another file with --out", where=out)
 
 
 def output_format(out: Path) -> str:
