@@ -4,7 +4,24 @@ Every figure can be read without colour (hatching, dashes, markers, words), take
 that it fits light and dark, and keeps its words as text.
 """
 
-from truerank.reports.figures.export import to_pdf, to_svg
+from truerank.reports.figures.export import to_pdf, to_svg, to_svg_file
+from truerank.reports.figures.ordered import Group, grouped_scores, ordered_scores
+from truerank.reports.figures.pairs import topic_pairs
+from truerank.reports.figures.scatters import Panel, Series, scatter_panels
 from truerank.reports.figures.thresholds import histogram, precision_curve, stacked_histograms
 
-__all__ = ["histogram", "precision_curve", "stacked_histograms", "to_pdf", "to_svg"]
+__all__ = [
+    "Group",
+    "Panel",
+    "Series",
+    "grouped_scores",
+    "histogram",
+    "ordered_scores",
+    "precision_curve",
+    "scatter_panels",
+    "stacked_histograms",
+    "to_pdf",
+    "to_svg",
+    "to_svg_file",
+    "topic_pairs",
+]

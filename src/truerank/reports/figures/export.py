@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from truerank.reports.figures.style import PAGE_COLOURS, settings
 from truerank.reports.tables import escape_html
 
-__all__ = ["to_pdf", "to_svg"]
+__all__ = ["to_pdf", "to_svg", "to_svg_file"]
 
 _METADATA: Final = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 _PROLOGUE: Final = re.compile(r"^.*?(?=<svg )", re.DOTALL)
@@ -34,6 +34,40 @@ def to_svg(figure: Figure, *, name: str, description: str) -> str:
     Returns:
         The SVG; equal figures and names give equal texts.
     """
+    svg = _element(figure, name, description)
+    for ink, colour in PAGE_COLOURS.items():
+        svg = svg.replace(ink, colour)
+    return svg
+
+
+def to_svg_file(figure: Figure, *, name: str, description: str) -> str:
+    """The figure as an SVG file of its own, with colours that any program understands, on no background.
+
+    Args:
+        figure: any figure of matplotlib.
+        name: every id in the SVG begins with it.
+        description: what the figure shows, for those who do not see it.
+
+    Returns:
+        The file's text; equal figures and names give equal texts.
+    """
+    width, height = (f"{inches * 72:g}pt" for inches in figure.get_size_inches())
+    svg = _element(figure, name, description)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + svg.replace(
+        "<svg ", f'<svg width="{width}" height="{height}" ', 1
+    )
+
+
+def to_pdf(figure: Figure) -> bytes:
+    """The figure as PDF without dates; the same figure gives the same bytes."""
+    out = io.BytesIO()
+    with settings():
+        metadata = dict.fromkeys(("CreationDate", "ModDate", "Creator", "Producer"))
+        figure.savefig(out, format="pdf", metadata=metadata)
+    return out.getvalue()
+
+
+def _element(figure: Figure, name: str, description: str) -> str:
     out = io.StringIO()
     with settings():
         matplotlib.rcParams["svg.hashsalt"] = name
@@ -41,8 +75,6 @@ def to_svg(figure: Figure, *, name: str, description: str) -> str:
     svg = _METADATA.sub("", _PROLOGUE.sub("", out.getvalue()))
     svg = _GLOBAL_STYLE.sub("", svg)
     svg = _USED.sub(rf"\1{name}-\2", _DEFINED.sub(rf'id="{name}-\1"', svg))
-    for ink, colour in PAGE_COLOURS.items():
-        svg = svg.replace(ink, colour)
     label = escape_html(" ".join(description.split()))
 
     def opening(match: re.Match[str]) -> str:
@@ -53,12 +85,3 @@ def to_svg(figure: Figure, *, name: str, description: str) -> str:
         )
 
     return _OPENING.sub(opening, _FONT.sub("sans-serif", svg), count=1).strip() + "\n"
-
-
-def to_pdf(figure: Figure) -> bytes:
-    """The figure as PDF without dates; the same figure gives the same bytes."""
-    out = io.BytesIO()
-    with settings():
-        metadata = dict.fromkeys(("CreationDate", "ModDate", "Creator", "Producer"))
-        figure.savefig(out, format="pdf", metadata=metadata)
-    return out.getvalue()
