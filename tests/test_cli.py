@@ -195,3 +195,30 @@ def test_closed_pipe_is_no_error(audit: Path) -> None:
     assert process.stderr is not None
     assert b"Traceback" not in process.stderr.read()
     process.wait()
+
+
+def test_a_card_can_state_its_pairs_without_their_texts(audit: Path, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("a secret of more than sixteen letters")
+    finished = run("leakage", "card", str(audit), "--pairs", "--redact", "--redact-key", str(key))
+    assert finished.returncode == 0, finished.stderr
+    card = json.loads(finished.stdout)
+    pairs = [pair for test in card["tests"] for pair in test["pairs"]]
+    assert card["redacted"] and pairs
+    assert all(pair["query_text"].startswith("hmac:") for pair in pairs)
+    again = run("leakage", "card", str(audit), "--pairs", "--redact", "--redact-key", str(key))
+    assert again.stdout == finished.stdout
+
+
+def test_a_reduced_test_set_knows_what_its_runs_could_still_show(audit: Path, tmp_path: Path) -> None:
+    topics = [f"{1001 + number}" for number in range(20)]
+    (tmp_path / "a.qrels").write_text("".join(f"{topic} 0 D1 1\n" for topic in topics))
+    for name, every in (("x", 2), ("y", 3)):
+        lines = (f"{topic} Q0 D{1 if place % every else 2} 1 1.0 t\n" for place, topic in enumerate(topics))
+        (tmp_path / f"{name}.run").write_text("".join(lines))
+    words = ("leakage", "clean", "--remove", "test", "--test", str(SAMPLE.tests[0]), "--candidates", str(audit))
+    runs = ("--run", str(tmp_path / "x.run"), "--run", str(tmp_path / "y.run"), "--measure", "P@1")
+    assert "--qrels is missing" in one_line(run(*words, *runs, "--out", str(tmp_path / "less.trec")))
+    finished = run(*words, *runs, "--qrels", str(tmp_path / "a.qrels"), "--out", str(tmp_path / "less.trec"))
+    assert finished.returncode == 0, finished.stderr
+    assert "x – y" in finished.stdout

@@ -209,6 +209,21 @@ def test_filtered_rows_are_saved(browser, report, tmp_path):
     assert saved["variant_no"].to_list() == [str(number) for number in expected["variant_no"]]
 
 
+def test_a_saved_text_is_no_formula(browser, tmp_path):
+    texts = ["=1+1", "+49 30", "-free food", "@home", "plain - text"]
+    columns = (ListingColumn("query", "Query", texts), ListingColumn("n", "N", [-1.5] * len(texts), kind="number"))
+    listing = Listing("list", "Pairs.", columns, ("pair", "pairs"))
+    page_file = tmp_path / "page.html"
+    page_file.write_text(Page("Saved", "", "", (), (Section("one", "One", (listing,)),)).html(), encoding="utf-8")
+    page = opened(browser, page_file)
+    with page.expect_download() as download:
+        page.locator("button[data-action=save]").click()
+    download.value.save_as(tmp_path / "list.tsv")
+    rows = [line.split("\t") for line in (tmp_path / "list.tsv").read_text().splitlines()[1:]]
+    assert [row[0] for row in rows] == ["'=1+1", "'+49 30", "'-free food", "'@home", "plain - text"]
+    assert {row[1] for row in rows} == {"-1.5"}
+
+
 def test_paper_gets_the_filtered_list_and_open_facts(browser, report):
     page = opened(browser, report)
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")

@@ -241,6 +241,13 @@ def clean(
         Literal["text", "id"], typer.Option(help="id: --candidates is the .removed.tsv of an earlier cleaning.")
     ] = "text",
     strict: Annotated[bool, typer.Option("--strict", help="Bytes that are not UTF-8 are an error.")] = False,
+    qrels: Annotated[
+        str, typer.Option(metavar="SRC", help="With --remove test and --run: judgments for the detectable difference.")
+    ] = "",
+    run: Annotated[
+        list[str], typer.Option("--run", metavar="FILE", help="Runs whose differences say how much the topics vary.")
+    ] = [],  # noqa: B006
+    measure: Annotated[str, typer.Option(help="The measure of that difference.")] = "nDCG@10",
     as_json: JsonFlag = False,
 ) -> None:
     """Writes the training data without the leaking queries, or the test set without the leaked topics.
@@ -263,8 +270,12 @@ def clean(
         emit(cleaning.text(), cleaning.json(), as_json)
         return
     source = _needed(test, "--test", "name the test set to reduce")
+    spreads: dict[str, Any] = {}
+    if run:
+        judgments = _needed(qrels, "--qrels", "give the judgments with the runs")
+        spreads["sds"] = leakage.difference_sds(judgments, run, measure)
     reduction = leakage.reduce_topics(
-        source, candidates, out, labels=judged, threshold=threshold, policy=policy, name=name
+        source, candidates, out, labels=judged, threshold=threshold, policy=policy, name=name, **spreads
     )
     emit(reduction.text(), reduction.json(), as_json)
 
@@ -276,15 +287,33 @@ def card(
         Literal["json", "markdown"], typer.Option("--format", help="For machines, or for a model card.")
     ] = "json",
     date: Annotated[str | None, typer.Option(help="The date to state, YYYY-MM-DD.")] = None,
+    labels: Annotated[
+        list[str], typer.Option("--labels", metavar="SRC", help="Judged pairs: state how the threshold was calibrated.")
+    ] = [],  # noqa: B006
+    pairs: Annotated[bool, typer.Option("--pairs", help="State every pair above the threshold, too.")] = False,
+    redact: Annotated[
+        bool, typer.Option("--redact", help="Keyed hashes instead of the names of the sources and the texts of pairs.")
+    ] = False,
+    redact_key: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The key of those hashes (default: your own).")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Prints a statement about leakage: for a data card, a model card, or a machine.
 
-    Example:
+    Examples:
 
         truerank leakage card audit/ --format markdown >> README.md
+
+        truerank leakage card audit/ --pairs --redact > card.json
     """
-    statement = leakage.card(folder, date=date)
+    statement = leakage.card(
+        folder,
+        date=date,
+        calibration=leakage.calibrate(labels) if labels else None,
+        pairs=pairs,
+        redact_key=leakage.open_key(redact_key) if redact else None,
+    )
     emit(statement.markdown() if form == "markdown" else statement.text(), statement.json(), as_json)
 
 

@@ -295,7 +295,11 @@
 
     save() {
       const columns = this.columns.filter((column) => column.exported);
-      const clean = (value) => String(value).replace(/[\t\r\n]+/g, " ");
+      // A spreadsheet would run a text that begins like a formula; a query that people typed may.
+      const clean = (value) => {
+        const text = String(value).replace(/[\t\r\n]+/g, " ");
+        return typeof value === "string" && /^[=+\-@]/.test(text) ? `'${text}` : text;
+      };
       const lines = [columns.map((column) => column.key).join("\t")];
       for (const row of this.order) lines.push(columns.map((column) => clean(column.value(row))).join("\t"));
       const address = URL.createObjectURL(new Blob([lines.join("\n"), "\n"], { type: "text/tab-separated-values" }));
