@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import truerank
-from truerank.cli import demo, leakage
+from truerank.cli import demo, judge, leakage
 from truerank.errors import TruerankError
 
 __all__ = ["app", "main"]
@@ -32,6 +32,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 app.add_typer(leakage.app, name="leakage")
+app.add_typer(judge.app, name="judge")
 app.command("demo")(demo.demo)
 
 

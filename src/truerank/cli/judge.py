@@ -1,0 +1,89 @@
+"""`truerank judge …`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from truerank import judging
+from truerank.cli.console import JsonFlag, emit, note
+from truerank.judging.samples import Order
+
+__all__ = ["app"]
+
+app = typer.Typer(help="People, or models, judge what the audits propose.", no_args_is_help=True)
+
+_NEW_EXAMPLES = """
+Makes a store of items that are to be judged, and says who judges which.
+
+Examples:
+
+    truerank judge new leakage.judged --scheme leakage --items audit/ --sample top:5@0.91
+    --annotators ann,bob --overlap 100
+
+    truerank judge new threshold.judged --scheme leak --items audit/ --sample strata:0.8-1:100
+
+    truerank judge new versions.judged --scheme transfer --items pairs.jsonl --sample per:dataset:100
+    --checkers carl,dora --spot-check 60
+
+    truerank judge new graded.judged --scheme relevance-passages --items bm25.run --topics topics.tsv
+    --docs passages.jsonl --sample top:10
+"""
+
+StorePath = Annotated[Path, typer.Argument(metavar="STORE", help="The store, one file.")]
+
+
+@app.command("new", help=_NEW_EXAMPLES)
+def new(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="The file to make; never overwritten.")],
+    scheme: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="leakage, leak, transfer, transfer:N, survivorship, answerability, relevance-documents, "
+            "relevance-passages, or a TOML or JSON file.",
+        ),
+    ],
+    items: Annotated[
+        list[str],
+        typer.Option("--items", metavar="SRC", help="The folder of an audit, a table, or a run; repeat for several."),
+    ],
+    sample: Annotated[
+        list[str],
+        typer.Option(
+            metavar="PLAN",
+            help="all, random:N, strata:0.8-1:N, top:N@0.91 (per topic), per:dataset:N; steps joined by 'then'; "
+            "repeat to add another sample to the first.",
+        ),
+    ] = ["all"],  # noqa: B006
+    annotators: Annotated[str, typer.Option(metavar="A,B", help="Who judges; the items are shared out.")] = "annotator",
+    overlap: Annotated[
+        int, typer.Option(help="Items that all annotators judge, at least; all items of a topic that is touched.")
+    ] = 0,
+    spot_check: Annotated[int, typer.Option(help="Further items that a second person looks at.")] = 0,
+    checkers: Annotated[
+        str, typer.Option(metavar="A,B", help="Who does the spot check; without it the other annotators.")
+    ] = "",
+    adjudicators: Annotated[str, typer.Option(metavar="A,B", help="Who settles disagreements.")] = "",
+    topics: Annotated[
+        list[str],
+        typer.Option(metavar="[NAME=]SRC", help="Test sets whose titles and descriptions complete the items."),
+    ] = [],  # noqa: B006
+    docs: Annotated[
+        list[str], typer.Option(metavar="SRC", help="Tables of documents (doc_id, text), where the items are a run.")
+    ] = [],  # noqa: B006
+    order: Annotated[Order, typer.Option(help="The order of work: shuffled, by topic, or as given.")] = "shuffled",
+    seed: Annotated[int, typer.Option(help="Seed of the sample and of the order of work.")] = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Makes a store."""
+    people = judging.People(_names(annotators), overlap, _names(checkers), spot_check, _names(adjudicators), order)
+    made = judging.new(store, scheme, items, sample=sample, people=people, topics=topics, docs=docs, seed=seed)
+    emit(made.text(), made.json(), as_json)
+    note(f"judge it: truerank judge serve {store}")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())

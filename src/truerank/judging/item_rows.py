@@ -1,0 +1,225 @@
+"""Items out of tables: one row is one item; which columns are read is documented in docs/judging-schemes.md."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from truerank.errors import InputError
+from truerank.judging.items import Item, Text, content_id
+from truerank.judging.schemes import Scheme
+from truerank.sources import compressed, formats
+from truerank.sources.grammar import SourceSpec
+from truerank.sources.rows import Row, rows
+from truerank.sources.tables import as_text, well_formed
+
+__all__ = ["ANNOTATION_NAMES", "item_of_row", "number_of", "row_items", "text_of"]
+
+TOPIC_NAMES: Final = ("topic_id", "topic", "topic_number", "test_id")
+QUERY_ID_NAMES: Final = ("query_id", "ms-marco-qid", "qid", "query-id", "queryid")
+QUERY_NAMES: Final = ("query_text", "query", "data", "question", "text")
+#: Columns of annotations, which are no part of an item.
+ANNOTATION_NAMES: Final = frozenset((
+    "label", "labels", "choice", "choices", "annotations", "completions", "predictions", "annotator", "annotator_id",
+    "completed_by", "created_by", "comment", "comments", "reason", "seconds", "lead_time", "at", "kind", "number",
+    "token", "undoes", "role", "about", "events", "standing", "who", "rule", "record", "model", "status",
+))  # fmt: skip
+_SCORES: Final = ("score", "similarity", "cosine_similarity", "cosine")
+_PROBABILITIES: Final = ("probability", "sampling_probability", "inclusion_probability")
+_DATASETS: Final = ("dataset", "test", "selection", "split", "corpus")
+_DOC_IDS: Final = ("doc_id", "docno", "docid", "passage_id", "pid", "did")
+_DOC_TEXTS: Final = ("document", "passage", "doc_text", "passage_text", "body", "contents", "text")
+_VERSION: Final = re.compile(r"[vV](\d{1,2})")
+_NUMBERED_PASSAGE: Final = re.compile(r"passage[ _-]?(\d{1,3})", re.IGNORECASE)
+_TABLES: Final = ("csv", "tsv", "jsonl", "json", "parquet")
+
+
+def row_items(spec: SourceSpec, scheme: Scheme, *, strict: bool = False) -> Iterator[tuple[int, Item]]:
+    """The items of a table with the line of each.
+
+    Args:
+        spec: a JSONL, JSON, CSV, TSV or Parquet file.
+        scheme: its view says which texts an item has.
+        strict: raise for bytes that are not UTF-8.
+
+    Raises:
+        InputError: not readable, no table, a row without the columns that the view needs, a number out of range.
+    """
+    path = compressed.checked_file(spec.path)
+    form = formats.detect(path, spec.format)
+    form = "tsv" if form == "lines" else form
+    if form not in _TABLES:
+        raise InputError(f"items are not read from {form} files", "give JSONL, CSV, TSV or Parquet", where=path)
+    for row in rows(path, form, strict=strict):
+        yield row.line, item_of_row(row, scheme, spec.location)
+
+
+def item_of_row(row: Row, scheme: Scheme, where: str) -> Item:
+    """The item of one row.
+
+    Args:
+        row: values by column or key.
+        scheme: its view says which texts an item has.
+        where: the file, for messages.
+
+    Raises:
+        InputError: a column or text that the view needs is missing, a number out of range.
+    """
+    values = row.values
+    used: set[str] = set()
+    topic_id = text_of(
+        values, (*TOPIC_NAMES, *(() if scheme.view == "pair" else (*QUERY_ID_NAMES, "id"))), used
+    ).strip()
+    texts = _given_texts(values, used) or _texts(values, scheme, topic_id, used)
+    if not topic_id or not texts or any(not text.text.strip() for text in texts if text.name == "query"):
+        raise _missing(topic_id, texts, scheme, row, where)
+    fields = {name: text_of(values, (name,), used) for name in ("title", "description", "narrative", "variant")}
+    given = text_of(values, ("item_id",), used).strip()
+    score = number_of(row, _SCORES, where, used)
+    probability = number_of(row, _PROBABILITIES, where, used)
+    if probability is not None and not 0 < probability <= 1:
+        fault = f"the probability {probability:g} is not above 0 and at most 1"
+        raise InputError(fault, "correct it", where=where, line=row.line)
+    return Item(
+        item_id=given or content_id(topic_id, fields["title"], texts),
+        topic_id=topic_id,
+        **fields,
+        texts=texts,
+        dataset=text_of(values, _DATASETS, used),
+        stratum=text_of(values, ("stratum",), used),
+        score=score,
+        probability=1.0 if probability is None else probability,
+        data=_rest(values, used),
+    )
+
+
+def text_of(values: Mapping[str, Any], names: tuple[str, ...], used: set[str] | None = None) -> str:
+    """The text or number in the first of the columns that is there and not empty; empty if there is none."""
+    there = {name.strip().lower(): name for name in reversed(list(values))}
+    for name in names:
+        key = there.get(name)
+        text = None if key is None else as_text(values[key])
+        if key is not None and text is not None and text.strip():
+            if used is not None:
+                used.add(key)
+            return well_formed(text)
+    return ""
+
+
+def number_of(row: Row, names: tuple[str, ...], where: str, used: set[str] | None = None) -> float | None:
+    """The number in the first of the columns that is there.
+
+    Raises:
+        InputError: it is not finite, or no number.
+    """
+    text = text_of(row.values, names, used).strip()
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"'{text[:40]}' is no number", f"correct the column {names[0]}", where=where, line=row.line)
+    return value
+
+
+def _given_texts(values: Mapping[str, Any], used: set[str]) -> tuple[Text, ...]:
+    """The texts of a row that lists them, as our own exports do."""
+    given = values.get("texts")
+    if not isinstance(given, list) or not all(isinstance(part, dict) for part in given):
+        return ()
+    used.add("texts")
+    found = (tuple(text_of(part, (key,)) for key in ("name", "text", "id", "url")) for part in given)
+    return tuple(Text(*parts) for parts in found if parts[0])
+
+
+def _texts(values: Mapping[str, Any], scheme: Scheme, topic_id: str, used: set[str]) -> tuple[Text, ...]:
+    names = QUERY_NAMES if scheme.view == "pair" else QUERY_NAMES[:-1]
+    query = text_of(values, names if scheme.view != "document" else (*names, "title"), used)
+    if not query:
+        return ()
+    if scheme.view == "pair":
+        return (Text("query", query, text_of(values, QUERY_ID_NAMES, used).strip()),)
+    rest = {"versions": _versions, "passages": _passages, "document": _document}[scheme.view](values, used)
+    return (Text("query", query, topic_id), *rest) if rest else ()
+
+
+def _versions(values: Mapping[str, Any], used: set[str]) -> tuple[Text, ...]:
+    """Columns V1, V2, … with V1_url and V1_id beside them."""
+    found = sorted((int(match[1]), key) for key in values if (match := _VERSION.fullmatch(key.strip())))
+    texts = []
+    for number, key in found:
+        used.add(key)
+        url = text_of(values, (f"v{number}_url", f"url_v{number}", "url"), used)
+        doc_id = text_of(values, (f"v{number}_id", f"id_v{number}", *_DOC_IDS), used)
+        texts.append(Text(f"V{number}", well_formed(as_text(values[key]) or ""), doc_id, url))
+    return tuple(texts) if len(texts) > 1 else ()
+
+
+def _passages(values: Mapping[str, Any], used: set[str]) -> tuple[Text, ...]:
+    """A list `passages` of texts or objects, or the columns passage_1, passage_2, …"""
+    given = next((key for key in ("passages", "results") if isinstance(values.get(key), list)), None)
+    if given is not None:
+        used.add(given)
+        parts = values[given]
+    else:
+        keys = sorted((int(match[1]), key) for key in values if (match := _NUMBERED_PASSAGE.fullmatch(key.strip())))
+        used.update(key for _, key in keys)
+        parts = [values[key] for _, key in keys]
+    texts: list[Text] = []
+    for part in parts:
+        record = part if isinstance(part, Mapping) else {"text": part}
+        text = text_of(record, ("text", "passage_text", "passage", "contents", "body"))
+        if text:
+            doc_id = text_of(record, ("id", "_id", *_DOC_IDS))
+            texts.append(Text(f"passage {len(texts) + 1}", text, doc_id, text_of(record, ("url",))))
+    return tuple(texts)
+
+
+def _document(values: Mapping[str, Any], used: set[str]) -> tuple[Text, ...]:
+    text = text_of(values, _DOC_TEXTS, used)
+    doc_id = text_of(values, _DOC_IDS, used).strip()
+    return (Text("document", text, doc_id, text_of(values, ("url",), used)),) if text else ()
+
+
+def _rest(values: Mapping[str, Any], used: set[str]) -> Mapping[str, Any]:
+    """What no column of the item holds: the row's `data` object and all other values, made JSON-like."""
+    rest: dict[str, Any] = {}
+    for key, value in values.items():
+        if key in used or key.strip().lower() in ANNOTATION_NAMES or value is None or value == "":
+            continue
+        rest[key] = _plain(value)
+    return MappingProxyType(rest)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    return value.isoformat() if isinstance(value, (datetime.date, datetime.datetime)) else str(value)
+
+
+def _missing(topic_id: str, texts: tuple[Text, ...], scheme: Scheme, row: Row, where: str) -> InputError:
+    needed = {
+        "pair": "topic_id and query_text",
+        "versions": "topic_id, query, V1 and V2",
+        "passages": "topic_id, query and passages (a list) or passage_1, passage_2, …",
+        "document": "topic_id, query, doc_id and text",
+    }[scheme.view]
+    what = "topic" if not topic_id else "text to judge" if not texts else "query text"
+    there = ", ".join(list(row.values)[:12]) or "none"
+    return InputError(
+        f"no {what} in it (columns: {there})", f"the scheme {scheme.name} needs {needed}", where=where, line=row.line
+    )

@@ -1,0 +1,401 @@
+"""Samples: which items are judged, by whom, in which order; every item knows its chance of having been drawn.
+
+What is drawn depends on the set of items and the seed, not on the order in which the items came.
+"""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from truerank.errors import InputError
+from truerank.judging.items import Item
+from truerank.judging.sampling_plans import Plan, Stage, parse_plan
+from truerank.reports.tables import Column, Table
+
+__all__ = ["Assignment", "Drawn", "Order", "Stratum", "assign", "draw"]
+
+Order = Literal["shuffled", "topic", "given"]
+_Mask = npt.NDArray[np.bool_]
+_Floats = npt.NDArray[np.float64]
+_SLACK: Final = 1e-12
+
+
+class Stratum(NamedTuple):
+    """How many items of a stratum there are and were drawn."""
+
+    name: str
+    population: int
+    drawn: int
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A sample.
+
+    Attributes:
+        items: what was drawn, in the order of the source, each with its probability and stratum.
+        population: how many items there were.
+        plans: the plans, as text.
+        seed: of the draw.
+        strata: what each stratum holds, where the plans have strata.
+    """
+
+    items: tuple[Item, ...]
+    population: int
+    plans: tuple[str, ...]
+    seed: int
+    strata: tuple[Stratum, ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        """The plan and its outcome as a JSON object."""
+        return {
+            "sample": list(self.plans),
+            "seed": self.seed,
+            "population": self.population,
+            "drawn": len(self.items),
+            "strata": [stratum._asdict() for stratum in self.strata],
+        }
+
+    def table(self) -> Table:
+        """The strata."""
+        columns = (Column("stratum"), Column("items", align="right", format=",d"), Column("drawn", align="right"))
+        rows = [(stratum.name, stratum.population, stratum.drawn) for stratum in self.strata]
+        rows.append(("all", self.population, len(self.items)))
+        return Table(f"Sample: {'; '.join(self.plans)}", columns, tuple(rows), rules=(len(rows) - 1,))
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Who judges what.
+
+    Attributes:
+        work: annotator → item ids in the order of work.
+        overlap: items that every annotator judges.
+        checked: items that a second person looks at.
+    """
+
+    work: Mapping[str, tuple[str, ...]]
+    overlap: tuple[str, ...] = ()
+    checked: tuple[str, ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        """How many items each annotator has."""
+        return {
+            "annotators": {name: len(ids) for name, ids in self.work.items()},
+            "overlap": len(self.overlap),
+            "spot_check": len(self.checked),
+        }
+
+
+def draw(items: Sequence[Item], plans: str | Plan | Sequence[str | Plan] = "all", *, seed: int = 0) -> Drawn:
+    """Draws a sample.
+
+    Several plans are drawn independently of each other, and what any of them took is in the sample: the probability
+    of an item is then that of at least one.
+
+    Args:
+        items: what there is; a probability that an item has already is multiplied by that of this draw.
+        plans: one plan or several, see `sampling_plans.parse_plan`.
+        seed: of the draw.
+
+    Returns:
+        The sample; the items' probabilities are exact.
+
+    Raises:
+        InputError: a plan of an unknown form, a plan by score and an item without one, or nothing that fits the plan.
+    """
+    given = [plans] if isinstance(plans, (str, Plan)) else list(plans) or ["all"]
+    parsed = [parse_plan(plan) if isinstance(plan, str) else plan for plan in given]
+    population = _Population.of(items)
+    missed = np.ones(len(items))
+    taken = np.zeros(len(items), np.bool_)
+    names = np.array([item.stratum for item in items], dtype=object)
+    strata: list[Stratum] = []
+    for number, plan in enumerate(parsed):
+        outcome = _outcome(population, plan, np.random.default_rng([seed, number]))
+        missed *= 1 - outcome.probability
+        taken |= outcome.mask
+        if outcome.named is not None:
+            names = np.where(outcome.named != "", outcome.named, names)
+            strata += outcome.strata(items)
+    probability = 1 - missed
+    drawn = [
+        replace(item, probability=item.probability * float(p), stratum=str(name))
+        for item, p, name, take in zip(items, probability, names, taken, strict=True)
+        if take
+    ]
+    texts = tuple(plan.text for plan in parsed)
+    if not drawn:
+        raise InputError("no item fits the sample", "lower the scores in it", where=f"sample {'; '.join(texts)}")
+    return Drawn(tuple(drawn), len(items), texts, seed, tuple(strata))
+
+
+def assign(
+    items: Sequence[Item],
+    annotators: Sequence[str],
+    *,
+    overlap: int = 0,
+    spot_check: int = 0,
+    checkers: Sequence[str] = (),
+    order: Order = "shuffled",
+    seed: int = 0,
+) -> Assignment:
+    """Says who judges which items, and in which order.
+
+    Args:
+        items: the sample.
+        annotators: who judges; each gets the overlap and an equal part of the rest.
+        overlap: how many items all annotators judge, at least: topics are drawn at random, and all items of a topic
+            that is touched are in, until there are as many.
+        spot_check: how many of the other items a second person looks at.
+        checkers: who does that; without them it is the other annotators.
+        order: "shuffled" for each annotator on their own; "topic" keeps the items of a topic together, the topics in
+            an order of the annotator's own; "given" as the items came.
+        seed: of everything that is drawn here.
+
+    Returns:
+        The work of everyone.
+
+    Raises:
+        InputError: no annotator, one that is named twice, or nobody to make an overlap or a spot check with.
+
+    Source: the leakage paper, section 3 (103 pairs of both annotators, the rest in halves); the transfer paper,
+        section 5 (random checks by others).
+    """
+    _check_people(annotators, checkers, overlap, spot_check)
+    by_id = {item.item_id: item for item in items}
+    places = {item.item_id: place for place, item in enumerate(items)}
+    shared = _overlap(items, overlap, _random(seed, "overlap"))
+    rest = [item.item_id for item in items if item.item_id not in shared]
+    parts = _split(_ordered(rest, by_id, order, _random(seed, "split")), len(annotators))
+    owner = {item_id: name for name, part in zip(annotators, parts, strict=True) for item_id in part}
+    checked = _spot_checks(owner, checkers or annotators, spot_check, _random(seed, "spot check"))
+    work = {name: [*shared, *part] for name, part in zip(annotators, parts, strict=True)}
+    for name, extra in checked.items():
+        work[name] = [*work.get(name, []), *extra]
+    ordered = {}
+    for name, ids in work.items():
+        in_place = sorted(ids, key=places.__getitem__)
+        ordered[name] = tuple(_ordered(in_place, by_id, order, _random(seed, f"order {name}")))
+    second = sorted({item_id for ids in checked.values() for item_id in ids}, key=places.__getitem__)
+    return Assignment(ordered, tuple(sorted(shared, key=places.__getitem__)), tuple(second))
+
+
+class _Population(NamedTuple):
+    """The items as arrays; `ranked` holds their positions in the order of their ids."""
+
+    scores: _Floats
+    topics: npt.NDArray[np.object_]
+    datasets: npt.NDArray[np.object_]
+    strata: npt.NDArray[np.object_]
+    ranked: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, items: Sequence[Item]) -> _Population:
+        scores = [np.nan if item.score is None else item.score for item in items]
+        ids = [item.item_id for item in items]
+        return cls(
+            np.array(scores, np.float64),
+            np.array([item.topic_id for item in items], dtype=object),
+            np.array([item.dataset for item in items], dtype=object),
+            np.array([item.stratum for item in items], dtype=object),
+            np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int64),
+        )
+
+    def checked_scores(self, plan: Plan) -> _Floats:
+        """The scores, where every item has one."""
+        lacking = int(np.isnan(self.scores).sum())
+        if lacking:
+            fault = f"{lacking} of {len(self.scores)} items have no score"
+            raise InputError(fault, "sample with random:N or per:topic:N", where=f"sample {plan.text}")
+        return self.scores
+
+
+class _Outcome(NamedTuple):
+    """What a plan drew, the probability of every item, and the strata's names where it has strata."""
+
+    mask: _Mask
+    probability: _Floats
+    named: npt.NDArray[np.object_] | None = None
+    order: tuple[str, ...] = ()
+
+    def strata(self, items: Sequence[Item]) -> list[Stratum]:
+        """What each stratum holds."""
+        if self.named is None:
+            return []
+        there = [self.named == name for name in self.order]
+        return [
+            Stratum(name, int(mask.sum()), int((mask & self.mask).sum()))
+            for name, mask in zip(self.order, there, strict=True)
+        ]
+
+
+def _outcome(population: _Population, plan: Plan, random: np.random.Generator) -> _Outcome:
+    size = len(population.scores)
+    outcome = _Outcome(np.ones(size, np.bool_), np.ones(size))
+    for stage in plan.stages:
+        outcome = _step(outcome, stage, population, plan, random)
+    return outcome
+
+
+def _step(before: _Outcome, stage: Stage, population: _Population, plan: Plan, random: np.random.Generator) -> _Outcome:
+    """One step: what is left of `before`. Only `random` follows a random step, and its size is no matter of chance."""
+    if stage.kind == "all":
+        return before
+    if stage.kind == "top":
+        kept = before.mask & _top(population, stage, before.mask, plan)
+        return before._replace(mask=kept, probability=before.probability * kept)
+    if stage.kind == "random":
+        size = int(before.mask.sum())
+        part = min(stage.n, size)
+        mask = _some(before.mask, part, population, random)
+        return before._replace(mask=mask, probability=before.probability * (part / size if size else 0.0))
+    named, order = _groups(population, stage, before.mask, plan)
+    sizes = [int(((named == name) & before.mask).sum()) for name in order]
+    parts = [min(stage.n, size) for size in sizes] if stage.kind == "per" else _shared(stage.n, sizes)
+    mask, probability = np.zeros_like(before.mask), np.zeros_like(before.probability)
+    for name, size, part in zip(order, sizes, parts, strict=True):
+        group = before.mask & (named == name)
+        mask |= _some(group, part, population, random)
+        probability[group] = before.probability[group] * (part / size if size else 0.0)
+    shown = named if stage.kind == "strata" or stage.field != "topic" else None
+    return _Outcome(mask, probability, shown, order if shown is not None else ())
+
+
+def _some(mask: _Mask, n: int, population: _Population, random: np.random.Generator) -> _Mask:
+    """n of the items of a mask, each set of n with the same chance."""
+    there = population.ranked[mask[population.ranked]]
+    chosen = np.zeros_like(mask)
+    chosen[random.permutation(there)[:n]] = True
+    return chosen
+
+
+def _top(population: _Population, stage: Stage, mask: _Mask, plan: Plan) -> _Mask:
+    """The n highest scores of each topic, ties by item id."""
+    scores = population.checked_scores(plan)
+    places = np.empty(len(scores), np.int64)
+    places[population.ranked] = np.arange(len(scores))
+    kept = np.zeros(len(scores), np.bool_)
+    counts: dict[str, int] = {}
+    for position in np.lexsort((places, -scores)):
+        topic = population.topics[position]
+        if not mask[position] or (stage.above is not None and scores[position] <= stage.above):
+            continue
+        counts[topic] = counts.get(topic, 0) + 1
+        kept[position] = counts[topic] <= stage.n
+    return kept
+
+
+def _groups(
+    population: _Population, stage: Stage, mask: _Mask, plan: Plan
+) -> tuple[npt.NDArray[np.object_], tuple[str, ...]]:
+    """The name of every item's group ("" for none), and the groups in order."""
+    if stage.kind == "per":
+        named = {"dataset": population.datasets, "stratum": population.strata, "topic": population.topics}[stage.field]
+        return named, tuple(sorted(set(named[mask])))
+    scores = population.checked_scores(plan)
+    edges = np.array(stage.edges) if stage.edges else _quantiles(scores[mask], stage.quantiles, plan)
+    names = tuple(f"({low:g}, {high:g}]" for low, high in itertools.pairwise(edges))
+    bins = np.searchsorted(edges, scores, side="left") - 1
+    inside = (bins >= 0) & (bins < len(names))
+    named = np.array([names[k] if good else "" for k, good in zip(bins, inside, strict=True)], dtype=object)
+    return named, names
+
+
+def _quantiles(scores: _Floats, count: int, plan: Plan) -> _Floats:
+    if not len(scores):
+        raise InputError("nothing to make strata of", "lower the scores", where=f"sample {plan.text}")
+    edges = np.unique(np.quantile(scores, np.linspace(0, 1, count + 1)))
+    # The lowest score belongs to the lowest stratum, whose lower border is open.
+    edges[0] = np.nextafter(edges[0], -np.inf)
+    return edges if len(edges) > 1 else np.array([edges[0], scores.max()])
+
+
+def _shared(n: int, sizes: Sequence[int]) -> list[int]:
+    """n in equal parts; what a small stratum cannot give, the others do, the later (higher) ones first."""
+    parts = [0] * len(sizes)
+    left = min(n, sum(sizes))
+    while left:
+        open_ones = [k for k, size in enumerate(sizes) if parts[k] < size]
+        each = left // len(open_ones)
+        if not each:
+            for k in open_ones[::-1][:left]:
+                parts[k] += 1
+            break
+        for k in open_ones:
+            more = min(each, sizes[k] - parts[k])
+            parts[k] += more
+            left -= more
+    return parts
+
+
+def _check_people(annotators: Sequence[str], checkers: Sequence[str], overlap: int, spot_check: int) -> None:
+    everyone = [*annotators, *checkers]
+    twice = next((name for name in everyone if everyone.count(name) > 1), None)
+    if not annotators:
+        raise InputError("no annotator", "name one with --annotators", where="assign")
+    if twice is not None:
+        raise InputError(f"'{twice}' is named twice", "name everyone once", where="assign")
+    if overlap < 0 or spot_check < 0:
+        raise InputError("a negative number of items", "give 0 or more", where="assign")
+    if overlap and len(annotators) < 2:
+        raise InputError("an overlap needs two annotators", "name another one with --annotators", where="assign")
+    if spot_check and len(everyone) < 2:
+        raise InputError("a spot check needs a second person", "name one with --checkers", where="assign")
+
+
+def _overlap(items: Sequence[Item], wanted: int, random: np.random.Generator) -> list[str]:
+    """Whole topics, in random order, until there are enough items."""
+    by_topic: dict[tuple[str, str], list[str]] = {}
+    for item in items:
+        by_topic.setdefault((item.dataset, item.topic_id), []).append(item.item_id)
+    topics, chosen = sorted(by_topic), list[str]()
+    for position in random.permutation(len(topics)):
+        if len(chosen) >= wanted:
+            break
+        chosen += by_topic[topics[position]]
+    return chosen
+
+
+def _ordered(ids: list[str], by_id: Mapping[str, Item], order: Order, random: np.random.Generator) -> list[str]:
+    if order == "given":
+        return list(ids)
+    if order == "shuffled":
+        there = sorted(ids)
+        return [there[position] for position in random.permutation(len(there))]
+    by_topic: dict[tuple[str, str], list[str]] = {}
+    for item_id in ids:
+        by_topic.setdefault((by_id[item_id].dataset, by_id[item_id].topic_id), []).append(item_id)
+    topics = sorted(by_topic)
+    return [item_id for position in random.permutation(len(topics)) for item_id in by_topic[topics[position]]]
+
+
+def _split(ids: list[str], parts: int) -> list[list[str]]:
+    """Consecutive parts whose sizes differ by at most one."""
+    borders = [len(ids) * k // parts for k in range(parts + 1)]
+    return [ids[low:high] for low, high in itertools.pairwise(borders)]
+
+
+def _spot_checks(
+    owner: Mapping[str, str], people: Sequence[str], wanted: int, random: np.random.Generator
+) -> dict[str, list[str]]:
+    """Items that a second person gets, in turn: never the one who has the item already."""
+    there = sorted(owner)
+    extra: dict[str, list[str]] = {name: [] for name in people}
+    for position in random.permutation(len(there))[:wanted]:
+        item_id = there[position]
+        able = [name for name in people if name != owner[item_id]]
+        extra[min(able, key=lambda name: (len(extra[name]), people.index(name)))].append(item_id)
+    return extra
+
+
+def _random(seed: int, purpose: str) -> np.random.Generator:
+    """A stream of its own for each purpose, so that one option does not change what another one draws."""
+    return np.random.default_rng([seed, zlib.crc32(purpose.encode())])
