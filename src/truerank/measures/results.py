@@ -61,7 +61,8 @@ class Evaluation:
         aggregates: by measure, how one number is made of its topics: "mean", "sum" (counts such as NumRet) or
             "harmonic" (HMFR); empty for "mean" throughout.
         coverage: by run, how it fits the qrels; empty where the values do not come from runs.
-        inputs: name, rows and hash of what was read.
+        remarks: what has to be said of single measures.
+        inputs: what was read: sources and their numbers of rows.
     """
 
     runs: tuple[str, ...]
@@ -72,6 +73,7 @@ class Evaluation:
     policy: Policy
     aggregates: tuple[Aggregate, ...] = ()
     coverage: Mapping[str, Coverage] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
     inputs: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -171,7 +173,7 @@ class Evaluation:
             notes.append(f"Sums over topics, not means: {', '.join(sums)}.")
         if harmonic:
             notes.append(f"Harmonic means over topics: {', '.join(harmonic)}.")
-        return tuple(notes)
+        return (*notes, *self.remarks)
 
     def text(self) -> str:
         """The table for a terminal."""
@@ -192,6 +194,7 @@ class Evaluation:
                 }
                 for run, means in zip(self.runs, self.mean, strict=True)
             },
+            "remarks": list(self.remarks),
             "inputs": dict(self.inputs),
         }
 
@@ -262,6 +265,7 @@ def load_evaluation(folder: str | Path) -> Evaluation:
             policy=Policy(**summary["policy"]),
             aggregates=tuple(summary["measures"].values()),
             coverage=coverage,
+            remarks=tuple(summary["remarks"]),
             inputs=summary["inputs"],
         )
     except (ValueError, KeyError, TypeError, AttributeError, OSError, pl.exceptions.PolarsError) as error:

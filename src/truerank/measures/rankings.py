@@ -1,0 +1,208 @@
+"""The ranking of every topic of a run, and where the judged documents stand in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from truerank.measures.judgments import Judgments
+from truerank.measures.policy import Ties
+from truerank.sources.frames import repeated_pair
+
+__all__ = ["Hits", "Ranking", "grouped", "joined", "whole_topics"]
+
+Ints = NDArray[np.int64]
+
+
+class Hits(NamedTuple):
+    """The judged documents among the results, by topic and rank.
+
+    `topic` (the topic's number), `rank` (from 0) and `relevance` (the grade) have the shape (hits,), `results` (how
+    many results are scored) has the shape (topics,).
+    """
+
+    topic: Ints
+    rank: Ints
+    relevance: Ints
+    results: Ints
+
+    def judged_only(self) -> Hits:
+        """The hits as if results that are not judged, or with a negative grade, were not there."""
+        kept = self.relevance >= 0
+        topic, relevance = self.topic[kept], self.relevance[kept]
+        results = np.bincount(topic, minlength=len(self.results))
+        return Hits(topic, _positions(results)[: len(topic)], relevance, results)
+
+
+class Ranking:
+    """The results of whole topics, in the order of the run, and what is found out about them.
+
+    Args:
+        frame: columns topic_id, doc_id, and score or rank, whichever the ties need; equal topics stand together.
+        judgments: those that the run is scored by.
+    """
+
+    def __init__(self, frame: pl.DataFrame, judgments: Judgments) -> None:
+        starts = topic_starts(frame["topic_id"])
+        numbers = judgments.numbers(frame["topic_id"].gather(starts))
+        lengths = np.diff(np.append(starts, len(frame)))
+        known = numbers >= 0
+        #: How many topics have no judgments.
+        self.unknown = int(np.count_nonzero(~known))
+        if self.unknown:
+            frame = frame.filter(pl.Series(np.repeat(known, lengths)))
+        self.numbers, self._lengths = numbers[known], lengths[known]
+        self._frame = frame
+        self._judgments = judgments
+        self._starts = np.cumsum(self._lengths) - self._lengths
+        self._topic = np.repeat(self.numbers, self._lengths)
+        self._hashes: NDArray[np.uint64] = frame["doc_id"].hash().to_numpy()
+
+    def hits(self, ties: tuple[Ties, ...], depth: int | None) -> tuple[Hits, ...]:
+        """Where the judged documents stand, by tie policy.
+
+        Args:
+            ties: the tie policies.
+            depth: how many results of each topic are looked at, None for all.
+        """
+        found = self._judgments.find(self._topic, self._frame["doc_id"], self._hashes)
+        rows, relevance = found["row"].to_numpy(), found["relevance"].to_numpy().astype(np.int64)
+        results = np.zeros(len(self._judgments.topics), np.int64)
+        results[self.numbers] = self._lengths if depth is None else np.minimum(self._lengths, depth)
+        hits = []
+        for policy in ties:
+            ranks = self.ranks(policy)[rows]
+            kept = slice(None) if depth is None else ranks < depth
+            hits.append(Hits(self._topic[rows][kept].astype(np.int64), ranks[kept], relevance[kept], results))
+        return tuple(hits)
+
+    def ranks(self, ties: Ties) -> Ints:
+        """The rank of each result within its topic, from 0, shape (results,)."""
+        keys, descending = self._keys(ties)
+        positions: Ints = np.arange(len(keys)) - np.repeat(self._starts, self._lengths)
+        unordered = self._unordered(keys, descending)
+        if not unordered.any():
+            return positions
+        rows: Ints = np.flatnonzero(np.repeat(unordered, self._lengths))
+        topic = np.repeat(np.arange(len(self._starts)), self._lengths)[rows]
+        documents = self._frame["doc_id"]
+        order = rows[_order(topic, keys[rows], documents.gather(rows), descending)]
+        ranks: Ints = positions.copy()
+        ranks[order] = positions[rows]
+        return ranks
+
+    def documents(self, ties: Ties, depth: int | None) -> Iterator[tuple[str, list[str]]]:
+        """Each topic's id and its documents, best first."""
+        ranks = self.ranks(ties)
+        order = np.empty(len(ranks), np.int64)
+        order[np.repeat(self._starts, self._lengths) + ranks] = np.arange(len(ranks))
+        documents = self._frame["doc_id"].gather(order)
+        for number, start, length in zip(self.numbers, self._starts, self._lengths, strict=True):
+            kept = int(length) if depth is None else min(int(length), depth)
+            yield self._judgments.topics[number], documents.slice(int(start), kept).to_list()
+
+    def repeats(self) -> bool:
+        """Whether a document stands twice for a topic."""
+        return repeated_pair(pl.Series(self._topic), self._frame["doc_id"]) is not None
+
+    def _keys(self, ties: Ties) -> tuple[NDArray[np.float64] | NDArray[np.float32] | Ints, bool]:
+        """What results are ordered by, higher first, and whether equal ones go by document id descending."""
+        if ties == "rank":
+            return -self._frame["rank"].to_numpy(), False
+        scores = self._frame["score"].to_numpy()
+        if ties == "ascending":
+            return scores, False
+        with np.errstate(over="ignore", under="ignore"):
+            return scores.astype(np.float32), True
+
+    def _unordered(self, keys: NDArray[np.float64] | NDArray[np.float32] | Ints, descending: bool) -> NDArray[np.bool_]:
+        """For each topic, whether its results stand in another order than that of their ranks."""
+        inside = np.ones(max(0, len(keys) - 1), np.bool_)
+        inside[self._starts[1:] - 1] = False
+        wrong = (keys[1:] > keys[:-1]) & inside
+        if len(tied := np.flatnonzero((keys[1:] == keys[:-1]) & inside)):
+            documents = self._frame["doc_id"]
+            upper, lower = documents.gather(tied), documents.gather(tied + 1)
+            wrong[tied] = ((upper < lower) if descending else (upper > lower)).to_numpy()
+        found = np.zeros(len(self._starts), np.bool_)
+        found[np.searchsorted(self._starts, np.flatnonzero(wrong), side="right") - 1] = True
+        return found
+
+
+def topic_starts(topics: pl.Series) -> Ints:
+    """Where another topic begins than in the row before, shape (stretches,)."""
+    if not len(topics):
+        return np.empty(0, np.int64)
+    changed = (topics.slice(1) != topics.slice(0, len(topics) - 1)).to_numpy()
+    return np.concatenate(([0], np.flatnonzero(changed) + 1))
+
+
+def whole_topics(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame | None]:
+    """The rows of a run, cut anew between topics.
+
+    Args:
+        frames: the rows in order, with the column topic_id.
+
+    Yields:
+        Frames that hold all rows of their topics, as long as the topics of the run stand together; None, and nothing
+        after it, once one comes back.
+    """
+    held: pl.DataFrame | None = None
+    seen: set[str] = set()
+    for frame in frames:
+        frame = frame if held is None else pl.concat([held, frame])
+        starts = topic_starts(frame["topic_id"])
+        names = frame["topic_id"].gather(starts).to_list()
+        if len(set(names)) < len(names) or not seen.isdisjoint(names):
+            yield None
+            return
+        seen.update(names[:-1])
+        held = frame.slice(int(starts[-1]))
+        if starts[-1]:
+            yield frame.slice(0, int(starts[-1]))
+    if held is not None:
+        yield held
+
+
+def grouped(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows with equal topics together, the topics and their rows in the order in which they come."""
+    starts = topic_starts(frame["topic_id"])
+    if len(starts) == frame["topic_id"].gather(starts).n_unique():
+        return frame
+    first = pl.int_range(pl.len()).first().over("topic_id").alias("first")
+    return frame.with_columns(first).sort("first", maintain_order=True).drop("first")
+
+
+def joined(parts: list[Hits], topics: int) -> Hits:
+    """The hits of parts of a run that have no topic in common, by topic and rank."""
+    if not parts:
+        empty = np.empty(0, np.int64)
+        return Hits(empty, empty, empty, np.zeros(topics, np.int64))
+    topic, rank, relevance = (np.concatenate([part[field] for part in parts]) for field in range(3))
+    order = np.lexsort((rank, topic))
+    return Hits(topic[order], rank[order], relevance[order], np.sum([part.results for part in parts], axis=0))
+
+
+def _order(
+    topic: Ints, keys: NDArray[np.float64] | NDArray[np.float32] | Ints, documents: pl.Series, descending: bool
+) -> Ints:
+    """The order of rows by topic, key descending, and document."""
+    order = np.lexsort((-keys, topic))
+    same = (keys[order][1:] == keys[order][:-1]) & (topic[order][1:] == topic[order][:-1])
+    if not same.any():
+        return order
+    member = np.append(same, False) | np.insert(same, 0, False)
+    group = np.cumsum(np.insert(~same, 0, True))[member]
+    tied = pl.DataFrame({"group": group, "document": documents.gather(order[member]), "row": order[member]})
+    order[member] = tied.sort("group", "document", descending=[False, descending])["row"].to_numpy()
+    return order
+
+
+def _positions(lengths: Ints) -> Ints:
+    """0, 1, … within each of consecutive stretches of these lengths."""
+    positions: Ints = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return positions

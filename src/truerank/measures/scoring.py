@@ -1,0 +1,286 @@
+"""Scoring runs: one after the other, each read in pieces of whole topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import polars as pl
+from ir_measures.measures.base import Measure
+from numpy.typing import NDArray
+
+from truerank.errors import InputError
+from truerank.measures import effectiveness
+from truerank.measures.effectiveness import View
+from truerank.measures.grammar import MeasureSpec, aggregate_of, parse_measures
+from truerank.measures.judgments import Judgments
+from truerank.measures.policy import Policy, Ties
+from truerank.measures.rankings import Hits, Ranking, grouped, joined, whole_topics
+from truerank.measures.rarer import RarerMeasures
+from truerank.measures.results import Coverage, Evaluation
+from truerank.records import Qrel, RunRow
+from truerank.sources import SourceSpec, parse, read_qrels_frame, read_run_frame, run_frames, unique_names
+from truerank.sources.frames import repeated_pair
+from truerank.sources.qrels import QREL_SCHEMA
+from truerank.sources.runs import RUN_SCHEMA
+
+__all__ = ["Policy", "QrelSource", "RunSource", "evaluate"]
+
+QrelSource: TypeAlias = str | Path | SourceSpec | pl.DataFrame | Iterable[Qrel]
+OneRun: TypeAlias = str | Path | pl.DataFrame | Iterable[RunRow]
+RunSource: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, OneRun]
+
+_NEEDED: Final[dict[Ties, str]] = {"trec_eval": "score", "ascending": "score", "rank": "rank"}
+
+
+class _Scored(NamedTuple):
+    values: NDArray[np.float64]
+    coverage: Coverage
+    rows: int
+
+
+class _Plan(NamedTuple):
+    """What is done with every run: the measures by where they are computed, and what they need."""
+
+    measures: tuple[Measure, ...]
+    ties: tuple[Ties, ...]
+    judgments: Judgments
+    rarer: RarerMeasures | None
+    policy: Policy
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        needed = {_NEEDED[policy] for policy in self.ties}
+        return tuple(name for name in RUN_SCHEMA if name in {"topic_id", "doc_id", *needed})
+
+
+class _Gathered:
+    """What is known of a run after some of its topics."""
+
+    def __init__(self, plan: _Plan) -> None:
+        self._plan = plan
+        self._hits: tuple[list[Hits], ...] = tuple([] for _ in plan.ties)
+        self._present = np.zeros(len(plan.judgments.topics), np.bool_)
+        self._unknown = 0
+        self._rows = 0
+        self._places = {topic: place for place, topic in enumerate(plan.judgments.topics)}
+        self._rarer = None if plan.rarer is None else plan.rarer.empty(len(self._present))
+
+    def add(self, frame: pl.DataFrame) -> bool:
+        """Takes whole topics; False, and nothing is known, where a document stands twice for one of them."""
+        plan = self._plan
+        ranking = Ranking(frame, plan.judgments)
+        if ranking.repeats():
+            return False
+        for held, hits in zip(self._hits, ranking.hits(plan.ties, plan.policy.depth), strict=True):
+            held.append(hits)
+        self._present[ranking.numbers] = True
+        self._unknown += ranking.unknown
+        self._rows += len(frame)
+        if plan.rarer is not None and self._rarer is not None:
+            plan.rarer.score(ranking.documents(plan.policy.ties, plan.policy.depth), self._places, self._rarer)
+        return True
+
+    def scored(self, name: str) -> _Scored:
+        """The values of every measure and topic.
+
+        Raises:
+            InputError: the run and the qrels have no topic in common, or the policy refuses missing topics.
+        """
+        plan, topics = self._plan, len(self._present)
+        missing = int(np.count_nonzero(~self._present))
+        _check_topics(name, missing, plan, self._unknown)
+        views = {policy: joined(held, topics) for policy, held in zip(plan.ties, self._hits, strict=True)}
+        hits = views[plan.policy.ties]
+        view = View(plan.judgments, hits, views.get("rank"), plan.policy)
+        rarer = iter(() if self._rarer is None else self._rarer)
+        values = np.stack(
+            [
+                effectiveness.score(measure, view) if effectiveness.computes(measure) else next(rarer)
+                for measure in plan.measures
+            ]
+        )
+        if plan.policy.missing == "skip":
+            values[:, ~self._present] = np.nan
+        results = int(hits.results.sum())
+        coverage = Coverage(topics - missing, missing, self._unknown, results, results - len(hits.topic))
+        return _Scored(values, coverage, self._rows)
+
+
+def evaluate(
+    qrels: QrelSource,
+    runs: RunSource,
+    measures: MeasureSpec = "nDCG@10",
+    policy: Policy | None = None,
+) -> Evaluation:
+    """Scores runs; one at a time is read, in pieces.
+
+    Args:
+        qrels: relevance judgments: a source, a frame with the columns topic_id, doc_id and relevance, or records.
+            Scores are over its topics.
+        runs: run files, or by name: files, frames (topic_id, doc_id, score, and rank where it is used) or records.
+        measures: see `grammar.parse_measures`.
+        policy: how ties, missing topics, depth and grades are dealt with; `Policy()` where it is None.
+
+    Returns:
+        The scores by run, measure and topic.
+
+    Raises:
+        InputError: a fault in a file, with its line; an unknown measure, or one that cannot be computed here; a run
+            without any topic of the qrels, or without some where the policy refuses that.
+    """
+    policy = policy or Policy()
+    spelled = _spelled(parse_measures(measures), policy)
+    opened = _opened(runs)
+    judged = _judged(qrels)
+    plan = _plan(tuple(spelled.values()), judged, policy)
+    scored = {name: _score(name, run, plan) for name, run in opened.items()}
+    return Evaluation(
+        runs=tuple(scored),
+        measures=tuple(spelled),
+        topics=plan.judgments.topics,
+        values=np.stack([found.values for found in scored.values()]),
+        missing={name: found.coverage.missing for name, found in scored.items()},
+        policy=policy,
+        aggregates=tuple(map(aggregate_of, spelled.values())),
+        coverage={name: found.coverage for name, found in scored.items()},
+        remarks=_remarks(spelled, policy),
+        inputs={
+            "qrels": {"source": _source(qrels), "rows": len(judged)},
+            "runs": {name: {"source": _source(opened[name]), "rows": found.rows} for name, found in scored.items()},
+        },
+    )
+
+
+def _spelled(measures: tuple[Measure, ...], policy: Policy) -> dict[str, Measure]:
+    """The measures by their names, which show a grade of 1 where it is not the policy's."""
+    names: dict[str, Measure] = {}
+    for measure in measures:
+        name = str(measure)
+        if measure.params.get("rel") == 1 and policy.rel != 1 and "rel=" not in name:
+            head, at, tail = name.partition("@")
+            name = f"{head[:-1]},rel=1){at}{tail}" if head.endswith(")") else f"{head}(rel=1){at}{tail}"
+        names.setdefault(name, measure)
+    return names
+
+
+def _plan(measures: tuple[Measure, ...], judged: pl.DataFrame, policy: Policy) -> _Plan:
+    rarer = [measure for measure in measures if not effectiveness.computes(measure)]
+    official = any(measure.NAME == "RR_MSMARCO" for measure in measures)
+    ties = dict.fromkeys((policy.ties, *(("rank",) if official else ())))
+    return _Plan(
+        measures=measures,
+        ties=tuple(ties),
+        judgments=Judgments(judged),
+        rarer=RarerMeasures(rarer, judged, policy) if rarer else None,
+        policy=policy,
+    )
+
+
+def _score(name: str, run: OneRun, plan: _Plan) -> _Scored:
+    if isinstance(run, str | Path):
+        gathered = _Gathered(plan)
+        for frame in whole_topics(run_frames(run, plan.columns)):
+            if frame is None or not gathered.add(frame):
+                # Topics that come back, or a document that stands twice: the whole run has to be seen.
+                return _score_whole(name, read_run_frame(run), plan)
+        return gathered.scored(name)
+    return _score_whole(name, _frame_of(name, run, plan), plan)
+
+
+def _score_whole(name: str, frame: pl.DataFrame, plan: _Plan) -> _Scored:
+    if pair := repeated_pair(frame["topic_id"], frame["doc_id"]):
+        topic, document = frame["topic_id"][pair.second], frame["doc_id"][pair.second]
+        raise InputError(f"topic {topic} has document {document} twice", "remove one of them", where=name)
+    gathered = _Gathered(plan)
+    gathered.add(grouped(frame.select(plan.columns)))
+    return gathered.scored(name)
+
+
+def _frame_of(name: str, run: pl.DataFrame | Iterable[RunRow], plan: _Plan) -> pl.DataFrame:
+    schema = {column: RUN_SCHEMA[column] for column in plan.columns}
+    frame = run if isinstance(run, pl.DataFrame) else pl.DataFrame(list(run), schema=RUN_SCHEMA, orient="row")
+    frame = _conforming(frame, schema, f"the run {name}")
+    if not len(frame):
+        raise InputError("no rows in this run", "give one that holds some", where=name)
+    if "score" in schema and frame["score"].is_nan().any():
+        row = frame.filter(pl.col("score").is_nan())
+        raise InputError(
+            f"topic {row['topic_id'][0]}, document {row['doc_id'][0]} has no number as its score",
+            "write one",
+            where=name,
+        )
+    return frame
+
+
+def _judged(qrels: QrelSource) -> pl.DataFrame:
+    if isinstance(qrels, str | Path | SourceSpec):
+        return read_qrels_frame(qrels if isinstance(qrels, SourceSpec) else str(qrels))
+    if not isinstance(qrels, pl.DataFrame):
+        qrels = pl.DataFrame([qrel[:3] for qrel in qrels], schema=QREL_SCHEMA, orient="row")
+    frame = _conforming(qrels, QREL_SCHEMA, "the qrels")
+    if pair := repeated_pair(frame["topic_id"], frame["doc_id"]):
+        topic, document = frame["topic_id"][pair.second], frame["doc_id"][pair.second]
+        raise InputError(
+            f"topic {topic} has document {document} twice", "remove one of the judgments", where="the qrels"
+        )
+    return frame
+
+
+def _conforming(frame: pl.DataFrame, schema: Mapping[str, Any], where: str) -> pl.DataFrame:
+    """The wanted columns of a frame in their types."""
+    if missing := [name for name in schema if name not in frame.columns]:
+        raise InputError(f"columns missing: {', '.join(missing)}", f"needed are {', '.join(schema)}", where=where)
+    try:
+        frame = frame.select([pl.col(name).cast(kind) for name, kind in schema.items()])
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"a value has another type ({reason})", "convert the columns", where=where) from error
+    if any(frame.null_count().row(0)):
+        raise InputError("a value is missing", "fill it in, or drop the row", where=where)
+    return frame
+
+
+def _opened(runs: RunSource) -> dict[str, OneRun]:
+    if isinstance(runs, Mapping):
+        opened = dict(runs)
+    else:
+        paths = [str(path) for path in ([runs] if isinstance(runs, str | Path) else runs)]
+        opened = dict(zip(unique_names([parse(path) for path in paths]), paths, strict=True))
+    if not opened:
+        raise InputError("no run", "name one with --run")
+    return opened
+
+
+def _check_topics(name: str, missing: int, plan: _Plan, unknown: int) -> None:
+    topics = len(plan.judgments.topics)
+    if missing == topics:
+        raise InputError(
+            f"the run holds none of the {topics} topics of the qrels, but {unknown} others",
+            f"give matching files; the qrels have topics such as '{plan.judgments.topics[0]}'",
+            where=name,
+        )
+    if missing and plan.policy.missing == "fail":
+        raise InputError(
+            f"the run lacks {missing} of the {topics} topics of the qrels",
+            "complete it, or choose another policy with --missing",
+            where=name,
+        )
+
+
+def _remarks(measures: Mapping[str, Measure], policy: Policy) -> tuple[str, ...]:
+    """What has to be said of single measures."""
+    remarks = []
+    for name, measure in measures.items():
+        if measure.NAME in ("MFR", "HMFR"):
+            rank = effectiveness.no_relevant_rank(measure, policy)
+            remarks.append(f"{name}: a topic without a relevant result counts as rank {rank:g}; lower is better.")
+    return tuple(remarks)
+
+
+def _source(given: Any) -> str | None:
+    if isinstance(given, SourceSpec):
+        return given.spec
+    return str(given) if isinstance(given, str | Path) else None
