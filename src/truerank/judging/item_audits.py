@@ -13,7 +13,7 @@ from typing import Any, Final
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.judging.items import Item, Text, content_id
+from truerank.judging.items import Item, Text
 from truerank.records import Topic
 from truerank.sources import read_topics
 from truerank.text.normalising import normalise
@@ -30,7 +30,7 @@ def is_audit(path: Path) -> bool:
 
 
 def audit_items(path: Path) -> Iterator[Item]:
-    """The candidates of a leakage audit, as items with the topic as far as the folder knows it.
+    """The candidates of a leakage audit, as items without an id, with the topic as far as the folder knows it.
 
     A topic's texts come from the test set that the manifest names, if it still is where it was, otherwise from the
     audit's own files, which lack the fields that were not compared. The score is the highest similarity of the
@@ -97,7 +97,7 @@ class _Pair:
         texts = (Text("query", self.query_text, self.query_id),)
         data = {"sources": list(self.sources), "similarities": self.similarities, "proposed": self.types}
         return Item(
-            content_id(self.topic_id, topic.title, texts_without_ids(texts)),
+            "",
             self.topic_id,
             topic.title,
             topic.description,

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from truerank.errors import InputError
-from truerank.judging.items import Item, Text, content_id
+from truerank.judging.items import Item, Text
 from truerank.judging.schemes import Scheme
 from truerank.sources import compressed, formats
 from truerank.sources.grammar import SourceSpec
@@ -28,7 +28,8 @@ ANNOTATION_NAMES: Final = frozenset((
     "completed_by", "created_by", "comment", "comments", "reason", "seconds", "lead_time", "at", "kind", "number",
     "token", "undoes", "role", "about", "events", "standing", "who", "rule", "record", "model", "status",
 ))  # fmt: skip
-_SCORES: Final = ("score", "similarity", "cosine_similarity", "cosine")
+_SIMILARITIES: Final = ("similarity", "cosine_similarity", "cosine")
+_SCORES: Final = ("score",)
 _PROBABILITIES: Final = ("probability", "sampling_probability", "inclusion_probability")
 _DATASETS: Final = ("dataset", "test", "selection", "split", "corpus")
 _DOC_IDS: Final = ("doc_id", "docno", "docid", "passage_id", "pid", "did")
@@ -59,7 +60,7 @@ def row_items(spec: SourceSpec, scheme: Scheme, *, strict: bool = False) -> Iter
 
 
 def item_of_row(row: Row, scheme: Scheme, where: str) -> Item:
-    """The item of one row.
+    """The item of one row; its id is empty where the row gives none.
 
     Args:
         row: values by column or key.
@@ -79,19 +80,20 @@ def item_of_row(row: Row, scheme: Scheme, where: str) -> Item:
         raise _missing(topic_id, texts, scheme, row, where)
     fields = {name: text_of(values, (name,), used) for name in ("title", "description", "narrative", "variant")}
     given = text_of(values, ("item_id",), used).strip()
-    score = number_of(row, _SCORES, where, used)
+    similarity, score = (number_of(row, names, where, used) for names in (_SIMILARITIES, _SCORES))
     probability = number_of(row, _PROBABILITIES, where, used)
     if probability is not None and not 0 < probability <= 1:
         fault = f"the probability {probability:g} is not above 0 and at most 1"
         raise InputError(fault, "correct it", where=where, line=row.line)
     return Item(
-        item_id=given or content_id(topic_id, fields["title"], texts),
+        item_id=given,
         topic_id=topic_id,
         **fields,
         texts=texts,
         dataset=text_of(values, _DATASETS, used),
         stratum=text_of(values, ("stratum",), used),
-        score=score,
+        # A cosine above 1 is a rounding of the encoder.
+        score=score if similarity is None else min(1.0, similarity),
         probability=1.0 if probability is None else probability,
         data=_rest(values, used),
     )

@@ -55,7 +55,7 @@ def read_items(
     for spec, name in zip(several, given, strict=True):
         spec = grammar.parse(spec) if isinstance(spec, str) else spec
         for line, item in _of_source(spec, scheme, known, docs, strict):
-            item = _identified(known.completed(item, name), scheme)
+            item = _identified(known.completed(item, name), spec)
             _check(item, scheme, spec, line)
             there = items.get(item.item_id)
             if there is None:
@@ -126,14 +126,16 @@ def _of_source(
     return row_items(spec, scheme, strict=strict)
 
 
-def _identified(item: Item, scheme: Scheme) -> Item:
+def _identified(item: Item, spec: SourceSpec) -> Item:
     """The item under an id that is made of its content, unless the file gave it one.
 
-    A pair is a topic and a query's text: its id does not depend on the query's id, which differs between logs.
+    An audit's pair is a topic and a query's text: its id does not depend on the query's id, which differs between
+    logs. A table that has one text under two query ids has two items.
     """
-    texts = texts_without_ids(item.texts) if scheme.view == "pair" else item.texts
-    made = {"", content_id(item.topic_id, "", item.texts), content_id(item.topic_id, item.title, item.texts)}
-    return replace(item, item_id=content_id(item.topic_id, item.title, texts)) if item.item_id in made else item
+    if item.item_id:
+        return item
+    texts = texts_without_ids(item.texts) if is_audit(spec.path) else item.texts
+    return replace(item, item_id=content_id(item.topic_id, item.title, texts))
 
 
 def _check(item: Item, scheme: Scheme, spec: SourceSpec, line: int | None) -> None:
