@@ -1,0 +1,300 @@
+"""How far annotators agree: which coefficient over which definition of the answer, and how sure it is."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.errors import InputError
+from truerank.judging.agreement_results import Agreement, Compared, LabelAgreement, PairAgreement
+from truerank.judging.coefficients import Coefficients, Floats, Score, interval, resamples
+from truerank.judging.definitions import Definition, definitions, named
+from truerank.judging.ratings import Ratings, RatingSource, read_ratings
+from truerank.judging.schemes import Scheme
+
+__all__ = ["Agreement", "Compared", "LabelAgreement", "PairAgreement", "Resample", "agreement"]
+
+Resample = Literal["items", "topics"]
+
+
+class _Plan(NamedTuple):
+    """How intervals are made; `topics` numbers the topic of every unit, or is None where units are drawn."""
+
+    draws: int
+    topics: NDArray[np.int64] | None
+    seed: int
+    confidence: float
+
+
+def agreement(
+    source: RatingSource,
+    *,
+    definition: str | None = None,
+    annotators: Sequence[str] = (),
+    include_models: bool = False,
+    bootstrap: int = 1000,
+    resample: Resample = "items",
+    confidence: float = 0.95,
+    seed: int = 0,
+    scheme: Scheme | str | None = None,
+) -> Agreement:
+    """Measures how far annotators agree.
+
+    Two annotators are compared by percentage, Cohen's kappa and Krippendorff's alpha; more by percentage, Fleiss' kappa
+    and Krippendorff's alpha. Only items with two ratings or more count; adjudications and skips do not. What models
+    said is compared with people in a table of its own.
+
+    Args:
+        source: a judging store or label files (`read_ratings`).
+        definition: what is compared (`definitions` lists the names for a scheme); None for every one.
+        annotators: only these; all people without it.
+        include_models: let models take part like people; the output says so.
+        bootstrap: number of resamples behind the intervals; 0 for none.
+        resample: draw items, or whole topics.
+        confidence: of the intervals.
+        seed: of the bootstrap.
+        scheme: the scheme of label files; else it is told from the labels.
+
+    Returns:
+        The coefficients by definition, with intervals, and where one definition was asked for, its labels and matrix.
+
+    Raises:
+        InputError: fewer than two annotators, an unknown annotator or definition, an option out of range, or a source
+            that cannot be read.
+
+    Source: the leakage paper, section 3 (a kappa of 103 pairs, whose definition it leaves open).
+    """
+    if not 0 < confidence < 1 or bootstrap < 0:
+        raise InputError(
+            f"confidence {confidence:g} with {bootstrap} resamples", "give a confidence between 0 and 1, and 0 or more"
+        )
+    ratings = read_ratings(source, scheme=scheme)
+    chosen = [named(definition, ratings.scheme)] if definition else list(definitions(ratings.scheme))
+    columns, models = _participants(ratings, annotators, include_models)
+    topics = None
+    if resample == "topics":
+        topics = np.unique([unit.topic_id for unit in ratings.units], return_inverse=True)[1]
+    plan = _Plan(bootstrap, topics, seed, confidence)
+    return Agreement(
+        compared=tuple(_compared(ratings, part, columns, plan, detailed=definition is not None) for part in chosen),
+        annotators=tuple((ratings.annotators[at], ratings.counts[at]) for at in columns),
+        models=tuple(
+            pair for part in chosen for model in models for pair in _against_people(ratings, part, model, columns, plan)
+        ),
+        about=tuple(ratings.annotators[at] for at in models),
+        settings={
+            "scheme": None if ratings.scheme is None else ratings.scheme.name,
+            "scheme_guessed": ratings.guessed,
+            "include_models": include_models,
+            "bootstrap": bootstrap,
+            "resample": resample,
+            "confidence": confidence,
+            "seed": seed,
+        },
+        notes=_notes(ratings, models, columns, include_models, plan),
+    )
+
+
+def _participants(
+    ratings: Ratings, names: Sequence[str], include_models: bool
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Whose ratings are compared with each other, and the models that are compared with people."""
+    wanted = ratings.named(names) if names else tuple(range(len(ratings.annotators)))
+    wanted = tuple(at for at in wanted if ratings.counts[at] or names)
+    models = tuple(at for at in wanted if at in ratings.models)
+    columns = tuple(at for at in wanted if include_models or at not in models)
+    if len(columns) < 2 and not (columns and models):
+        there = ", ".join(ratings.annotators[at].name for at in columns) or "nobody"
+        remedy = "give the labels of two people"
+        if models:
+            there += f", and the model{'s' * (len(models) > 1)} "
+            there += ", ".join(ratings.annotators[at].name for at in models)
+            remedy = "give the labels of people too, or compare the models with --include-models"
+        raise InputError(f"agreement needs two annotators; there is {there}", remedy, where=_place(ratings))
+    return columns, models
+
+
+def _place(ratings: Ratings) -> str | None:
+    return ", ".join(ratings.sources[:3]) or None
+
+
+def _notes(
+    ratings: Ratings, models: Sequence[int], columns: Sequence[int], include_models: bool, plan: _Plan
+) -> tuple[str, ...]:
+    notes = []
+    if plan.draws:
+        drawn = "items" if plan.topics is None else "topics"
+        notes.append(
+            f"low and high: {plan.confidence:.0%} percentile interval of {plan.draws:,} bootstrap resamples "
+            f"of {drawn}, seed {plan.seed}."
+        )
+    if ratings.guessed and ratings.scheme is not None:
+        notes.append(f"The scheme '{ratings.scheme.name}' was told from the labels.")
+    inside = [ratings.annotators[at].name for at in columns if at in models]
+    if include_models and inside:
+        notes.append(f"Not only people: these figures include the model{'s' * (len(inside) > 1)} {', '.join(inside)}.")
+    if ratings.skipped:
+        notes.append(f"{ratings.skipped:,} records without a label, or skipped, are left out.")
+    if ratings.repeated:
+        notes.append(f"{ratings.repeated:,} rows repeat what their annotator had said; each counts once.")
+    return tuple(notes)
+
+
+def _compared(
+    ratings: Ratings, definition: Definition, columns: Sequence[int], plan: _Plan, *, detailed: bool
+) -> Compared:
+    coded = ratings.coded(definition.answer, columns, () if definition.each else definition.categories)
+    whole = Coefficients(coded.codes, len(coded.categories), definition.level)
+    labels, codes = _label_codes(ratings, definition, columns, detailed)
+    if not definition.each and not labels:
+        labels, codes = _answer_codes(coded.codes, coded.categories) if detailed else ((), ())
+    parts = [Coefficients(code, 2) for code in codes]
+    names = ("percentage", "cohen", "krippendorff") if len(columns) == 2 else ("percentage", "fleiss", "krippendorff")
+    every = parts if definition.each else [whole, *parts]
+    values, drawn = _evaluated(every, names, whole.rows, plan)
+    rows = [
+        {
+            name: interval(values[at, place], drawn[at, place], plan.confidence, _reason(part, label=True))
+            for place, name in enumerate(names)
+        }
+        for at, part in enumerate(every)
+    ]
+    if definition.each:
+        scores = _mean_scores(values, drawn, names, whole.units, plan)
+    else:
+        scores = {
+            name: interval(values[0, place], drawn[0, place], plan.confidence, _reason(whole, label=False))
+            for place, name in enumerate(names)
+        }
+        rows = rows[1:]
+    given = [int(part.counts[:, 1].sum()) for part in parts]
+    shown = _matrix(whole, coded.categories) if detailed and not definition.each else ((), np.zeros((0, 0), np.int64))
+    pairs: list[PairAgreement] = []
+    if detailed and len(columns) > 2:
+        for one, other in itertools.combinations(columns, 2):
+            pairs.append(_pair(ratings, definition, (one, other), plan))
+    return Compared(
+        definition=definition,
+        units=whole.units,
+        ratings=int(whole.counts.sum()),
+        scores=scores,
+        labels=tuple(LabelAgreement(*row) for row in zip(labels, given, rows, strict=True)) if detailed else (),
+        pairs=tuple(pairs),
+        answers=shown[0],
+        matrix=shown[1],
+    )
+
+
+def _label_codes(
+    ratings: Ratings, definition: Definition, columns: Sequence[int], detailed: bool
+) -> tuple[tuple[str, ...], tuple[NDArray[np.int64], ...]]:
+    """Each label, given or not, for the definitions that compare sets of labels."""
+    if not definition.each and not (detailed and definition.name == "label-set"):
+        return (), ()
+    there = {label for r in ratings.ratings if r.annotator in columns and not r.adjudicated for label in r.labels}
+    labels = tuple(label for label in ratings.labels() if label in there)
+    codes = []
+    for label in labels:
+        coded = ratings.coded(lambda given, label=label: str(int(label in given)), columns, ("0", "1"))  # type: ignore[misc]
+        codes.append(coded.codes)
+    return labels, tuple(codes)
+
+
+def _answer_codes(
+    codes: NDArray[np.int64], categories: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[NDArray[np.int64], ...]]:
+    """Each answer that occurs against all others."""
+    there = [at for at in range(len(categories)) if (codes == at).any()]
+    return tuple(categories[at] for at in there), tuple(
+        np.where(codes < 0, -1, (codes == at).astype(np.int64)) for at in there
+    )
+
+
+def _evaluated(
+    parts: Sequence[Coefficients], names: Sequence[str], rows: NDArray[np.int64], plan: _Plan
+) -> tuple[Floats, Floats]:
+    """The coefficients of the data, shape (parts, names), and of the resamples, shape (parts, names, resamples)."""
+    groups = None if plan.topics is None else np.unique(plan.topics[rows], return_inverse=True)[1]
+    once = np.ones((1, len(rows)))
+    values = np.array([[getattr(part, name)(once)[0] for name in names] for part in parts])
+    blocks = [
+        np.array([[getattr(part, name)(weights) for name in names] for part in parts])
+        for weights in resamples(groups, len(rows), plan.draws, plan.seed)
+    ]
+    shape = (len(parts), len(names))
+    drawn = np.concatenate(blocks, axis=2) if blocks and parts else np.empty((*shape, 0))
+    return values.reshape(shape), drawn
+
+
+def _mean_scores(values: Floats, drawn: Floats, names: Sequence[str], units: int, plan: _Plan) -> dict[str, Score]:
+    reason = "no item has two ratings" if not units else "no label was given to some items only"
+    scores = {}
+    for place, name in enumerate(names):
+        column = values[:, place]
+        defined = ~np.isnan(column)
+        mean = float(column[defined].mean()) if defined.any() else float("nan")
+        spread = drawn[defined, place]
+        there = ~np.isnan(spread)
+        counts = there.sum(axis=0)
+        means = np.where(there, spread, 0).sum(axis=0)[counts > 0] / counts[counts > 0]
+        scores[name] = interval(mean, means, plan.confidence, reason)
+    return scores
+
+
+def _reason(part: Coefficients, *, label: bool) -> str:
+    if not part.units:
+        return "no item has two ratings"
+    return "undefined, since it was given to all items or to none" if label else "undefined, since all gave one answer"
+
+
+def _matrix(whole: Coefficients, categories: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    size = len(categories)
+    if whole.codes.shape[1] == 2:
+        matrix = np.zeros((size, size), np.int64)
+        np.add.at(matrix, (whole.codes[:, 0], whole.codes[:, 1]), 1)
+    else:
+        counts = whole.counts.astype(np.int64)
+        matrix = counts.T @ counts - np.diag(counts.sum(axis=0))
+    used = np.flatnonzero(matrix.any(axis=0) | matrix.any(axis=1)).tolist()
+    return tuple(categories[at] for at in used), matrix[np.ix_(used, used)]
+
+
+def _pair(ratings: Ratings, definition: Definition, columns: tuple[int, int], plan: _Plan) -> PairAgreement:
+    found = _compared(ratings, definition, columns, plan, detailed=False)
+    first, second = (ratings.annotators[at].name for at in columns)
+    return PairAgreement(definition.name, first, second, found.units, _two_scores(found.scores))
+
+
+def _against_people(
+    ratings: Ratings, definition: Definition, model: int, columns: Sequence[int], plan: _Plan
+) -> list[PairAgreement]:
+    people = [at for at in columns if at not in ratings.models]
+    pairs = [_pair(ratings, definition, (model, person), plan) for person in people]
+    if definition.each or not people:
+        return pairs
+    coded = ratings.coded(definition.answer, (model, model), definition.categories)
+    place = {name: number for number, name in enumerate(coded.categories)}
+    codes = coded.codes.copy()
+    codes[:, 1] = -1
+    decided = ratings.only(people).decided(definition.answer)
+    more = sorted({answer for answer in decided.values() if answer is not None}.difference(place))
+    place |= {name: len(place) + at for at, name in enumerate(more)}
+    for unit, answer in decided.items():
+        if answer is not None:
+            codes[unit, 1] = place[answer]
+    whole = Coefficients(codes, len(place), definition.level)
+    names = ("percentage", "cohen")
+    values, drawn = _evaluated([whole], names, whole.rows, plan)
+    scores = {
+        name: interval(values[0, at], drawn[0, at], plan.confidence, _reason(whole, label=False))
+        for at, name in enumerate(names)
+    }
+    return [*pairs, PairAgreement(definition.name, ratings.annotators[model].name, "people", whole.units, scores)]
+
+
+def _two_scores(scores: dict[str, Score]) -> dict[str, Score]:
+    return {name: scores[name] for name in ("percentage", "cohen")}

@@ -1,0 +1,178 @@
+"""Coefficients of agreement over coded ratings, for all resamples of a bootstrap at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["COEFFICIENTS", "Coefficients", "Level", "Score", "interval", "resamples"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Level = Literal["nominal", "ordinal"]
+
+#: The coefficients by the names under which they are printed.
+COEFFICIENTS: Final = ("percentage", "cohen", "fleiss", "krippendorff")
+_CELLS_AT_ONCE: Final = 4_000_000
+_NOTHING: Final = 1e-12
+
+
+class Score(NamedTuple):
+    """One coefficient; the ends of its interval are None without a bootstrap, the value where `reason` says why."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    reason: str = ""
+
+
+class Coefficients:
+    """The agreement of coded ratings; only units with two ratings or more count.
+
+    Args:
+        codes: shape (units, annotators), the answers as numbers from 0, -1 where nothing was said.
+        categories: how many answers there are.
+        level: "ordinal" makes Krippendorff's alpha weigh how far apart two answers are, by their order.
+
+    Attributes:
+        rows: positions of the units that count, in the codes given.
+        codes: their codes.
+        counts: how many annotators gave each answer, shape (units that count, categories).
+    """
+
+    def __init__(self, codes: NDArray[np.int64], categories: int, level: Level = "nominal") -> None:
+        self.rows = np.flatnonzero((codes >= 0).sum(axis=1) >= 2)
+        self.codes = codes[self.rows]
+        self.level = level
+        shape = (len(self.rows), categories)
+        self.counts = np.zeros(shape)
+        for column in self.codes.T:
+            said = np.flatnonzero(column >= 0)
+            self.counts[said, column[said]] += 1
+        self._each = self.counts.sum(axis=1)
+        alike = (self.counts * (self.counts - 1)).sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            self._alike = alike / (self._each - 1)
+            self._agreed = self._alike / self._each
+
+    @property
+    def units(self) -> int:
+        """Number of units with two ratings or more."""
+        return len(self.rows)
+
+    def percentage(self, weights: Floats) -> Floats:
+        """The mean share of pairs of ratings of a unit that agree.
+
+        Args:
+            weights: how often each unit that counts is drawn, shape (resamples, units).
+
+        Returns:
+            Shape (resamples,); not a number where no unit was drawn.
+        """
+        return _share(weights @ self._agreed, weights.sum(axis=1))
+
+    def cohen(self, weights: Floats) -> Floats:
+        """Cohen's kappa of two annotators; arguments and returned shape as for `percentage`.
+
+        Not a number where both gave one and the same answer throughout, so that chance alone explains everything.
+
+        Source: Cohen, A coefficient of agreement for nominal scales, 1960.
+        """
+        first, second = (np.eye(self.counts.shape[1])[column] for column in self.codes.T)
+        drawn = weights.sum(axis=1)
+        margins = [_share(weights @ side, drawn[:, None]) for side in (first, second)]
+        return _above_chance(self.percentage(weights), (margins[0] * margins[1]).sum(axis=1))
+
+    def fleiss(self, weights: Floats) -> Floats:
+        """Fleiss' kappa; arguments and returned shape as for `percentage`.
+
+        Where units have different numbers of ratings, each unit counts the same, as in Gwet's form of it; with equal
+        numbers it is Fleiss' own.
+
+        Source: Fleiss, Measuring nominal scale agreement among many raters, 1971; Gwet, Handbook of inter-rater
+        reliability, 2014, chapter 2.
+        """
+        answers = _share(weights @ (self.counts / self._each[:, None]), weights.sum(axis=1)[:, None])
+        return _above_chance(self.percentage(weights), (answers**2).sum(axis=1))
+
+    def krippendorff(self, weights: Floats) -> Floats:
+        """Krippendorff's alpha of the level; arguments and returned shape as for `percentage`.
+
+        Source: Krippendorff, Computing Krippendorff's alpha-reliability, 2011.
+        """
+        totals = weights @ self.counts
+        everything = totals.sum(axis=1)
+        if self.level == "nominal":
+            observed = 1 - _share(weights @ self._alike, everything)
+            chance = _share((totals * (totals - 1)).sum(axis=1), everything * (everything - 1))
+            return _above_chance(1 - observed, chance)
+        return self._ordinal(weights, totals, everything)
+
+    def _ordinal(self, weights: Floats, totals: Floats, everything: Floats) -> Floats:
+        size = self.counts.shape[1]
+        pairs = self.counts[:, :, None] * self.counts[:, None, :]
+        pairs[:, np.arange(size), np.arange(size)] -= self.counts
+        pairs /= (self._each - 1)[:, None, None]
+        met = (weights @ pairs.reshape(len(pairs), -1)).reshape(-1, size, size)
+        below = np.cumsum(totals, axis=1)
+        # The sum of the totals from one answer to another, less half of both ends.
+        middles = below - totals / 2
+        distance = (middles[:, :, None] - middles[:, None, :]) ** 2
+        # An answer is at no distance from itself, so that the diagonal needs no correction.
+        expected = totals[:, :, None] * totals[:, None, :]
+        wrong = (distance * expected).sum(axis=(1, 2))
+        return 1 - _share((distance * met).sum(axis=(1, 2)) * (everything - 1), wrong)
+
+
+def resamples(groups: NDArray[np.int64] | None, units: int, draws: int, seed: int) -> Iterator[Floats]:
+    """Bootstrap resamples as weights.
+
+    Args:
+        groups: the group of each unit, numbered from 0, where whole groups are drawn, such as topics; None for units.
+        units: how many units.
+        draws: how many resamples.
+        seed: of the draws.
+
+    Yields:
+        Blocks of weights, shape (some of the draws, units).
+    """
+    generator = np.random.default_rng(seed)
+    drawn = units if groups is None else int(groups.max(initial=-1)) + 1
+    if not drawn:
+        return
+    at_once = max(1, _CELLS_AT_ONCE // max(units, drawn))
+    for start in range(0, draws, at_once):
+        size = min(at_once, draws - start)
+        picked = generator.multinomial(drawn, np.full(drawn, 1 / drawn), size=size).astype(np.float64)
+        yield picked if groups is None else picked[:, groups]
+
+
+def interval(value: float, drawn: Floats, confidence: float, reason: str) -> Score:
+    """A value with its percentile interval; resamples in which it is not defined are left out.
+
+    Args:
+        value: from the data as they are; not a number where it is not defined.
+        drawn: from the resamples, shape (resamples,); empty without a bootstrap.
+        confidence: of the interval.
+        reason: why the value is not defined, where it is not.
+    """
+    if np.isnan(value):
+        return Score(None, reason=reason)
+    defined = drawn[~np.isnan(drawn)]
+    if not len(defined):
+        return Score(float(value))
+    low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Score(float(value), float(low), float(high))
+
+
+def _share(part: Floats, whole: Floats) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share: Floats = np.where(whole > 0, part / whole, np.nan)
+    return share
+
+
+def _above_chance(observed: Floats, chance: Floats) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(1 - chance > _NOTHING, (observed - chance) / (1 - chance), np.nan)

@@ -1,0 +1,227 @@
+"""What is compared when agreement is measured: every definition has a name, and the name stands in the output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from truerank.errors import InputError
+from truerank.judging.coefficients import Level
+from truerank.judging.labels import is_leak
+from truerank.judging.schemes import Group, Scheme
+
+__all__ = [
+    "DIFFERENT",
+    "TITLE_TYPES",
+    "Definition",
+    "definitions",
+    "leak_answer",
+    "named",
+    "title_type",
+    "variant_type",
+]
+
+Answer: TypeAlias = Callable[[tuple[str, ...]], str | None]
+
+#: The label that says "no leak" in the leakage paper's scheme.
+DIFFERENT: Final = "Different Topic"
+_TYPES: Final = ("Identical", "Generalization", "Specialization", "Reformulation")
+#: The reformulation types of the title, in the order of the paper's Table 2.
+TITLE_TYPES: Final = tuple(f"Title-{name}" for name in _TYPES)
+_VARIANT_TYPES: Final = tuple(f"Variant-{name}" for name in _TYPES)
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What of an annotator's labels is compared.
+
+    Attributes:
+        name: as options and output call it.
+        meaning: one sentence.
+        answer: the answer that labels stand for; None where they give none, which leaves the rating out.
+        categories: the answers in order; further ones may occur.
+        level: whether the order of the answers counts.
+        each: compare each label for itself, and take the mean; `answer` then gives the whole set.
+    """
+
+    name: str
+    meaning: str
+    answer: Answer
+    categories: tuple[str, ...] = ()
+    level: Level = "nominal"
+    each: bool = False
+
+
+def definitions(scheme: Scheme | None) -> tuple[Definition, ...]:
+    """The definitions that make sense for a scheme; the first one is its main one.
+
+    Args:
+        scheme: the scheme; None for labels of no known scheme.
+    """
+    own: tuple[Definition, ...] = ()
+    if scheme is not None and scheme.name == "leakage":
+        own = _leakage()
+    elif scheme is not None and scheme.name == "leak":
+        own = (_leak(),)
+    elif scheme is not None and scheme.name == "transfer":
+        own = tuple(_version(name) for name in ("V1", "V2"))
+    elif scheme is not None and scheme.graded:
+        own = (_grade(scheme),)
+    elif scheme is not None and len(scheme.groups) > 1:
+        own = tuple(_group(scheme, group) for group in scheme.groups if group.exclusive)
+    order = () if scheme is None else tuple(choice.name for choice in scheme.choices)
+    single = scheme is not None and len(scheme.groups) == 1 and scheme.groups[0].exclusive and not scheme.per_text
+    label_set = Definition(
+        "label-set",
+        "The label of the scheme." if single else "The exact set of labels.",
+        lambda labels: " + ".join(_ordered(labels, order)) or None,
+        order if single else (),
+    )
+    each = Definition(
+        "mean-label",
+        "Each label for itself, given or not given; the mean over the labels that occur.",
+        label_set.answer,
+        order,
+        each=True,
+    )
+    return (label_set, *own, each) if scheme is None or scheme.name == "transfer" else (*own, label_set, each)
+
+
+def leak_answer(labels: tuple[str, ...]) -> str | None:
+    """The words "leak" or "no leak" by `is_leak`; None where there is no label."""
+    leak = is_leak(labels)
+    return None if leak is None else "leak" if leak else "no leak"
+
+
+def title_type(labels: tuple[str, ...], *, rule: bool) -> str | None:
+    """The type of a query against the topic's title; the first one in Table 2's order where there are several.
+
+    Args:
+        labels: the labels of one annotator.
+        rule: "Different Topic" counts before any type; otherwise it counts only where no type of the title is given.
+
+    Returns:
+        One of `TITLE_TYPES`, "Different Topic", or None.
+    """
+    return _typed(labels, TITLE_TYPES, rule)
+
+
+def variant_type(labels: tuple[str, ...], *, rule: bool) -> str | None:
+    """As `title_type`, for the type against the query variant."""
+    return _typed(labels, _VARIANT_TYPES, rule)
+
+
+def _typed(labels: tuple[str, ...], types: tuple[str, ...], rule: bool) -> str | None:
+    if rule and DIFFERENT in labels:
+        return DIFFERENT
+    found = next((name for name in types if name in labels), None)
+    return found or (DIFFERENT if DIFFERENT in labels else None)
+
+
+def _leakage() -> tuple[Definition, ...]:
+    after = "Different Topic counts only where no such type is given."
+    rule = "Different Topic counts before any type, as in the paper's Table 2."
+    return (
+        Definition(
+            "title-type",
+            f"The type against the title (5 classes); {after}",
+            lambda labels: title_type(labels, rule=False),
+            (*TITLE_TYPES, DIFFERENT),
+        ),
+        Definition(
+            "title-type-by-rule",
+            f"The type against the title (5 classes); {rule}",
+            lambda labels: title_type(labels, rule=True),
+            (*TITLE_TYPES, DIFFERENT),
+        ),
+        _leak(),
+        Definition(
+            "variant-type",
+            f"The type against the variant (5 classes); {after}",
+            lambda labels: variant_type(labels, rule=False),
+            (*_VARIANT_TYPES, DIFFERENT),
+        ),
+        Definition(
+            "variant-type-by-rule",
+            f"The type against the variant (5 classes); {rule}",
+            lambda labels: variant_type(labels, rule=True),
+            (*_VARIANT_TYPES, DIFFERENT),
+        ),
+        Definition(
+            "variant-type-and-topic",
+            "The type against the variant, if any, together with whether Different Topic is given.",
+            _variant_and_topic,
+        ),
+    )
+
+
+def _variant_and_topic(labels: tuple[str, ...]) -> str | None:
+    parts = [next((name for name in _VARIANT_TYPES if name in labels), "no variant type")]
+    return " + ".join([*parts, *([DIFFERENT] if DIFFERENT in labels else [])]) if labels else None
+
+
+def _leak() -> Definition:
+    return Definition(
+        "leak", "Leak or no leak; Different Topic is no leak, whatever else is given.", leak_answer, ("leak", "no leak")
+    )
+
+
+def _version(name: str) -> Definition:
+    relevant = {
+        "V1": ("only V1", "both", "V1 better", "V2 better"),
+        "V2": ("only V2", "both", "V1 better", "V2 better"),
+    }
+    answers = (f"{name} relevant", f"{name} not relevant")
+    return Definition(
+        name,
+        f"Whether version {name[1:]} of the document is relevant.",
+        lambda labels: answers[0 if labels[0] in relevant[name] else 1] if labels else None,
+        answers,
+    )
+
+
+def _grade(scheme: Scheme) -> Definition:
+    choices = sorted(scheme.choices, key=lambda choice: (choice.grade or 0, choice.name))
+    order = tuple(choice.name for choice in choices)
+    return Definition(
+        "grade",
+        "The grade; Krippendorff's alpha weighs how far apart two grades are (ordinal).",
+        lambda labels: next((name for name in order if name in labels), None),
+        order,
+        level="ordinal",
+    )
+
+
+def _group(scheme: Scheme, group: Group) -> Definition:
+    inside = [choice for choice in scheme.choices if choice.group == group.name and not choice.alone]
+    alone = tuple(choice.name for choice in scheme.choices if choice.alone)
+    graded = all(choice.grade is not None for choice in inside)
+    if graded:
+        inside.sort(key=lambda choice: choice.grade or 0)
+    order = (*(choice.name for choice in inside), *alone)
+    return Definition(
+        group.name,
+        f"The label of the group '{group.title or group.name}'.",
+        lambda labels: next((name for name in order if name in labels), None),
+        order,
+        level="ordinal" if graded and not alone else "nominal",
+    )
+
+
+def _ordered(labels: Iterable[str], order: tuple[str, ...]) -> list[str]:
+    place = {name: at for at, name in enumerate(order)}
+    return sorted(set(labels), key=lambda label: (place.get(label, len(order)), label))
+
+
+def named(name: str, scheme: Scheme | None) -> Definition:
+    """A definition by its name.
+
+    Raises:
+        InputError: the scheme has none of that name.
+    """
+    known = {definition.name: definition for definition in definitions(scheme)}
+    if name not in known:
+        of = "labels of no known scheme" if scheme is None else f"the scheme '{scheme.name}'"
+        raise InputError(f"no definition '{name}' for {of}", f"one of {', '.join(known)}", where="--definition")
+    return known[name]
