@@ -54,8 +54,8 @@ def sign_flip_p(differences: Floats, *, permutations: int = 100_000, seed: int =
     exact = np.zeros(columns, dtype=bool)
     for column in range(columns):
         signed = differences[differences[:, column] != 0, column]
-        if 2 ** min(len(signed), 62) <= permutations:
-            p[column], counts[column], exact[column] = _all_flips_p(signed), 2 ** len(signed), True
+        if 1 << min(len(signed), 62) <= permutations:
+            p[column], counts[column], exact[column] = _all_flips_p(signed), 1 << len(signed), True
     sampled = np.flatnonzero(~exact)
     if len(sampled):
         values = np.ascontiguousarray(differences[:, sampled])
@@ -171,11 +171,11 @@ def _all_flips_p(signed: Floats) -> float:
     total, beyond = float(signed.sum()), 0
     bar = abs(total) - _ROUNDING * float(np.abs(signed).sum())
     places = np.arange(len(signed))
-    for start in range(0, 2 ** len(signed), rows := max(1, _CELLS_AT_ONCE // max(1, len(signed)))):
-        numbers = np.arange(start, min(start + rows, 2 ** len(signed)))
+    for start in range(0, 1 << len(signed), rows := max(1, _CELLS_AT_ONCE // max(1, len(signed)))):
+        numbers = np.arange(start, min(start + rows, 1 << len(signed)))
         kept = ((numbers[:, None] >> places) & 1).astype(np.float64)
         beyond += int((np.abs(2 * (kept @ signed) - total) >= bar).sum())
-    return beyond / 2 ** len(signed)
+    return beyond / (1 << len(signed))
 
 
 def _all_sides(topics: int, size: int) -> Iterator[Floats]:

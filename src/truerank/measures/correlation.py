@@ -1,0 +1,204 @@
+"""How alike two orders of systems are: Kendall's τ with its ties named, τ_AP, and the largest drop in rank.
+
+Means are rounded to 12 decimals before they are compared: sums in another order differ in the last bit, and systems
+whose means differ in no more than that are tied.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from truerank.errors import InputError
+from truerank.measures.significance import check_name
+
+__all__ = ["Correlation", "Drop", "PrecisionCorrelation", "Variant", "kendall", "largest_drop", "tau_ap"]
+
+Floats = NDArray[np.float64]
+Variant = Literal["a", "b"]
+
+#: The cases without a coefficient.
+CASES: Final[dict[str, str]] = {
+    "few-systems": "fewer than two systems",
+    "all-tied": "all systems are tied in one of the orders",
+    "tied": "systems are tied, and τ_AP has no value for ties",
+}
+
+_DECIMALS: Final = 12
+_EXACT: Final = 171
+
+
+class Correlation(NamedTuple):
+    """Kendall's τ between two orders of `n` systems.
+
+    Attributes:
+        tau: between −1 and 1; None where the case has none.
+        p: two-sided, of no association.
+        n: the number of systems.
+        variant: "a" (tied pairs count as neither, over all pairs) or "b" (over the pairs that are not tied).
+        tied_first: pairs of systems that are tied in the first order.
+        tied_second: pairs that are tied in the second.
+        tied_both: pairs that are tied in both.
+        how: how p was found, "exact" or "normal approximation".
+        case: empty, or "few-systems" or "all-tied".
+    """
+
+    tau: float | None
+    p: float | None
+    n: int
+    variant: Variant
+    tied_first: int = 0
+    tied_second: int = 0
+    tied_both: int = 0
+    how: str = ""
+    case: str = ""
+
+    def sentence(self) -> str:
+        """The coefficient in words."""
+        if self.tau is None:
+            return f"Kendall's τ-{self.variant} is not defined: {CASES[self.case]}."
+        ties = self.tied_first, self.tied_second
+        tied = f"; pairs tied: {ties[0]:,} and {ties[1]:,}" if any(ties) else "; no ties"
+        p = "" if self.p is None else f", p = {self.p:.3g}, {self.how}"
+        return f"Kendall's τ-{self.variant} = {self.tau:.3f} (n = {self.n:,}{p}{tied})."
+
+
+class PrecisionCorrelation(NamedTuple):
+    """τ_AP between two orders of `n` systems, which weighs the top more; `case` says why there is none."""
+
+    tau: float | None
+    n: int
+    case: str = ""
+
+
+class Drop(NamedTuple):
+    """The system that loses most ranks, and how many; no name and 0 where none loses any."""
+
+    system: str
+    ranks: int
+
+
+def kendall(first: Sequence[float] | Floats, second: Sequence[float] | Floats, variant: Variant = "b") -> Correlation:
+    """Kendall's τ.
+
+    Args:
+        first: one number per system, such as its mean by one measure.
+        second: the same systems in the same order.
+        variant: "b" leaves tied pairs out of the denominator, "a" does not.
+
+    Returns:
+        The coefficient. p is exact for up to 171 systems without ties, else from the normal distribution with ties
+        accounted for; it tests the same sum of agreeing minus disagreeing pairs for both variants. Where a system is
+        tied with all others in one order, "b" has no value and "a" is 0.
+
+    Raises:
+        InputError: an unknown variant, numbers that are not finite, or two different lengths.
+
+    Source: Kendall (1938) for a, Kendall (1945) for b.
+    """
+    check_name(variant, Variant, "variant of Kendall's τ", "--tau")
+    before, after = _rounded(first, second)
+    n = len(before)
+    if n < 2:
+        return Correlation(None, None, n, variant, case="few-systems")
+    ties = _tied(before), _tied(after), _tied(np.stack([before, after], axis=1))
+    pairs = n * (n - 1) // 2
+    open_pairs = pairs - ties[0], pairs - ties[1]
+    if 0 in open_pairs:
+        tau = 0.0 if variant == "a" else None
+        return Correlation(tau, None, n, variant, *ties, case="all-tied")
+    method = "asymptotic" if any(ties[:2]) or n > _EXACT else "exact"
+    found = stats.kendalltau(before, after, variant="b", method=method)
+    tau_b = float(found.statistic)
+    tau = tau_b if variant == "b" else tau_b * math.sqrt(open_pairs[0] * open_pairs[1]) / pairs
+    how = "exact" if method == "exact" else "normal approximation"
+    return Correlation(tau, float(found.pvalue), n, variant, *ties, how=how)
+
+
+def tau_ap(truth: Sequence[float] | Floats, other: Sequence[float] | Floats) -> PrecisionCorrelation:
+    """τ_AP: of the systems that the other order puts above one, the share that belongs there, averaged over systems.
+
+    Not symmetric. It weighs mistakes at the top more than those at the bottom.
+
+    Args:
+        truth: one number per system in the order that is taken for true.
+        other: the same systems by the order that is judged.
+
+    Returns:
+        The coefficient; None where systems are tied in either order.
+
+    Raises:
+        InputError: numbers that are not finite, or two different lengths.
+
+    Source: Yilmaz, Aslam, Robertson (SIGIR 2008), equation 4.
+    """
+    right, judged = _rounded(truth, other)
+    n = len(right)
+    if n < 2:
+        return PrecisionCorrelation(None, n, "few-systems")
+    if _tied(right) or _tied(judged):
+        return PrecisionCorrelation(None, n, "tied")
+    ordered = right[np.argsort(-judged, kind="stable")]
+    above = np.arange(1, n)
+    correct = np.array([int((ordered[:place] > ordered[place]).sum()) for place in above])
+    return PrecisionCorrelation(float(2 * np.mean(correct / above) - 1), n)
+
+
+def largest_drop(before: Mapping[str, float], after: Mapping[str, float], *, ascending: bool = False) -> Drop:
+    """The system that loses most ranks from one condition to the other.
+
+    Args:
+        before: the mean of each system.
+        after: the same systems under the other condition.
+        ascending: the lowest mean is the best one, as for MFR.
+
+    Returns:
+        The system and its loss; equal means share the best rank, and of several with the same loss the first in the
+        order of `before` is named.
+
+    Raises:
+        InputError: the systems are not the same.
+    """
+    if set(before) != set(after):
+        raise InputError("the two conditions have different systems", "compare the same systems")
+    names = list(before)
+    if not names:
+        return Drop("", 0)
+    lost = ranks([after[name] for name in names], ascending=ascending) - ranks(
+        list(before.values()), ascending=ascending
+    )
+    worst = int(lost.argmax())
+    return Drop(names[worst], int(lost[worst])) if lost[worst] > 0 else Drop("", 0)
+
+
+def ranks(means: Sequence[float] | Floats, *, ascending: bool = False) -> NDArray[np.int64]:
+    """The rank of each system, 1 for the best; equal means share the best rank.
+
+    Args:
+        means: one per system.
+        ascending: the lowest mean is the best one.
+    """
+    values = np.round(np.asarray(means, dtype=np.float64), _DECIMALS)
+    return np.asarray(stats.rankdata(values if ascending else -values, method="min"), dtype=np.int64)
+
+
+def _rounded(first: Sequence[float] | Floats, second: Sequence[float] | Floats) -> tuple[Floats, Floats]:
+    before, after = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if before.shape != after.shape:
+        raise InputError(
+            f"the orders have {len(before):,} and {len(after):,} systems", "compare the same systems in the same order"
+        )
+    if not (np.isfinite(before).all() and np.isfinite(after).all()):
+        raise InputError("a mean is not finite", "leave out the systems that have no score")
+    return np.round(before, _DECIMALS), np.round(after, _DECIMALS)
+
+
+def _tied(values: Floats) -> int:
+    """Pairs of equal values (rows, where there are several columns)."""
+    counts = np.unique(values, axis=0, return_counts=True)[1]
+    return int((counts * (counts - 1) // 2).sum())
