@@ -1,0 +1,350 @@
+"""The top-k files from which a track's rerank subtask starts, from any first-stage run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import IO, Any, Final, Literal, NamedTuple, get_args
+
+import polars as pl
+
+import truerank
+from truerank.audits.outputs import refuse_overwrite, written
+from truerank.audits.track.grouping import ScatteredError, grouped_topics, scattered_topics
+from truerank.audits.track.scanning import run_path, strict_frames
+from truerank.errors import InputError
+from truerank.measures.policy import Policy, Ties
+from truerank.records import Topic
+from truerank.reports.tables import Column, Table
+from truerank.sources import TopicSet, read_topics
+from truerank.sources.compressed import fingerprint
+from truerank.sources.frames import repeated_pair
+from truerank.work.artifacts import hash_file, write_text
+from truerank.work.progress import Progress, Quiet
+
+__all__ = ["Candidates", "Form", "Short", "candidates"]
+
+Form = Literal["run", "tsv", "jsonl", "pairs"]
+
+_FORMS: Final[dict[str, Form]] = {".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_COMPRESSIONS: Final = (".gz", ".zst", ".bz2", ".xz")
+_NAMED: Final = 10
+
+
+class Short(NamedTuple):
+    """A topic with fewer than k results."""
+
+    topic_id: str
+    results: int
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What `candidates` did.
+
+    Attributes:
+        out: the file of the candidates.
+        manifest_file: where it comes from.
+        form: "run", "tsv", "jsonl" or "pairs".
+        k: results wanted for each topic.
+        ties: how equal scores were ordered.
+        read: rows of the run.
+        topics: topics that were written.
+        results: rows that were written.
+        cut_ties: topics whose results k and k+1 have equal scores, so that the tie policy chose between them.
+        short: topics with fewer than k results.
+        missing: topics of the topic source that the run lacks.
+        unknown: topics of the run that the topic source lacks; they were left out.
+        grouped: whether the rows of each topic stand together in the run.
+    """
+
+    out: Path
+    manifest_file: Path
+    form: Form
+    k: int
+    ties: Ties
+    read: int
+    topics: int
+    results: int
+    cut_ties: int
+    short: tuple[Short, ...]
+    missing: tuple[str, ...]
+    unknown: tuple[str, ...]
+    grouped: bool
+
+    def json(self) -> dict[str, Any]:
+        """Everything, as plain numbers and texts."""
+        return {"out": str(self.out), "manifest_file": str(self.manifest_file), **self.content()}
+
+    def content(self) -> dict[str, Any]:
+        """Options and counts, without the names of files."""
+        names = ("k", "ties", "read", "topics", "results", "cut_ties", "grouped")
+        return {
+            "format": self.form,
+            **{name: getattr(self, name) for name in names},
+            "short": [found._asdict() for found in self.short],
+            "missing": list(self.missing),
+            "unknown": list(self.unknown),
+        }
+
+    def table(self) -> Table:
+        """The counts, with the topics that fall short in the notes."""
+        rows: list[tuple[str, int]] = [
+            ("results read", self.read),
+            ("topics written", self.topics),
+            ("results written", self.results),
+            (f"topics with fewer than {self.k:,d} results", len(self.short)),
+            (f"topics where results {self.k:,d} and {self.k + 1:,d} have equal scores", self.cut_ties),
+            ("topics that the run lacks", len(self.missing)),
+            ("topics of the run that are unknown, left out", len(self.unknown)),
+        ]
+        return Table(
+            f"{self.out.name}: the first {self.k:,d} results of each topic.",
+            (Column("what"), Column("number", align="right", format=",d")),
+            tuple(rows),
+            notes=(
+                Policy(ties=self.ties).sentences()[0],
+                *_listed("Fewer results", [f"{topic} ({results:,d})" for topic, results in self.short]),
+                *_listed("Lacking in the run", self.missing),
+                *_listed("Unknown and left out", self.unknown),
+            ),
+        )
+
+    def text(self) -> str:
+        """The counts for a terminal."""
+        return self.table().text()
+
+
+def candidates(
+    run: str | Path,
+    out: str | Path,
+    *,
+    k: int = 100,
+    ties: Ties = "trec_eval",
+    topics: str | None = None,
+    form: Form | None = None,
+    tag: str | None = None,
+    progress: Progress | None = None,
+) -> Candidates:
+    """Writes the first k results of each topic, ranked anew from 1.
+
+    The run is streamed where the rows of each topic stand together; otherwise it is brought together over temporary
+    files. Topics come in the order in which they first appear. Beside the output stands `OUT.manifest.json`; the
+    output appears whole or not at all.
+
+    Args:
+        run: a TREC run, compressed or not.
+        out: the file to write; its name says the compression, and the format where `form` does not.
+        k: results for each topic: the track gave 100 documents and 1,000 passages.
+        ties: order of equal scores, as in `Policy`.
+        topics: a source of topics: others are left out, those that the run lacks are named, and in "tsv" and "jsonl"
+            each row carries the topic's title (where it has none, its description).
+        form: "run" (TREC, scores as they stand in the input), "tsv" (topic_id, doc_id, rank, score, query; with a
+            heading), "jsonl" (the same names) or "pairs" (topic TAB document).
+        tag: the last column of a "run"; None for the input's.
+        progress: told of the rows read.
+
+    Returns:
+        The counts, and every topic with fewer than k results.
+
+    Raises:
+        InputError: an option or source is at fault, a faulty line, a document that stands twice for a topic, or the
+            output cannot be written.
+
+    Source: Craswell et al., Overview of the TREC 2019 Deep Learning Track, section 2.
+    """
+    out, path = Path(out), run_path(run)
+    form = _checked_form(form, out)
+    Policy(ties=ties)
+    if k < 1:
+        raise InputError(f"k is {k}", "give 1 or more", where="--k")
+    if tag is not None and (not tag or tag.split() != [tag]):
+        raise InputError(f"the tag '{tag}' is empty or holds blanks", "give one word", where="--tag")
+    refuse_overwrite(path, out)
+    known = None if topics is None else read_topics(topics)
+    maker = _Maker(path, _Options(k, ties, form, tag), known, progress or Quiet())
+    manifest_file = out.with_name(f"{out.name}.manifest.json")
+    with written(out) as target:
+        try:
+            with target.open() as stream:
+                counts, grouped = maker.write(grouped_topics(maker.frames()), stream), True
+        except ScatteredError:
+            with target.open() as stream:
+                counts, grouped = maker.write(scattered_topics(maker.frames()), stream), False
+        result = _result(counts, maker, out, manifest_file, grouped)
+        manifest = {
+            "truerank": truerank.__version__,
+            "command": "track candidates",
+            "run": {"source": str(run), "hash": fingerprint(path)},
+            "topics": topics,
+            "tag": tag,
+            **result.content(),
+            "artifacts": {out.name: hash_file(target.path)},
+        }
+        write_text(manifest_file, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+    return result
+
+
+def _checked_form(form: str | None, out: Path) -> Form:
+    if form is None:
+        name = PurePath(out.name.lower())
+        while name.suffix in _COMPRESSIONS:
+            name = name.with_suffix("")
+        return _FORMS.get(name.suffix, "run")
+    for known in get_args(Form):
+        if form == known:
+            return known  # type: ignore[no-any-return]
+    raise InputError(f"unknown format '{form}'", f"one of {', '.join(get_args(Form))}", where="--format")
+
+
+class _Options(NamedTuple):
+    k: int
+    ties: Ties
+    form: Form
+    tag: str | None
+
+
+@dataclass
+class _Counts:
+    """What a pass over the run has found so far."""
+
+    topics: int = 0
+    results: int = 0
+    cut_ties: int = 0
+    short: list[Short] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    found: set[str] = field(default_factory=set)
+
+
+class _Maker:
+    """Reads a run and writes the candidates of whole topics."""
+
+    def __init__(self, path: Path, options: _Options, known: TopicSet | None, progress: Progress) -> None:
+        self.path, self.known = path, known
+        self.k, self.ties, self.form, self.tag = options
+        self.read = 0
+        self._progress = progress
+        self._texts = None if known is None else _texts(known.topics)
+
+    def frames(self) -> Iterator[pl.DataFrame]:
+        """The rows of the run, from the beginning."""
+        self.read = 0
+        self._progress.start(f"reading {self.path.name}")
+        for frame in strict_frames(self.path):
+            self.read += len(frame)
+            self._progress.advance(len(frame))
+            yield frame
+
+    def write(self, frames: Iterable[pl.DataFrame], stream: IO[bytes]) -> _Counts:
+        """Writes the first k of each topic.
+
+        Args:
+            frames: whole topics, the rows of each together.
+            stream: where to.
+        """
+        counts = _Counts()
+        if self.form == "tsv":
+            heading = ("topic_id", "doc_id", "rank", "score", *(() if self.known is None else ("query",)))
+            stream.write(("\t".join(heading) + "\n").encode())
+        for frame in frames:
+            self._refuse_repeats(frame)
+            stream.write(self._lines(self._first(self._of_known_topics(frame, counts), counts)).encode())
+        return counts
+
+    def _refuse_repeats(self, frame: pl.DataFrame) -> None:
+        pair = repeated_pair(frame["topic_id"], frame["doc_id"])
+        if pair is not None:
+            first, second = frame.row(pair.first, named=True), frame.row(pair.second, named=True)
+            raise InputError(
+                f"topic {second['topic_id']} and document {second['doc_id']} stand in line {first['line']} already",
+                "remove one of the two lines",
+                where=self.path,
+                line=second["line"],
+            )
+
+    def _of_known_topics(self, frame: pl.DataFrame, counts: _Counts) -> pl.DataFrame:
+        if self._texts is None:
+            return frame
+        frame = frame.join(self._texts, on="topic_id", how="left", maintain_order="left")
+        lost = frame.filter(pl.col("query").is_null())["topic_id"].unique(maintain_order=True)
+        counts.unknown += lost.to_list()
+        return frame.filter(pl.col("query").is_not_null()) if len(lost) else frame
+
+    def _first(self, frame: pl.DataFrame, counts: _Counts) -> pl.DataFrame:
+        """The first k rows of each topic in the order of the tie policy, and the counts of what was found."""
+        key = pl.col("value").cast(pl.Float32) if self.ties == "trec_eval" else pl.col("value")
+        key = pl.col("rank") if self.ties == "rank" else key
+        frame = frame.with_columns(pl.col("topic_id").rle_id().alias("topic"), key.alias("key"))
+        frame = frame.sort(
+            "topic", "key", "doc_id", descending=[False, self.ties != "rank", self.ties == "trec_eval"]
+        ).with_columns(pl.int_range(1, pl.len() + 1).over("topic").alias("rank"))
+        tied = (pl.col("key") == pl.col("key").shift(1)) & (pl.col("rank") == self.k + 1)
+        counts.cut_ties += frame.select(tied.sum()).item()
+        sizes = frame.group_by("topic", maintain_order=True).agg(pl.col("topic_id").first(), pl.len())
+        few = sizes.filter(pl.col("len") < self.k).select("topic_id", "len")
+        counts.short += [Short(*row) for row in few.iter_rows()]
+        if self.known is not None:
+            counts.found.update(sizes["topic_id"].to_list())
+        frame = frame.filter(pl.col("rank") <= self.k)
+        counts.topics += len(sizes)
+        counts.results += len(frame)
+        return frame
+
+    def _lines(self, frame: pl.DataFrame) -> str:
+        query = [] if self.known is None else ["query"]
+        if self.form == "jsonl":
+            return frame.select("topic_id", "doc_id", "rank", pl.col("value").alias("score"), *query).write_ndjson()
+        tag = pl.col("tag") if self.tag is None else pl.lit(self.tag)
+        columns: dict[Form, list[Any]] = {
+            "run": ["topic_id", pl.lit("Q0"), "doc_id", "rank", "score", tag],
+            "tsv": ["topic_id", "doc_id", "rank", "score", *query],
+            "pairs": ["topic_id", "doc_id"],
+        }
+        line = pl.concat_str(columns[self.form], separator=" " if self.form == "run" else "\t")
+        return "".join(f"{text}\n" for text in frame.select(line).to_series().to_list())
+
+
+def _texts(topics: Iterable[Topic]) -> pl.DataFrame:
+    """Topic ids and the text that a row carries, on one line."""
+    rows = [
+        (topic.topic_id, " ".join((topic.title or topic.description or topic.narrative).split())) for topic in topics
+    ]
+    return pl.DataFrame(rows, schema={"topic_id": pl.String, "query": pl.String}, orient="row")
+
+
+def _result(counts: _Counts, maker: _Maker, out: Path, manifest_file: Path, grouped: bool) -> Candidates:
+    if not maker.read:
+        raise InputError("no rows in this run", "write topic, Q0, document, rank, score, tag", where=maker.path)
+    known = maker.known
+    if known is not None and not counts.topics:
+        raise InputError(
+            f"none of its topics is in {known.name} (there: {known.topics[0].topic_id}, here: {counts.unknown[0]})",
+            "give the topics of this run",
+            where=maker.path,
+        )
+    missing = () if known is None else (topic.topic_id for topic in known.topics if topic.topic_id not in counts.found)
+    return Candidates(
+        out=out,
+        manifest_file=manifest_file,
+        form=maker.form,
+        k=maker.k,
+        ties=maker.ties,
+        read=maker.read,
+        topics=counts.topics,
+        results=counts.results,
+        cut_ties=counts.cut_ties,
+        short=tuple(counts.short),
+        missing=tuple(missing),
+        unknown=tuple(counts.unknown),
+        grouped=grouped,
+    )
+
+
+def _listed(what: str, names: Iterable[str]) -> Iterator[str]:
+    """A note that names the first few, None where there is nothing to name."""
+    names = list(names)
+    if names:
+        more = f" and {len(names) - _NAMED:,d} more" if len(names) > _NAMED else ""
+        yield f"{what}: {', '.join(names[:_NAMED])}{more}."

@@ -1,0 +1,152 @@
+"""Runs as they stand in their files, faults and all: every line that has six columns, and why the others have not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from truerank.errors import InputError
+from truerank.sources import compressed, formats, grammar
+from truerank.sources.lines import LineBlock, block_of, byte_blocks
+
+__all__ = ["CELLS", "REMEDY", "Malformed", "Scanned", "run_path", "scan", "shown", "strict_frames"]
+
+#: The columns of a run, as texts.
+CELLS: Final = ("topic_id", "q0", "doc_id", "rank", "score", "tag")
+REMEDY: Final = "write topic, Q0, document, rank, score, tag"
+_SCHEMA: Final = {"line": pl.Int64, **dict.fromkeys(CELLS, pl.String)}
+#: Bytes that `str.split` takes for blanks besides space and tab, and those that no text holds.
+_CONTROLS: Final = bytes(code for code in range(32) if code not in b"\t\n") + b"\x7f"
+_CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_LONGEST_SHOWN: Final = 80
+
+
+class Malformed(NamedTuple):
+    """What is wrong with one line: "columns", "control" or "encoding"; only the first kind makes it no result."""
+
+    line: int
+    kind: str
+    fault: str
+    remedy: str
+
+
+class Scanned(NamedTuple):
+    """Consecutive lines of a run: those with six columns as texts (`line` and `CELLS`), and what is wrong with any."""
+
+    frame: pl.DataFrame
+    malformed: list[Malformed]
+
+
+def run_path(source: str | Path) -> Path:
+    """The path of a run.
+
+    Raises:
+        InputError: not a file.
+    """
+    spec = grammar.parse(str(source))
+    if spec.scheme != "file":
+        raise InputError("runs are read from files", "give a path", where=spec.spec)
+    return compressed.checked_file(spec.path)
+
+
+def scan(path: Path) -> Iterator[Scanned]:
+    """The lines of a run, block by block, without stopping at a fault.
+
+    Blocks whose lines all have single blanks (or tabs) between six columns are parsed as columns, the others line by
+    line, split at any blank.
+
+    Args:
+        path: the file, compressed or not.
+
+    Raises:
+        InputError: the file cannot be read (further), or is no text.
+    """
+    formats.detect(path)
+    for first, data in byte_blocks(path):
+        data = data.replace(b"\r\n", b"\n").removesuffix(b"\r")
+        frame = _regular(data)
+        if frame is None:
+            yield _by_line(block_of(first, data, path))
+        else:
+            lines = pl.int_range(first, first + len(frame), dtype=pl.Int64, eager=True).alias("line")
+            yield Scanned(frame.insert_column(0, lines), [])
+
+
+def strict_frames(path: Path) -> Iterator[pl.DataFrame]:
+    """The same for those who need a sound run: `line`, `topic_id`, `doc_id`, `rank` and `value` as numbers, `score`,
+    `tag`.
+
+    Raises:
+        InputError: the file cannot be read, or its first faulty line.
+    """
+    for block in scan(path):
+        numbers = block.frame.select(
+            "line",
+            "topic_id",
+            "doc_id",
+            pl.col("rank").cast(pl.Int64, strict=False),
+            pl.col("score").cast(pl.Float64, strict=False).alias("value"),
+            "score",
+            "tag",
+        )
+        faults = [found for found in block.malformed if found.kind != "encoding"]
+        wrong = numbers["rank"].is_null() | numbers["value"].is_finite().not_().fill_null(True)
+        for line, rank, score in block.frame.filter(wrong).head(1).select("line", "rank", "score").iter_rows():
+            fault = f"rank '{shown(rank)}' or score '{shown(score)}' is no finite number"
+            faults.append(Malformed(line, "number", fault, REMEDY))
+        if faults:
+            line, _, fault, remedy = min(faults)
+            raise InputError(fault, remedy, where=path, line=line)
+        yield numbers
+
+
+def shown(text: str) -> str:
+    """A text from a file as a message can show it: control characters as blanks, and not too long."""
+    text = "".join(character if character.isprintable() else " " for character in text[: _LONGEST_SHOWN + 1])
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def _regular(data: bytes) -> pl.DataFrame | None:
+    """Lines as six columns; None where one is blank, irregular, or holds bytes that need a closer look."""
+    if not data.isascii() or len(data.translate(None, _CONTROLS)) != len(data):
+        return None
+    separator = " "
+    if b"\t" in data:
+        separator = "\t" if b" " not in data else " "
+        data = data if separator == "\t" else data.replace(b"\t", b" ")
+    if not data:
+        return None
+    schema = {name: _SCHEMA[name] for name in CELLS}
+    try:
+        frame = pl.read_csv(data, has_header=False, separator=separator, quote_char=None, schema=schema)
+    except pl.exceptions.PolarsError:
+        return None
+    # A line that is too short, blank, or has two blanks in a row holds a null.
+    return None if any(frame.null_count().row(0)) or len(frame) != data.count(b"\n") + (data[-1:] != b"\n") else frame
+
+
+def _by_line(block: LineBlock) -> Scanned:
+    rows: list[tuple[int | str, ...]] = []
+    malformed: list[Malformed] = []
+    for offset, text in enumerate(block.lines):
+        number = block.first + offset
+        if offset in block.repaired:
+            malformed.append(Malformed(number, "encoding", "bytes that are not UTF-8", "convert the file to UTF-8"))
+        cells = text.split()
+        if not cells:
+            continue
+        control = _CONTROL.search(text)
+        if control:
+            fault = f"a control character (code {ord(control[0])}) in the line"
+            malformed.append(Malformed(number, "control", fault, "write plain text"))
+        if len(cells) == len(CELLS):
+            rows.append((number, *cells))
+            continue
+        bare = "\r" in text
+        remedy = "end lines with a line feed: these end with a bare carriage return" if bare else REMEDY
+        malformed.append(Malformed(number, "columns", f"{len(cells):,d} columns instead of 6", remedy))
+    return Scanned(pl.DataFrame(rows, schema=_SCHEMA, orient="row"), malformed)
