@@ -172,7 +172,10 @@ def _number(text: str, option: str) -> float:
 Candidates = Annotated[
     str, typer.Option("--candidates", metavar="DIR", help="The folder that 'leakage audit --out' wrote.")
 ]
-Labels = Annotated[list[str], typer.Option("--labels", metavar="SRC", help="Judged pairs; repeat for several files.")]
+Labels = Annotated[
+    list[str],
+    typer.Option("--labels", metavar="SRC", help="Judged pairs: label files or judging stores; repeat for several."),
+]
 
 
 @app.command("calibrate")
@@ -189,6 +192,9 @@ def calibrate(
     ] = "strata",
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    include_models: Annotated[
+        bool, typer.Option("--include-models", help="Count labels of models like those of people.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Finds the lowest threshold whose pairs are precise enough, from judged pairs with similarities.
@@ -208,6 +214,7 @@ def calibrate(
         resample=resample,
         confidence=confidence,
         seed=seed,
+        include_models=include_models,
     )
     emit(result.text(), result.json(), as_json)
     result.require()

@@ -13,6 +13,8 @@ from typing import Final, NamedTuple, TypeAlias
 import polars as pl
 
 from truerank.errors import InputError
+from truerank.judging.ratings import Ratings, read_ratings
+from truerank.judging.store import Store, is_store
 from truerank.records import Label
 from truerank.sources import read_labels
 from truerank.text.normalising import normalise
@@ -30,7 +32,8 @@ _SAME_PROBABILITY: Final = 1e-9
 class JudgedPair(NamedTuple):
     """One pair of a topic and a training query after all its annotators were heard.
 
-    `leak` is the majority's answer and None where the annotators are tied; `yes` and `no` count the annotators.
+    `leak` is the adjudicator's answer, or else the majority's, and None where the annotators are tied; `yes` and `no`
+    count the annotators.
     `text` is the query's normalised text, empty if the labels carried an id only.
     """
 
@@ -51,10 +54,23 @@ class Judgments:
     Attributes:
         pairs: one entry per pair.
         unlabelled: rows of the labels that carry no label at all.
+        models: labels of models among the rows.
+        models_count: whether they have votes; otherwise they were left out.
     """
 
     pairs: tuple[JudgedPair, ...]
     unlabelled: int = 0
+    models: int = 0
+    models_count: bool = False
+
+    @property
+    def model_note(self) -> str:
+        """A sentence on what became of the labels of models; empty if there are none."""
+        if not self.models:
+            return ""
+        labels = f"{self.models:,} label{'s' if self.models > 1 else ''} of models"
+        verb = "are" if self.models > 1 else "is"
+        return f"Not only people: {labels} {verb} counted." if self.models_count else f"{labels} {verb} left out."
 
     @property
     def unresolved(self) -> int:
@@ -86,7 +102,7 @@ class Judgments:
         return {(pair.topic_id, pair.query_id): pair for pair in self.pairs if not pair.text}
 
 
-LabelSource: TypeAlias = str | Path | Sequence[str | Path] | Iterable[Label] | Judgments
+LabelSource: TypeAlias = str | Path | Store | Ratings | Sequence[str | Path] | Iterable[Label] | Judgments
 
 
 def is_leak(labels: Iterable[str]) -> bool | None:
@@ -124,15 +140,17 @@ def is_leak(labels: Iterable[str]) -> bool | None:
     return meanings.pop()
 
 
-def adjudicate(labels: Iterable[Label]) -> Judgments:
+def adjudicate(labels: Iterable[Label], *, include_models: bool = False) -> Judgments:
     """Brings the labels of several annotators together, pair by pair.
 
     A pair is a topic and a normalised query text (the query id where there is no text). Each annotator has one vote
     per pair, the majority of what they said about it; rows without an annotator's name are one vote each. The
-    majority of the votes decides; a tie leaves the pair unresolved.
+    majority of the votes decides; a tie leaves the pair unresolved. Where somebody adjudicated a pair, the last
+    adjudication decides. What models said counts only where the caller says so.
 
     Args:
         labels: the labels of all annotators.
+        include_models: give models a vote too.
 
     Returns:
         The judged pairs.
@@ -142,9 +160,13 @@ def adjudicate(labels: Iterable[Label]) -> Judgments:
             carry different sampling probabilities.
     """
     rows: defaultdict[tuple[str, str, str], list[Label]] = defaultdict(list)
-    unlabelled = 0
+    unlabelled = models = 0
     unknown: dict[str, None] = {}
     for label in labels:
+        if label.role == "model":
+            models += 1
+            if not include_models:
+                continue
         words = [text for text in label.labels if text.strip()]
         unknown.update(dict.fromkeys(text.strip() for text in words if _meaning(_word(text)) is None))
         unlabelled += not words
@@ -152,30 +174,77 @@ def adjudicate(labels: Iterable[Label]) -> Judgments:
             rows[_key(label)].append(label)
     if unknown:
         raise _unknown(list(unknown))
-    return Judgments(tuple(_judged(key, group) for key, group in rows.items()), unlabelled)
+    return Judgments(tuple(_judged(key, group) for key, group in rows.items()), unlabelled, models, include_models)
 
 
-def open_judgments(labels: LabelSource) -> Judgments:
-    """Judgments from whatever a caller has: label files, labels, or judgments.
+def open_judgments(labels: LabelSource, *, include_models: bool = False) -> Judgments:
+    """Judgments from whatever a caller has: label files, judging stores, labels, ratings or judgments.
 
     Args:
-        labels: one label source or several (as `--labels`), `Label` records, or `Judgments` (returned as they are).
+        labels: one label source or several (as `--labels`: label files and judging stores), an open store, `Ratings`,
+            `Label` records, or `Judgments` (returned as they are).
+        include_models: give models a vote like people; without it their labels are counted and left out.
 
     Returns:
         The judged pairs of all of them together.
 
     Raises:
-        InputError: a source cannot be read, or its labels are unknown.
+        InputError: a source cannot be read, a store is not about pairs of a topic and a query, or labels are unknown.
     """
     if isinstance(labels, Judgments):
         return labels
-    if isinstance(labels, str | Path):
-        return adjudicate(read_labels([str(labels)]))
-    items = list(labels)
+    if isinstance(labels, Store | Ratings):
+        items: list[str | Path | Label] = list(_labels_of(read_ratings(labels)))
+    else:
+        items = [labels] if isinstance(labels, str | Path) else list(labels)
     specs = [str(item) for item in items if isinstance(item, str | Path)]
     if specs and len(specs) < len(items):
         raise InputError("label files and labels mixed in one list", "give the files or the labels")
-    return adjudicate(read_labels(specs) if specs else [item for item in items if isinstance(item, Label)])
+    found = [label for spec in specs for label in _labels_at(spec)] or [i for i in items if isinstance(i, Label)]
+    judgments = adjudicate(found, include_models=include_models)
+    if judgments.models and not judgments.pairs:
+        raise InputError(
+            "only models labelled these pairs",
+            "let people judge, or ask for models by name",
+            where=", ".join(specs) or None,
+        )
+    return judgments
+
+
+def _labels_at(spec: str) -> Iterable[Label]:
+    return _labels_of(read_ratings(spec)) if is_store(spec) else read_labels([spec])
+
+
+def _labels_of(ratings: Ratings) -> list[Label]:
+    """The ratings as labels of pairs; an adjudication has the role "adjudicator", whoever made it."""
+    where = ", ".join(ratings.sources) or None
+    if ratings.scheme is not None and ratings.scheme.name not in ("leakage", "leak"):
+        raise InputError(
+            f"a store of the scheme '{ratings.scheme.name}' says nothing about leaks",
+            "give a store of the scheme leakage or leak",
+            where=where,
+        )
+    labels = []
+    for rating in ratings.ratings:
+        unit, annotator = ratings.units[rating.unit], ratings.annotators[rating.annotator]
+        labels.append(
+            Label(
+                topic_id=unit.topic_id,
+                query_id=unit.query_id,
+                query_text=unit.text,
+                labels=rating.labels,
+                title=unit.title,
+                description=unit.description,
+                variant=unit.variant,
+                similarity=unit.similarity,
+                annotator=annotator.name,
+                probability=unit.probability,
+                role="adjudicator" if rating.adjudicated else annotator.role,
+            )
+        )
+    if not labels:
+        raise InputError("nothing is labelled yet", "judge some items first", where=where)
+    return labels
 
 
 def annotate(candidates: pl.DataFrame, judgments: Judgments) -> pl.DataFrame:
@@ -228,7 +297,11 @@ def _judged(key: tuple[str, str, str], rows: Sequence[Label]) -> JudgedPair:
             "give the same probability in every row of a pair",
         )
     votes: defaultdict[str, int] = defaultdict(int)
+    settled = None
     for number, row in enumerate(rows):
+        if row.role == "adjudicator":
+            settled = is_leak(row.labels)
+            continue
         votes[row.annotator or f"\0{number}"] += 1 if is_leak(row.labels) else -1
     yes, no = (sum(vote > 0 for vote in votes.values()), sum(vote < 0 for vote in votes.values()))
     similarities = [row.similarity for row in rows if row.similarity is not None]
@@ -236,7 +309,7 @@ def _judged(key: tuple[str, str, str], rows: Sequence[Label]) -> JudgedPair:
         topic_id=key[0],
         query_id=next((row.query_id for row in rows if row.query_id), ""),
         text=key[1],
-        leak=None if yes == no else yes > no,
+        leak=settled if settled is not None else None if yes == no else yes > no,
         yes=yes,
         no=no,
         similarity=max(similarities, default=None),

@@ -28,7 +28,7 @@ _TOPICS: Final = ("topic_id", "topic", "topic_number", "test_id")
 _QUERIES: Final = ("query_id", "ms-marco-qid", "qid", "query-id")
 _TEXTS: Final = ("query_text", "query", "text", "data")
 _DOCUMENTS: Final = ("doc_id", "docid", "document_id", "docno", "passage_id", "url")
-_DATASETS: Final = ("dataset", "split", "selection", "test")
+_DATASETS: Final = ("dataset", "split", "selection", "test", "corpus")
 _SCORES: Final = ("similarity", "cosine_similarity", "cosine", "score")
 
 

@@ -130,7 +130,7 @@ def _label_rows(row: Row, spec: SourceSpec) -> Iterator[LabelRow]:
     values = row.values
     who = _value(values, _ANNOTATORS) or ""
     role = (_value(values, _ROLES) or "").strip().lower()
-    kind = (_value(values, _KINDS) or "label").strip().lower()
+    kind = (_value(values, _KINDS) or "").strip().lower()
     if kind == "undo":
         raise InputError(
             "a history of events, of which some were taken back",
@@ -138,9 +138,12 @@ def _label_rows(row: Row, spec: SourceSpec) -> Iterator[LabelRow]:
             where=spec.location,
             line=row.line,
         )
-    plain = LabelRow(
-        row.line, values, (), who, "adjudicator" if kind == "adjudicate" else role, _probability(row, spec)
-    )
+    if kind == "adjudicate":
+        role = "adjudicator"
+    elif kind == "label" and role == "adjudicator":
+        # Who settles disagreements may also have labelled like everybody else.
+        role = "person"
+    plain = LabelRow(row.line, values, (), who, role, _probability(row, spec))
     annotations = values.get("annotations", values.get("completions"))
     if isinstance(annotations, list) and all(isinstance(item, dict) for item in annotations):
         yield from _label_studio(plain, annotations)

@@ -188,6 +188,7 @@ def calibrate(
     support: Support = _SUPPORT,
     confidence: float = 0.95,
     seed: int = 0,
+    include_models: bool = False,
 ) -> Calibration:
     """Finds the lowest threshold whose pairs are precise enough.
 
@@ -203,6 +204,7 @@ def calibrate(
         support: how many labels must lie how near to the answer.
         confidence: of both intervals.
         seed: of the bootstrap (2,000 resamples).
+        include_models: let labels of models count like those of people; a note then says so.
 
     Returns:
         The curve and the threshold, or the reason why there is none (`Calibration.refused`).
@@ -215,7 +217,7 @@ def calibrate(
     for name, value in (("min_precision", min_precision), ("confidence", confidence)):
         if not 0 < value <= 1 or (name == "confidence" and value == 1):
             raise InputError(f"{name} is {value:g}", "give a number between 0 and 1", where="leakage calibrate")
-    judgments = open_judgments(labels)
+    judgments = open_judgments(labels, include_models=include_models)
     used = [pair for pair in judgments.pairs if pair.leak is not None and pair.similarity is not None]
     sample = _arrays(used)
     groups, notes = _groups(sample, resample)
@@ -255,7 +257,7 @@ def calibrate(
             "unlabelled": judgments.unlabelled,
             "without_similarity": sum(pair.similarity is None for pair in judgments.pairs),
         },
-        notes=notes,
+        notes=(*notes, judgments.model_note) if judgments.models else notes,
     )
 
 

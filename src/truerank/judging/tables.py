@@ -1,0 +1,394 @@
+"""Counts of labels as the papers print them: Table 2 of leakage, Table 1 of survivorship, Table 3 of transfer."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from scipy.special import ndtri
+
+from truerank.errors import InputError
+from truerank.judging.definitions import DIFFERENT, TITLE_TYPES, leak_answer, title_type
+from truerank.judging.ratings import Ratings, RatingSource, Unit, read_ratings
+from truerank.judging.schemes import Scheme
+from truerank.reports.tables import Cell, Column, Table
+from truerank.sources import parse, read_topics
+
+__all__ = ["Form", "LabelTables", "label_tables", "show"]
+
+Form = Literal["text", "markdown", "latex", "csv"]
+
+#: Everything that has no name of its own.
+_ALL: Final = "all"
+_TRANSFER: Final = (
+    ("neither", "0", "0"),
+    ("only V2", "0", "1"),
+    ("only V1", "1", "0"),
+    ("both", "1", "1"),
+    ("V1 better", "2", "1"),
+    ("V2 better", "1", "2"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelTables:
+    """Counts of labels.
+
+    Attributes:
+        scheme: the scheme whose tables these are.
+        parts: the tables by name, in order.
+        notes: what was left out, and how ties and models were treated.
+        settings: the grouping, the topic sets, whether models count.
+    """
+
+    scheme: str
+    parts: Mapping[str, Table]
+    notes: tuple[str, ...]
+    settings: dict[str, Any]
+
+    def table(self, name: str | None = None) -> Table:
+        """One of the tables; the first without a name."""
+        return next(iter(self.parts.values())) if name is None else self.parts[name]
+
+    def tables(self) -> tuple[Table, ...]:
+        """All of them."""
+        return tuple(self.parts.values())
+
+    def text(self, width: int | None = None) -> str:
+        """All tables for a terminal."""
+        return show(self.tables(), "text", width)
+
+    def json(self) -> dict[str, Any]:
+        """Everything, as plain numbers and texts."""
+        return {
+            "scheme": self.scheme,
+            "tables": {
+                name: [
+                    {column.title: cell for column, cell in zip(table.columns, row, strict=True)} for row in table.rows
+                ]
+                for name, table in self.parts.items()
+            },
+            "notes": list(self.notes),
+            "settings": self.settings,
+        }
+
+
+def show(tables: Sequence[Table], form: Form, width: int | None = None) -> str:
+    """Several tables in one format, one below the other with an empty line between them.
+
+    Args:
+        tables: the tables.
+        form: text, Markdown, LaTeX or CSV.
+        width: characters per line, for text.
+    """
+    if form == "text":
+        return "\n".join(table.text(width) for table in tables)
+    return "\n".join(getattr(table, form)() for table in tables)
+
+
+def label_tables(
+    source: RatingSource,
+    *,
+    scheme: Scheme | str | None = None,
+    topics: Mapping[str, str | Path] | Sequence[str] = (),
+    by: str = "",
+    include_models: bool = False,
+    confidence: float = 0.95,
+) -> LabelTables:
+    """Counts labels as the papers do.
+
+    An item counts by its last adjudication, or else by the answer that most of its annotators gave; items on which
+    they are tied are left out and counted in a note.
+
+    Args:
+        source: a judging store or label files (`read_ratings`).
+        scheme: the scheme of the labels, where the source does not say it.
+        topics: for leakage, the topic sets by name, or as `NAME=SRC`; a pair is filed under each set that has its
+            topic. Without them, pairs are filed by data set.
+        by: what rows are formed by instead of the data set: "stratum", or any column or key that the items carry.
+        include_models: count the labels of models like those of people.
+        confidence: of the intervals.
+
+    Returns:
+        leakage: `a` (true and false candidates, their topics) and `b` (reformulation types). leak: `a`. survivorship:
+        `counts` by split and reason, `shares` with Wilson intervals. transfer: `counts` by outcome; for more versions
+        by version and grade. Any other scheme: `counts` by label.
+
+    Raises:
+        InputError: the labels are of no known scheme, nothing was labelled by people, or a topic set cannot be read.
+
+    Source: the leakage paper, Table 2; the survivorship paper, Table 1; the transfer paper, Table 3.
+    """
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence {confidence:g}", "give a number between 0 and 1")
+    ratings = read_ratings(source, scheme=scheme)
+    if ratings.scheme is None:
+        shown = ", ".join(f"'{label}'" for label in ratings.labels()[:5])
+        raise InputError(
+            f"no known scheme has the labels {shown}", "name the scheme with --scheme", where="judge table"
+        )
+    counting = _Counting(ratings, include_models, by)
+    sets = _topic_sets(topics)
+    name = ratings.scheme.name
+    if name in ("leakage", "leak"):
+        parts = _leakage(counting, sets, typed=name == "leakage")
+    elif name == "survivorship":
+        parts = _survivorship(counting, ratings.scheme, confidence)
+    elif name == "transfer":
+        parts = _transfer(counting)
+    elif name.startswith("transfer:"):
+        parts = _versions(counting, ratings.scheme)
+    else:
+        parts = _plain(counting, ratings.scheme)
+    notes = tuple(dict.fromkeys((*counting.notes, *_source_notes(ratings, include_models))))
+    last = list(parts)[-1]
+    parts[last] = Table(parts[last].title, parts[last].columns, parts[last].rows, (*parts[last].notes, *notes))
+    settings = {"by": by or "dataset", "topics": list(sets), "include_models": include_models, "confidence": confidence}
+    return LabelTables(name, parts, notes, settings)
+
+
+class _Counting:
+    """What holds for each unit, by one answer after the other, with notes on what was left out."""
+
+    def __init__(self, ratings: Ratings, include_models: bool, by: str) -> None:
+        self._ratings, self._include_models, self._by = ratings, include_models, by
+        self.notes: list[str] = []
+        if by and not any(self.group(unit) != _ALL for unit in ratings.units):
+            raise InputError(f"no item has '{by}'", "name a column or key of the items, or stratum", where="--by")
+
+    def answers(self, answer: Callable[[tuple[str, ...]], str | None], what: str = "") -> list[tuple[Unit, str]]:
+        """Unit and answer, in the order of the units.
+
+        Raises:
+            InputError: nothing was labelled by those who count.
+        """
+        decided = self._ratings.decided(answer, include_models=self._include_models)
+        if not decided:
+            remedy = "let people judge" if self._include_models else "let people judge, or give --include-models"
+            raise InputError(
+                "no item is labelled by people", remedy, where=", ".join(self._ratings.sources[:3]) or None
+            )
+        tied = sum(value is None for value in decided.values())
+        if tied:
+            self.notes.append(
+                f"{tied:,} item{'s' * (tied > 1)} on which annotators are tied {'are' if tied > 1 else 'is'} left out"
+                f"{what}; adjudicate them."
+            )
+        return [(self._ratings.units[at], value) for at, value in decided.items() if value is not None]
+
+    def group(self, unit: Unit) -> str:
+        """The row of a table that a unit belongs to."""
+        if not self._by:
+            return unit.dataset or _ALL
+        value = getattr(unit, self._by, None) if self._by in ("dataset", "stratum", "topic_id") else None
+        value = unit.data.get(self._by) if value is None else value
+        return str(value) if value not in (None, "") else _ALL
+
+
+def _topic_sets(topics: Mapping[str, str | Path] | Sequence[str]) -> dict[str, frozenset[str]]:
+    if isinstance(topics, Mapping):
+        given = [(name, str(source)) for name, source in topics.items()]
+    else:
+        given = []
+        for text in topics:
+            name, equals, rest = text.partition("=")
+            named = equals and rest and not Path(text).exists()
+            given.append((name.strip(), rest) if named else (parse(text).name, text))
+    sets: dict[str, frozenset[str]] = {}
+    for name, source in given:
+        if name in sets:
+            raise InputError(f"two topic sets are called '{name}'", "name them NAME=SRC", where="--topics")
+        sets[name] = frozenset(topic.topic_id for topic in read_topics(source).topics)
+    return sets
+
+
+def _source_notes(ratings: Ratings, include_models: bool) -> list[str]:
+    names = [ratings.annotators[at].name for at in ratings.models if ratings.counts[at]]
+    notes = []
+    if names and include_models:
+        notes.append(f"Not only people: labels of the models {', '.join(names)} are counted.")
+    elif names:
+        notes.append(f"Labels of the models {', '.join(names)} are left out.")
+    if ratings.skipped:
+        notes.append(f"{ratings.skipped:,} records without a label, or skipped, are left out.")
+    if ratings.guessed and ratings.scheme is not None:
+        notes.append(f"The scheme '{ratings.scheme.name}' was told from the labels.")
+    return notes
+
+
+def _leakage(counting: _Counting, sets: Mapping[str, frozenset[str]], *, typed: bool) -> dict[str, Table]:
+    pairs = counting.answers(leak_answer)
+    filed: dict[str, list[tuple[Unit, str]]] = {name: [] for name in sets}
+    elsewhere = 0
+    for unit, answer in pairs:
+        names = [name for name, ids in sets.items() if unit.topic_id in ids] if sets else [counting.group(unit)]
+        for name in names:
+            filed.setdefault(name, []).append((unit, answer))
+        elsewhere += not names
+    if elsewhere:
+        counting.notes.append(f"{elsewhere:,} judged pairs have a topic of none of the topic sets.")
+    rows: list[tuple[Cell, ...]] = []
+    for name, members in filed.items():
+        for title, wanted in (("true", "leak"), ("false", "no leak")):
+            found = [unit.topic_id for unit, answer in members if answer == wanted]
+            rows.append((name, title, len(found), len(set(found))))
+    columns = (
+        Column("corpus"),
+        Column("candidates"),
+        Column("queries", align="right", format=",d"),
+        Column("topics", align="right", format=",d"),
+    )
+    rules = tuple(range(2, len(rows), 2))
+    parts = {
+        "a": Table(f"True and false candidates among {len(pairs):,} judged pairs.", columns, tuple(rows), (), rules)
+    }
+    return parts | ({"b": _types(counting)} if typed else {})
+
+
+def _types(counting: _Counting) -> Table:
+    """Part (b): a pair that is a leak but has no type of the title counts as a reformulation, as in the paper."""
+    variant_only = "no type of the title"
+
+    def answer(labels: tuple[str, ...]) -> str | None:
+        return title_type(labels, rule=True) or (variant_only if labels else None)
+
+    counts = Counter(answered for _, answered in counting.answers(answer, " of the types"))
+    if counts[variant_only]:
+        one = counts[variant_only] == 1
+        counting.notes.append(
+            f"{counts[variant_only]:,} pair{'' if one else 's'} with a type of the variant only "
+            f"count{'s' if one else ''} as reformulation."
+        )
+    counts[TITLE_TYPES[-1]] += counts.pop(variant_only, 0)
+    rows = [(name.removeprefix("Title-").lower(), counts[name]) for name in (*TITLE_TYPES, DIFFERENT)]
+    columns = (Column("type"), Column("queries", align="right", format=",d"))
+    notes = ("A pair labelled Different Topic counts as that, whatever else it carries.",)
+    return Table("Reformulation types of the judged pairs.", columns, tuple(rows), notes)
+
+
+def _single(labels: tuple[str, ...]) -> str | None:
+    return " + ".join(labels) or None
+
+
+def _grouped(
+    counting: _Counting, answer: Callable[[tuple[str, ...]], str | None] = _single
+) -> tuple[dict[str, Counter[str]], Counter[str]]:
+    """How often each answer holds, by group and in all."""
+    groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for unit, found in counting.answers(answer):
+        groups[counting.group(unit)][found] += 1
+    return dict(groups), sum(groups.values(), Counter())
+
+
+def _count_rows(
+    groups: Mapping[str, Counter[str]], whole: Counter[str], names: Sequence[str]
+) -> list[tuple[Cell, ...]]:
+    rows: list[tuple[Cell, ...]] = [
+        (group, *(counts[name] for name in names), counts.total()) for group, counts in groups.items()
+    ]
+    if len(groups) > 1:
+        rows.append(("total", *(whole[name] for name in names), whole.total()))
+    return rows
+
+
+def _survivorship(counting: _Counting, scheme: Scheme, confidence: float) -> dict[str, Table]:
+    groups, whole = _grouped(counting)
+    names = [choice.name for choice in scheme.choices]
+    rows = _count_rows(groups, whole, names)
+    rules = (len(groups),) if len(groups) > 1 else ()
+    number = {"align": "right", "format": ",d"}
+    columns = (Column("split"), *(Column(name, **number) for name in names), Column("total", **number))  # type: ignore[arg-type]
+    everything = dict(groups) | ({"total": whole} if len(groups) > 1 else {})
+    shares: list[tuple[Cell, ...]] = []
+    for group, counts in everything.items():
+        for name in names:
+            low, high = _wilson(counts[name], counts.total(), confidence)
+            shares.append((group, name, counts[name], counts[name] / counts.total(), low, high))
+    above = (f"{confidence:.0%} interval",)
+    share_columns = (
+        Column("split"),
+        Column("reason"),
+        Column("queries", align="right", format=",d"),
+        Column("share", align="right", format=".3f"),
+        Column("low", above, align="right", format=".3f"),
+        Column("high", above, align="right", format=".3f"),
+    )
+    notes = ("The intervals are Wilson's; they hold for a random sample of each split.",)
+    return {
+        "counts": Table("Discarded queries by the reason why they were unanswered.", columns, tuple(rows), (), rules),
+        "shares": Table(
+            "Shares of the reasons.",
+            share_columns,
+            tuple(shares),
+            notes,
+            tuple(range(len(names), len(shares), len(names))),
+        ),
+    }
+
+
+def _transfer(counting: _Counting) -> dict[str, Table]:
+    groups, whole = _grouped(counting)
+    names = [name for name, _, _ in _TRANSFER]
+    columns = [Column("query set")]
+    columns += [Column(name, (f"V1={v1} V2={v2}",), align="right", format=",d") for name, v1, v2 in _TRANSFER]
+    columns.append(Column("total", align="right", format=",d"))
+    rows = _count_rows(groups, whole, names)
+    notes = ("2: relevant, and better than the other version.",)
+    rules = (len(groups),) if len(groups) > 1 else ()
+    title = "Which version of the documents is relevant."
+    return {"counts": Table(title, tuple(columns), tuple(rows), notes, rules)}
+
+
+def _versions(counting: _Counting, scheme: Scheme) -> dict[str, Table]:
+    """For more than two versions: how often each of them has each grade."""
+    rows: list[tuple[Cell, ...]] = []
+    rules: list[int] = []
+    found: defaultdict[str, dict[str, Counter[str]]] = defaultdict(dict)
+    for group in scheme.groups:
+        names = [choice.name for choice in scheme.choices if choice.group == group.name]
+        inside = frozenset(names)
+        answers = counting.answers(lambda labels, inside=inside: next((x for x in labels if x in inside), None))  # type: ignore[misc]
+        for unit, answer in answers:
+            found[counting.group(unit)].setdefault(group.name, Counter())[answer] += 1
+    grades = sorted({choice.grade or 0 for choice in scheme.choices})
+    for name, versions in found.items():
+        rules.append(len(rows))
+        for group in scheme.groups:
+            counts = versions.get(group.name, Counter())
+            rows.append((name, group.name, *(counts[f"{group.name}={grade}"] for grade in grades), counts.total()))
+    columns = [Column("query set"), Column("version")]
+    columns += [Column(str(grade), ("grade",), align="right", format=",d") for grade in grades]
+    columns.append(Column("total", align="right", format=",d"))
+    title = "How relevant each version of the documents is."
+    return {"counts": Table(title, tuple(columns), tuple(rows), (), tuple(rules[1:]))}
+
+
+def _plain(counting: _Counting, scheme: Scheme) -> dict[str, Table]:
+    alone = tuple(choice.name for choice in scheme.choices if choice.alone)
+
+    def answered(labels: tuple[str, ...]) -> str | None:
+        return next((name for name in alone if name in labels), "answered") if labels else None
+
+    groups, whole = _grouped(counting, _single if scheme.per_text is None else answered)
+    order = [choice.name for choice in scheme.choices] if scheme.per_text is None else ["answered", *alone]
+    names = [*order, *sorted(set(whole).difference(order))]
+    columns = [Column("data set"), *(Column(name, align="right", format=",d") for name in names)]
+    columns.append(Column("total", align="right", format=",d"))
+    rules = (len(groups),) if len(groups) > 1 else ()
+    return {"counts": Table(scheme.title, tuple(columns), tuple(_count_rows(groups, whole, names)), (), rules)}
+
+
+def _wilson(found: int, total: int, confidence: float) -> tuple[float, float]:
+    """Wilson's score interval of a share.
+
+    Source: Wilson, Probable inference, the law of succession, and statistical inference, 1927.
+    """
+    z = float(ndtri((1 + confidence) / 2))
+    share, penalty = found / total, z * z / total
+    middle = share + penalty / 2
+    spread = z * math.sqrt(share * (1 - share) / total + penalty / (4 * total))
+    return max(0.0, (middle - spread) / (1 + penalty)), min(1.0, (middle + spread) / (1 + penalty))
