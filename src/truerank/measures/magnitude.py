@@ -154,14 +154,17 @@ def effect_size(first: Floats, second: Floats, variant: EffectSize = "dz") -> fl
     return difference / spread * _hedges(freedom) if freedom >= 2 else None
 
 
-def detectable_difference(topics: int, sd: float, *, power: float = 0.8, alpha: float = 0.05) -> float | None:
-    """The smallest true difference of means that a two-sided paired t-test finds with the given power.
+def detectable_difference(
+    topics: int, sd: float, *, power: float = 0.8, alpha: float = 0.05, others: int | None = None
+) -> float | None:
+    """The smallest true difference of means that a two-sided t-test finds with the given power.
 
     Args:
         topics: number of topics.
-        sd: standard deviation of the per-topic differences.
+        sd: standard deviation of the per-topic differences; of the scores where the test is unpaired.
         power: chance of finding it.
         alpha: level of the test.
+        others: number of topics of the other side, where the test is unpaired (equal variances); None for paired.
 
     Returns:
         The difference in the unit of `sd`, None below two topics.
@@ -169,13 +172,16 @@ def detectable_difference(topics: int, sd: float, *, power: float = 0.8, alpha: 
     Source: the power of the t-test by the non-central t distribution; Sakai (2018), Laboratory Experiments in
     Information Retrieval, chapter 6.
     """
-    return None if topics < 2 else _standardised_detectable(topics, power, alpha) * sd
+    if topics < 2 or (others is not None and others < 2):
+        return None
+    if others is None:
+        return _detectable_shift(topics - 1, power, alpha) * sd / math.sqrt(topics)
+    return _detectable_shift(topics + others - 2, power, alpha) * sd * math.sqrt(1 / topics + 1 / others)
 
 
 @functools.lru_cache(maxsize=4096)
-def _standardised_detectable(topics: int, power: float, alpha: float) -> float:
-    """The smallest detectable difference in standard deviations of the differences."""
-    freedom = topics - 1
+def _detectable_shift(freedom: int, power: float, alpha: float) -> float:
+    """The shift of the non-central t distribution at which the power is reached."""
     bar = float(stats.t.ppf(1 - alpha / 2, freedom))
 
     def shortfall(shift: float) -> float:
@@ -186,7 +192,7 @@ def _standardised_detectable(topics: int, power: float, alpha: float) -> float:
     enough = 1.0
     while shortfall(enough) < 0:
         enough *= 2
-    return float(optimize.brentq(shortfall, 0.0, enough)) / math.sqrt(topics)
+    return float(optimize.brentq(shortfall, 0.0, enough))
 
 
 def _standard_error(samples: list[Floats], method: IntervalMethod) -> tuple[float, float]:

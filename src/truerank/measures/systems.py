@@ -1,0 +1,102 @@
+"""The runs of one evaluation or of several as one set of systems, each with its scores by topic."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.errors import InputError
+from truerank.measures.results import Evaluation, load_evaluation
+from truerank.sources import parse, unique_names
+
+__all__ = ["Evaluations", "System", "named_evaluations", "open_evaluations", "shared_topics", "systems"]
+
+Floats = NDArray[np.float64]
+#: One evaluation, or several by name.
+Evaluations = Evaluation | Mapping[str, Evaluation]
+
+
+class System(NamedTuple):
+    """One run of one evaluation: its name among all, its name in the evaluation, and which evaluation that is."""
+
+    name: str
+    run: str
+    label: str
+    evaluation: Evaluation
+
+    def scores(self, measure: str) -> Floats:
+        """The scores by one measure, shape (topics of the evaluation,); NaN where a topic was skipped."""
+        return self.evaluation.of(self.run, measure)
+
+
+def open_evaluations(folders: Sequence[str | Path]) -> dict[str, Evaluation]:
+    """Opens folders that `truerank evaluate --out` wrote.
+
+    Returns:
+        The evaluations by the names of their folders, which are made longer where they are equal.
+
+    Raises:
+        InputError: a folder lacks a file, or a file is broken.
+    """
+    names = unique_names([parse(str(folder)) for folder in folders])
+    return {name: load_evaluation(folder) for name, folder in zip(names, folders, strict=True)}
+
+
+def named_evaluations(evaluations: Evaluations) -> dict[str, Evaluation]:
+    """The evaluations by name; a single one has the empty name.
+
+    Raises:
+        InputError: there is none.
+    """
+    found = {"": evaluations} if isinstance(evaluations, Evaluation) else dict(evaluations)
+    if not found:
+        raise InputError("no evaluation", "give at least one")
+    return found
+
+
+def systems(evaluations: Evaluations) -> dict[str, System]:
+    """All runs by name; a run whose name several evaluations have is called evaluation/run.
+
+    Raises:
+        InputError: there is no evaluation, or two runs end up with one name.
+    """
+    named = named_evaluations(evaluations)
+    counts = Counter(run for evaluation in named.values() for run in evaluation.runs)
+    found: dict[str, System] = {}
+    for label, evaluation in named.items():
+        for run in evaluation.runs:
+            name = f"{label}/{run}" if counts[run] > 1 else run
+            if name in found:
+                raise InputError(f"two runs are called {name}", "rename one of them")
+            found[name] = System(name, run, label, evaluation)
+    return found
+
+
+def shared_topics(first: System, second: System) -> tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.int64]]:
+    """The topics of two systems that have the same ones, and where each has them.
+
+    Returns:
+        The topics in the order of the first system, and their positions in either one's scores.
+
+    Raises:
+        InputError: the topics are not the same.
+    """
+    own, other = first.evaluation.topics, second.evaluation.topics
+    if own == other:
+        places = np.arange(len(own))
+        return own, places, places
+    if set(own) != set(other):
+        extra = len(set(own) - set(other)), len(set(other) - set(own))
+        raise InputError(
+            f"{first.name} and {second.name} were scored on different topics ({extra[0]:,} and {extra[1]:,} are only "
+            "in one)",
+            "choose an unpaired test such as welch, or evaluate both with the same qrels",
+            where="--test",
+        )
+    position = {topic: place for place, topic in enumerate(other)}
+    return own, np.arange(len(own)), np.array([position[topic] for topic in own], dtype=np.int64)
