@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from truerank import judging
 from truerank.cli.console import JsonFlag, emit, note
+from truerank.judging import web
 from truerank.judging.samples import Order
 
 __all__ = ["app"]
@@ -83,6 +85,61 @@ def new(
     made = judging.new(store, scheme, items, sample=sample, people=people, topics=topics, docs=docs, seed=seed)
     emit(made.text(), made.json(), as_json)
     note(f"judge it: truerank judge serve {store}")
+
+
+_SERVE_EXAMPLES = """
+Serves the pages on which people judge, until Ctrl-C.
+
+On this machine a name is enough. On any other address everybody needs an access token; new ones are printed once, and
+only their hashes are kept.
+
+Examples:
+
+    truerank judge serve leakage.judged
+
+    truerank judge serve leakage.judged --port 0 --adjudicator carol
+
+    truerank judge serve leakage.judged --host 0.0.0.0 --certificate cert.pem --key key.pem
+
+    truerank judge serve leakage.judged --host 0.0.0.0 --new-token ann
+"""
+
+
+@app.command("serve", help=_SERVE_EXAMPLES)
+def serve(
+    store: StorePath,
+    host: Annotated[
+        str, typer.Option(help="The address to listen at; 0.0.0.0 for all of this machine's.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for a free one.")] = 8000,
+    annotator: Annotated[
+        list[str], typer.Option(metavar="NAME", help="Who may enter (default: everybody in the store); repeat.")
+    ] = [],  # noqa: B006
+    adjudicator: Annotated[
+        list[str], typer.Option(metavar="NAME", help="A person who settles disagreements; added if new; repeat.")
+    ] = [],  # noqa: B006
+    new_token: Annotated[
+        list[str], typer.Option(metavar="NAME", help="Make a new access token and end the old one; repeat.")
+    ] = [],  # noqa: B006
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Ask for access tokens on this machine too: shared, or behind a proxy.")
+    ] = False,
+    allow_host: Annotated[
+        list[str], typer.Option(metavar="NAME", help="A host name by which a proxy reaches this server; repeat.")
+    ] = [],  # noqa: B006
+    certificate: Annotated[Path | None, typer.Option(metavar="FILE", help="A TLS certificate chain in PEM.")] = None,
+    key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key in PEM.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Serves a store."""
+    desk = web.open_desk(
+        store, host=host, port=port, annotators=annotator, adjudicators=adjudicator, new_tokens=new_token,
+        tokens=tokens, allow_hosts=allow_host, certificate=certificate, key=key,
+    )  # fmt: skip
+    emit(desk.text(), desk.json(), as_json)
+    sys.stdout.flush()
+    desk.run()
+    note("ended; every confirmed label is kept")
 
 
 def _names(text: str) -> tuple[str, ...]:

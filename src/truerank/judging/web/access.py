@@ -1,0 +1,109 @@
+"""Who may do what: names, access tokens, cookies, forms that are our own, and hosts that we answer for."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+from urllib.parse import quote, unquote, urlsplit
+
+from truerank.judging.events import Annotator
+from truerank.judging.store import Store
+
+__all__ = ["Access", "Visitor", "fresh_token", "host_of", "is_loopback", "token_hash"]
+
+_LONGEST_COOKIE: Final = 2000
+_LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class Visitor(NamedTuple):
+    """Who asks: `annotator` is None before they have said who they are; `secret` is known to their browser only."""
+
+    annotator: Annotator | None
+    secret: str
+
+    @property
+    def form_key(self) -> str:
+        """What every form of theirs carries, and what no other site can know."""
+        return hmac.new(self.secret.encode(), b"truerank form", hashlib.sha256).hexdigest()
+
+    def owns(self, form_key: str) -> bool:
+        """Whether a form is theirs; compared in constant time."""
+        return bool(self.secret) and hmac.compare_digest(self.form_key.encode(), form_key.encode())
+
+
+@dataclass(frozen=True)
+class Access:
+    """The rules of one server.
+
+    Attributes:
+        names: who may enter.
+        tokens: whether a name needs its access token.
+        hosts: names under which the server may be asked, in lower case and without ports; None for any. Where no
+            tokens are asked for, this is what keeps pages of other sites out (DNS rebinding).
+        cookie: the cookie's name; it differs by port, because browsers share cookies between ports.
+    """
+
+    names: frozenset[str]
+    tokens: bool
+    hosts: frozenset[str] | None
+    cookie: str = "truerank"
+
+    def visitor(self, store: Store, cookies: Mapping[str, str]) -> Visitor:
+        """Who the cookie says it is, if that is so."""
+        value = cookies.get(self.cookie, "")
+        quoted, _, secret = value.partition(":")
+        name = unquote(quoted, errors="replace")
+        if not secret or len(value) > _LONGEST_COOKIE:
+            return Visitor(None, "")
+        if name not in self.names:
+            return Visitor(None, secret)
+        if self.tokens and not store.check_token(name, token_hash(secret)):
+            return Visitor(None, secret)
+        return Visitor(store.annotator(name), secret)
+
+    def admits(self, store: Store, name: str, token: str) -> bool:
+        """Whether somebody may enter under a name with what they typed as their token."""
+        known = name in self.names
+        if not self.tokens:
+            return known
+        return store.check_token(name, token_hash(token.strip())) and known
+
+    def cookie_value(self, name: str, token: str) -> str:
+        """The cookie of somebody who entered: the token itself, so that a new token ends all old visits."""
+        return f"{quote(name, safe='')}:{token.strip() if self.tokens else fresh_token()}"
+
+    def answers_for(self, host: str) -> bool:
+        """Whether a Host header names this server."""
+        return self.hosts is None or host_of(host) in self.hosts
+
+
+def token_hash(token: str) -> str:
+    """What is kept of an access token. Its 192 random bits need no salt and no slow hash."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def fresh_token() -> str:
+    """A new access token of 192 random bits, in letters that survive copying."""
+    return secrets.token_urlsafe(24)
+
+
+def host_of(header: str) -> str:
+    """The host of a Host header or of an Origin without its port, in lower case; empty if it is malformed."""
+    try:
+        parts = urlsplit(header if "//" in header else f"//{header}")
+        return (parts.hostname or "") if parts.path in ("", "/") and not parts.query else ""
+    except ValueError:
+        return ""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address or name means this machine only."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() in _LOOPBACK_NAMES

@@ -1,0 +1,119 @@
+"""The application: its routes, and how every fault is answered."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI, Request
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
+
+from truerank.errors import TruerankError
+from truerank.judging.store import Store
+from truerank.judging.web import adjudicating, labelling, overview
+from truerank.judging.web.access import Access
+from truerank.judging.web.forms import Refused
+from truerank.judging.web.guard import Guard
+from truerank.judging.web.labelling import Posted
+from truerank.judging.web.pages import static_file
+from truerank.judging.web.visits import entered, visit_of
+
+__all__ = ["create_app"]
+
+
+def create_app(store: Store, access: Access) -> ASGIApp:
+    """The judging pages of a store as an ASGI application.
+
+    Args:
+        store: an open store; the caller closes it.
+        access: who may enter, and how.
+
+    Returns:
+        The application behind its guard.
+    """
+    app = FastAPI(title="truerank", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    app.state.store, app.state.access = store, access
+    app.add_api_route("/", _home, methods=["GET"])
+    app.add_api_route("/enter", _enter_page, methods=["GET"])
+    app.add_api_route("/enter", _enter, methods=["POST"])
+    app.add_api_route("/leave", _leave, methods=["POST"])
+    app.add_api_route("/help", _help, methods=["GET"])
+    app.add_api_route("/static/{name}", _static, methods=["GET"])
+    for room in (labelling, adjudicating, overview):
+        app.include_router(room.router)
+    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(HTTPException, _not_there)
+    app.add_exception_handler(TruerankError, _unusable)
+    app.add_exception_handler(Exception, _broken)
+    return Guard(app, access)
+
+
+def _home(request: Request) -> Response:
+    visit = visit_of(request)
+    if visit.visitor.annotator is None:
+        return visit.enter_page()
+    adjudicates = visit.who.role == "adjudicator" and not visit.store.assigned(visit.name)
+    return visit.go("/adjudicate" if adjudicates else "/judge")
+
+
+def _enter_page(request: Request) -> Response:
+    return visit_of(request).enter_page()
+
+
+def _enter(request: Request, form: Posted) -> Response:
+    visit = visit_of(request)
+    if not visit.visitor.owns(form.one("form")):
+        raise Refused(403, "The form is not one that this page gave you. Load the page again.")
+    name, token = form.one("name").strip(), form.one("token")
+    if not visit.access.admits(visit.store, name, token):
+        return visit.enter_page(
+            401,
+            "That name and token do not belong together."
+            if visit.access.tokens
+            else "Nobody of that name judges here.",
+        )
+    response = visit.go("/")
+    visit.set_cookie(response, visit.access.cookie_value(name, token))
+    return response
+
+
+def _leave(request: Request, form: Posted) -> Response:
+    visit = entered(request, form)
+    response = visit.go("/enter")
+    visit.set_cookie(response, "")
+    return response
+
+
+def _help(request: Request) -> Response:
+    return entered(request).page("keys")
+
+
+def _static(name: str) -> Response:
+    found = static_file(name)
+    if found is None:
+        raise Refused(404, "There is no such file.")
+    headers = {"Cache-Control": "public, max-age=31536000, immutable"}
+    return Response(found.body, media_type=found.media_type, headers=headers)
+
+
+def _refused(request: Request, refusal: Exception) -> Response:
+    status, message = (refusal.status, refusal.message) if isinstance(refusal, Refused) else (500, "")
+    visit = visit_of(request)
+    return visit.enter_page(401, message) if status == 401 else visit.refused_page(status, message)
+
+
+def _not_there(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    messages = {404: "There is no such page.", 405: "That cannot be done here."}
+    return visit_of(request).refused_page(status, messages.get(status, "The request cannot be answered."))
+
+
+def _unusable(request: Request, error: Exception) -> Response:
+    """The store cannot be read: nothing can be looked up for the page either, so it is plain."""
+    fault = error.fault if isinstance(error, TruerankError) else "it failed"
+    return Response(f"The store cannot be used now: {fault}.\n", 503, media_type="text/plain; charset=utf-8")
+
+
+def _broken(request: Request, error: Exception) -> Response:
+    """A fault of ours; the server prints where it arose."""
+    message = "This went wrong on the server, and nothing was changed. Try again.\n"
+    return Response(message, 500, media_type="text/plain; charset=utf-8")

@@ -1,0 +1,119 @@
+"""What browsers send: forms of a bounded size, read as texts."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+
+from truerank.judging.events import Event, Kind
+
+__all__ = ["LARGEST_BODY", "Form", "Refused", "Said", "read_form"]
+
+#: The largest form, in bytes: a comment of the longest kind in any script, and some more.
+LARGEST_BODY: Final = 128 * 1024
+_MOST_FIELDS: Final = 400
+_LONGEST_COMMENT: Final = 4_000
+_LONGEST_REASON: Final = 500
+_LONGEST_TOKEN: Final = 100
+#: Nobody looks at one item for longer than this without going away.
+_MOST_SECONDS: Final = 3600.0
+
+
+class Refused(Exception):  # noqa: N818 - it is an answer, not a fault of ours
+    """A request that is answered with a status and a sentence, and changes nothing."""
+
+    def __init__(self, status: int, message: str) -> None:
+        self.status = status
+        self.message = message
+        super().__init__(message)
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form's fields in order."""
+
+    fields: Sequence[tuple[str, str]]
+
+    def one(self, name: str) -> str:
+        """The last value of a field; empty if it is not there."""
+        return next((value for key, value in reversed(self.fields) if key == name), "")
+
+    def all(self, prefix: str) -> tuple[str, ...]:
+        """The values of all fields whose names begin with the prefix."""
+        return tuple(value for key, value in self.fields if key.startswith(prefix))
+
+
+@dataclass(frozen=True)
+class Said:
+    """What an annotator says with a form."""
+
+    kind: Kind
+    labels: tuple[str, ...]
+    comment: str
+    reason: str
+    seconds: float
+    token: str
+
+    @classmethod
+    def of(cls, form: Form, kind: Kind) -> Said:
+        """What a form says.
+
+        Raises:
+            Refused: a text that is too long, no idempotency token, a time that is no number.
+        """
+        reason = form.one("other").strip() or form.one("reason").strip()
+        said = cls(
+            kind=kind,
+            labels=() if kind == "skip" else form.all("label"),
+            comment=form.one("comment").replace("\r\n", "\n").strip(),
+            reason=reason if kind == "skip" else "",
+            seconds=_seconds(form),
+            token=form.one("token"),
+        )
+        for name, text, most in (("comment", said.comment, _LONGEST_COMMENT), ("reason", reason, _LONGEST_REASON)):
+            if len(text) > most:
+                raise Refused(422, f"The {name} has {len(text):,} characters. At most {most:,} are kept.")
+        if not said.token or len(said.token) > _LONGEST_TOKEN:
+            raise Refused(422, "The form is incomplete. Load the page again.")
+        return said
+
+    def is_in(self, event: Event, item_id: str) -> bool:
+        """Whether an event says the same of the same item. A token that was used before brings back its first event."""
+        asked = (item_id, self.kind, self.labels, self.comment, self.reason)
+        return asked == (event.item_id, event.kind, event.labels, event.comment, event.reason)
+
+
+async def read_form(request: Request) -> Form:
+    """Reads a posted form.
+
+    Raises:
+        Refused: 413 for a body that is too large, also one whose length was not announced; 415 for another type;
+            422 for bytes that are no text, or too many fields.
+    """
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
+        raise Refused(415, "Only forms are taken.")
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LARGEST_BODY:
+            raise Refused(413, f"The form is larger than {LARGEST_BODY // 1024} KiB.")
+    try:
+        fields = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
+    except ValueError as error:
+        raise Refused(422, "The form cannot be read.") from error
+    return Form(fields)
+
+
+def _seconds(form: Form) -> float:
+    """How long the item was looked at: what the page measured, or else the time since it was made."""
+    try:
+        value = float(form.one("seconds")) if form.one("seconds") else time.time() - float(form.one("shown") or "nan")
+    except ValueError as error:
+        raise Refused(422, "The time is no number.") from error
+    return round(min(max(value, 0.0), _MOST_SECONDS), 1) if math.isfinite(value) else 0.0

@@ -1,0 +1,229 @@
+"""The pages on which annotators judge: one item at a time, in their order of work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Final, NamedTuple
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import Response
+
+from truerank.errors import InputError
+from truerank.judging.events import Standing
+from truerank.judging.items import Item
+from truerank.judging.web.forms import Form, Refused, Said, read_form
+from truerank.judging.web.layout import item_mark, own_rows, said_text, shown_groups
+from truerank.judging.web.showing import shown_item
+from truerank.judging.web.visits import Visit, entered, number_of
+
+__all__ = ["Attempt", "Posted", "item_page", "kept", "list_pages", "router"]
+
+router = APIRouter()
+Posted = Annotated[Form, Depends(read_form)]
+_ROWS_PER_PAGE: Final = 200
+_MOVED: Final = "Another item stood here when the page was made. Look again."
+
+
+class Attempt(NamedTuple):
+    """A form that could not be taken: what it said, and why not."""
+
+    said: Said
+    refusal: Refused
+
+
+@router.get("/judge")
+def next_item(request: Request) -> Response:
+    """The first item that is still open, or the page that says that there is none."""
+    visit = entered(request)
+    item = visit.store.next_item(visit.name)
+    after = _after(visit)
+    if item is None:
+        progress = visit.store.progress(visit.name)
+        told = _told(visit, visit.store.assigned(visit.name))
+        return visit.page("done", progress=progress, told=told, can_undo=progress.done + progress.skipped > 0)
+    return visit.go(f"/judge/{visit.store.assigned(visit.name).index(item.item_id) + 1}{after}")
+
+
+@router.get("/judge/{place}")
+def one_item(request: Request, place: str) -> Response:
+    """One item, with what the annotator said about it before."""
+    visit = entered(request)
+    ids, number = _found(visit, place)
+    return _own_page(visit, ids, number)
+
+
+@router.post("/judge/{place}")
+def label(request: Request, place: str, form: Posted) -> Response:
+    """Keeps a label or a skip, and goes on to the next open item."""
+    visit = entered(request, form)
+    ids, number = _found(visit, place)
+    item = visit.store.item(ids[number - 1])
+    said = Said.of(form, "skip" if form.one("act") == "skip" else "label")
+    try:
+        if form.one("item") != item_mark(item):
+            raise Refused(409, _MOVED)
+        kept(visit, item, said)
+    except Refused as refusal:
+        return _own_page(visit, ids, number, Attempt(said, refusal))
+    following = visit.store.next_item(visit.name)
+    if following is None:
+        return visit.go(f"/judge?after={number}")
+    return visit.go(f"/judge/{ids.index(following.item_id) + 1}?after={number}")
+
+
+@router.post("/undo")
+def undo(request: Request, form: Posted) -> Response:
+    """Takes back what the annotator said last, and shows that item."""
+    visit = entered(request, form)
+    event = visit.store.undo(visit.name, form.one("token")[:100])
+    if event is None:
+        raise Refused(409, "There is nothing to take back.")
+    taken = next((e for e in visit.store.events(event.item_id, visit.name) if e.number == event.undoes), event)
+    if taken.kind == "adjudicate":
+        return visit.go(f"/adjudicate/{visit.store.item_ids().index(event.item_id) + 1}?undone=1")
+    ids = visit.store.assigned(visit.name)
+    return visit.go(f"/judge/{ids.index(event.item_id) + 1}?undone=1" if event.item_id in ids else "/mine")
+
+
+@router.get("/mine")
+def mine(request: Request) -> Response:
+    """The annotator's items with what they said."""
+    visit = entered(request)
+    total = len(visit.store.assigned(visit.name))
+    page = number_of(visit.query("page") or "1")
+    first = (page - 1) * _ROWS_PER_PAGE + 1
+    if page < 1 or first > max(total, 1):
+        raise Refused(404, "The list has no such page.")
+    progress = visit.store.progress(visit.name)
+    return visit.page(
+        "list",
+        heading="My items",
+        lead=f"{progress.total} items: {progress.done} labelled, {progress.skipped} skipped, {progress.left} left.",
+        toggle=None,
+        start="/judge" if progress.left else "",
+        start_text="Go on",
+        titles=("Item", "Topic", "Text", "What I said", "State"),
+        rows=own_rows(visit.store, visit.name, first, first + _ROWS_PER_PAGE - 1),
+        pages=list_pages("/mine?page=", page, total),
+    )
+
+
+def kept(visit: Visit, item: Item, said: Said) -> None:
+    """Writes what somebody said; it is on the disk when this returns, and once only, however often it is sent.
+
+    Raises:
+        Refused: 422 for labels that the scheme lacks or that exclude each other, and for a skip without a reason; 409
+            if the same form was sent before with another answer; 503 if the store cannot be written.
+    """
+    if said.kind == "skip" and not said.reason:
+        raise Refused(422, "Say why you skip it.")
+    if said.kind != "skip":
+        try:
+            said = replace(said, labels=visit.store.scheme.check(said.labels, item))
+        except InputError as error:
+            raise Refused(422, _sentence(error)) from error
+    try:
+        event = visit.store.record(
+            item.item_id, visit.name, said.kind, said.labels,
+            comment=said.comment, reason=said.reason, seconds=said.seconds, token=said.token,
+        )  # fmt: skip
+    except InputError as error:
+        raise Refused(503, f"Nothing was kept: {_sentence(error)}") from error
+    if not said.is_in(event, item.item_id):
+        raise Refused(409, "This page was sent before with another answer, which stands. Confirm again to change it.")
+
+
+def item_page(visit: Visit, item: Item, standing: Standing | None, attempt: Attempt | None, **values: Any) -> Response:
+    """The page of an item, with what is chosen in it.
+
+    Args:
+        visit: whose page it is.
+        item: the item.
+        standing: what held before.
+        attempt: a form that could not be taken; shown again so that nothing is typed twice.
+        **values: what differs between judging and adjudicating.
+    """
+    scheme = visit.store.scheme
+    before: Said | Standing | None = attempt.said if attempt else standing
+    reason = before.reason if before else ""
+    known = reason in scheme.skip_reasons
+    return visit.page(
+        "item",
+        attempt.refusal.status if attempt else 200,
+        item=item,
+        item_mark=item_mark(item),
+        item_scheme=scheme.for_item(item),
+        shown=shown_item(item, scheme.view),
+        groups=shown_groups(scheme.for_item(item), item),
+        chosen=before.labels if before else (),
+        comment=before.comment if before else "",
+        reason_given=reason if known else "",
+        other_reason="" if known else reason,
+        skipping=attempt is not None and attempt.said.kind == "skip",
+        error=attempt.refusal.message if attempt else "",
+        **values,
+    )
+
+
+def list_pages(address: str, page: int, total: int) -> list[tuple[str, str, str]]:
+    """The pages before and after one page of a list: address, name and relation."""
+    pages = []
+    if page > 1:
+        pages.append((f"{address}{page - 1}", "Previous page", "prev"))
+    if page * _ROWS_PER_PAGE < total:
+        pages.append((f"{address}{page + 1}", "Next page", "next"))
+    return pages
+
+
+def _found(visit: Visit, place: str) -> tuple[Sequence[str], int]:
+    ids, number = visit.store.assigned(visit.name), number_of(place)
+    if not 1 <= number <= len(ids):
+        raise Refused(404, "You have no such item.")
+    return ids, number
+
+
+def _own_page(visit: Visit, ids: Sequence[str], number: int, attempt: Attempt | None = None) -> Response:
+    item = visit.store.item(ids[number - 1])
+    progress = visit.store.progress(visit.name)
+    standing = _standing(visit, item.item_id)
+    return item_page(
+        visit,
+        item,
+        standing,
+        attempt,
+        standings=(),
+        heading=f"Item {number} of {len(ids)}",
+        progress=progress,
+        previous=f"/judge/{number - 1}" if number > 1 else "",
+        following=f"/judge/{number + 1}" if number < len(ids) else "",
+        told=_told(visit, ids) or (f"You said: {said_text(standing)}." if standing else ""),
+        can_undo=progress.done + progress.skipped > 0,
+        action=f"/judge/{number}",
+        act="label",
+    )
+
+
+def _told(visit: Visit, ids: Sequence[str]) -> str:
+    """What the page before did, told from the store and not from the address."""
+    if visit.query("undone"):
+        return "Taken back."
+    number = number_of(visit.query("after") or "0")
+    if not 1 <= number <= len(ids):
+        return ""
+    standing = _standing(visit, ids[number - 1])
+    return "" if standing is None else f"Item {number}: {said_text(standing)}. Saved."
+
+
+def _standing(visit: Visit, item_id: str) -> Standing | None:
+    standings = visit.store.standing(item_id=item_id, annotator=visit.name)
+    return next((standing for standing in standings if standing.kind != "adjudicate"), None)
+
+
+def _after(visit: Visit) -> str:
+    return f"?after={number_of(visit.query('after'))}" if visit.query("after") else ""
+
+
+def _sentence(error: InputError) -> str:
+    """A fault without its place: "No label. Choose one of …"."""
+    return ". ".join(part[:1].upper() + part[1:] for part in (error.fault, error.remedy) if part) + "."
