@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Label", "Qrel", "Query", "RunRow", "Topic", "TopicText"]
+__all__ = ["Document", "Label", "Qrel", "Query", "RunRow", "Topic", "TopicText"]
 
 
 class Query(NamedTuple):
@@ -12,6 +12,20 @@ class Query(NamedTuple):
 
     query_id: str
     text: str
+
+
+class Document(NamedTuple):
+    """One document of a collection; fields that the source lacks are empty."""
+
+    doc_id: str
+    url: str = ""
+    title: str = ""
+    body: str = ""
+
+    @property
+    def text(self) -> str:
+        """Title and body with a blank between them, as rankers read a document."""
+        return f"{self.title} {self.body}" if self.title and self.body else self.title or self.body
 
 
 class Topic(NamedTuple):

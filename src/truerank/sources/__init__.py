@@ -1,6 +1,7 @@
-"""Everything that is read: the source grammar, queries, topics, judgments, runs, labels."""
+"""Everything that is read: the source grammar, queries, topics, documents, judgments, runs, labels."""
 
 from truerank.sources.blocks import QueryBlock, SourceCounts
+from truerank.sources.documents import DocumentSource, open_documents, read_documents
 from truerank.sources.grammar import SourceSpec, parse, unique_names
 from truerank.sources.labels import LabelRow, label_rows, read_labels
 from truerank.sources.qrels import read_qrels, read_qrels_frame
@@ -10,6 +11,7 @@ from truerank.sources.topics import TopicSet, read_topics
 from truerank.sources.variants import read_variants, with_variants
 
 __all__ = [
+    "DocumentSource",
     "LabelRow",
     "QueryBlock",
     "QuerySource",
@@ -17,8 +19,10 @@ __all__ = [
     "SourceSpec",
     "TopicSet",
     "label_rows",
+    "open_documents",
     "open_queries",
     "parse",
+    "read_documents",
     "read_labels",
     "read_qrels",
     "read_qrels_frame",

@@ -1,4 +1,4 @@
-"""BEIR folders: `queries.jsonl` and `qrels/SPLIT.tsv`."""
+"""BEIR folders: `corpus.jsonl`, `queries.jsonl` and `qrels/SPLIT.tsv`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,21 @@ from pathlib import Path
 
 from truerank.errors import InputError
 
-__all__ = ["qrels_file", "queries_file"]
+__all__ = ["corpus_file", "qrels_file", "queries_file"]
 
 _ENDINGS = ("", ".gz", ".zst", ".bz2", ".xz")
+
+
+def corpus_file(folder: Path, *, missing_ok: bool = False) -> Path | None:
+    """The documents of a BEIR folder; None where it has none and that is fine.
+
+    Raises:
+        InputError: the folder has no `corpus.jsonl`.
+    """
+    found = _first(folder / "corpus.jsonl")
+    if found is None and not missing_ok:
+        raise InputError("there is no corpus.jsonl in it", "give a BEIR folder, or a file of documents", where=folder)
+    return found
 
 
 def queries_file(folder: Path) -> Path:

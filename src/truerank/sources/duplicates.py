@@ -55,9 +55,21 @@ class IdWindow:
         Returns:
             How many of them repeat an id with the same text, and the first one that repeats an id with another text.
         """
+        repeats, conflict = self.repeats(ids, texts, lines)
+        return len(repeats), conflict
+
+    def repeats(
+        self, ids: Sequence[str], texts: Sequence[str], lines: Sequence[int]
+    ) -> tuple[npt.NDArray[np.intp], Conflict | None]:
+        """Takes the next records; arguments as in `add`.
+
+        Returns:
+            The positions, ascending, of those that repeat an id with the same text, and the first one that repeats an
+            id with another text.
+        """
         size = len(ids)
         if not size:
-            return 0, None
+            return np.zeros(0, np.intp), None
         hashed = _Run(
             np.fromiter(map(hash, ids), np.int64, size),
             np.fromiter(map(hash, texts), np.int64, size),
@@ -81,7 +93,7 @@ class IdWindow:
             worst = np.flatnonzero(differs)[np.argmin(order[differs])]
             conflict = Conflict(int(order[worst]), int(earlier_lines[worst]))
         self._keep(run)
-        return int(np.count_nonzero(repeats & ~differs)), conflict
+        return np.sort(order[repeats & ~differs]), conflict
 
     def _keep(self, run: _Run) -> None:
         self._runs.append(run)

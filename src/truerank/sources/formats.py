@@ -10,7 +10,7 @@ from typing import Final
 from truerank.errors import InputError
 from truerank.sources import columns, compressed
 
-__all__ = ["detect"]
+__all__ = ["detect", "is_trec_document", "refuse_binary"]
 
 _BY_ENDING: Final = {
     ".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet",
@@ -31,6 +31,7 @@ _REMEDIES: Final = {
 _FEW_CONTROLS: Final = 8
 _CONTROL: Final = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b")) + b"\x7f"
 _TREC: Final = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:top|doc)\b[^>]*>", re.IGNORECASE | re.DOTALL)
+_TREC_DOCUMENT: Final = re.compile(r"\s*(?:<!--.*?-->\s*)*<doc\b[^>]*>", re.IGNORECASE | re.DOTALL)
 _XML: Final = re.compile(
     r"\s*(?:<\?xml\b|<!DOCTYPE\b|<(?:topics?|queries|query|webtrack\d*)\b|<\w+[^<>]*>\s*<(?:topic|query)\b)",
     re.IGNORECASE,
@@ -60,11 +61,11 @@ def detect(path: Path, forced: str | None = None) -> str:
         raise InputError("the file is empty", "give a file that holds something", where=path)
     if forced is not None:
         if forced != "parquet":
-            _refuse_binary(start, path)
+            refuse_binary(start, path)
         return forced
     if start.startswith(b"PAR1"):
         return "parquet"
-    _refuse_binary(start, path)
+    refuse_binary(start, path)
     ending = _ending(path)
     if ending in _BY_ENDING:
         return _BY_ENDING[ending]
@@ -72,7 +73,13 @@ def detect(path: Path, forced: str | None = None) -> str:
     return "trec" if form in ("lines", "tsv") and ".trec" in path.name.lower() else form
 
 
-def _refuse_binary(start: bytes, path: Path) -> None:
+def is_trec_document(text: str) -> bool:
+    """Whether a text begins with a `<DOC>` record."""
+    return _TREC_DOCUMENT.match(text) is not None
+
+
+def refuse_binary(start: bytes, path: Path) -> None:
+    """Raises an InputError that names the kind, where the first bytes of a file are no text."""
     for magic, kind in _BINARY.items():
         if start.startswith(magic):
             raise InputError(f"this is {kind}", _REMEDIES.get(kind, "give a text or Parquet file"), where=path, line=1)

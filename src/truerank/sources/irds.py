@@ -12,19 +12,21 @@ from itertools import islice
 from typing import Any, Final, Literal
 
 from truerank.errors import InputError
-from truerank.records import Qrel, Topic
+from truerank.records import Document, Qrel, Topic
 from truerank.sources.blocks import RawBlock
 from truerank.sources.tables import well_formed
 
-__all__ = ["check", "fingerprint", "qrels", "queries", "topics"]
+__all__ = ["check", "count_documents", "documents", "fingerprint", "qrels", "queries", "topics"]
 
 _BLOCK: Final = 1 << 13
 _TITLES: Final = ("title", "query", "text", "question", "original_query", "raw_utterance", "short_query")
+_DOCUMENT_TITLES: Final = ("title", "headline")
+_BODIES: Final = ("body", "text", "abstract", "contents", "passage")
 _DESCRIPTIONS: Final = ("description", "question", "long_query")
 
 
-def check(dataset_id: str, entity: Literal["queries", "qrels"] = "queries") -> None:
-    """Whether ir_datasets knows an id and it has queries (or qrels); nothing is downloaded.
+def check(dataset_id: str, entity: Literal["queries", "qrels", "docs"] = "queries") -> None:
+    """Whether ir_datasets knows an id and it has queries (or qrels, or documents); nothing is downloaded.
 
     Raises:
         InputError: an unknown id (the nearest ones are named), or a data set that lacks them.
@@ -69,11 +71,50 @@ def topics(dataset_id: str) -> Iterator[Topic]:
             yield Topic(str(item.query_id), _line(title), _line(description), _line(narrative))
 
 
+def documents(dataset_id: str) -> Iterator[tuple[Document, bool]]:
+    """The documents of a data set, each with whether halves of surrogate pairs in it were replaced.
+
+    URL and title are the fields of that name; the body is `body`, `text`, `abstract` or `contents`, where there is
+    none of them what ir_datasets takes for the text.
+    """
+    for items in _blocks(dataset_id, "docs"):
+        for item in items:
+            title, body = _field(item, _DOCUMENT_TITLES), _field(item, _BODIES)
+            if not body:
+                whole = getattr(item, "default_text", None)
+                body = str(whole() or "") if callable(whole) else ""
+                body = body.removeprefix(title).lstrip() if title else body
+            document = Document(str(item.doc_id), _field(item, ("url",)), title, body)
+            if _is_well_formed("".join(document)):
+                yield document, False
+            else:
+                yield Document(*map(well_formed, document)), True
+
+
 def qrels(dataset_id: str) -> Iterator[Qrel]:
     """The judgments of a data set."""
     for items in _blocks(dataset_id, "qrels"):
         for item in items:
             yield Qrel(str(item.query_id), str(item.doc_id), int(item.relevance), str(getattr(item, "iteration", "0")))
+
+
+def count_documents(dataset_id: str) -> int:
+    """How many documents a data set has, as ir_datasets counts them.
+
+    Raises:
+        InputError: there is no such data set, it has no documents, or they cannot be had.
+    """
+    dataset = _load(dataset_id, "docs")
+    try:
+        with _quiet():
+            return int(dataset.docs_count())
+    # As for its queries, ir_datasets raises whatever its sources raise.
+    except Exception as error:
+        raise InputError(
+            f"ir_datasets cannot count the documents ({_reason(error)})",
+            "check the network, or leave the collection out",
+            where=f"irds:{dataset_id}",
+        ) from error
 
 
 def _title(item: Any) -> str:
