@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from truerank import judging as judging
     from truerank.audits import leakage as leakage
+    from truerank.audits import track as track
     from truerank.audits.leakage import demo as demo
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "demo", "judging", "leakage"]
+__all__ = ["__version__", "demo", "judging", "leakage", "track"]
 
 # Loaded on first use, so that `import truerank` stays instant.
 _HOMES = {
     "leakage": ("truerank.audits.leakage", None),
     "demo": ("truerank.audits.leakage", "demo"),
     "judging": ("truerank.judging", None),
+    "track": ("truerank.audits.track", None),
 }
 
 

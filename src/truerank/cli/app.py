@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import truerank
-from truerank.cli import demo, judge, leakage
+from truerank.cli import demo, judge, leakage, track
 from truerank.errors import TruerankError
 
 __all__ = ["app", "main"]
@@ -33,6 +33,7 @@ app = typer.Typer(
 )
 app.add_typer(leakage.app, name="leakage")
 app.add_typer(judge.app, name="judge")
+app.add_typer(track.app, name="track")
 app.command("demo")(demo.demo)
 
 

@@ -91,6 +91,12 @@ class Artifacts:
         write_text(self.folder / name, text)
         return self._note(name)
 
+    def binary(self, name: str, content: bytes) -> Path:
+        """Writes a file that is no text."""
+        with atomic_path(self.folder / name) as temporary:
+            temporary.write_bytes(content)
+        return self._note(name)
+
     def json(self, name: str, value: Mapping[str, Any]) -> Path:
         """Writes a JSON object, keys in the order given."""
         return self.text(name, json.dumps(value, indent=2, ensure_ascii=False) + "\n")

@@ -1,24 +1,50 @@
-"""The analysis of a track: runs before it (candidates, validation, topics) and after it.
+"""A track: runs before they are judged (candidates, validation, topics) and what they show after it (the report).
 
 Source: Craswell, Mitra, Yilmaz, Campos, Voorhees: Overview of the TREC 2019 Deep Learning Track (TREC 2019).
 """
 
+from truerank.audits.track.analysis import Agreement, Analysis, Best, CandidateGain, Duel, SubtaskGap, analyse
 from truerank.audits.track.candidates import Candidates, candidates
 from truerank.audits.track.checking import Limits
+from truerank.audits.track.collection import FileStatistics, file_statistics
 from truerank.audits.track.faults import KINDS, Fault
+from truerank.audits.track.inputs import Metadata, RunInfo
+from truerank.audits.track.options import ReportOptions
+from truerank.audits.track.report import TrackReport, report
+from truerank.audits.track.scores import Scores
 from truerank.audits.track.selecting import Selection, TopicRow, select_topics
+from truerank.audits.track.similarity import RunMap, run_map
+from truerank.audits.track.statements import Statement
 from truerank.audits.track.validating import RunCheck, Validation, validate
 
 __all__ = [
     "KINDS",
+    "Agreement",
+    "Analysis",
+    "Best",
+    "CandidateGain",
     "Candidates",
+    "Duel",
     "Fault",
+    "FileStatistics",
     "Limits",
+    "Metadata",
+    "ReportOptions",
     "RunCheck",
+    "RunInfo",
+    "RunMap",
+    "Scores",
     "Selection",
+    "Statement",
+    "SubtaskGap",
     "TopicRow",
+    "TrackReport",
     "Validation",
+    "analyse",
     "candidates",
+    "file_statistics",
+    "report",
+    "run_map",
     "select_topics",
     "validate",
 ]

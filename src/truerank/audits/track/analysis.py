@@ -1,0 +1,316 @@
+"""What the runs of a track show: categories, subtasks, topics and the agreement of measures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.audits.track.inputs import RunInfo
+from truerank.audits.track.scores import Scores
+from truerank.errors import InputError
+from truerank.measures.correlation import kendall
+
+__all__ = [
+    "SUBTASKS",
+    "Agreement",
+    "Analysis",
+    "Best",
+    "CandidateGain",
+    "Duel",
+    "SubtaskGap",
+    "analyse",
+    "percent",
+]
+
+Floats = NDArray[np.float64]
+
+SUBTASKS: Final = ("fullrank", "rerank")
+#: Scores of a topic that differ by less than this are equal.
+_EQUAL: Final = 1e-12
+
+
+class Best(NamedTuple):
+    """The best run of a category by the main measure; `gain` is in percent over the best run of the baseline."""
+
+    category: str
+    run: str
+    value: float
+    runs: int
+    gain: float | None
+
+
+class SubtaskGap(NamedTuple):
+    """The best fullrank run beside the best rerank run by one measure; `gain` is in percent over the latter."""
+
+    measure: str
+    fullrank: str
+    fullrank_value: float
+    rerank: str
+    rerank_value: float
+    gain: float | None
+
+
+class CandidateGain(NamedTuple):
+    """The best cumulated gain beside that of the candidates which rerank runs were given; `gain` in percent.
+
+    All that a rerank run can do is to reorder the candidates, so that all of them have the candidates' NCG@k where k is
+    the number of candidates; `sharing` of the `reranks` runs do. A run that dropped candidates has less.
+    """
+
+    measure: str
+    run: str
+    value: float
+    candidates: float
+    sharing: int
+    reranks: int
+    gain: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Duel:
+    """The best runs of two categories, topic by topic.
+
+    Attributes:
+        first: the best run of one category.
+        second: the best run of the other.
+        measure: the measure compared.
+        topics: sorted by difference, the largest win of the first run first; equal ones in the order of the topics.
+        first_values: scores of the first run, shape (topics,).
+        second_values: scores of the second run.
+    """
+
+    first: RunInfo
+    second: RunInfo
+    measure: str
+    topics: tuple[str, ...]
+    first_values: Floats
+    second_values: Floats
+
+    @property
+    def wins(self) -> int:
+        """Topics on which the first run is better."""
+        return int(np.sum(self.first_values - self.second_values > _EQUAL))
+
+    @property
+    def losses(self) -> int:
+        """Topics on which the second run is better."""
+        return int(np.sum(self.second_values - self.first_values > _EQUAL))
+
+    @property
+    def ties(self) -> int:
+        """Topics on which both score the same."""
+        return len(self.topics) - self.wins - self.losses
+
+
+class Agreement(NamedTuple):
+    """Kendall's tau-b of two measures over runs; `category` is "" for all runs, `pearson` the linear correlation.
+
+    A coefficient is None where all runs are tied by one of the measures.
+    """
+
+    first: str
+    second: str
+    category: str
+    tau: float | None
+    p: float | None
+    pearson: float | None
+    n: int
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """What the runs show.
+
+    Attributes:
+        scores: the scores that it rests on.
+        baseline: the category that others are compared with.
+        categories: best run first.
+        best: the best run of each category.
+        gaps: fullrank against rerank, by the main measure and, where there is one, NCG@k.
+        candidates: the best NCG@k beside the candidates', where both are known.
+        duels: the best run of each other category against the best of the baseline.
+        agreements: of all pairs of measures, over all runs and within each category.
+    """
+
+    scores: Scores
+    baseline: str
+    categories: tuple[str, ...]
+    best: tuple[Best, ...]
+    gaps: tuple[SubtaskGap, ...]
+    candidates: CandidateGain | None
+    duels: tuple[Duel, ...]
+    agreements: tuple[Agreement, ...]
+
+    def runs_in(self, category: str) -> NDArray[np.bool_]:
+        """Which runs belong to a category, shape (runs,)."""
+        return np.array([run.category == category for run in self.scores.runs], dtype=bool)
+
+    def counts(self) -> dict[tuple[str, str], int]:
+        """How many runs there are by category and subtask; "" where not stated."""
+        return dict(Counter((run.category, run.subtask) for run in self.scores.runs))
+
+    def agreement(self, first: str, second: str, category: str = "") -> Agreement | None:
+        """The agreement of two measures, in either order; None where there are too few runs."""
+        for found in self.agreements:
+            if {found.first, found.second} == {first, second} and found.category == category:
+                return found
+        return None
+
+    @property
+    def recall(self) -> Agreement | None:
+        """The agreement of NCG@k with recall at the same k, where both are known."""
+        gain, recall = self.scores.gain, self.scores.recall
+        return None if gain is None or recall is None else self.agreement(gain, recall)
+
+
+def analyse(scores: Scores, *, baseline: str = "trad") -> Analysis:
+    """Analyses the runs of a track.
+
+    Args:
+        scores: the scores.
+        baseline: the category that others are compared with.
+
+    Returns:
+        The analysis. Runs without a category or subtask stay out of the comparisons that need one.
+
+    Raises:
+        InputError: there are categories, but not the baseline.
+
+    Source: Craswell, Mitra, Yilmaz, Campos, Voorhees: Overview of the TREC 2019 Deep Learning Track, section 4.
+    """
+    stated = {run.category for run in scores.runs if run.category}
+    if stated and baseline not in stated:
+        raise InputError(
+            f"no run is of the category '{baseline}'",
+            f"choose another with --baseline-category: {', '.join(sorted(stated))}",
+            where="--baseline-category",
+        )
+    best = tuple(_best(scores, baseline))
+    gain = scores.gain
+    measures = (scores.main, gain) if gain is not None and gain != scores.main else (scores.main,)
+    return Analysis(
+        scores=scores,
+        baseline=baseline,
+        categories=tuple(one.category for one in best),
+        best=best,
+        gaps=tuple(gap for measure in measures if (gap := _gap(scores, measure)) is not None),
+        candidates=_candidate_gain(scores, gain),
+        duels=tuple(_duels(scores, best, baseline)),
+        agreements=tuple(_agreements(scores, [one.category for one in best])),
+    )
+
+
+def percent(value: float, base: float) -> float | None:
+    """How much larger a value is than a base, in percent; None where the base is zero."""
+    return 100.0 * (value / base - 1.0) if base else None
+
+
+def _top(scores: Scores, measure: str, chosen: Sequence[bool]) -> tuple[int, float] | None:
+    """The position and value of the best of the chosen runs; the first of equal ones."""
+    column = np.where(np.asarray(chosen, dtype=bool), scores.of(measure), np.nan)
+    if not np.isfinite(column).any():
+        return None
+    position = int(np.nanargmax(column))
+    return position, float(column[position])
+
+
+def _best(scores: Scores, baseline: str) -> list[Best]:
+    tops = {}
+    for category in dict.fromkeys(run.category for run in scores.runs if run.category):
+        chosen = [run.category == category for run in scores.runs]
+        top = _top(scores, scores.main, chosen)
+        if top is not None:
+            tops[category] = (*top, sum(chosen))
+    base = tops[baseline][1] if baseline in tops else None
+    found = [
+        Best(
+            category,
+            scores.runs[position].run,
+            value,
+            runs,
+            None if base is None or category == baseline else percent(value, base),
+        )
+        for category, (position, value, runs) in tops.items()
+    ]
+    return sorted(found, key=lambda one: (-one.value, one.category))
+
+
+def _gap(scores: Scores, measure: str) -> SubtaskGap | None:
+    tops = [_top(scores, measure, [run.subtask == subtask for run in scores.runs]) for subtask in SUBTASKS]
+    if tops[0] is None or tops[1] is None:
+        return None
+    (full, full_value), (rerank, rerank_value) = tops[0], tops[1]
+    return SubtaskGap(
+        measure,
+        scores.runs[full].run,
+        full_value,
+        scores.runs[rerank].run,
+        rerank_value,
+        percent(full_value, rerank_value),
+    )
+
+
+def _candidate_gain(scores: Scores, measure: str | None) -> CandidateGain | None:
+    if measure is None:
+        return None
+    reranks = [run.subtask == "rerank" for run in scores.runs]
+    own = _top(scores, measure, reranks)
+    top = _top(scores, measure, [True] * len(reranks))
+    if own is None or top is None:
+        return None
+    candidates = own[1]
+    known = scores.of(measure)[np.array(reranks)]
+    known = known[np.isfinite(known)]
+    sharing = int(np.sum(np.abs(known - candidates) < 5e-5))
+    return CandidateGain(
+        measure, scores.runs[top[0]].run, top[1], candidates, sharing, known.size, percent(top[1], candidates)
+    )
+
+
+def _duels(scores: Scores, best: Sequence[Best], baseline: str) -> Iterator[Duel]:
+    evaluation = scores.evaluation
+    base = next((one for one in best if one.category == baseline), None)
+    if evaluation is None or base is None:
+        return
+    infos = {run.run: run for run in scores.runs}
+    for one in best:
+        if one.category == baseline:
+            continue
+        first, second = (evaluation.of(run, scores.main) for run in (one.run, base.run))
+        known = np.flatnonzero(np.isfinite(first + second))
+        order = known[np.argsort(second[known] - first[known], kind="stable")]
+        yield Duel(
+            infos[one.run],
+            infos[base.run],
+            scores.main,
+            tuple(evaluation.topics[i] for i in order),
+            first[order],
+            second[order],
+        )
+
+
+def _agreements(scores: Scores, categories: Sequence[str]) -> Iterator[Agreement]:
+    groups = {"": np.ones(len(scores.runs), dtype=bool)}
+    if len(categories) > 1:
+        groups |= {name: np.array([run.category == name for run in scores.runs]) for name in categories}
+    for first, second in combinations(scores.measures, 2):
+        one, other = scores.of(first), scores.of(second)
+        for category, chosen in groups.items():
+            known = chosen & np.isfinite(one) & np.isfinite(other)
+            if known.sum() < 3:
+                continue
+            a, b = one[known], other[known]
+            found = kendall(a, b, variant="b")
+            yield Agreement(first, second, category, found.tau, found.p, _pearson(a, b), len(a))
+
+
+def _pearson(a: Floats, b: Floats) -> float | None:
+    a, b = a - a.mean(), b - b.mean()
+    scale = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / scale if scale > 0 else None

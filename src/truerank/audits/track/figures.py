@@ -1,0 +1,241 @@
+"""The figures of a track report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from truerank.audits.track.analysis import Agreement, Analysis, Duel
+from truerank.audits.track.similarity import RunMap
+from truerank.reports.figures import (
+    Group,
+    Panel,
+    Series,
+    grouped_scores,
+    ordered_scores,
+    scatter_panels,
+    topic_pairs,
+)
+
+__all__ = ["Picture", "pictures"]
+
+_NOT_STATED: Final = "not stated"
+#: Pairs of this many measures have panels of their own.
+_PAIRED: Final = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A figure with its name (of files, and in the page), the section it belongs to, and its caption."""
+
+    name: str
+    section: str
+    caption: str
+    figure: Figure
+
+
+def pictures(
+    analysis: Analysis, run_map: RunMap | None = None, topics: Mapping[str, str] | None = None
+) -> Iterator[Picture]:
+    """The figures that the runs allow, in the order of the paper.
+
+    Args:
+        analysis: what the runs show.
+        run_map: the runs in a plane, where they were laid out.
+        topics: the texts of topics by id, to name them by.
+
+    Yields:
+        Figures; those that lack what they need are left out.
+
+    Source: Craswell et al.: Overview of the TREC 2019 Deep Learning Track, Figures 1 to 8.
+    """
+    if analysis.best:
+        yield _categories(analysis)
+    for duel in analysis.duels:
+        yield _duel(duel, topics or {})
+    if run_map is not None:
+        yield _map(analysis, run_map)
+    if analysis.gaps:
+        yield _subtasks(analysis)
+    yield from _agreements(analysis)
+
+
+def _categories(analysis: Analysis) -> Picture:
+    scores, groups = analysis.scores, []
+    column = scores.of(scores.main)
+    for one in analysis.best:
+        values = column[analysis.runs_in(one.category)]
+        values = np.sort(values[np.isfinite(values)])[::-1]
+        gain = "" if one.gain is None else f", {one.gain:+.1f} %"
+        groups.append(Group(one.category, values, f"{one.run}\n{one.value:.4f}{gain}"))
+    base = next((one for one in analysis.best if one.category == analysis.baseline), None)
+    number = sum(one.runs for one in analysis.best)
+    return Picture(
+        "categories",
+        "categories",
+        f"{scores.main} of {number:,} runs by category, best first. The best run of each is ringed; percentages are "
+        f"over the best {analysis.baseline} run, the dashed line.",
+        grouped_scores(
+            groups,
+            y_label=f"{scores.main} (mean), n = {number:,} runs",
+            reference=None if base is None else base.value,
+            reference_label=f"best {analysis.baseline}",
+        ),
+    )
+
+
+def _duel(duel: Duel, texts: Mapping[str, str]) -> Picture:
+    names = [f"{topic} {texts[topic]}" if topic in texts else topic for topic in duel.topics]
+    number = len(duel.topics)
+    return Picture(
+        f"topics-{_word(duel.first.category)}-{_word(duel.second.category)}",
+        "topics",
+        f"{duel.first.run} ({duel.first.category}) wins {duel.wins} of {number:,} topics against {duel.second.run} "
+        f"({duel.second.category}), ties {duel.ties} and loses {duel.losses}. Topics are sorted by the difference in "
+        f"{duel.measure}, the largest win of {duel.first.run} first.",
+        topic_pairs(
+            names,
+            duel.first_values,
+            duel.second_values,
+            names=(f"{duel.first.run} ({duel.first.category})", f"{duel.second.run} ({duel.second.category})"),
+            x_label=duel.measure,
+        ),
+    )
+
+
+def _map(analysis: Analysis, run_map: RunMap) -> Picture:
+    infos = analysis.scores.runs
+    panels = []
+    for title, kinds in (("by category", [run.category for run in infos]), ("by group", [run.group for run in infos])):
+        if any(kinds):
+            series = _series(kinds, run_map.points[:, 0], run_map.points[:, 1])
+            panels.append(
+                Panel(
+                    f"{title}, n = {len(infos):,} runs", "t-SNE 1 (no unit)", "t-SNE 2 (no unit)", series, ticks=False
+                )
+            )
+    if not panels:
+        series = (Series("run", run_map.points[:, 0], run_map.points[:, 1]),)
+        panels.append(Panel(f"n = {len(infos):,} runs", "t-SNE 1 (no unit)", "t-SNE 2 (no unit)", series, ticks=False))
+    return Picture(
+        "similarity",
+        "similarity",
+        f"Runs that do well and badly on the same topics lie close together: t-SNE of vectors of {run_map.topics:,} "
+        f"{analysis.scores.main} scores, perplexity {run_map.perplexity:.3g}, seed {run_map.seed}. Only nearness "
+        "counts; axes and distances between clusters have no meaning.",
+        scatter_panels(panels, columns=2, height=3.1),
+    )
+
+
+def _subtasks(analysis: Analysis) -> Picture:
+    scores = analysis.scores
+    known = [i for i, run in enumerate(scores.runs) if run.subtask and np.isfinite(scores.of(scores.main)[i])]
+    known.sort(key=lambda i: (scores.of(scores.main)[i], -i))
+    panels = [(f"{gap.measure} (mean)", scores.of(gap.measure)[known]) for gap in analysis.gaps]
+    gains = "; ".join(
+        f"{gap.measure} {gap.fullrank_value:.4f} and {gap.rerank_value:.4f}"
+        + ("" if gap.gain is None else f", {gap.gain:+.2f} %")
+        for gap in analysis.gaps
+    )
+    return Picture(
+        "subtasks",
+        "subtasks",
+        f"Fullrank against rerank; runs ordered by {scores.main} in every panel. The best of each: {gains}.",
+        ordered_scores(
+            panels, [scores.runs[i].subtask for i in known], x_label=f"runs ordered by {scores.main}", counted="runs"
+        ),
+    )
+
+
+def _agreements(analysis: Analysis) -> Iterator[Picture]:
+    scores = analysis.scores
+    chosen = _paired_measures(analysis)
+    pairs = list(combinations(chosen, 2))
+    if not pairs:
+        return
+    first, second = pairs[0]
+    if any(run.group for run in scores.runs):
+        kinds = [run.group for run in scores.runs]
+        panel = Panel(
+            _tau_title(analysis, first, second), *_labels(first, second), _pair(analysis, first, second, kinds)
+        )
+        caption = f"{first} against {second} by group. {_sentence(analysis, first, second)}"
+        yield Picture("agreement-groups", "agreement", caption, scatter_panels([panel], columns=1, height=4.0))
+    kinds = [run.category for run in scores.runs]
+    panels = [Panel(_tau_title(analysis, a, b), *_labels(a, b), _pair(analysis, a, b, kinds)) for a, b in pairs]
+    caption = f"Pairs of {', '.join(chosen)} by category. τ is Kendall's τ-b, over all runs and within each category."
+    yield Picture("agreement-categories", "agreement", caption, scatter_panels(panels, columns=2, height=3.2))
+    if scores.gain is not None and (others := [m for m in (scores.main, scores.recall) if m is not None]):
+        panels = [
+            Panel(
+                _tau_title(analysis, m, scores.gain), *_labels(m, scores.gain), _pair(analysis, m, scores.gain, kinds)
+            )
+            for m in others
+            if analysis.agreement(m, scores.gain) is not None
+        ]
+        if panels:
+            caption = f"{scores.gain} against {' and '.join(others)} by category. τ is Kendall's τ-b."
+            yield Picture("agreement-gain", "agreement", caption, scatter_panels(panels, columns=2, height=3.2))
+
+
+def _paired_measures(analysis: Analysis) -> list[str]:
+    """The measures whose pairs are drawn: the sparse reciprocal rank, RR and the main one; others where these lack."""
+    scores = analysis.scores
+    ranks = [name for name in scores.measures if re.match(r"RR\b(?!_)", name) and name != scores.sparse]
+    plain = max(ranks, key=lambda name: int(np.isfinite(scores.of(name)).sum()), default=None)
+    wanted = [name for name in (scores.sparse, scores.main, plain) if name is not None]
+    more = [name for name in scores.measures if name not in wanted and name != scores.gain]
+    chosen = [*wanted, *more][:_PAIRED]
+    return [
+        name for name in chosen if all(name == other or analysis.agreement(name, other) is not None for other in chosen)
+    ]
+
+
+def _pair(analysis: Analysis, x: str, y: str, kinds: Sequence[str]) -> tuple[Series, ...]:
+    return _series(kinds, analysis.scores.of(x), analysis.scores.of(y))
+
+
+def _series(kinds: Sequence[str], x: np.ndarray, y: np.ndarray) -> tuple[Series, ...]:
+    """One series per kind in alphabetical order, the one that is not stated last."""
+    known = np.isfinite(x) & np.isfinite(y)
+    order = [*sorted({kind for kind in kinds if kind}), ""]
+    found = []
+    for kind in order:
+        chosen = np.array([one == kind for one in kinds]) & known
+        if chosen.any():
+            found.append(Series(kind or _NOT_STATED, x[chosen], y[chosen]))
+    return tuple(found)
+
+
+def _labels(first: str, second: str) -> tuple[str, str]:
+    return f"{first} (mean)", f"{second} (mean)"
+
+
+def _tau_title(analysis: Analysis, first: str, second: str) -> str:
+    parts = []
+    for category in ("", *analysis.categories):
+        found = analysis.agreement(first, second, category)
+        if found is not None:
+            parts.append(f"{category or 'all'} {_tau(found)} (n = {found.n})")
+    lines = [" · ".join(parts[i : i + 2]) for i in range(0, len(parts), 2)]
+    return "Kendall's τ: " + "\n".join(lines) if lines else ""
+
+
+def _tau(found: Agreement) -> str:
+    return "undefined" if found.tau is None else f"{found.tau:.2f}"
+
+
+def _sentence(analysis: Analysis, first: str, second: str) -> str:
+    found = analysis.agreement(first, second)
+    return "" if found is None else f"Kendall's τ-b over {found.n} runs: {_tau(found)}."
+
+
+def _word(text: str) -> str:
+    """The text as a part of a file name and of an id."""
+    return "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in text.lower()).strip("-") or "x"
