@@ -80,7 +80,7 @@ class IdWindow:
         first = _first_of_group(run.ids)
         earlier_texts, earlier_lines = run.texts[first], run.lines[first]
         repeats = first != np.arange(size)
-        for past in self._runs:
+        for past in reversed(self._runs):  # so that the earliest has the last word
             found = np.searchsorted(past.ids, run.ids)
             found[found == len(past.ids)] = 0
             known = past.ids[found] == run.ids
