@@ -153,7 +153,7 @@ def _compared(
     if not definition.each and not labels:
         labels, codes = _answer_codes(coded.codes, coded.categories) if detailed else ((), ())
     parts = [Coefficients(code, 2) for code in codes]
-    names = ("percentage", "cohen", "krippendorff") if len(columns) == 2 else ("percentage", "fleiss", "krippendorff")
+    names = ("percentage", "cohen", "krippendorff") if len(columns) <= 2 else ("percentage", "fleiss", "krippendorff")
     every = parts if definition.each else [whole, *parts]
     values, drawn = _evaluated(every, names, whole.rows, plan)
     rows = [
@@ -276,10 +276,9 @@ def _against_people(
     pairs = [_pair(ratings, definition, (model, person), plan) for person in people]
     if definition.each or not people:
         return pairs
-    coded = ratings.coded(definition.answer, (model, model), definition.categories)
+    coded = ratings.coded(definition.answer, (model,), definition.categories)
     place = {name: number for number, name in enumerate(coded.categories)}
-    codes = coded.codes.copy()
-    codes[:, 1] = -1
+    codes = np.column_stack([coded.codes, np.full(len(coded.codes), -1)])
     decided = ratings.only(people).decided(definition.answer)
     more = sorted({answer for answer in decided.values() if answer is not None}.difference(place))
     place |= {name: len(place) + at for at, name in enumerate(more)}

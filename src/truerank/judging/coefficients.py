@@ -76,10 +76,13 @@ class Coefficients:
     def cohen(self, weights: Floats) -> Floats:
         """Cohen's kappa of two annotators; arguments and returned shape as for `percentage`.
 
-        Not a number where both gave one and the same answer throughout, so that chance alone explains everything.
+        Not a number where both gave one and the same answer throughout, so that chance alone explains everything, and
+        where there are not two annotators.
 
         Source: Cohen, A coefficient of agreement for nominal scales, 1960.
         """
+        if self.codes.shape[1] != 2:
+            return np.full(len(weights), np.nan)
         first, second = (np.eye(self.counts.shape[1])[column] for column in self.codes.T)
         drawn = weights.sum(axis=1)
         margins = [_share(weights @ side, drawn[:, None]) for side in (first, second)]
@@ -115,7 +118,7 @@ class Coefficients:
         pairs = self.counts[:, :, None] * self.counts[:, None, :]
         pairs[:, np.arange(size), np.arange(size)] -= self.counts
         pairs /= (self._each - 1)[:, None, None]
-        met = (weights @ pairs.reshape(len(pairs), -1)).reshape(-1, size, size)
+        met = (weights @ pairs.reshape(len(pairs), size * size)).reshape(-1, size, size)
         below = np.cumsum(totals, axis=1)
         # The sum of the totals from one answer to another, less half of both ends.
         middles = below - totals / 2

@@ -66,10 +66,10 @@ def definitions(scheme: Scheme | None) -> tuple[Definition, ...]:
         own = (_leak(),)
     elif scheme is not None and scheme.name == "transfer":
         own = tuple(_version(name) for name in ("V1", "V2"))
-    elif scheme is not None and scheme.graded:
-        own = (_grade(scheme),)
     elif scheme is not None and len(scheme.groups) > 1:
         own = tuple(_group(scheme, group) for group in scheme.groups if group.exclusive)
+    elif scheme is not None and scheme.graded:
+        own = (_grade(scheme),)
     order = () if scheme is None else tuple(choice.name for choice in scheme.choices)
     single = scheme is not None and len(scheme.groups) == 1 and scheme.groups[0].exclusive and not scheme.per_text
     label_set = Definition(

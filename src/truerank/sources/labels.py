@@ -146,7 +146,7 @@ def _label_rows(row: Row, spec: SourceSpec) -> Iterator[LabelRow]:
     plain = LabelRow(row.line, values, (), who, role, _probability(row, spec))
     annotations = values.get("annotations", values.get("completions"))
     if isinstance(annotations, list) and all(isinstance(item, dict) for item in annotations):
-        yield from _label_studio(plain, annotations)
+        yield from _label_studio(plain, annotations, values.get("predictions"))
         return
     key = columns.named(list(values), _LABELS)
     if key is None:
@@ -154,9 +154,14 @@ def _label_rows(row: Row, spec: SourceSpec) -> Iterator[LabelRow]:
     yield plain._replace(labels=() if kind == "skip" else _texts(values[key]))
 
 
-def _label_studio(plain: LabelRow, annotations: list[dict[str, Any]]) -> Iterator[LabelRow]:
+def _label_studio(plain: LabelRow, annotations: list[dict[str, Any]], predictions: Any) -> Iterator[LabelRow]:
+    """What people chose, then what models predicted."""
     found = False
-    for annotation in annotations:
+    predicted = [part for part in predictions if isinstance(part, dict)] if isinstance(predictions, list) else []
+    of_models = [
+        {**part, "completed_by": as_text(part.get("model_version")) or "model", "role": "model"} for part in predicted
+    ]
+    for annotation in (*annotations, *of_models):
         results = annotation.get("result")
         if annotation.get("was_cancelled") or not isinstance(results, list):
             continue
