@@ -1,20 +1,57 @@
 """Measures as values, runs scored by them, and what the differences between systems are worth."""
 
+from truerank.measures.comparing import compare
+from truerank.measures.comparison import Comparison, Difference
+from truerank.measures.comparison_report import ComparisonReport, comparison_report
+from truerank.measures.correlation import Correlation, Drop, kendall, largest_drop, tau_ap
 from truerank.measures.grammar import HMFR, MFR, NCG, RR_MSMARCO, lower_is_better, parse_measures
+from truerank.measures.magnitude import Interval, detectable_difference, difference_interval, effect_size, mean_interval
+from truerank.measures.method import Method
+from truerank.measures.ordering import OrderChanges, Overtaking, Swap, evaluation_order_changes, order_changes
 from truerank.measures.policy import Policy
+from truerank.measures.resampling import bootstrap_interval
 from truerank.measures.results import Coverage, Evaluation, load_evaluation
 from truerank.measures.scoring import evaluate
+from truerank.measures.significance import Outcome, correct, difference_test
+from truerank.measures.topic_differences import TopicDifferences, topic_differences
 
 __all__ = [
     "HMFR",
     "MFR",
     "NCG",
     "RR_MSMARCO",
+    "Comparison",
+    "ComparisonReport",
+    "Correlation",
     "Coverage",
+    "Difference",
+    "Drop",
     "Evaluation",
+    "Interval",
+    "Method",
+    "OrderChanges",
+    "Outcome",
+    "Overtaking",
     "Policy",
+    "Swap",
+    "TopicDifferences",
+    "bootstrap_interval",
+    "compare",
+    "comparison_report",
+    "correct",
+    "detectable_difference",
+    "difference_interval",
+    "difference_test",
+    "effect_size",
     "evaluate",
+    "evaluation_order_changes",
+    "kendall",
+    "largest_drop",
     "load_evaluation",
     "lower_is_better",
+    "mean_interval",
+    "order_changes",
     "parse_measures",
+    "tau_ap",
+    "topic_differences",
 ]

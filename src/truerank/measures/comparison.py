@@ -14,7 +14,7 @@ from truerank.measures.significance import CASES, CORRECTIONS, TESTS
 from truerank.reports.tables import Cell, Column, Table
 from truerank.work.artifacts import Artifacts, installed_versions
 
-__all__ = ["Comparison", "Difference"]
+__all__ = ["Comparison", "Difference", "write_results"]
 
 _MARK: Final = "†"
 _NAMED: Final = 10
@@ -174,12 +174,11 @@ class Comparison:
             "sentences": list(self.sentences()),
         }
 
-    def save(self, folder: str | Path, extra: Mapping[str, Any] | None = None) -> Path:
-        """Writes `comparison.json`, the table as `.csv`, `.md` and `.tex`, and `manifest.json`.
+    def save(self, folder: str | Path) -> Path:
+        """Writes `comparison.json`, the table as `comparison.csv`, `.md` and `.tex`, and `manifest.json`.
 
         Args:
             folder: made if it does not exist.
-            extra: more values with `table()` and `json()` by the name of their files.
 
         Returns:
             The folder.
@@ -187,15 +186,7 @@ class Comparison:
         Raises:
             InputError: the folder cannot be written to.
         """
-        artifacts = Artifacts(folder)
-        for name, value in {"comparison": self, **(extra or {})}.items():
-            artifacts.json(f"{name}.json", value.json())
-            artifacts.text(f"{name}.csv", value.table().csv())
-            artifacts.text(f"{name}.md", value.table().markdown())
-            artifacts.text(f"{name}.tex", value.table().latex())
-        versions = installed_versions("truerank", "numpy", "scipy")
-        artifacts.manifest({"command": "compare", "method": self.method.json(), "versions": versions})
-        return artifacts.folder
+        return write_results(folder, {"comparison": (self.json(), self.table())}, {"method": self.method.json()})
 
     def _row(self, row: Difference, several: bool) -> tuple[Cell, ...]:
         cells: list[Cell] = [row.run, row.measure, *([row.baseline] if several else [])]
@@ -248,7 +239,7 @@ class Comparison:
         found = f" The smallest p is {min(row.p for row in known if row.p is not None):.3g}." if known else ""
         if reach:
             ends = f"{min(reach):.4f}" if len(reach) == 1 else f"{min(reach):.4f} to {max(reach):.4f}"
-            found += f" Differences below {ends} are too small for these topics to show reliably."
+            found += f" Even uncorrected, differences below {ends} are too small for these topics to show reliably."
         return found
 
     def _cautions(self) -> tuple[str, ...]:
@@ -270,6 +261,33 @@ class Comparison:
         else:
             found += next((policy.sentences() for policy in self.policies.values()), ())
         return tuple(found)
+
+
+def write_results(
+    folder: str | Path, results: Mapping[str, tuple[Mapping[str, Any], Table]], manifest: Mapping[str, Any]
+) -> Path:
+    """Writes results as JSON and their tables as CSV, Markdown and LaTeX, and `manifest.json`.
+
+    Args:
+        folder: made if it does not exist.
+        results: JSON and table by the name of their files.
+        manifest: what else the manifest says.
+
+    Returns:
+        The folder.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
+    artifacts = Artifacts(folder)
+    for name, (value, table) in results.items():
+        artifacts.json(f"{name}.json", value)
+        artifacts.text(f"{name}.csv", table.csv())
+        artifacts.text(f"{name}.md", table.markdown())
+        artifacts.text(f"{name}.tex", table.latex())
+    versions = installed_versions("truerank", "numpy", "scipy", "polars", "ir-measures", "pytrec-eval-terrier")
+    artifacts.manifest({"command": "compare", **manifest, "versions": versions})
+    return artifacts.folder
 
 
 def _shown(mean: float | None) -> str:

@@ -126,7 +126,8 @@ def topic_differences(
         scores, others = found[run].scores(measure)[own], found[baseline].scores(measure)[other]
         known = np.flatnonzero(~(np.isnan(scores) | np.isnan(others)))
         ascending = lower_is_better(measure)
-        gains = _differences(scores[known], others[known]) * (-1 if ascending else 1)
+        # Differences that only rounding tells apart keep the order of the topics.
+        gains = np.round(_differences(scores[known], others[known]) * (-1 if ascending else 1), 12)
         order = known[np.argsort(-gains, kind="stable")]
         results.append(
             TopicDifferences(
