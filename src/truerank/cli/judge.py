@@ -11,6 +11,8 @@ import typer
 from truerank import judging
 from truerank.cli.console import JsonFlag, emit, note
 from truerank.judging import web
+from truerank.judging.events import Role
+from truerank.judging.exchange import Format, Which
 from truerank.judging.samples import Order
 
 __all__ = ["app"]
@@ -140,6 +142,82 @@ def serve(
     sys.stdout.flush()
     desk.run()
     note("ended; every confirmed label is kept")
+
+
+_IMPORT_EXAMPLES = """
+Adds the labels of files to a store.
+
+JSONL, CSV, TSV, Parquet, doccano, Label Studio, and TREC qrels for relevance. A record is matched to an item by its
+item id, or by topic and text; what does not match is listed. Importing a file twice adds nothing.
+
+Examples:
+
+    truerank judge import leakage.judged annotated-by-ann.jsonl --annotator ann
+
+    truerank judge import leakage.judged label-studio.json agreed.csv
+
+    truerank judge import graded.judged nist.qrels --annotator nist
+"""
+
+_EXPORT_EXAMPLES = """
+Writes the labels of a store to a file.
+
+What is written: every standing label (standing), the whole history (events), or one answer per item: the adjudicated
+one, or else the one on which all agree (adjudicated) or which more than half gave (majority).
+
+Examples:
+
+    truerank judge export leakage.judged labels.jsonl
+
+    truerank judge export leakage.judged history.jsonl --which events
+
+    truerank judge export leakage.judged pairs.jsonl --format doccano
+
+    truerank judge export graded.judged graded.qrels --which majority
+"""
+
+
+@app.command("import", help=_IMPORT_EXAMPLES)
+def import_(
+    store: StorePath,
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files of labels.")],
+    annotator: Annotated[str, typer.Option(metavar="NAME", help="Who judged, where a file does not say.")] = "",
+    role: Annotated[
+        Role, typer.Option(help="What new annotators are; an adjudicator's labels settle disagreements.")
+    ] = "person",
+    form: Annotated[Format | None, typer.Option("--format", help="Without it what the file looks like.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Bytes that are not UTF-8 are an error.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Adds the labels of files to a store."""
+    result = judging.import_labels(store, files, annotator=annotator, role=role, form=form, strict=strict)
+    emit(result.text(), result.json(), as_json)
+
+
+@app.command("export", help=_EXPORT_EXAMPLES)
+def export(
+    store: StorePath,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
+    form: Annotated[Format | None, typer.Option("--format", help="Without it what the ending of FILE says.")] = None,
+    which: Annotated[Which, typer.Option(help="Everything that stands, the history, or one answer per item.")] = (
+        "standing"
+    ),
+    annotator: Annotated[
+        list[str], typer.Option(metavar="NAME", help="Only what this annotator said; repeat for several.")
+    ] = [],  # noqa: B006
+    models: Annotated[
+        bool | None,
+        typer.Option(
+            "--include-models/--no-models",
+            help="Labels of models beside those of people. Without it: yes in standing and events, where they are "
+            "marked; no in adjudicated and majority.",
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Writes the labels of a store to a file."""
+    result = judging.export_labels(store, file, form=form, which=which, annotators=annotator, include_models=models)
+    emit(result.text(), result.json(), as_json)
 
 
 def _names(text: str) -> tuple[str, ...]:

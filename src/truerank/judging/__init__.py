@@ -1,6 +1,7 @@
 """Judging: people, or models, look at what the audits propose; what they say is kept as events."""
 
 from truerank.judging.events import Annotator, Disagreement, Draft, Event, Progress, Standing
+from truerank.judging.exchange import Exported, Imported, export_labels, import_labels
 from truerank.judging.item_sources import read_items
 from truerank.judging.items import Item, Text
 from truerank.judging.making import NewStore, People, new
@@ -17,7 +18,9 @@ __all__ = [
     "Draft",
     "Drawn",
     "Event",
+    "Exported",
     "Group",
+    "Imported",
     "Item",
     "NewStore",
     "People",
@@ -29,6 +32,8 @@ __all__ = [
     "Text",
     "assign",
     "draw",
+    "export_labels",
+    "import_labels",
     "is_store",
     "load_scheme",
     "new",

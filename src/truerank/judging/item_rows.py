@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -136,6 +138,7 @@ def _given_texts(values: Mapping[str, Any], used: set[str]) -> tuple[Text, ...]:
     if not isinstance(given, list) or not all(isinstance(part, dict) for part in given):
         return ()
     used.add("texts")
+    used.update(key for key in values if key.strip().lower() in ("query_text", "query_id"))
     found = (tuple(text_of(part, (key,)) for key in ("name", "text", "id", "url")) for part in given)
     return tuple(Text(*parts) for parts in found if parts[0])
 
@@ -166,13 +169,16 @@ def _versions(values: Mapping[str, Any], used: set[str]) -> tuple[Text, ...]:
 def _passages(values: Mapping[str, Any], used: set[str]) -> tuple[Text, ...]:
     """A list `passages` of texts or objects, or the columns passage_1, passage_2, …"""
     given = next((key for key in ("passages", "results") if isinstance(values.get(key), list)), None)
+    parts: list[Any] = []
     if given is not None:
         used.add(given)
         parts = values[given]
     else:
         keys = sorted((int(match[1]), key) for key in values if (match := _NUMBERED_PASSAGE.fullmatch(key.strip())))
-        used.update(key for _, key in keys)
-        parts = [values[key] for _, key in keys]
+        for number, key in keys:
+            used.add(key)
+            doc_id, url = (text_of(values, (f"passage_{number}_{name}",), used) for name in ("id", "url"))
+            parts.append({"text": values[key], "id": doc_id, "url": url})
     texts: list[Text] = []
     for part in parts:
         record = part if isinstance(part, Mapping) else {"text": part}
@@ -192,6 +198,13 @@ def _document(values: Mapping[str, Any], used: set[str]) -> tuple[Text, ...]:
 def _rest(values: Mapping[str, Any], used: set[str]) -> Mapping[str, Any]:
     """What no column of the item holds: the row's `data` object and all other values, made JSON-like."""
     rest: dict[str, Any] = {}
+    extra = values.get("extra")
+    if isinstance(extra, str) and extra.startswith("{"):
+        with contextlib.suppress(ValueError):
+            extra = json.loads(extra)
+    if isinstance(extra, Mapping):
+        used.add("extra")
+        rest = _plain(extra)
     for key, value in values.items():
         if key in used or key.strip().lower() in ANNOTATION_NAMES or value is None or value == "":
             continue

@@ -139,9 +139,12 @@ class Scheme:
 
     def for_item(self, item: Item) -> Scheme:
         """The scheme with the choices that this item's texts bring; itself where it has none of that kind."""
-        if self.per_text is None:
-            return self
-        return self._with_texts(tuple(text.name for text in item.texts))
+        return self.for_texts([text.name for text in item.texts])
+
+    def for_texts(self, names: Sequence[str]) -> Scheme:
+        """The scheme with the choices that texts of these names bring."""
+        rule = self.per_text
+        return self if rule is None else _extended(self, tuple(name for name in names if name.startswith(rule.prefix)))
 
     def check(self, labels: Sequence[str], item: Item | None = None) -> tuple[str, ...]:
         """The labels as they are stored: the scheme's spelling and order, each once.
@@ -254,16 +257,7 @@ class Scheme:
             return self
         numbered = re.compile(re.escape(_fold(self.per_text.prefix)) + r" ?(\d{1,3})")
         found = [int(match[1]) for label in labels if (match := numbered.fullmatch(_fold(label)))]
-        return self._with_texts(
-            tuple(f"{self.per_text.prefix} {number}" for number in range(1, max(found, default=0) + 1))
-        )
-
-    def _with_texts(self, names: tuple[str, ...]) -> Scheme:
-        rule = self.per_text
-        if rule is None:
-            return self
-        shown = tuple(name for name in names if name.startswith(rule.prefix))
-        return _extended(self, shown)
+        return self.for_texts([f"{self.per_text.prefix} {n}" for n in range(1, max(found, default=0) + 1)])
 
     def _offered(self) -> str:
         return ", ".join(f"'{choice.name}'" for choice in self.choices)

@@ -26,6 +26,7 @@ from truerank.judging.store_rows import (
     Contents,
     add_annotator,
     append,
+    append_history,
     check_file,
     checked_annotator,
     connected,
@@ -282,29 +283,73 @@ class Store:
         draft = Draft(item_id, annotator, kind, checked, comment, reason, seconds, token)
         if labels and kind == "skip":
             raise InputError("a skip with labels", "leave the labels out", where=self.path)
-        self._check_draft(draft)
+        self.check_draft(draft, self.annotator(annotator).role)
         return cast(Event, self._writer.run(lambda connection: append(connection, draft)))
 
-    def record_all(self, drafts: Sequence[Draft]) -> tuple[Event, ...]:
+    def record_history(
+        self,
+        drafts: Sequence[Draft],
+        undoes: Sequence[int] = (),
+        annotators: Sequence[tuple[str, Role, str]] = (),
+    ) -> tuple[Event, ...]:
         """Adds many events in one transaction: all of them or none. How imports are written.
 
         Labels are taken over as they are, also those that exclude each other in the scheme; their names must be the
         scheme's.
 
+        Args:
+            drafts: what to add, in order.
+            undoes: per draft of the kind "undo" what it takes back: the number of an event of the store, or -1, -2, …
+                for the first, second, … draft; 0 for other kinds.
+            annotators: name, role and description of those who are new.
+
+        Returns:
+            The events.
+
         Raises:
             InputError: as `record`.
         """
+        people = [checked_annotator(Annotator(*person), self.path) for person in annotators]
+        roles = {person.name: person.role for person in (*self.annotators(), *people)}
         checked = []
         for draft in drafts:
             labels = self.scheme.known(draft.labels, self.item(draft.item_id))
-            if draft.kind in ("label", "adjudicate") and not labels:
-                raise InputError("no label", "leave the item out", where=self.path)
             checked.append(draft._replace(labels=labels))
-            self._check_draft(checked[-1])
-        return cast(
-            tuple[Event, ...],
-            self._writer.run(lambda connection: tuple(append(connection, draft) for draft in checked)),
-        )
+            if draft.annotator not in roles:
+                self.annotator(draft.annotator)
+            self.check_draft(checked[-1], roles[draft.annotator])
+
+        def write(connection: sqlite3.Connection) -> tuple[Event, ...]:
+            for person in people:
+                add_annotator(connection, person, self.path)
+            return append_history(connection, checked, undoes or [0] * len(checked))
+
+        return cast(tuple[Event, ...], self._writer.run(write))
+
+    def check_draft(self, draft: Draft, role: Role) -> None:
+        """Whether an event by somebody of this role may be added; labels are not looked at, but for their absence.
+
+        Raises:
+            InputError: an unknown kind, no label, an adjudication by a model, a skip without a reason, or a text or
+                number out of range.
+        """
+        if draft.kind not in get_args(Kind):
+            raise InputError(f"no event of the kind '{draft.kind}'", "use label, skip or adjudicate", where=self.path)
+        if draft.kind in ("label", "adjudicate") and not draft.labels:
+            raise InputError("no label", "leave the item out", where=self.path)
+        if draft.kind == "adjudicate" and role == "model":
+            raise InputError("a model does not adjudicate", "let a person do it", where=self.path)
+        if draft.kind == "skip" and not draft.reason.strip():
+            raise InputError("a skip without a reason", "give one", where=self.path)
+        if not (math.isfinite(draft.seconds) and draft.seconds >= 0):
+            raise InputError(f"{draft.seconds} seconds", "give a number of seconds from 0", where=self.path)
+        for name, text in (("comment", draft.comment), ("reason", draft.reason)):
+            if len(text) > _LONGEST_COMMENT:
+                raise InputError(
+                    f"a {name} of {len(text):,} characters", f"at most {_LONGEST_COMMENT:,}", where=self.path
+                )
+        if len(draft.token) > _LONGEST_TOKEN:
+            raise InputError("a token that is too long", f"at most {_LONGEST_TOKEN} characters", where=self.path)
 
     def undo(self, annotator: str, token: str = "") -> Event | None:
         """Takes back the last event of an annotator that still holds; what held before it holds again.
@@ -424,24 +469,6 @@ class Store:
     def meta(self) -> dict[str, str]:
         """What the store says about itself: scheme, seed, plan, created."""
         return dict(self._rows("SELECT key, value FROM meta"))
-
-    def _check_draft(self, draft: Draft) -> None:
-        role = self.annotator(draft.annotator).role
-        if draft.kind not in get_args(Kind):
-            raise InputError(f"no event of the kind '{draft.kind}'", "use label, skip or adjudicate", where=self.path)
-        if draft.kind == "adjudicate" and role == "model":
-            raise InputError("a model does not adjudicate", "let a person do it", where=self.path)
-        if draft.kind == "skip" and not draft.reason.strip():
-            raise InputError("a skip without a reason", "give one", where=self.path)
-        if not (math.isfinite(draft.seconds) and draft.seconds >= 0):
-            raise InputError(f"{draft.seconds} seconds", "give a number of seconds from 0", where=self.path)
-        for name, text in (("comment", draft.comment), ("reason", draft.reason)):
-            if len(text) > _LONGEST_COMMENT:
-                raise InputError(
-                    f"a {name} of {len(text):,} characters", f"at most {_LONGEST_COMMENT:,}", where=self.path
-                )
-        if len(draft.token) > _LONGEST_TOKEN:
-            raise InputError("a token that is too long", f"at most {_LONGEST_TOKEN} characters", where=self.path)
 
     def _connect(self) -> sqlite3.Connection:
         connection = connected(self.path)

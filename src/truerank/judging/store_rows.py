@@ -20,6 +20,7 @@ __all__ = [
     "Contents",
     "add_annotator",
     "append",
+    "append_history",
     "check_file",
     "checked_annotator",
     "connected",
@@ -215,6 +216,21 @@ def append(connection: sqlite3.Connection, draft: Draft) -> Event:
     live = (draft.annotator, event.number, draft.item_id, int(draft.kind == "adjudicate"))
     connection.execute("INSERT INTO live VALUES (?, ?, ?, ?)", live)
     return event
+
+
+def append_history(connection: sqlite3.Connection, drafts: Sequence[Draft], undoes: Sequence[int]) -> tuple[Event, ...]:
+    """Adds events in order; `undoes` as in `Store.record_history`."""
+    events: list[Event] = []
+    for draft, back in zip(drafts, undoes, strict=True):
+        if draft.kind != "undo":
+            events.append(append(connection, draft))
+            continue
+        earlier = _of_token(connection, draft.annotator, draft.token)
+        number = back if back > 0 else events[-back - 1].number
+        if earlier is None:
+            connection.execute("DELETE FROM live WHERE annotator = ? AND number = ?", (draft.annotator, number))
+        events.append(earlier or _insert(connection, draft, undoes=number))
+    return tuple(events)
 
 
 def undo(connection: sqlite3.Connection, annotator: str, token: str) -> Event | None:

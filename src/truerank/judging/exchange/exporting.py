@@ -1,0 +1,238 @@
+"""The labels of a store as files of other tools."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any, Final, Literal
+
+from truerank.errors import InputError
+from truerank.judging.exchange import doccano, label_studio
+from truerank.judging.exchange.flat import extra_text, item_record, said_record, text_columns
+from truerank.judging.exchange.outgoing import RULES, Outgoing, Selection, Which, select
+from truerank.judging.store import Store, is_store
+from truerank.reports.tables import Column, Table
+from truerank.work.artifacts import atomic_path, write_text
+
+__all__ = ["Exported", "Format", "export_labels"]
+
+Format = Literal["jsonl", "csv", "doccano", "labelstudio", "qrels"]
+
+_BY_ENDING: Final[dict[str, Format]] = {
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".json": "labelstudio", ".qrels": "qrels",
+}  # fmt: skip
+_LISTED: Final = 20
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written.
+
+    Attributes:
+        path: the file.
+        form: its format.
+        which: the rule.
+        annotators: whose labels, where not everybody's.
+        written: number of statements in it.
+        open: items without an answer because nobody labelled them.
+        left_out: items without an answer because the rule gives none.
+        models: models whose labels are in it.
+        beside: further files: label configuration, labelling interface.
+    """
+
+    path: Path
+    form: Format
+    which: Which
+    annotators: tuple[str, ...]
+    written: int
+    open: int
+    left_out: tuple[str, ...]
+    models: tuple[str, ...]
+    beside: tuple[Path, ...] = ()
+
+    @property
+    def rule(self) -> str:
+        """The rule as a sentence's end."""
+        return RULES[self.which] + (f", of {', '.join(self.annotators)} only" if self.annotators else "")
+
+    def json(self) -> dict[str, Any]:
+        """The outcome as a JSON object."""
+        return {
+            "file": str(self.path),
+            "format": self.form,
+            "which": self.which,
+            "rule": self.rule,
+            "annotators": list(self.annotators),
+            "written": self.written,
+            "open": self.open,
+            "left_out": list(self.left_out),
+            "models": list(self.models),
+            "beside": [str(path) for path in self.beside],
+        }
+
+    def table(self) -> Table:
+        """How much was written and left out."""
+        rows = (
+            ("written", self.written),
+            ("nobody labelled", self.open),
+            ("no answer by the rule", len(self.left_out)),
+        )
+        notes = [f"Rule: {self.rule}."]
+        notes += [f"Labels of models, marked as such: {', '.join(self.models)}."] if self.models else []
+        notes += [f"Also written: {', '.join(map(str, self.beside))}."] if self.beside else []
+        columns = (Column("records"), Column("number", align="right", format=",d"))
+        return Table(f"{self.path}: {self.form}", columns, rows, tuple(notes))
+
+    def text(self) -> str:
+        """The outcome for a terminal, with the first items that were left out."""
+        shown = [f"left out: {item_id}" for item_id in self.left_out[:_LISTED]]
+        more = len(self.left_out) - len(shown)
+        shown += [f"… and {more:,} more; --json lists all"] if more > 0 else []
+        return "\n".join([self.table().text(), *shown]).rstrip("\n") + "\n"
+
+
+def export_labels(
+    store: Store | str | Path,
+    path: str | Path,
+    *,
+    form: Format | None = None,
+    which: Which = "standing",
+    annotators: Sequence[str] = (),
+    include_models: bool | None = None,
+) -> Exported:
+    """Writes the labels of a store to a file, whole or not at all. Labels of models are marked in every format.
+
+    Args:
+        store: an open store, or its file.
+        path: the file; for doccano `FILE.label_config.json` and for Label Studio `FILE.config.xml` stand beside it.
+        form: "jsonl", "csv", "doccano", "labelstudio" or "qrels"; None for what the file's ending says.
+        which: "standing", "events" (JSONL and CSV), "adjudicated" or "majority", see `outgoing.RULES`; qrels need one
+            of the last two, or one annotator.
+        annotators: only what these said.
+        include_models: see `outgoing.select`.
+
+    Returns:
+        What was written and what was left out.
+
+    Raises:
+        InputError: a format that the ending does not tell or that cannot hold this; a rule or annotator that is not
+            there; the file is a store or cannot be written.
+    """
+    if not isinstance(store, Store):
+        with Store.open(store) as opened:
+            kept = tuple(annotators)
+            return export_labels(opened, path, form=form, which=which, annotators=kept, include_models=include_models)
+    place = Path(path)
+    form = form or _of_ending(place)
+    _check(store, place, form, which, annotators)
+    chosen = select(store, which, annotators=annotators, include_models=include_models)
+    written = [row for row in chosen.rows if row.said is not None]
+    beside: dict[Path, str] = {}
+    if form == "qrels":
+        lines = _qrels(written, store)
+    elif form == "csv":
+        lines = _csv(chosen)
+    elif form == "doccano":
+        lines = doccano.lines(chosen.rows)
+        beside[place.with_name(place.name + ".label_config.json")] = doccano.label_config(store.scheme)
+    elif form == "labelstudio":
+        lines = label_studio.tasks(chosen.rows, store.scheme)
+        items = (row.item for row in chosen.rows)
+        beside[place.with_name(place.name + ".config.xml")] = label_studio.interface(store.scheme, items)
+    else:
+        lines = _jsonl(chosen.rows)
+    _write(place, lines, beside)
+    count = (
+        sum(row.said is not None and row.said.kind != "skip" for row in written) if form == "qrels" else len(written)
+    )
+    return Exported(
+        place, form, which, tuple(annotators), count, chosen.open, chosen.left_out, chosen.models, tuple(beside)
+    )
+
+
+def _of_ending(path: Path) -> Format:
+    ending = PurePath(path.name.lower()).suffix
+    if ending not in _BY_ENDING:
+        remedy = f"name it with --format, or end the name in {', '.join(_BY_ENDING)}"
+        raise InputError("the ending does not say the format", remedy, where=path)
+    return _BY_ENDING[ending]
+
+
+def _check(store: Store, place: Path, form: Format, which: Which, annotators: Sequence[str]) -> None:
+    if is_store(place):
+        raise InputError("is a store", "choose another file", where=place)
+    if which == "events" and form not in ("jsonl", "csv"):
+        raise InputError(f"{form} holds no history", "export events as JSONL or CSV", where=place)
+    if form != "qrels":
+        return
+    if not store.scheme.graded:
+        raise InputError(f"the scheme {store.scheme.name} has no grades", "export JSONL or CSV", where=place)
+    if which == "standing" and len(annotators) != 1:
+        raise InputError(
+            "qrels hold one grade per document", "say --which adjudicated or majority, or one --annotator", where=place
+        )
+
+
+def _write(place: Path, lines: Iterable[str], beside: dict[Path, str]) -> None:
+    try:
+        with atomic_path(place) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
+            stream.writelines(lines)
+        for other, text in beside.items():
+            write_text(other, text)
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror})", "choose another place", where=place) from error
+
+
+def _jsonl(rows: Iterable[Outgoing]) -> Iterator[str]:
+    for row in rows:
+        value = item_record(row.item)
+        value["texts"] = [
+            {key: part for key, part in (("name", t.name), ("text", t.text), ("id", t.id), ("url", t.url)) if part}
+            for t in row.item.texts
+        ]
+        if row.item.data:
+            value["extra"] = dict(row.item.data)
+        yield json.dumps({**value, **said_record(row)}, ensure_ascii=False) + "\n"
+
+
+def _csv(chosen: Selection) -> Iterator[str]:
+    """A header with every column that a row needs, then the rows; several labels are joined by "|"."""
+    names: dict[str, None] = {}
+    for row in chosen.rows:
+        names.update(dict.fromkeys(_cells(row)))
+    cells = _csv_line(list(names))
+    yield cells
+    for row in chosen.rows:
+        values = _cells(row)
+        yield _csv_line([values.get(name, "") for name in names])
+
+
+def _cells(row: Outgoing) -> dict[str, Any]:
+    said = said_record(row)
+    extra = {"extra": extra_text(row.item)} if row.item.data else {}
+    labels = {"labels": "|".join(said.pop("labels", []))}
+    return {**item_record(row.item), **text_columns(row.item), **extra, **labels, **said}
+
+
+def _csv_line(values: Sequence[Any]) -> str:
+    stream = io.StringIO(newline="")
+    csv.writer(stream, lineterminator="\n").writerow(values)
+    return stream.getvalue()
+
+
+def _qrels(rows: Iterable[Outgoing], store: Store) -> Iterator[str]:
+    """TREC lines in the order of the items. The second column is "model" where no person's label decided, else 0."""
+    grade: Callable[[str], int | None] = store.scheme.grade
+    for row in rows:
+        if row.said is None or not row.said.labels:
+            continue
+        document = next((text.id for text in row.item.texts if text.name != "query"), "")
+        if not document or any(part.isspace() for part in document + row.item.topic_id):
+            fault = f"the item '{row.item.item_id[:40]}' has no document id that a qrels file can hold"
+            raise InputError(fault, "export JSONL or CSV", where=store.path)
+        iteration = "model" if row.role == "model" else "0"
+        yield f"{row.item.topic_id} {iteration} {document} {grade(row.said.labels[0])}\n"
