@@ -12,16 +12,31 @@ if TYPE_CHECKING:
     from truerank.audits.leakage import demo as demo
     from truerank.measures import compare as compare
     from truerank.measures import comparison_report as comparison_report
+    from truerank.measures import evaluate as evaluate
+    from truerank.measures import load_evaluation as load_evaluation
     from truerank.measures import order_changes as order_changes
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "compare", "comparison_report", "demo", "judging", "leakage", "order_changes", "track"]
+__all__ = [
+    "__version__",
+    "compare",
+    "comparison_report",
+    "demo",
+    "evaluate",
+    "judging",
+    "leakage",
+    "load_evaluation",
+    "order_changes",
+    "track",
+]
 
 # Loaded on first use, so that `import truerank` stays instant.
 _HOMES = {
     "compare": ("truerank.measures", "compare"),
     "comparison_report": ("truerank.measures", "comparison_report"),
     "order_changes": ("truerank.measures", "order_changes"),
+    "evaluate": ("truerank.measures", "evaluate"),
+    "load_evaluation": ("truerank.measures", "load_evaluation"),
     "leakage": ("truerank.audits.leakage", None),
     "demo": ("truerank.audits.leakage", "demo"),
     "judging": ("truerank.judging", None),

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import truerank
-from truerank.cli import compare, demo, judge, leakage, track
+from truerank.cli import compare, demo, evaluate, judge, leakage, track
 from truerank.errors import TruerankError
 
 __all__ = ["app", "main"]
@@ -35,6 +35,7 @@ app.add_typer(leakage.app, name="leakage")
 app.add_typer(judge.app, name="judge")
 app.add_typer(track.app, name="track")
 app.command("demo")(demo.demo)
+app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 
 

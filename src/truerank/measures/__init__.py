@@ -4,9 +4,10 @@ from truerank.measures.comparing import compare
 from truerank.measures.comparison import Comparison, Difference
 from truerank.measures.comparison_report import ComparisonReport, comparison_report
 from truerank.measures.correlation import Correlation, Drop, kendall, largest_drop, tau_ap
-from truerank.measures.grammar import HMFR, MFR, NCG, RR_MSMARCO, lower_is_better, parse_measures
+from truerank.measures.grammar import HMFR, MFR, NCG, RR_MSMARCO, parse_measures
 from truerank.measures.magnitude import Interval, detectable_difference, difference_interval, effect_size, mean_interval
 from truerank.measures.method import Method
+from truerank.measures.names import lower_is_better
 from truerank.measures.ordering import OrderChanges, Overtaking, Swap, evaluation_order_changes, order_changes
 from truerank.measures.policy import Policy
 from truerank.measures.resampling import bootstrap_interval

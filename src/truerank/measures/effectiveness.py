@@ -145,7 +145,8 @@ def _rank_biased_precision(measure: Measure, view: View) -> Floats:
     topic, rank = _relevant_hits(measure, view)
     kept = _within(rank, measure)
     persistence = float(measure["p"])
-    return (1 - persistence) * np.bincount(topic[kept], persistence ** rank[kept], len(view.judgments.topics))
+    weights: Floats = (1 - persistence) * np.power(persistence, rank[kept])
+    return np.bincount(topic[kept], weights, len(view.judgments.topics)).astype(np.float64)
 
 
 def _r_precision(measure: Measure, view: View) -> Floats:

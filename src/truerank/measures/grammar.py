@@ -12,6 +12,7 @@ from ir_measures.measures import registry
 from ir_measures.measures.base import Measure, ParamInfo, SumAgg
 
 from truerank.errors import InputError
+from truerank.measures.names import lower_is_better
 from truerank.measures.results import Aggregate
 
 __all__ = [
@@ -169,12 +170,6 @@ def aggregate_of(measure: Measure) -> Aggregate:
     if measure.NAME == "HMFR":
         return "harmonic"
     return "sum" if isinstance(measure.aggregator(), SumAgg) else "mean"
-
-
-def lower_is_better(measure: str | Measure) -> bool:
-    """Whether a lower value of a measure is the better one: of ranks it is."""
-    name = measure.partition("(")[0].partition("@")[0] if isinstance(measure, str) else measure.NAME
-    return name in ("MFR", "HMFR")
 
 
 def _measure(text: str) -> Measure:

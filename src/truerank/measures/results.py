@@ -14,8 +14,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.errors import InputError
+from truerank.measures.names import lower_is_better
 from truerank.measures.policy import Policy
 from truerank.reports.tables import Cell, Column, Table
+from truerank.sources import parse
+from truerank.sources.compressed import fingerprint
 from truerank.work.artifacts import Artifacts, installed_versions
 
 __all__ = ["PER_TOPIC_SCHEMA", "Aggregate", "Coverage", "Evaluation", "load_evaluation"]
@@ -122,18 +125,17 @@ class Evaluation:
             schema=PER_TOPIC_SCHEMA,
         )
 
-    def sorted(self, measure: str, *, ascending: bool = False) -> Evaluation:
-        """The same with the runs ordered by a measure, best first; equal ones keep their order.
+    def sorted(self, measure: str) -> Evaluation:
+        """The same with the runs ordered by a measure, the best first; equal ones keep their order.
 
         Args:
             measure: one of `measures`.
-            ascending: the lowest value first.
 
         Raises:
             InputError: there is no such measure.
         """
         column = self.mean[:, self._position(self.measures, measure, "measure")]
-        key = np.where(np.isnan(column), np.inf, column if ascending else -column)
+        key = np.where(np.isnan(column), np.inf, column if lower_is_better(measure) else -column)
         order = np.argsort(key, kind="stable")
         return replace(self, runs=tuple(self.runs[i] for i in order), values=self.values[order])
 
@@ -179,8 +181,12 @@ class Evaluation:
         """The table for a terminal."""
         return self.table().text()
 
-    def json(self) -> dict[str, Any]:
-        """What `summary.json` holds: policy, number of topics, and each run's measures and coverage."""
+    def json(self, *, per_topic: bool = False) -> dict[str, Any]:
+        """What `summary.json` holds: policy, number of topics, and each run's measures and coverage.
+
+        Args:
+            per_topic: also each run's scores by measure and topic.
+        """
         kinds = self.aggregates or ("mean",) * len(self.measures)
         return {
             "policy": self.policy.json(),
@@ -191,6 +197,7 @@ class Evaluation:
                     "measures": {name: _cell(value) for name, value in zip(self.measures, means, strict=True)},
                     "missing": self.missing.get(run, 0),
                     **({"coverage": self.coverage[run]._asdict()} if run in self.coverage else {}),
+                    **({"per_topic": self._by_topic(run)} if per_topic else {}),
                 }
                 for run, means in zip(self.runs, self.mean, strict=True)
             },
@@ -218,11 +225,18 @@ class Evaluation:
                 "command": "evaluate",
                 "policy": self.policy.json(),
                 "measures": list(self.measures),
-                "inputs": dict(self.inputs),
+                "inputs": _with_hashes(self.inputs),
                 "versions": installed_versions("truerank", "numpy", "polars", "ir-measures", "pytrec-eval-terrier"),
             }
         )
         return artifacts.folder
+
+    def _by_topic(self, run: str) -> dict[str, dict[str, float | None]]:
+        scores = self.values[self.runs.index(run)]
+        return {
+            measure: {topic: _cell(value) for topic, value in zip(self.topics, values, strict=True)}
+            for measure, values in zip(self.measures, scores, strict=True)
+        }
 
     def _counts(self, run: str) -> tuple[Cell, ...]:
         missing = self.missing.get(run, 0)
@@ -271,6 +285,21 @@ def load_evaluation(folder: str | Path) -> Evaluation:
     except (ValueError, KeyError, TypeError, AttributeError, OSError, pl.exceptions.PolarsError) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"not readable ({reason})", "run the evaluation again", where=folder) from error
+
+
+def _with_hashes(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """What was read, with the hash of every file that is still there."""
+    found: dict[str, Any] = {}
+    for name, value in inputs.items():
+        if not isinstance(value, Mapping):
+            found[name] = value
+            continue
+        found[name] = _with_hashes(value)
+        source = value.get("source")
+        path = None if source is None else parse(source).path
+        if path is not None and path.is_file():
+            found[name]["fingerprint"] = fingerprint(path)
+    return found
 
 
 def _aggregated(values: Floats, kind: Aggregate) -> float:

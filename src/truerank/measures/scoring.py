@@ -276,7 +276,8 @@ def _remarks(measures: Mapping[str, Measure], policy: Policy) -> tuple[str, ...]
     for name, measure in measures.items():
         if measure.NAME in ("MFR", "HMFR"):
             rank = effectiveness.no_relevant_rank(measure, policy)
-            remarks.append(f"{name}: a topic without a relevant result counts as rank {rank:g}; lower is better.")
+            none = "adds nothing to the sum of 1/rank" if np.isinf(rank) else f"counts as rank {rank:g}"
+            remarks.append(f"{name}: a topic without a relevant result {none}; lower is better.")
     return tuple(remarks)
 
 
