@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from truerank.audits.track.analysis import Agreement, Analysis, Duel
 from truerank.audits.track.similarity import RunMap
@@ -23,7 +24,9 @@ from truerank.reports.figures import (
     topic_pairs,
 )
 
-__all__ = ["Picture", "pictures"]
+__all__ = ["Picture", "paired_measures", "pictures"]
+
+Floats = NDArray[np.float64]
 
 _NOT_STATED: Final = "not stated"
 #: Pairs of this many measures have panels of their own.
@@ -83,7 +86,7 @@ def _categories(analysis: Analysis) -> Picture:
         f"over the best {analysis.baseline} run, the dashed line.",
         grouped_scores(
             groups,
-            y_label=f"{scores.main} (mean), n = {number:,} runs",
+            y_label=f"mean {scores.main}, n = {number:,} runs",
             reference=None if base is None else base.value,
             reference_label=f"best {analysis.baseline}",
         ),
@@ -112,9 +115,13 @@ def _duel(duel: Duel, texts: Mapping[str, str]) -> Picture:
 def _map(analysis: Analysis, run_map: RunMap) -> Picture:
     infos = analysis.scores.runs
     panels = []
-    for title, kinds in (("by category", [run.category for run in infos]), ("by group", [run.group for run in infos])):
+    described = (
+        ("by category", [run.category for run in infos], analysis.categories),
+        ("by group", [run.group for run in infos], ()),
+    )
+    for title, kinds, order in described:
         if any(kinds):
-            series = _series(kinds, run_map.points[:, 0], run_map.points[:, 1])
+            series = _series(kinds, run_map.points[:, 0], run_map.points[:, 1], order)
             panels.append(
                 Panel(
                     f"{title}, n = {len(infos):,} runs", "t-SNE 1 (no unit)", "t-SNE 2 (no unit)", series, ticks=False
@@ -137,7 +144,7 @@ def _subtasks(analysis: Analysis) -> Picture:
     scores = analysis.scores
     known = [i for i, run in enumerate(scores.runs) if run.subtask and np.isfinite(scores.of(scores.main)[i])]
     known.sort(key=lambda i: (scores.of(scores.main)[i], -i))
-    panels = [(f"{gap.measure} (mean)", scores.of(gap.measure)[known]) for gap in analysis.gaps]
+    panels = [(f"mean {gap.measure}", scores.of(gap.measure)[known]) for gap in analysis.gaps]
     gains = "; ".join(
         f"{gap.measure} {gap.fullrank_value:.4f} and {gap.rerank_value:.4f}"
         + ("" if gap.gain is None else f", {gap.gain:+.2f} %")
@@ -155,7 +162,7 @@ def _subtasks(analysis: Analysis) -> Picture:
 
 def _agreements(analysis: Analysis) -> Iterator[Picture]:
     scores = analysis.scores
-    chosen = _paired_measures(analysis)
+    chosen = paired_measures(analysis)
     pairs = list(combinations(chosen, 2))
     if not pairs:
         return
@@ -167,24 +174,25 @@ def _agreements(analysis: Analysis) -> Iterator[Picture]:
         )
         caption = f"{first} against {second} by group. {_sentence(analysis, first, second)}"
         yield Picture("agreement-groups", "agreement", caption, scatter_panels([panel], columns=1, height=4.0))
-    kinds = [run.category for run in scores.runs]
-    panels = [Panel(_tau_title(analysis, a, b), *_labels(a, b), _pair(analysis, a, b, kinds)) for a, b in pairs]
-    caption = f"Pairs of {', '.join(chosen)} by category. τ is Kendall's τ-b, over all runs and within each category."
+    panels = [Panel(_tau_title(analysis, a, b), *_labels(a, b), _pair(analysis, a, b)) for a, b in pairs]
+    caption = (
+        f"Pairs of {', '.join(chosen)} by category. τ is Kendall's τ‑b, over all runs and within each category."
+        f"{_undrawn(analysis)}"
+    )
     yield Picture("agreement-categories", "agreement", caption, scatter_panels(panels, columns=2, height=3.2))
     if scores.gain is not None and (others := [m for m in (scores.main, scores.recall) if m is not None]):
         panels = [
-            Panel(
-                _tau_title(analysis, m, scores.gain), *_labels(m, scores.gain), _pair(analysis, m, scores.gain, kinds)
-            )
+            Panel(_tau_title(analysis, m, scores.gain), *_labels(m, scores.gain), _pair(analysis, m, scores.gain))
             for m in others
             if analysis.agreement(m, scores.gain) is not None
         ]
         if panels:
-            caption = f"{scores.gain} against {' and '.join(others)} by category. τ is Kendall's τ-b."
+            against = " and ".join(others)
+            caption = f"{scores.gain} against {against} by category. τ is Kendall's τ‑b.{_undrawn(analysis)}"
             yield Picture("agreement-gain", "agreement", caption, scatter_panels(panels, columns=2, height=3.2))
 
 
-def _paired_measures(analysis: Analysis) -> list[str]:
+def paired_measures(analysis: Analysis) -> list[str]:
     """The measures whose pairs are drawn: the sparse reciprocal rank, RR and the main one; others where these lack."""
     scores = analysis.scores
     ranks = [name for name in scores.measures if re.match(r"RR\b(?!_)", name) and name != scores.sparse]
@@ -197,14 +205,26 @@ def _paired_measures(analysis: Analysis) -> list[str]:
     ]
 
 
-def _pair(analysis: Analysis, x: str, y: str, kinds: Sequence[str]) -> tuple[Series, ...]:
-    return _series(kinds, analysis.scores.of(x), analysis.scores.of(y))
+def _pair(analysis: Analysis, x: str, y: str, kinds: Sequence[str] | None = None) -> tuple[Series, ...]:
+    """The points of two measures; by category, and then only runs that have one, where no other kinds are given."""
+    one, other = analysis.scores.of(x), analysis.scores.of(y)
+    if kinds is not None:
+        return _series(kinds, one, other)
+    named = _series([run.category for run in analysis.scores.runs], one, other, analysis.categories)
+    return tuple(series for series in named if series.name != _NOT_STATED) or named
 
 
-def _series(kinds: Sequence[str], x: np.ndarray, y: np.ndarray) -> tuple[Series, ...]:
-    """One series per kind in alphabetical order, the one that is not stated last."""
+def _undrawn(analysis: Analysis) -> str:
+    number = sum(not run.category for run in analysis.scores.runs)
+    if not number or number == len(analysis.scores.runs):
+        return ""
+    return f" {number} of the runs have no category: they count in the first τ and are not drawn."
+
+
+def _series(kinds: Sequence[str], x: Floats, y: Floats, order: Sequence[str] = ()) -> tuple[Series, ...]:
+    """One series per kind, in the order given or else alphabetical, the one that is not stated last."""
     known = np.isfinite(x) & np.isfinite(y)
-    order = [*sorted({kind for kind in kinds if kind}), ""]
+    order = [*(order or sorted({kind for kind in kinds if kind})), ""]
     found = []
     for kind in order:
         chosen = np.array([one == kind for one in kinds]) & known
@@ -214,7 +234,7 @@ def _series(kinds: Sequence[str], x: np.ndarray, y: np.ndarray) -> tuple[Series,
 
 
 def _labels(first: str, second: str) -> tuple[str, str]:
-    return f"{first} (mean)", f"{second} (mean)"
+    return f"mean {first}", f"mean {second}"
 
 
 def _tau_title(analysis: Analysis, first: str, second: str) -> str:
@@ -222,9 +242,13 @@ def _tau_title(analysis: Analysis, first: str, second: str) -> str:
     for category in ("", *analysis.categories):
         found = analysis.agreement(first, second, category)
         if found is not None:
-            parts.append(f"{category or 'all'} {_tau(found)} (n = {found.n})")
-    lines = [" · ".join(parts[i : i + 2]) for i in range(0, len(parts), 2)]
-    return "Kendall's τ: " + "\n".join(lines) if lines else ""
+            parts.append(
+                f"{category} {_tau(found)} (n = {found.n})"
+                if category
+                else f"Kendall's τ: {_tau(found)} (n = {found.n})"
+            )
+    lines = [parts[0], *(", ".join(parts[i : i + 2]) for i in range(1, len(parts), 2))] if parts else []
+    return "\n".join(lines)
 
 
 def _tau(found: Agreement) -> str:
@@ -233,7 +257,7 @@ def _tau(found: Agreement) -> str:
 
 def _sentence(analysis: Analysis, first: str, second: str) -> str:
     found = analysis.agreement(first, second)
-    return "" if found is None else f"Kendall's τ-b over {found.n} runs: {_tau(found)}."
+    return "" if found is None else f"Kendall's τ‑b over {found.n} runs: {_tau(found)}."
 
 
 def _word(text: str) -> str:

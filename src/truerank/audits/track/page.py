@@ -110,7 +110,7 @@ def _agreement_findings(result: TrackReport) -> Iterator[Finding]:
             subject="sparse and full judgments",
             verdict=f"τ = {found.tau:.2f}",
             tone="open",
-            headline=f"Kendall's τ-b of {scores.sparse} with {scores.main} over {found.n:,} runs.",
+            headline=f"Kendall's τ‑b of {scores.sparse} with {scores.main} over {found.n:,} runs.",
         )
 
 

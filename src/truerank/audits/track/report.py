@@ -11,7 +11,7 @@ from typing import Any, Final
 from truerank.audits.track import page, tables
 from truerank.audits.track.analysis import Agreement, Analysis, analyse
 from truerank.audits.track.collection import FileStatistics, Kind, file_statistics
-from truerank.audits.track.figures import Picture, pictures
+from truerank.audits.track.figures import Picture, paired_measures, pictures
 from truerank.audits.track.inputs import RowFilter, measure_name, read_metadata
 from truerank.audits.track.options import ReportOptions
 from truerank.audits.track.scores import Scores, from_runs, from_tables
@@ -69,13 +69,19 @@ class TrackReport:
         return self.tables["results"]
 
     def agreements(self) -> list[Agreement]:
-        """The agreements that people read first: of the main measure with all others, and of NCG@k with recall@k."""
-        main, recall = self.analysis.scores.main, self.analysis.recall
+        """The agreements that people read first.
+
+        Those of the main measure with all others over all runs, and within each category those of the measures that
+        are drawn, and of NCG@k with recall@k.
+        """
+        scores = self.analysis.scores
+        drawn = [*paired_measures(self.analysis)]
+        within = [{first, second} for first in drawn for second in drawn if first != second]
+        within += [{scores.gain, other} for other in (scores.main, scores.recall) if scores.gain and other]
         return [
             one
             for one in self.analysis.agreements
-            if main in (one.first, one.second)
-            or (recall is not None and (one.first, one.second) == (recall.first, recall.second))
+            if {one.first, one.second} in within or (scores.main in (one.first, one.second) and not one.category)
         ]
 
     def text(self, width: int | None = 120) -> str:

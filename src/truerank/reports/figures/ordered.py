@@ -85,6 +85,8 @@ def ordered_scores(
 ) -> Figure:
     """Scores along one order of runs, one panel per measure, the best of each kind with a line at its height.
 
+    The labels of two such lines stand on the outer sides of the two, so that they never meet.
+
     Args:
         panels: measure and its scores in the order of the runs, shape (n,); NaN where unknown.
         kinds: the kind of each run, n of them.
@@ -103,12 +105,14 @@ def ordered_scores(
         places = np.arange(1, len(kinds) + 1)
         for axes, (measure, values) in zip(plots, panels, strict=False):
             array = np.asarray(values, dtype=np.float64)
+            top = _best_kind(array, kinds)
             for name in names:
                 chosen = np.array([kind == name for kind in kinds]) & np.isfinite(array)
                 axes.plot(places[chosen], array[chosen], **looks[name].style())
-                _line_at_best(axes, array[chosen], name, looks[name], first=name == names[0])
+                _line_at_best(axes, array[chosen], name, looks[name], first=name == top)
             axes.set_ylabel(plain(measure))
             axes.margins(y=0.12)
+        plots[-1].set_xlim(0.2, len(kinds) + 0.8)
         plots[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
         plots[-1].set_xlabel(plain(f"{x_label}, n = {len(kinds):,d} {counted}"))
         legend_below(figure, list(looks.items()))
@@ -133,18 +137,22 @@ def _label_groups(
     axes.tick_params(axis="x", length=0)
 
 
+def _best_kind(array: NDArray[np.float64], kinds: Sequence[str]) -> str:
+    return kinds[int(np.nanargmax(array))] if np.isfinite(array).any() else ""
+
+
 def _line_at_best(axes: Any, values: NDArray[np.float64], name: str, look: Mark, *, first: bool) -> None:
     if not values.size:
         return
     best = float(values.max())
     axes.axhline(best, color=look.colour, linewidth=0.9, linestyle=(0, (5, 2)) if first else (0, (1.5, 1.5)))
     axes.annotate(
-        f"best {plain(name)} {best:.4f}",
+        f"best {plain(name)}\n{best:.4f}",
         (1.0, best),
         xycoords=("axes fraction", "data"),
-        xytext=(-2, 2 if first else -2),
+        xytext=(4, -3 if first else 3),
         textcoords="offset points",
-        ha="right",
+        ha="left",
         va="bottom" if first else "top",
         fontsize=8,
     )
