@@ -96,15 +96,12 @@ def difference_interval(
 
     Source: Welch (1947).
     """
-    if method == "paired-t":
-        samples, n = [first - second], len(first)
-    else:
-        samples, n = [first, second], len(first) + len(second)
-    if not len(first) or not len(second):
+    paired = method == "paired-t"
+    n = len(first) if paired else len(first) + len(second)
+    if not len(first) or not len(second) or not (np.isfinite(first).all() and np.isfinite(second).all()):
         return Interval(n, None, None, None)
-    if not (np.isfinite(first).all() and np.isfinite(second).all()):
-        return Interval(n, None, None, None)
-    difference = float(samples[0].mean()) if method == "paired-t" else float(first.mean() - second.mean())
+    samples = [first - second] if paired else [first, second]
+    difference = float(samples[0].mean()) if paired else float(first.mean() - second.mean())
     if min(len(first), len(second)) < 2:
         return Interval(n, difference, None, None)
     if bootstrap is not None:
