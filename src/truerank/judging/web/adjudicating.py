@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from truerank.judging.events import Disagreement, Progress, Role
 from truerank.judging.web.forms import Form, Refused, Said
 from truerank.judging.web.labelling import Attempt, Posted, item_page, kept
-from truerank.judging.web.layout import adjudication_rows, item_mark, said_text, who_said_what
+from truerank.judging.web.layout import adjudication_rows, counted, item_mark, said_text, who_said_what
 from truerank.judging.web.visits import Visit, entered, number_of
 
 __all__ = ["router"]
@@ -30,12 +30,12 @@ def disagreements(request: Request) -> Response:
     open_ones = [one for one in found if one.adjudicated is None]
     rows = [*open_ones, *(one for one in found if one.adjudicated is not None)][:_MOST_ROWS]
     models = bool(visit.query("models"))
+    settled = len(found) - len(open_ones)
     more = f" The first {_MOST_ROWS} are listed." if len(found) > _MOST_ROWS else ""
     return visit.page(
         "list",
         heading="Disagreements",
-        lead=f"{len(found)} items on which labels differ: {len(found) - len(open_ones)} settled, {len(open_ones)} open."
-        + more,
+        lead=f"{counted(len(found))} on which labels differ: {settled} settled, {len(open_ones)} open." + more,
         toggle=("/adjudicate", "Only where people disagree")
         if models
         else ("/adjudicate?models=1", "Also where only a model disagrees"),

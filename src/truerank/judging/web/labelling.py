@@ -13,7 +13,7 @@ from truerank.errors import InputError
 from truerank.judging.events import Standing
 from truerank.judging.items import Item
 from truerank.judging.web.forms import Form, Refused, Said, read_form
-from truerank.judging.web.layout import item_mark, own_rows, said_text, shown_groups
+from truerank.judging.web.layout import counted, item_mark, own_rows, said_text, shown_groups
 from truerank.judging.web.showing import shown_item
 from truerank.judging.web.visits import Visit, entered, number_of
 
@@ -99,7 +99,7 @@ def mine(request: Request) -> Response:
     return visit.page(
         "list",
         heading="My items",
-        lead=f"{progress.total} items: {progress.done} labelled, {progress.skipped} skipped, {progress.left} left.",
+        lead=f"{counted(progress.total)}: {progress.done} labelled, {progress.skipped} skipped, {progress.left} left.",
         toggle=None,
         start="/judge" if progress.left else "",
         start_text="Go on",

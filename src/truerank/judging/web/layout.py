@@ -21,6 +21,7 @@ __all__ = [
     "ShownGroup",
     "ShownStanding",
     "adjudication_rows",
+    "counted",
     "item_mark",
     "own_rows",
     "people",
@@ -110,6 +111,11 @@ def shown_groups(scheme: Scheme, item: Item) -> tuple[ShownGroup, ...]:
     return tuple(groups)
 
 
+def counted(items: int) -> str:
+    """A number of items in words: "1 item", "2,000 items"."""
+    return f"{items:,} item{'s' * (items != 1)}"
+
+
 def item_mark(item: Item) -> str:
     """What a form names its item by, so that an answer never lands on another one when the order of work changes."""
     return hashlib.sha256(item.item_id.encode("utf-8", "replace")).hexdigest()[:20]
@@ -164,17 +170,20 @@ def adjudication_rows(
 
 
 def people(store: Store) -> tuple[Person, ...]:
-    """Everybody with their progress; people first, then adjudicators, then models."""
+    """Everybody with their progress; people first, then adjudicators, then models, which are assigned nothing."""
     standings = store.standing()
     settled = Counter(standing.annotator for standing in standings if standing.kind == "adjudicate")
     times: dict[str, list[float]] = {}
     for standing in standings:
         if standing.kind == "label" and standing.seconds > 0:
             times.setdefault(standing.annotator, []).append(standing.seconds)
-    rows = [
-        Person(who.name, who.role, store.progress(who.name), settled[who.name], _pace(times.get(who.name, ())))
-        for who in store.annotators()
-    ]
+    rows = []
+    for who in store.annotators():
+        progress = store.progress(who.name)
+        if who.role == "model" and not progress.total:
+            kinds = Counter(standing.kind for standing in standings if standing.annotator == who.name)
+            progress = Progress(kinds["label"], kinds["skip"], len(store.item_ids()))
+        rows.append(Person(who.name, who.role, progress, settled[who.name], _pace(times.get(who.name, ()))))
     order = ("person", "adjudicator", "model")
     return tuple(sorted(rows, key=lambda row: (order.index(row.role), row.name)))
 

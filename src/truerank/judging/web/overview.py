@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -10,14 +11,28 @@ from markupsafe import Markup
 
 from truerank.errors import InputError
 from truerank.judging.agreement import agreement
+from truerank.judging.coefficients import Score
+from truerank.judging.definitions import definitions
 from truerank.judging.store import Store
-from truerank.judging.web.layout import people
+from truerank.judging.web.layout import counted, people
 from truerank.judging.web.visits import entered
-from truerank.reports.tables import Table
+from truerank.reports.tables import Column, Table
 
 __all__ = ["router"]
 
 router = APIRouter()
+
+
+_TITLES: Final = {
+    "percentage": "Agreement",
+    "cohen": "Cohen's kappa",
+    "fleiss": "Fleiss' kappa",
+    "krippendorff": "Krippendorff's alpha",
+}
+
+
+#: Two names, the items that were compared, and the coefficients.
+_Row: TypeAlias = tuple[str, str, int, Mapping[str, Score]]
 
 
 class _ShownTable(NamedTuple):
@@ -34,7 +49,7 @@ def overview(request: Request) -> Response:
     tables, note = _agreement(visit.store)
     return visit.page(
         "overview",
-        lead=f"{len(visit.store.item_ids()):,} items; {labels:,} labels by people.",
+        lead=f"{counted(len(visit.store.item_ids()))}; {labels:,} labels by people.",
         people=rows,
         tables=tables,
         agreement_note=note,
@@ -42,16 +57,37 @@ def overview(request: Request) -> Response:
 
 
 def _agreement(store: Store) -> tuple[list[_ShownTable], str]:
-    """The tables, and what there is to say where there are none. Models stand in a table of their own."""
+    """The tables, and what there is to say beside them. Models stand in a table of their own."""
     try:
         found = agreement(store, bootstrap=0)
     except InputError:
-        return [], "Agreement is shown as soon as two people have labelled items."
-    if not any(part.units for part in found.compared):
-        return [], "Agreement is shown as soon as two people have labelled the same item."
-    tables = [found.table(), *found.tables()[1:]] if found.models else [found.table()]
-    return [_shown(table) for table in tables], "Intervals and single labels: truerank judge agreement."
+        return [], "It is shown as soon as two people have labelled items."
+    compared = [part for part in found.compared if part.units]
+    main = definitions(store.scheme)[0].name
+    models = [pair for pair in found.models if pair.definition == main and pair.units]
+    tables = []
+    if compared:
+        rows = [(part.definition.name, part.definition.meaning, part.units, part.scores) for part in compared]
+        who = ", ".join(annotator.name for annotator, _ in found.annotators)
+        tables.append(_table(f"People: {who}", ("Definition", "What is compared"), rows))
+    if models:
+        rows = [(pair.first, pair.second, pair.units, pair.scores) for pair in models]
+        tables.append(
+            _table(f"Models against people ({main}); not part of the figures above", ("Model", "Against"), rows)
+        )
+    if not tables:
+        return [], "It is shown as soon as two people have labelled the same item."
+    return tables, "Intervals, single labels and who confuses what: truerank judge agreement."
 
 
-def _shown(table: Table) -> _ShownTable:
-    return _ShownTable(table.title or "Agreement", Markup(table.html()))
+def _table(
+    title: str, names: tuple[str, str], rows: Sequence[tuple[str, str, int, Mapping[str, Score]]]
+) -> _ShownTable:
+    used = list(dict.fromkeys(name for row in rows for name in row[3]))
+    columns = [*map(Column, names), Column("Items", align="right", format=",d")]
+    columns += [Column(_TITLES[name], align="right", format=".0%" if name == "percentage" else ".2f") for name in used]
+    cells = [
+        (first, second, units, *(scores[name].value if name in scores else None for name in used))
+        for first, second, units, scores in rows
+    ]
+    return _ShownTable(title, Markup(Table(f"{title}.", tuple(columns), tuple(cells)).html()))

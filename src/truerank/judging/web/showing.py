@@ -71,11 +71,11 @@ def shown_item(item: Item, view: View) -> Shown:
         texts = [(text, _pieces(mark(_others(item, text), text.text).query)) for text in item.texts]
     else:
         marked = False
-    asked = "title" if view == "pair" else "query"
+    asked = "Title" if view == "pair" else "Query"
     topic = [
         ShownText(name, bodies.get(field, safe(getattr(item, field))))
         for field, name in (
-            ("title", asked), ("variant", "variant"), ("description", "description"), ("narrative", "narrative")
+            ("title", asked), ("variant", "Variant"), ("description", "Description"), ("narrative", "Narrative")
         )
         if getattr(item, field).strip()
     ]  # fmt: skip

@@ -1,0 +1,495 @@
+"""The judging pages over a real socket: what they keep, what they refuse, and that a refusal writes nothing."""
+
+from __future__ import annotations
+
+import html.parser
+import re
+import socket
+import sqlite3
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra [web] is not installed: judging pages are not tried")
+pytest.importorskip("uvicorn", reason="the extra [web] is not installed: judging pages are not tried")
+
+from judging_web_sample import HOSTILE, Browser, make_store, pairs, served
+from truerank.errors import InputError, MissingExtraError
+from truerank.judging.items import Item, Text
+from truerank.judging.schemes import load_scheme
+from truerank.judging.store import Store
+from truerank.judging.web import open_desk
+from truerank.judging.web.forms import LARGEST_BODY
+
+
+@pytest.fixture
+def desk(tmp_path):
+    make_store(tmp_path / "store", pairs(5)).close()
+    with served(tmp_path / "store") as opened:
+        yield opened
+
+
+@pytest.fixture
+def ann(desk):
+    browser = Browser(desk.addresses[0])
+    yield browser.enter("ann")
+    browser.close()
+
+
+def events(desk):
+    return [(e.item_id, e.annotator, e.kind, e.labels, e.comment, e.reason) for e in desk.store.events()]
+
+
+def test_labels_skips_comments_and_undo_are_kept(desk, ann):
+    assert ann.at == "/judge/1"
+    ann.label("title-identical", comment="  same\r\nwords ")
+    assert ann.at == "/judge/2?after=1"
+    assert "Item 1: Title-Identical. Saved." in ann.text
+    ann.post("/judge/2", {**ann.fields("skip"), "act": "skip", "reason": "the topic is unclear"})
+    ann.post("/judge/3", {**ann.fields("skip"), "act": "skip", "reason": "the topic is unclear", "other": "too long"})
+    ann.post("/undo", ann.fields("undo"))
+    assert ann.at == "/judge/3?undone=1"
+    ann.label("Title-Reformulation", "Variant-Identical")
+    assert events(desk) == [
+        ("pair <0>", "ann", "label", ("Title-Identical",), "same\nwords", ""),
+        ("pair <1>", "ann", "skip", (), "", "the topic is unclear"),
+        ("pair <2>", "ann", "skip", (), "", "too long"),
+        ("pair <2>", "ann", "undo", (), "", ""),
+        ("pair <2>", "ann", "label", ("Title-Reformulation", "Variant-Identical"), "", ""),
+    ]
+
+
+def test_an_annotator_goes_on_where_they_left_and_can_change_an_answer(desk, ann):
+    ann.label("Title-Identical")
+    ann.label("Different Topic")
+    again = Browser(desk.addresses[0]).enter("ann")
+    assert again.at == "/judge/3"
+    again.get("/judge/1")
+    assert "You said: Title-Identical." in again.text
+    assert re.search(r'value="Title-Identical"[^>]* checked', again.text)
+    again.label("Title-Generalization")
+    assert again.at == "/judge/3?after=1"
+    assert [s.labels for s in desk.store.standing(annotator="ann")] == [("Title-Generalization",), ("Different Topic",)]
+
+
+def test_the_end_is_told_and_lists_show_what_was_said(desk, ann):
+    for _ in range(5):
+        ann.label("Title-Identical")
+    assert ann.at == "/judge?after=5"
+    assert "Nothing is left" in ann.text
+    ann.get("/mine")
+    assert ann.text.count("Title-Identical") == 5
+    ann.get("/overview")
+    assert "as soon as two people" in ann.text
+    bob = Browser(desk.addresses[0]).enter("bob")
+    bob.label("Title-Identical")
+    bob.label("Different Topic")
+    assert "Cohen&#x27;s kappa" in bob.get("/overview").text
+
+
+def test_a_form_counts_once_however_often_it_is_sent(desk, ann):
+    fields = {**ann.fields(), "label": "Title-Identical"}
+    for _ in range(3):
+        assert ann.post("/judge/1", fields).at == "/judge/2?after=1"
+    assert len(events(desk)) == 1
+    ann.post("/judge/1", {**fields, "label": "Different Topic"})
+    assert ann.status == 409
+    assert "sent before with another answer" in ann.text
+    assert len(events(desk)) == 1
+    ann.label("Different Topic")
+    assert [event[3] for event in events(desk)] == [("Title-Identical",), ("Different Topic",)]
+
+
+def test_an_undo_counts_once_however_often_it_is_sent(desk, ann):
+    ann.label("Title-Identical")
+    ann.label("Title-Identical")
+    fields = ann.fields("undo")
+    for _ in range(3):
+        ann.post("/undo", fields)
+    assert [event[2] for event in events(desk)] == ["label", "label", "undo"]
+    ann.post("/undo", ann.fields("undo"))
+    assert ann.post("/undo", {**fields, "token": "another"}).status == 409
+
+
+def test_seconds_are_what_the_page_measured_or_the_time_since_it_was_made(desk, ann):
+    ann.label("Title-Identical", seconds="7.25")
+    ann.label("Title-Identical", seconds="1e9")
+    ann.label("Title-Identical", seconds="", shown=str(time.time() - 60))
+    measured, bounded, counted = (event.seconds for event in desk.store.events())
+    assert (measured, bounded) == (7.2, 3600.0)
+    assert 60 <= counted < 65
+
+
+REFUSED_FORMS = {
+    "unknown label": ({"label": "Nonsense"}, 422, "no label &#x27;Nonsense&#x27;"),
+    "labels that exclude each other": ({"label": ["Different Topic", "Title-Identical"]}, 422, "excludes"),
+    "two of one group": ({"label": ["Title-Generalization", "Title-Identical"]}, 422, "excludes"),
+    "no label": ({}, 422, "No label"),
+    "only the optional group": ({"label": "Variant-Identical"}, 422, "Against the title"),
+    "skip without a reason": ({"act": "skip"}, 422, "Say why"),
+    "comment too long": ({"label": "Title-Identical", "comment": "x" * 4001}, 422, "4,001 characters"),
+    "reason too long": ({"act": "skip", "other": "x" * 501}, 422, "501 characters"),
+    "no token": ({"label": "Title-Identical", "token": ""}, 422, "incomplete"),
+    "token too long": ({"label": "Title-Identical", "token": "x" * 101}, 422, "incomplete"),
+    "time that is none": ({"label": "Title-Identical", "seconds": "soon"}, 422, "no number"),
+    "too many fields": ({"label": ["Title-Identical"] * 500}, 422, "cannot be read"),
+    "another item": ({"label": "Title-Identical", "item": "0" * 20}, 409, "Look again"),
+    "forged form": ({"label": "Title-Identical", "form": "0" * 64}, 403, "not one that this page gave you"),
+    "form without a key": ({"label": "Title-Identical", "form": ""}, 403, "not one that this page gave you"),
+    "key with other letters": ({"label": "Title-Identical", "form": "é\u202e"}, 403, "not one that this page gave you"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_FORMS)
+def test_a_form_that_cannot_be_taken_writes_nothing(desk, ann, name):
+    more, status, message = REFUSED_FORMS[name]
+    ann.post("/judge/1", {**ann.fields(), **more})
+    assert ann.status == status
+    assert message in ann.text
+    assert events(desk) == []
+
+
+def test_what_was_typed_into_a_refused_form_is_shown_again(ann):
+    ann.label("Title-Identical", "Different Topic", comment="why <not>")
+    assert "why &lt;not&gt;</textarea>" in ann.text
+    assert len(re.findall(r'name="label[^>]* checked', ann.text)) == 2
+
+
+def test_a_form_of_another_visitor_is_refused(desk, ann):
+    bob = Browser(desk.addresses[0]).enter("bob")
+    assert ann.post("/judge/1", {**bob.fields(), "label": "Title-Identical"}).status == 403
+    assert events(desk) == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example:80"}, 421),
+        ({"Host": "localhost.evil.example"}, 421),
+        ({"Host": ""}, 421),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "http://127.0.0.1:1"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Sec_Fetch_Site": "cross-site"}, 403),
+        ({"Sec_Fetch_Site": "same-site"}, 403),
+        ({"Content_Type": "application/json"}, 415),
+        ({"Content_Type": "text/plain"}, 415),
+        ({"Cookie": ""}, 401),
+        ({"Cookie": "truerank=ann:guess"}, 401),
+    ],
+    ids=str,
+)
+def test_a_request_from_elsewhere_writes_nothing(desk, ann, headers, status):
+    ann.post("/judge/1", {**ann.fields(), "label": "Title-Identical"}, **headers)
+    assert ann.status == status
+    assert events(desk) == []
+
+
+def test_an_oversized_body_is_refused_whether_or_not_its_size_is_announced(desk, ann):
+    fields = ann.fields()
+    assert ann.post("/judge/1", {**fields, "label": "Title-Identical", "comment": "x" * LARGEST_BODY}).status == 413
+    with socket.create_connection(
+        (desk.addresses[0].split(":")[1][2:], int(desk.addresses[0].split(":")[2][:-1]))
+    ) as raw:
+        head = f"POST /judge/1 HTTP/1.1\r\nHost: {ann.host}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+        cookie = "; ".join(f"{name}={value}" for name, value in ann.cookies.items())
+        raw.sendall(f"{head}Cookie: {cookie}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+        for _ in range(LARGEST_BODY // 4096 + 1):
+            raw.sendall(b"1000\r\n" + b"x" * 4096 + b"\r\n")
+        raw.sendall(b"0\r\n\r\n")
+        assert b" 413 " in raw.recv(100)
+    assert events(desk) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../../etc/passwd", "/static/../server.py", "/static/..%2fserver.py", "/static/%2e%2e/%2e%2e/app.py",
+        "/static//etc/passwd", "/static/judge.js/", "/static/item.html.j2", "/judge/0", "/judge/6", "/judge/-1",
+        "/judge/1.5", "/judge/" + "9" * 5000, "/judge/%D9%A3", "/judge/1/", "/judge/1;x", "/mine?page=0",
+        "/mine?page=2", "/mine?page=x", "/judge/1?after=x", "/docs", "/openapi.json", "/adjudicate/1/x",
+    ],
+    ids=lambda path: ascii(path)[:40],
+)  # fmt: skip
+def test_a_path_outside_is_not_found(ann, path):
+    assert ann.get(path).status == 404
+
+
+def test_other_methods_are_not_allowed(desk, ann):
+    for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
+        assert ann.ask(method, "/judge/1").status == 405
+    assert ann.ask("POST", "/overview", "").status == 405
+    assert events(desk) == []
+
+
+def test_items_of_others_are_not_there(tmp_path):
+    items = pairs(4)
+    work = {"ann": [items[0].item_id], "bob": [item.item_id for item in items[1:]]}
+    Store.create(tmp_path / "store", load_scheme("leakage"), items, work).close()
+    with served(tmp_path / "store") as desk:
+        ann = Browser(desk.addresses[0]).enter("ann")
+        assert ann.at == "/judge/1"
+        assert ann.get("/judge/2").status == 404
+        assert "1 item" in ann.get("/mine").text
+
+
+def test_only_an_adjudicator_sees_what_others_said(desk, ann):
+    for path in ("/adjudicate", "/adjudicate/1"):
+        assert ann.get(path).status == 403
+    ann.get("/judge/1")
+    assert ann.post("/adjudicate/1", {**ann.fields(), "label": "Title-Identical"}).status == 403
+    assert events(desk) == []
+
+
+def test_adjudication_shows_only_disagreements_and_marks_models(desk):
+    store = desk.store
+    for item, (one, other) in enumerate(
+        [("Title-Identical", "Title-Identical"), ("Title-Identical", "Different Topic")]
+    ):
+        store.record(f"pair <{item}>", "ann", "label", [one], comment="sure <b>")
+        store.record(f"pair <{item}>", "bob", "label", [other])
+    store.record("pair <0>", "tiny-model", "label", ["Different Topic"])
+    judy = Browser(desk.addresses[0]).enter("judy")
+    assert judy.at == "/adjudicate"
+    assert "1 item on which labels differ: 0 settled, 1 open." in judy.text
+    assert judy.get("/adjudicate/1").status == 404
+    assert "bob" in judy.get("/adjudicate/2").text
+    assert "sure &lt;b&gt;" in judy.text
+    assert judy.label("Nonsense").status == 422
+    assert judy.get("/adjudicate/2").label("Title-Reformulation", comment="the narrative says so").at == "/adjudicate"
+    assert "1 settled, 0 open" in judy.text
+    last = list(store.events())[-1]
+    assert (last.kind, last.item_id, last.labels) == ("adjudicate", "pair <1>", ("Title-Reformulation",))
+    judy.get("/adjudicate/2")
+    judy.post("/undo", judy.fields("undo"))
+    assert judy.at == "/adjudicate/2?undone=1"
+    assert "tiny-model (model): Different Topic" in judy.get("/adjudicate?models=1").text
+    assert '<span class="role">model</span>' in judy.get("/adjudicate/1?models=1").text
+
+
+def test_models_do_not_enter(desk):
+    browser = Browser(desk.addresses[0])
+    assert "tiny-model" not in browser.get("/enter").text
+    assert browser.enter("tiny-model").status == 401
+    assert browser.enter("nobody").status == 401
+    assert browser.get("/judge").status == 401
+
+
+def test_leaving_ends_the_visit(ann):
+    assert ann.post("/leave", ann.fields("x")).at == "/enter"
+    assert ann.get("/judge/1").status == 401
+
+
+class Elements(html.parser.HTMLParser):
+    """The elements of a page, and what could run."""
+
+    def __init__(self):
+        super().__init__()
+        self.names, self.live = [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.names.append(tag)
+        self.live += [name for name, _ in attributes if name.startswith("on") or name == "style"]
+        self.live += [value for name, value in attributes if name in ("src", "href", "action") and ":" in (value or "")]
+
+
+def test_no_text_of_others_is_live(tmp_path):
+    items = pairs(len(HOSTILE), HOSTILE)
+    items = [
+        Item(
+            f"<i>{n}</i>", f"<u>{text}", text, text, text, text, (Text("<b>query</b>", text, text, text),), dataset=text
+        )
+        for n, text in enumerate(HOSTILE)
+    ]
+    store = make_store(tmp_path / "store", items)
+    for item in items:
+        for name, label in (("ann", "Title-Identical"), ("bob", "Different Topic")):
+            store.record(item.item_id, name, "label", [label], comment=item.title)
+        store.record(item.item_id, "tiny-model", "skip", reason=item.title)
+    store.close()
+    plain = make_store(
+        tmp_path / "plain", [Item("1", "1", "a", "b", "c", "d", (Text("query", "e", "f", "g"),), dataset="h")]
+    )
+    plain.record("1", "ann", "label", ["Title-Identical"], comment="x")
+    plain.record("1", "bob", "label", ["Different Topic"], comment="x")
+    plain.close()
+    seen = {}
+    for name in ("store", "plain"):
+        with served(tmp_path / name) as desk:
+            ann, judy = Browser(desk.addresses[0]).enter("ann"), Browser(desk.addresses[0]).enter("judy")
+            for browser, pages in (
+                (ann, ["judge/1", "judge/2", "judge/6", "mine", "overview"]),
+                (judy, ["adjudicate", "adjudicate/1", "adjudicate/6"]),
+            ):
+                for page in pages:
+                    elements = Elements()
+                    elements.feed(browser.get(f"/{page}").text)
+                    if browser.status == 200:
+                        assert elements.live == []
+                        seen.setdefault(page, []).append(sorted(set(elements.names) - {"mark", "span", "small", "p"}))
+                        shown = re.sub(r"<textarea.*?</textarea>", "", browser.text, flags=re.S)
+                        assert not re.search("[\u202a-\u202e\u200f]", shown)
+    assert seen["judge/1"][0] == seen["judge/1"][1]
+    assert seen["adjudicate/1"][0] == seen["adjudicate/1"][1]
+    assert {"script"} == {
+        name
+        for pages in seen.values()
+        for page in pages
+        for name in page
+        if name in ("script", "img", "svg", "b", "i", "u")
+    }
+
+
+def test_every_answer_is_sealed(ann):
+    for path in ("/judge/1", "/overview", "/nowhere", "/static/judge.js", "/help"):
+        headers = ann.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["x-frame-options"] == "DENY"
+        if path.startswith("/static"):
+            assert "immutable" in headers["cache-control"]
+        else:
+            assert headers["cache-control"] == "no-store"
+    ann.get("/judge/1", Host="evil.example")
+    assert "default-src 'none'" in ann.headers["content-security-policy"]
+
+
+def test_the_pages_of_a_set_of_texts_offer_a_choice_for_each(tmp_path):
+    texts = tuple(Text(f"passage {number}", f"text {number}") for number in range(1, 11))
+    items = [Item("q", "q", "where do ticks live", texts=texts)]
+    make_store(tmp_path / "store", items, "answerability").close()
+    with served(tmp_path / "store") as desk:
+        ann = Browser(desk.addresses[0]).enter("ann")
+        assert len(re.findall(r'type="checkbox" name="label\.', ann.text)) == 11
+        assert ann.label("passage 11").status == 422
+        ann.get("/judge/1").label("passage 10", "passage 2")
+        assert [event[3] for event in events(desk)] == [("passage 2", "passage 10")]
+
+
+def test_tokens_open_the_door_and_nothing_else_does(tmp_path):
+    make_store(tmp_path / "store").close()
+    with served(tmp_path / "store", tokens=True) as desk:
+        tokens = dict(desk.new_tokens)
+        assert sorted(tokens) == ["ann", "bob", "judy"]
+        assert all(token in desk.text() for token in tokens.values())
+        browser = Browser(desk.addresses[0])
+        assert browser.get("/judge").status == 401
+        assert "tiny-model" not in browser.text
+        assert "bob" not in browser.text
+        for name, token in (
+            ("ann", tokens["bob"]),
+            ("ann", ""),
+            ("nobody", tokens["ann"]),
+            ("ann", "é"),
+            ("tiny-model", ""),
+        ):
+            assert browser.enter(name, token).status == 401
+        browser.get("/enter")
+        browser.cookies = dict.fromkeys(browser.cookies, f"ann:{tokens['bob']}")
+        assert browser.get("/judge/1").status == 401
+        browser.enter("ann", tokens["ann"])
+        assert browser.at == "/judge/1"
+        browser.label("Title-Identical")
+        assert [event[1] for event in events(desk)] == ["ann"]
+        assert not [t for t in tokens.values() if any(t.encode() in p.read_bytes() for p in tmp_path.iterdir())]
+    with served(tmp_path / "store", tokens=True, new_tokens=["ann"]) as desk:
+        assert [name for name, _ in desk.new_tokens] == ["ann"]
+        old = Browser(desk.addresses[0]).enter("ann", tokens["ann"])
+        assert old.status == 401
+        assert Browser(desk.addresses[0]).enter("ann", desk.new_tokens[0][1]).at == "/judge/2"
+        assert Browser(desk.addresses[0]).enter("bob", tokens["bob"]).at == "/judge/1"
+
+
+def test_the_cookie_is_out_of_reach(desk):
+    browser = Browser(desk.addresses[0])
+    cookie = browser.get("/enter").headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert "secure" not in cookie
+    browser.cookies.clear()
+    assert "secure" in browser.get("/enter", X_Forwarded_Proto="https").headers["set-cookie"].lower()
+
+
+def test_any_other_address_needs_tokens(tmp_path):
+    make_store(tmp_path / "store").close()
+    for expected in (["ann", "bob", "judy"], []):
+        desk = open_desk(tmp_path / "store", host="0.0.0.0", port=0)
+        assert desk.tokens
+        assert "unencrypted" in desk.text()
+        assert [name for name, _ in desk.new_tokens] == expected
+        desk.close()
+
+
+def test_a_named_host_is_answered(tmp_path):
+    make_store(tmp_path / "store").close()
+    with served(tmp_path / "store", allow_hosts=["Judge.Example"]) as desk:
+        browser = Browser(desk.addresses[0])
+        assert browser.get("/enter", Host="judge.example").status == 200
+        assert browser.get("/enter", Host="evil.example").status == 421
+
+
+def test_only_the_named_enter(tmp_path):
+    make_store(tmp_path / "store").close()
+    with served(tmp_path / "store", annotators=["ann"], adjudicators=["carol"]) as desk:
+        assert desk.names == ("ann", "carol")
+        assert Browser(desk.addresses[0]).enter("bob").status == 401
+        assert Browser(desk.addresses[0]).enter("carol").at == "/adjudicate"
+
+
+def test_faults_at_the_start_are_told(tmp_path, monkeypatch):
+    path = tmp_path / "store"
+    make_store(path).close()
+    with pytest.raises(InputError, match="no annotator 'zoe'"):
+        open_desk(path, port=0, annotators=["zoe"])
+    with pytest.raises(InputError, match="is a model"):
+        open_desk(path, port=0, annotators=["tiny-model"])
+    with pytest.raises(InputError, match="is a model"):
+        open_desk(path, port=0, new_tokens=["tiny-model"])
+    with pytest.raises(InputError, match="is there as person"):
+        open_desk(path, port=0, adjudicators=["ann"])
+    with pytest.raises(InputError, match="belong together"):
+        open_desk(path, port=0, certificate="cert.pem")
+    with pytest.raises(InputError, match="PEM"):
+        open_desk(path, port=0, certificate=path, key=path)
+    with pytest.raises(InputError, match=r"no address|cannot be taken"):
+        open_desk(path, port=0, host="203.0.113.7")
+    with pytest.raises(InputError, match="no store there"):
+        open_desk(tmp_path / "nothing", port=0)
+    desk = open_desk(path, port=0)
+    taken = int(desk.addresses[0].rsplit(":", 1)[1].strip("/"))
+    with pytest.raises(InputError, match=f"port {taken} of 127.0.0.1 cannot be taken"):
+        open_desk(path, port=taken)
+    desk.close()
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(MissingExtraError, match=r"truerank\[web\]"):
+        open_desk(path, port=0)
+
+
+def test_a_store_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path):
+    path = tmp_path / "store"
+    make_store(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="version 99"):
+        open_desk(path, port=0, new_tokens=["ann"], tokens=True)
+    assert path.read_bytes() == before
+
+
+def test_a_store_that_cannot_be_written_is_told_and_the_answer_can_be_sent_again(desk, ann, monkeypatch):
+    fields = {**ann.fields(), "label": "Title-Identical"}
+
+    def full(work):
+        raise InputError("the store cannot be written (disk is full)", "free some space")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(desk.store._writer, "run", full)
+        assert ann.post("/judge/1", fields).status == 503
+        assert "Nothing was kept" in ann.text
+    assert ann.post("/judge/1", fields).at == "/judge/2?after=1"
+    assert len(events(desk)) == 1
