@@ -18,9 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from shared_data import SHARED, require_shared
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+
+from shared_data import SHARED, require_shared
 
 CANDIDATES = 100
 DEPTH = 1000

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
-
-import polars as pl
+from typing import Literal, NamedTuple
 
 from truerank.errors import InputError
 from truerank.sources import compressed, formats, grammar, irds, open_queries, read_qrels_frame, read_topics
+from truerank.sources.documents import open_documents
 
 __all__ = ["FileStatistics", "Kind", "file_statistics"]
 
 Kind = Literal["collection", "queries", "qrels"]
-
-_DOCUMENT: Final = re.compile(rb"<doc[\s>]", re.IGNORECASE)
-#: Length of what `_DOCUMENT` matches.
-_TAG: Final = 5
 
 
 class FileStatistics(NamedTuple):
@@ -34,8 +28,8 @@ class FileStatistics(NamedTuple):
 def file_statistics(spec: str, kind: Kind, description: str = "") -> FileStatistics:
     """Counts the records of a source.
 
-    Documents are counted without being read into memory: lines of TSV and JSONL, `<DOC>` elements of TREC text, rows of
-    Parquet; a folder is the sum of its files. Queries and judgments are counted by the readers that read them.
+    Files are streamed by the readers that open them elsewhere; a folder's size is the sum of its files. What is on
+    ir_datasets has no size of its own.
 
     Args:
         spec: a path, or an ir_datasets id with `irds:`.
@@ -46,7 +40,7 @@ def file_statistics(spec: str, kind: Kind, description: str = "") -> FileStatist
         The counts.
 
     Raises:
-        InputError: not readable, or the format of a collection is not known.
+        InputError: not readable, of no known format, or on Hugging Face.
     """
     parsed = grammar.parse(spec)
     if parsed.scheme == "hf":
@@ -54,17 +48,20 @@ def file_statistics(spec: str, kind: Kind, description: str = "") -> FileStatist
     described = description or kind.capitalize()
     if parsed.scheme == "irds":
         return FileStatistics(described, spec, kind, _irds_records(parsed.location, kind), None)
-    size = sum(path.stat().st_size for path in _files(parsed.path))
+    size = sum(path.stat().st_size for path in _files(parsed.path, kind))
     records = {"collection": _documents, "queries": _queries, "qrels": _judgments}[kind](spec)
     return FileStatistics(described, spec, kind, records, size)
 
 
-def _files(path: Path) -> Sequence[Path]:
+def _files(path: Path, kind: Kind) -> Sequence[Path]:
     if not compressed.is_folder(path):
         return [compressed.checked_file(path)]
-    files = sorted(found for found in path.rglob("*") if found.is_file() and not found.name.startswith("."))
+    # Of a BEIR folder only the part that is counted; of any other folder all files.
+    part = {"collection": "corpus.jsonl*", "queries": "queries.jsonl*", "qrels": "qrels/test.tsv*"}[kind]
+    found = sorted(path.glob(part)) or sorted(path.rglob("*"))
+    files = [file for file in found if file.is_file() and not file.name.startswith(".")]
     if not files:
-        raise InputError("an empty folder", "give the folder or file of the documents", where=path)
+        raise InputError("an empty folder", "give the folder or file that holds them", where=path)
     return files
 
 
@@ -91,41 +88,7 @@ def _judgments(spec: str) -> int:
 
 
 def _documents(spec: str) -> int:
-    parsed = grammar.parse(spec)
-    return sum(_documents_in(path, parsed.format) for path in _files(parsed.path))
-
-
-def _documents_in(path: Path, forced: str | None) -> int:
-    form = formats.detect(path, forced)
-    if form == "parquet":
-        with compressed.plain_file(path) as plain:
-            return int(pl.scan_parquet(plain, glob=False).select(pl.len()).collect().item())
-    counters: dict[str, Callable[[Path], int]] = dict.fromkeys(("lines", "tsv", "jsonl"), _lines)
-    counters |= {"trec": _tags, "xml": _tags}
-    if form not in counters:
-        raise InputError(
-            f"documents are not counted in {form} files", "give TREC text, TSV, JSONL or Parquet", where=path
-        )
-    count = counters[form](path)
-    if not count:
-        raise InputError("no document in it", "give TREC text, TSV, JSONL or Parquet", where=path)
-    return count
-
-
-def _lines(path: Path) -> int:
-    """Lines, blank ones included; an unfinished last one counts."""
-    count, last = 0, b"\n"
-    for piece in compressed.chunks(path):
-        count += piece.count(b"\n")
-        last = piece[-1:] or last
-    return count + (last != b"\n")
-
-
-def _tags(path: Path) -> int:
-    count, rest = 0, b""
-    for piece in compressed.chunks(path):
-        whole = rest + piece
-        count += sum(1 for _ in _DOCUMENT.finditer(whole))
-        # Too short to hold a tag that was counted, long enough for all but the end of one that was not.
-        rest = whole[-(_TAG - 1) :]
-    return count
+    source = open_documents(spec, keep_empty=True)
+    for _ in source.batches():
+        pass
+    return source.counts.read

@@ -218,7 +218,7 @@ def _undrawn(analysis: Analysis) -> str:
     number = sum(not run.category for run in analysis.scores.runs)
     if not number or number == len(analysis.scores.runs):
         return ""
-    return f" {number} of the runs have no category: they count in the first τ and are not drawn."
+    return f" Runs without a category ({number}) count in the first τ and are not drawn."
 
 
 def _series(kinds: Sequence[str], x: Floats, y: Floats, order: Sequence[str] = ()) -> tuple[Series, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from truerank.reports.figures.style import plain
@@ -14,7 +15,7 @@ __all__ = ["Mark", "legend_below", "marks"]
 
 # Eight shapes, solid and then hollow. The colours are told apart by colour-blind readers, on light and on dark.
 _SHAPES: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
-_COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#b8860b", "#cc79a7", "#3a9bd1", "#8d6a4f")
+_COLOURS: Final = ("#2b83c4", "#d55e00", "#009e73", "#b8860b", "#cc79a7", "#7a6fd0", "#8d6a4f")
 _LARGER: Final = {"*": 1.35, "P": 1.1, "X": 1.1, "D": 0.85}
 
 
@@ -60,16 +61,25 @@ def marks(names: Sequence[str]) -> dict[str, Mark]:
     }
 
 
-def legend_below(figure: Any, entries: Sequence[tuple[str, Mark]]) -> None:
-    """One legend for the whole figure, below it."""
+def legend_below(place: Any, entries: Sequence[tuple[str, Mark]], *, share: float = 1.0) -> None:
+    """A legend below a whole figure, or below one of its plots.
+
+    Args:
+        place: the figure, or the axes.
+        entries: names and their marks.
+        share: how much of the figure's width the place has.
+    """
     handles = [Line2D([], [], label=plain(name), **mark.style()) for name, mark in entries]
     longest = max((len(name) for name, _ in entries), default=1)
-    figure.legend(
+    below: dict[str, Any] = {"loc": "outside lower center"}
+    if isinstance(place, Axes):
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12)}
+    place.legend(
         handles=handles,
-        loc="outside lower center",
-        ncols=max(1, min(len(entries), 6, 72 // (longest + 5))),
+        ncols=max(1, min(len(entries), 6, int(72 * share) // (longest + 5))),
         frameon=False,
         fontsize=8,
         handletextpad=0.2,
         columnspacing=1.2,
+        **below,
     )

@@ -39,6 +39,8 @@ class Panel:
 def scatter_panels(panels: Sequence[Panel], *, columns: int = 2, height: float = 3.0) -> Figure:
     """Scatter plots beside and below each other; a series has the same mark in all of them.
 
+    Plots that share a series have one legend; plots that share none have each their own.
+
     Args:
         panels: the plots, from left to right.
         columns: how many stand in a row.
@@ -47,19 +49,25 @@ def scatter_panels(panels: Sequence[Panel], *, columns: int = 2, height: float =
     Returns:
         The figure.
     """
-    names = list(dict.fromkeys(series.name for panel in panels for series in panel.series))
+    everything = [series.name for panel in panels for series in panel.series]
+    names = list(dict.fromkeys(everything))
+    apart = len(panels) > 1 and len(everything) == len(names)
     looks = marks(names)
     columns = max(1, min(columns, len(panels)))
     rows = max(1, -(-len(panels) // columns))
     with settings():
-        legend = 0.2 * -(-len(names) // 5) + 0.1
+        legend = 0.2 * -(-len(names) // (3 if apart else 5)) + 0.1
         figure = Figure(figsize=(WIDTH, height * rows + legend), layout="constrained")
         plots = figure.subplots(rows, columns, squeeze=False).ravel()
         for axes, panel in zip(plots, panels, strict=False):
-            _draw(axes, panel, looks)
+            own = marks([series.name for series in panel.series]) if apart else looks
+            _draw(axes, panel, own)
+            if apart:
+                legend_below(axes, list(own.items()), share=1 / columns)
         for axes in plots[len(panels) :]:
             axes.set_axis_off()
-        legend_below(figure, list(looks.items()))
+        if not apart:
+            legend_below(figure, list(looks.items()))
     return figure
 
 
