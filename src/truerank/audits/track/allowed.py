@@ -111,7 +111,7 @@ def _candidate_frames(path: Path) -> Iterator[pl.DataFrame]:
     blocks = line_blocks(path)
     first = next(blocks)
     line = next((line for line in first.lines if line.strip()), "")
-    if form == "jsonl":
+    if form in ("jsonl", "json"):
         yield from (_from_objects(block, path) for block in (first, *blocks))
     elif len(line.split("\t") if "\t" in line else line.split()) == 6:
         blocks.close()  # type: ignore[attr-defined]
