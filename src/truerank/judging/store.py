@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hmac
 import json
-import math
 import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, cast, get_args
+from typing import Any, cast
 
 from truerank.errors import InputError
 from truerank.judging.events import Annotator, Disagreement, Draft, Event, Kind, Progress, Role, Standing
@@ -27,6 +26,7 @@ from truerank.judging.store_rows import (
     add_annotator,
     append,
     append_history,
+    check_draft,
     check_file,
     checked_annotator,
     connected,
@@ -41,9 +41,6 @@ from truerank.judging.store_rows import (
 from truerank.judging.writing import Writer
 
 __all__ = ["Annotator", "Disagreement", "Draft", "Event", "Kind", "Progress", "Role", "Standing", "Store", "is_store"]
-
-_LONGEST_COMMENT: Final = 20_000
-_LONGEST_TOKEN: Final = 200
 
 
 class Store:
@@ -283,7 +280,7 @@ class Store:
         draft = Draft(item_id, annotator, kind, checked, comment, reason, seconds, token)
         if labels and kind == "skip":
             raise InputError("a skip with labels", "leave the labels out", where=self.path)
-        self.check_draft(draft, self.annotator(annotator).role)
+        check_draft(draft, self.annotator(annotator).role, self.path)
         return cast(Event, self._writer.run(lambda connection: append(connection, draft)))
 
     def record_history(
@@ -317,7 +314,7 @@ class Store:
             checked.append(draft._replace(labels=labels))
             if draft.annotator not in roles:
                 self.annotator(draft.annotator)
-            self.check_draft(checked[-1], roles[draft.annotator])
+            check_draft(checked[-1], roles[draft.annotator], self.path)
 
         def write(connection: sqlite3.Connection) -> tuple[Event, ...]:
             for person in people:
@@ -325,31 +322,6 @@ class Store:
             return append_history(connection, checked, undoes or [0] * len(checked))
 
         return cast(tuple[Event, ...], self._writer.run(write))
-
-    def check_draft(self, draft: Draft, role: Role) -> None:
-        """Whether an event by somebody of this role may be added; labels are not looked at, but for their absence.
-
-        Raises:
-            InputError: an unknown kind, no label, an adjudication by a model, a skip without a reason, or a text or
-                number out of range.
-        """
-        if draft.kind not in get_args(Kind):
-            raise InputError(f"no event of the kind '{draft.kind}'", "use label, skip or adjudicate", where=self.path)
-        if draft.kind in ("label", "adjudicate") and not draft.labels:
-            raise InputError("no label", "leave the item out", where=self.path)
-        if draft.kind == "adjudicate" and role == "model":
-            raise InputError("a model does not adjudicate", "let a person do it", where=self.path)
-        if draft.kind == "skip" and not draft.reason.strip():
-            raise InputError("a skip without a reason", "give one", where=self.path)
-        if not (math.isfinite(draft.seconds) and draft.seconds >= 0):
-            raise InputError(f"{draft.seconds} seconds", "give a number of seconds from 0", where=self.path)
-        for name, text in (("comment", draft.comment), ("reason", draft.reason)):
-            if len(text) > _LONGEST_COMMENT:
-                raise InputError(
-                    f"a {name} of {len(text):,} characters", f"at most {_LONGEST_COMMENT:,}", where=self.path
-                )
-        if len(draft.token) > _LONGEST_TOKEN:
-            raise InputError("a token that is too long", f"at most {_LONGEST_TOKEN} characters", where=self.path)
 
     def undo(self, annotator: str, token: str = "") -> Event | None:
         """Takes back the last event of an annotator that still holds; what held before it holds again.
@@ -403,25 +375,16 @@ class Store:
     def next_item(self, annotator: str) -> Item | None:
         """The first of an annotator's items that is neither labelled nor skipped; None when all are done."""
         row = self._row(
-            """SELECT a.item_id FROM assignments AS a WHERE a.annotator = ?1 AND NOT EXISTS (
-                SELECT 1 FROM live AS l WHERE l.item_id = a.item_id AND l.annotator = ?1 AND l.adjudication = 0)
-            ORDER BY a.place LIMIT 1""",
-            annotator,
+            "SELECT item_id FROM assignments WHERE annotator = ? AND state = '' ORDER BY place LIMIT 1", annotator
         )
         return None if row is None else self.item(row[0])
 
     def progress(self, annotator: str) -> Progress:
         """How far an annotator is with the items that are assigned to them."""
-        row = self._row(
-            """SELECT COUNT(*), TOTAL(e.kind = 'label'), TOTAL(e.kind = 'skip') FROM assignments AS a
-            LEFT JOIN events AS e ON e.number = (
-                SELECT MAX(l.number) FROM live AS l
-                WHERE l.item_id = a.item_id AND l.annotator = a.annotator AND l.adjudication = 0)
-            WHERE a.annotator = ?""",
-            annotator,
+        counts = dict(
+            self._rows("SELECT state, COUNT(*) FROM assignments WHERE annotator = ? GROUP BY state", annotator)
         )
-        total, done, skipped = (0, 0, 0) if row is None else row
-        return Progress(int(done), int(skipped), int(total))
+        return Progress(counts.get("label", 0), counts.get("skip", 0), sum(counts.values()))
 
     def disagreements(self, *, roles: Iterable[Role] = ("person",), resolved: bool = True) -> tuple[Disagreement, ...]:
         """The items on which standing labels differ, in the store's order.

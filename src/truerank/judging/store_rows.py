@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
+import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, get_args
 
 from truerank.errors import InputError
-from truerank.judging.events import Annotator, Draft, Event, Role
+from truerank.judging.events import Annotator, Draft, Event, Kind, Role
 from truerank.judging.items import Item
 from truerank.judging.schemes import Scheme
 
@@ -21,6 +22,7 @@ __all__ = [
     "add_annotator",
     "append",
     "append_history",
+    "check_draft",
     "check_file",
     "checked_annotator",
     "connected",
@@ -40,6 +42,7 @@ VERSION: Final = 1
 #: The columns of an event, in the order of `Event`.
 EVENT: Final = "number, at, item_id, annotator, kind, labels, comment, reason, seconds, token, undoes"
 _LONGEST_NAME: Final = 200
+_LONGEST_COMMENT: Final = 20_000
 _BUSY_SECONDS: Final = 30.0
 
 _TABLES: Final = """
@@ -51,7 +54,8 @@ CREATE TABLE annotators (
     about TEXT NOT NULL, token_hash TEXT NOT NULL DEFAULT '') WITHOUT ROWID;
 CREATE TABLE assignments (
     annotator TEXT NOT NULL REFERENCES annotators, place INTEGER NOT NULL, item_id TEXT NOT NULL,
-    PRIMARY KEY (annotator, place), UNIQUE (annotator, item_id)) WITHOUT ROWID;
+    state TEXT NOT NULL DEFAULT '', PRIMARY KEY (annotator, place), UNIQUE (annotator, item_id)) WITHOUT ROWID;
+CREATE INDEX assignments_by_state ON assignments (annotator, state, place);
 CREATE TABLE events (
     number INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, item_id TEXT NOT NULL,
     annotator TEXT NOT NULL REFERENCES annotators,
@@ -160,7 +164,9 @@ def _assign(connection: sqlite3.Connection, annotator: str, item_ids: Sequence[s
     for place, item_id in enumerate(item_ids, start=1):
         if connection.execute(known, (item_id,)).fetchone() is None:
             raise InputError(f"'{annotator}' is to judge '{item_id[:80]}', which is no item", "check it", where=path)
-        connection.execute("INSERT INTO assignments VALUES (?, ?, ?)", (annotator, place, item_id))
+        connection.execute(
+            "INSERT INTO assignments (annotator, place, item_id) VALUES (?, ?, ?)", (annotator, place, item_id)
+        )
 
 
 def extend(connection: sqlite3.Connection, rows: list[tuple[str, str, str]], annotator: str, path: Path) -> int:
@@ -179,8 +185,10 @@ def extend(connection: sqlite3.Connection, rows: list[tuple[str, str, str]], ann
             raise InputError(f"another item '{item_id[:80]}' is there", "give each an id of its own", where=path)
         place += 1
         added += connection.execute(
-            "INSERT OR IGNORE INTO assignments VALUES (?, ?, ?)", (annotator, place, item_id)
+            "INSERT OR IGNORE INTO assignments (annotator, place, item_id) VALUES (?, ?, ?)",
+            (annotator, place, item_id),
         ).rowcount
+        _settle(connection, annotator, item_id)
     return added
 
 
@@ -207,6 +215,30 @@ def add_annotator(connection: sqlite3.Connection, annotator: Annotator, path: Pa
         connection.execute("UPDATE annotators SET about = ? WHERE name = ?", (annotator.about, annotator.name))
 
 
+def check_draft(draft: Draft, role: Role, path: Path) -> None:
+    """Whether an event by somebody of this role may be added; labels are not looked at, but for their absence.
+
+    Raises:
+        InputError: an unknown kind, no label, an adjudication by a model, a skip without a reason, or a text or
+            number out of range.
+    """
+    if draft.kind not in get_args(Kind):
+        raise InputError(f"no event of the kind '{draft.kind}'", "use label, skip or adjudicate", where=path)
+    if draft.kind in ("label", "adjudicate") and not draft.labels:
+        raise InputError("no label", "leave the item out", where=path)
+    if draft.kind == "adjudicate" and role == "model":
+        raise InputError("a model does not adjudicate", "let a person do it", where=path)
+    if draft.kind == "skip" and not draft.reason.strip():
+        raise InputError("a skip without a reason", "give one", where=path)
+    if not (math.isfinite(draft.seconds) and draft.seconds >= 0):
+        raise InputError(f"{draft.seconds} seconds", "give a number of seconds from 0", where=path)
+    for name, text in (("comment", draft.comment), ("reason", draft.reason)):
+        if len(text) > _LONGEST_COMMENT:
+            raise InputError(f"a {name} of {len(text):,} characters", f"at most {_LONGEST_COMMENT:,}", where=path)
+    if len(draft.token) > _LONGEST_NAME:
+        raise InputError("a token that is too long", f"at most {_LONGEST_NAME} characters", where=path)
+
+
 def append(connection: sqlite3.Connection, draft: Draft) -> Event:
     """Adds an event that holds from now on; the earlier event of its token comes back instead."""
     earlier = _of_token(connection, draft.annotator, draft.token)
@@ -215,6 +247,7 @@ def append(connection: sqlite3.Connection, draft: Draft) -> Event:
     event = _insert(connection, draft)
     live = (draft.annotator, event.number, draft.item_id, int(draft.kind == "adjudicate"))
     connection.execute("INSERT INTO live VALUES (?, ?, ?, ?)", live)
+    _settle(connection, draft.annotator, draft.item_id)
     return event
 
 
@@ -228,7 +261,7 @@ def append_history(connection: sqlite3.Connection, drafts: Sequence[Draft], undo
         earlier = _of_token(connection, draft.annotator, draft.token)
         number = back if back > 0 else events[-back - 1].number
         if earlier is None:
-            connection.execute("DELETE FROM live WHERE annotator = ? AND number = ?", (draft.annotator, number))
+            _take_back(connection, draft.annotator, number, draft.item_id)
         events.append(earlier or _insert(connection, draft, undoes=number))
     return tuple(events)
 
@@ -244,8 +277,23 @@ def undo(connection: sqlite3.Connection, annotator: str, token: str) -> Event | 
     if last is None:
         return None
     number, item_id = last
-    connection.execute("DELETE FROM live WHERE annotator = ? AND number = ?", (annotator, number))
+    _take_back(connection, annotator, number, item_id)
     return _insert(connection, Draft(item_id, annotator, "undo", token=token), undoes=number)
+
+
+def _take_back(connection: sqlite3.Connection, annotator: str, number: int, item_id: str) -> None:
+    connection.execute("DELETE FROM live WHERE annotator = ? AND number = ?", (annotator, number))
+    _settle(connection, annotator, item_id)
+
+
+def _settle(connection: sqlite3.Connection, annotator: str, item_id: str) -> None:
+    """Notes beside an assignment what stands: nothing, a label or a skip. It follows from `live`."""
+    connection.execute(
+        """UPDATE assignments SET state = IFNULL((SELECT kind FROM events WHERE number = (
+            SELECT MAX(number) FROM live WHERE item_id = ?1 AND annotator = ?2 AND adjudication = 0)), '')
+        WHERE annotator = ?2 AND item_id = ?1""",
+        (item_id, annotator),
+    )
 
 
 def _of_token(connection: sqlite3.Connection, annotator: str, token: str) -> Event | None:

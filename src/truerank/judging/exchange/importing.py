@@ -14,6 +14,7 @@ from truerank.judging.events import Draft, Event, Role
 from truerank.judging.exchange.matching import Matcher
 from truerank.judging.exchange.said import Said, read_said
 from truerank.judging.store import Store
+from truerank.judging.store_rows import check_draft
 from truerank.reports.tables import Column, Table
 from truerank.sources import grammar
 from truerank.sources.grammar import SourceSpec
@@ -187,7 +188,7 @@ class _Work:
         reason = said.reason or ("not given" if kind == "skip" else "")
         draft = Draft(item_id, name, kind, labels, said.comment, reason, said.seconds, at=said.at)
         try:
-            self._store.check_draft(draft, self._roles()[name])
+            check_draft(draft, self._roles()[name], self._store.path)
         except InputError as error:
             raise InputError(error.fault, error.remedy, where=spec.location, line=said.line) from error
         self._add(draft, said, spec)
