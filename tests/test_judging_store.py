@@ -255,7 +255,7 @@ def test_items_can_be_added_while_people_judge(tmp_path: Path) -> None:
 def test_many_threads_lose_and_double_nothing(tmp_path: Path) -> None:
     names = [f"a{n}" for n in range(8)]
     ids = [item.item_id for item in items(25)]
-    with Store.create(tmp_path / "a", load_scheme("leakage"), items(25), {name: ids for name in names}) as store:
+    with Store.create(tmp_path / "a", load_scheme("leakage"), items(25), dict.fromkeys(names, ids)) as store:
         acknowledged: list[Event] = []
 
         def work(name: str) -> None:

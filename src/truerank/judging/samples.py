@@ -114,18 +114,17 @@ def draw(items: Sequence[Item], plans: str | Plan | Sequence[str | Plan] = "all"
     given = [plans] if isinstance(plans, (str, Plan)) else list(plans) or ["all"]
     parsed = [parse_plan(plan) if isinstance(plan, str) else plan for plan in given]
     population = _Population.of(items)
-    missed = np.ones(len(items))
+    probability = np.zeros(len(items))
     taken = np.zeros(len(items), np.bool_)
     names = np.array([item.stratum for item in items], dtype=object)
     strata: list[Stratum] = []
     for number, plan in enumerate(parsed):
         outcome = _outcome(population, plan, np.random.default_rng([seed, number]))
-        missed *= 1 - outcome.probability
+        probability += outcome.probability - probability * outcome.probability
         taken |= outcome.mask
         if outcome.named is not None:
             names = np.where(outcome.named != "", outcome.named, names)
             strata += outcome.strata(items)
-    probability = 1 - missed
     drawn = [
         replace(item, probability=item.probability * float(p), stratum=str(name))
         for item, p, name, take in zip(items, probability, names, taken, strict=True)
