@@ -38,6 +38,23 @@ def ann(desk):
     browser.close()
 
 
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory):
+    """A desk for requests that must all be refused: in the end, as at any time, its store has no event."""
+    path = tmp_path_factory.mktemp("untouched") / "store"
+    make_store(path, pairs(5)).close()
+    with served(path) as opened:
+        yield opened
+        assert events(opened) == []
+
+
+@pytest.fixture
+def refused(untouched):
+    browser = Browser(untouched.addresses[0])
+    yield browser.enter("ann")
+    browser.close()
+
+
 def events(desk):
     return [(e.item_id, e.annotator, e.kind, e.labels, e.comment, e.reason) for e in desk.store.events()]
 
@@ -143,24 +160,24 @@ REFUSED_FORMS = {
 
 
 @pytest.mark.parametrize("name", REFUSED_FORMS)
-def test_a_form_that_cannot_be_taken_writes_nothing(desk, ann, name):
+def test_a_form_that_cannot_be_taken_writes_nothing(untouched, refused, name):
     more, status, message = REFUSED_FORMS[name]
-    ann.post("/judge/1", {**ann.fields(), **more})
-    assert ann.status == status
-    assert message in ann.text
-    assert events(desk) == []
+    refused.post("/judge/1", {**refused.fields(), **more})
+    assert refused.status == status
+    assert message in refused.text
+    assert events(untouched) == []
 
 
-def test_what_was_typed_into_a_refused_form_is_shown_again(ann):
-    ann.label("Title-Identical", "Different Topic", comment="why <not>")
-    assert "why &lt;not&gt;</textarea>" in ann.text
-    assert len(re.findall(r'name="label[^>]* checked', ann.text)) == 2
+def test_what_was_typed_into_a_refused_form_is_shown_again(refused):
+    refused.label("Title-Identical", "Different Topic", comment="why <not>")
+    assert "why &lt;not&gt;</textarea>" in refused.text
+    assert len(re.findall(r'name="label[^>]* checked', refused.text)) == 2
 
 
-def test_a_form_of_another_visitor_is_refused(desk, ann):
-    bob = Browser(desk.addresses[0]).enter("bob")
-    assert ann.post("/judge/1", {**bob.fields(), "label": "Title-Identical"}).status == 403
-    assert events(desk) == []
+def test_a_form_of_another_visitor_is_refused(untouched, refused):
+    bob = Browser(untouched.addresses[0]).enter("bob")
+    assert refused.post("/judge/1", {**bob.fields(), "label": "Title-Identical"}).status == 403
+    assert events(untouched) == []
 
 
 @pytest.mark.parametrize(
@@ -181,26 +198,26 @@ def test_a_form_of_another_visitor_is_refused(desk, ann):
     ],
     ids=str,
 )
-def test_a_request_from_elsewhere_writes_nothing(desk, ann, headers, status):
-    ann.post("/judge/1", {**ann.fields(), "label": "Title-Identical"}, **headers)
-    assert ann.status == status
-    assert events(desk) == []
+def test_a_request_from_elsewhere_writes_nothing(untouched, refused, headers, status):
+    refused.post("/judge/1", {**refused.fields(), "label": "Title-Identical"}, **headers)
+    assert refused.status == status
+    assert events(untouched) == []
 
 
-def test_an_oversized_body_is_refused_whether_or_not_its_size_is_announced(desk, ann):
-    fields = ann.fields()
-    assert ann.post("/judge/1", {**fields, "label": "Title-Identical", "comment": "x" * LARGEST_BODY}).status == 413
+def test_an_oversized_body_is_refused_whether_or_not_its_size_is_announced(untouched, refused):
+    fields = refused.fields()
+    assert refused.post("/judge/1", {**fields, "label": "Title-Identical", "comment": "x" * LARGEST_BODY}).status == 413
     with socket.create_connection(
-        (desk.addresses[0].split(":")[1][2:], int(desk.addresses[0].split(":")[2][:-1]))
+        (untouched.addresses[0].split(":")[1][2:], int(untouched.addresses[0].split(":")[2][:-1]))
     ) as raw:
-        head = f"POST /judge/1 HTTP/1.1\r\nHost: {ann.host}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
-        cookie = "; ".join(f"{name}={value}" for name, value in ann.cookies.items())
+        head = f"POST /judge/1 HTTP/1.1\r\nHost: {refused.host}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+        cookie = "; ".join(f"{name}={value}" for name, value in refused.cookies.items())
         raw.sendall(f"{head}Cookie: {cookie}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
         for _ in range(LARGEST_BODY // 4096 + 1):
             raw.sendall(b"1000\r\n" + b"x" * 4096 + b"\r\n")
         raw.sendall(b"0\r\n\r\n")
         assert b" 413 " in raw.recv(100)
-    assert events(desk) == []
+    assert events(untouched) == []
 
 
 @pytest.mark.parametrize(
@@ -213,15 +230,15 @@ def test_an_oversized_body_is_refused_whether_or_not_its_size_is_announced(desk,
     ],
     ids=lambda path: ascii(path)[:40],
 )  # fmt: skip
-def test_a_path_outside_is_not_found(ann, path):
-    assert ann.get(path).status == 404
+def test_a_path_outside_is_not_found(refused, path):
+    assert refused.get(path).status == 404
 
 
-def test_other_methods_are_not_allowed(desk, ann):
+def test_other_methods_are_not_allowed(untouched, refused):
     for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
-        assert ann.ask(method, "/judge/1").status == 405
-    assert ann.ask("POST", "/overview", "").status == 405
-    assert events(desk) == []
+        assert refused.ask(method, "/judge/1").status == 405
+    assert refused.ask("POST", "/overview", "").status == 405
+    assert events(untouched) == []
 
 
 def test_items_of_others_are_not_there(tmp_path):
@@ -235,12 +252,12 @@ def test_items_of_others_are_not_there(tmp_path):
         assert "1 item" in ann.get("/mine").text
 
 
-def test_only_an_adjudicator_sees_what_others_said(desk, ann):
+def test_only_an_adjudicator_sees_what_others_said(untouched, refused):
     for path in ("/adjudicate", "/adjudicate/1"):
-        assert ann.get(path).status == 403
-    ann.get("/judge/1")
-    assert ann.post("/adjudicate/1", {**ann.fields(), "label": "Title-Identical"}).status == 403
-    assert events(desk) == []
+        assert refused.get(path).status == 403
+    refused.get("/judge/1")
+    assert refused.post("/adjudicate/1", {**refused.fields(), "label": "Title-Identical"}).status == 403
+    assert events(untouched) == []
 
 
 def test_adjudication_shows_only_disagreements_and_marks_models(desk):
@@ -269,17 +286,17 @@ def test_adjudication_shows_only_disagreements_and_marks_models(desk):
     assert '<span class="role">model</span>' in judy.get("/adjudicate/1?models=1").text
 
 
-def test_models_do_not_enter(desk):
-    browser = Browser(desk.addresses[0])
+def test_models_do_not_enter(untouched):
+    browser = Browser(untouched.addresses[0])
     assert "tiny-model" not in browser.get("/enter").text
     assert browser.enter("tiny-model").status == 401
     assert browser.enter("nobody").status == 401
     assert browser.get("/judge").status == 401
 
 
-def test_leaving_ends_the_visit(ann):
-    assert ann.post("/leave", ann.fields("x")).at == "/enter"
-    assert ann.get("/judge/1").status == 401
+def test_leaving_ends_the_visit(refused):
+    assert refused.post("/leave", refused.fields("x")).at == "/enter"
+    assert refused.get("/judge/1").status == 401
 
 
 class Elements(html.parser.HTMLParser):
@@ -342,9 +359,9 @@ def test_no_text_of_others_is_live(tmp_path):
     }
 
 
-def test_every_answer_is_sealed(ann):
+def test_every_answer_is_sealed(refused):
     for path in ("/judge/1", "/overview", "/nowhere", "/static/judge.js", "/help"):
-        headers = ann.get(path).headers
+        headers = refused.get(path).headers
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
@@ -354,8 +371,8 @@ def test_every_answer_is_sealed(ann):
             assert "immutable" in headers["cache-control"]
         else:
             assert headers["cache-control"] == "no-store"
-    ann.get("/judge/1", Host="evil.example")
-    assert "default-src 'none'" in ann.headers["content-security-policy"]
+    refused.get("/judge/1", Host="evil.example")
+    assert "default-src 'none'" in refused.headers["content-security-policy"]
 
 
 def test_the_pages_of_a_set_of_texts_offer_a_choice_for_each(tmp_path):

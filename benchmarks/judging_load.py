@@ -1,0 +1,248 @@
+"""Many annotators at once, and a server that is killed in the middle: is every acknowledged label kept, once?
+
+    python benchmarks/judging_load.py [--annotators 20] [--labels 10000] [--kills 1] [--json]
+
+Starts `truerank judge serve` on loopback, lets annotators judge over HTTP as their browsers do (load the item, send the
+form, follow to the next item), kills the server with SIGKILL when an equal share of the labels is in, starts it again,
+and compares what was acknowledged with what the store holds. Ends with 1 if a label was lost or doubled.
+
+Prints the answer times of the form (the label is on the disk when it is answered) and of the page that follows.
+Requests that met a dead server are sent again with the same token and are not among the times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import numpy as np
+
+from truerank.judging import Item, Store, Text, load_scheme
+
+LABELS = ("Title-Identical", "Title-Specialization", "Title-Reformulation", "Different Topic")
+HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)"')
+
+
+class Acknowledged(NamedTuple):
+    """A label that the server said it has kept."""
+
+    annotator: str
+    place: int
+    label: str
+    token: str
+
+
+class Server:
+    """`truerank judge serve`, which can be killed and started again at the same port."""
+
+    def __init__(self, store: Path) -> None:
+        self.store = store
+        self.port = 0
+        self.process: subprocess.Popen[str] | None = None
+        self.start()
+
+    def start(self) -> None:
+        """Starts it and waits until it listens."""
+        command = [
+            sys.executable,
+            "-m",
+            "truerank",
+            "judge",
+            "serve",
+            str(self.store),
+            "--port",
+            str(self.port),
+            "--json",
+        ]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit("the server did not start")
+        self.port = int(json.loads(line)["addresses"][0].rsplit(":", 1)[1].strip("/"))
+
+    def kill(self) -> None:
+        """Ends it without warning."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def end(self) -> int:
+        """Ends it as Ctrl-C does."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(timeout=30)
+
+
+class Client:
+    """One annotator's browser, which sends a request again until it is answered."""
+
+    def __init__(self, server: Server, name: str) -> None:
+        self.server, self.name = server, name
+        self.cookie, self.connection = "", http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+        self.forms: list[float] = []
+        self.pages: list[float] = []
+        self.kept: list[Acknowledged] = []
+        self.repeated = 0
+
+    def ask(self, method: str, path: str, fields: dict[str, str] | None = None) -> tuple[int, str, str]:
+        """One request: status, where it leads, and the page."""
+        headers = {"Cookie": self.cookie, "Content-Type": "application/x-www-form-urlencoded"}
+        body = None if fields is None else urlencode(fields)
+        failed = False
+        while True:
+            try:
+                start = time.perf_counter()
+                self.connection.request(method, path, body, headers)
+                answer = self.connection.getresponse()
+                text = answer.read().decode()
+                seconds = time.perf_counter() - start
+            except (OSError, http.client.HTTPException):
+                self.connection.close()
+                self.connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=30)
+                self.repeated, failed = self.repeated + (not failed), True
+                time.sleep(0.1)
+                continue
+            if not failed:
+                (self.forms if method == "POST" else self.pages).append(seconds)
+            if answer.getheader("set-cookie"):
+                self.cookie = str(answer.getheader("set-cookie")).partition(";")[0]
+            return answer.status, answer.getheader("location", ""), text
+
+    def work(self, number: int) -> None:
+        """Enters, and judges until nothing is left."""
+        _, _, text = self.ask("GET", "/enter")
+        self.ask("POST", "/enter", dict(HIDDEN.findall(text)) | {"name": self.name})
+        self.forms.clear()
+        self.pages.clear()
+        _, path, _ = self.ask("GET", "/judge")
+        while path.startswith("/judge/"):
+            _, _, text = self.ask("GET", path)
+            place = int(path.partition("?")[0].rsplit("/", 1)[1])
+            form = text[text.index('<form id="label"') :]
+            fields = dict(HIDDEN.findall(form[: form.index("</form>")]))
+            label = LABELS[(number + place) % len(LABELS)]
+            status, path, text = self.ask("POST", f"/judge/{place}", fields | {"label": label, "comment": f"{place}"})
+            if status != 303:
+                sys.exit(f"{self.name}, item {place}: status {status}: {text[-500:]}")
+            self.kept.append(Acknowledged(self.name, place, label, fields["token"]))
+
+
+def make_store(path: Path, names: list[str], each: int) -> None:
+    """A store in which every annotator judges items of their own, and the first tenth is everybody's."""
+    shared = each // 10
+    items, work = [], {}
+    for number in range(shared + len(names) * (each - shared)):
+        text = f"what is known about subject number {number}"
+        narrative = "A relevant document tells something about the subject. " * 4
+        items.append(
+            Item(
+                f"item-{number}",
+                str(number % 250),
+                text.title(),
+                text,
+                narrative,
+                texts=(Text("query", text, f"q{number}"),),
+            )
+        )
+    for at, name in enumerate(names):
+        first = shared + at * (each - shared)
+        own = [*range(shared), *range(first, first + each - shared)]
+        work[name] = [items[number].item_id for number in own]
+    Store.create(path, load_scheme("leakage"), items, work).close()
+
+
+def lost_and_doubled(path: Path, clients: list[Client]) -> tuple[int, int]:
+    """How many acknowledged labels the store lacks, and how many events it has too many."""
+    with Store.open(path) as store:
+        work = {client.name: store.assigned(client.name) for client in clients}
+        events = Counter((event.annotator, event.item_id, event.labels, event.token) for event in store.events())
+        standing = len(store.standing())
+    kept = {
+        (one.annotator, work[one.annotator][one.place - 1], (one.label,), one.token) for c in clients for one in c.kept
+    }
+    lost = sum(one not in events for one in kept)
+    doubled = sum(events.values()) - len({(name, item) for name, item, _, _ in events})
+    return lost, doubled + abs(standing - len(kept))
+
+
+def run(names: list[str], labels: int, kills: int, folder: Path) -> dict[str, Any]:
+    """The whole trial; what it found as a JSON object."""
+    each = labels // len(names)
+    path = folder / "load.judged"
+    make_store(path, names, each)
+    server = Server(path)
+    clients = [Client(server, name) for name in names]
+    threads = [threading.Thread(target=client.work, args=(at,), daemon=True) for at, client in enumerate(clients)]
+    start = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    outages = []
+    for kill in range(1, kills + 1):
+        while sum(len(client.kept) for client in clients) < kill * each * len(names) // (kills + 1):
+            time.sleep(0.005)
+        down = time.perf_counter()
+        server.kill()
+        server.start()
+        outages.append(time.perf_counter() - down)
+    for thread in threads:
+        thread.join()
+    seconds = time.perf_counter() - start - sum(outages)
+    ended = server.end()
+    lost, doubled = lost_and_doubled(path, clients)
+    forms = np.array([value for client in clients for value in client.forms]) * 1000
+    pages = np.array([value for client in clients for value in client.pages]) * 1000
+    return {
+        "annotators": len(names),
+        "acknowledged": sum(len(client.kept) for client in clients),
+        "expected": each * len(names),
+        "kills": kills,
+        "sent_again": sum(client.repeated for client in clients),
+        "lost": lost,
+        "doubled": doubled,
+        "labels_per_second": round(each * len(names) / seconds, 1),
+        "form_ms": {"median": round(float(np.median(forms)), 1), "p99": round(float(np.percentile(forms, 99)), 1)},
+        "page_ms": {"median": round(float(np.median(pages)), 1), "p99": round(float(np.percentile(pages, 99)), 1)},
+        "ended_with": ended,
+    }
+
+
+def main() -> int:
+    """Runs it and prints what it found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--annotators", type=int, default=20)
+    parser.add_argument("--labels", type=int, default=10_000)
+    parser.add_argument("--kills", type=int, default=1)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    names = [f"annotator {number}" for number in range(1, options.annotators + 1)]
+    with tempfile.TemporaryDirectory() as folder:
+        found = run(names, options.labels, options.kills, Path(folder))
+    if options.json:
+        print(json.dumps(found))
+    else:
+        print(
+            f"{found['annotators']} annotators, {found['acknowledged']:,} labels acknowledged of {found['expected']:,}"
+        )
+        print(f"server killed {found['kills']} time(s); {found['sent_again']} requests met a dead server, sent again")
+        print(f"lost {found['lost']}, doubled {found['doubled']}; {found['labels_per_second']} labels a second")
+        for name, what in (("form_ms", "form (label kept)"), ("page_ms", "next page")):
+            print(f"{what}: median {found[name]['median']} ms, 99th percentile {found[name]['p99']} ms")
+    whole = found["acknowledged"] == found["expected"] and found["ended_with"] == 0
+    return 0 if whole and not found["lost"] and not found["doubled"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
