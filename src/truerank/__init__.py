@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from truerank.audits.leakage import demo as demo
     from truerank.measures import compare as compare
     from truerank.measures import comparison_report as comparison_report
+    from truerank.measures import cross_validate as cross_validate
     from truerank.measures import evaluate as evaluate
     from truerank.measures import load_evaluation as load_evaluation
     from truerank.measures import order_changes as order_changes
@@ -21,6 +22,7 @@ __all__ = [
     "__version__",
     "compare",
     "comparison_report",
+    "cross_validate",
     "demo",
     "evaluate",
     "judging",
@@ -34,6 +36,7 @@ __all__ = [
 _HOMES = {
     "compare": ("truerank.measures", "compare"),
     "comparison_report": ("truerank.measures", "comparison_report"),
+    "cross_validate": ("truerank.measures", "cross_validate"),
     "order_changes": ("truerank.measures", "order_changes"),
     "evaluate": ("truerank.measures", "evaluate"),
     "load_evaluation": ("truerank.measures", "load_evaluation"),

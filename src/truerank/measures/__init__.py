@@ -4,6 +4,8 @@ from truerank.measures.comparing import compare
 from truerank.measures.comparison import Comparison, Difference
 from truerank.measures.comparison_report import ComparisonReport, comparison_report
 from truerank.measures.correlation import Correlation, Drop, kendall, largest_drop, tau_ap
+from truerank.measures.cross_validation import Choice, CrossValidation, cross_validate
+from truerank.measures.folds import folds, read_folds
 from truerank.measures.grammar import HMFR, MFR, NCG, RR_MSMARCO, parse_measures
 from truerank.measures.magnitude import Interval, detectable_difference, difference_interval, effect_size, mean_interval
 from truerank.measures.method import Method
@@ -21,10 +23,12 @@ __all__ = [
     "MFR",
     "NCG",
     "RR_MSMARCO",
+    "Choice",
     "Comparison",
     "ComparisonReport",
     "Correlation",
     "Coverage",
+    "CrossValidation",
     "Difference",
     "Drop",
     "Evaluation",
@@ -40,12 +44,14 @@ __all__ = [
     "compare",
     "comparison_report",
     "correct",
+    "cross_validate",
     "detectable_difference",
     "difference_interval",
     "difference_test",
     "effect_size",
     "evaluate",
     "evaluation_order_changes",
+    "folds",
     "kendall",
     "largest_drop",
     "load_evaluation",
@@ -53,6 +59,7 @@ __all__ = [
     "mean_interval",
     "order_changes",
     "parse_measures",
+    "read_folds",
     "tau_ap",
     "topic_differences",
 ]

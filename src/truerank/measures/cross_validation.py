@@ -1,0 +1,382 @@
+"""Cross-validation: a grid search that chooses on the training folds what ranks the topics of the test fold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from truerank.errors import InputError
+from truerank.measures.folds import Folds, checked_folds, folds, read_folds
+from truerank.measures.grammar import MeasureSpec, lower_is_better
+from truerank.measures.policy import Policy
+from truerank.measures.results import Evaluation
+from truerank.measures.scoring import QrelSource, evaluate
+from truerank.records import RunRow
+from truerank.reports.tables import Column, Table
+from truerank.sources import SourceSpec, read_qrels_frame, read_run_frame
+from truerank.sources.qrels import QREL_SCHEMA
+from truerank.sources.runs import RUN_SCHEMA
+from truerank.work.artifacts import Artifacts, atomic_path, installed_versions
+
+__all__ = ["Choice", "CrossValidation", "Ranker", "Run", "cross_validate"]
+
+Run = str | Path | pl.DataFrame | Iterable[RunRow]
+#: Ranks topics under parameters: (params, topics) -> run.
+Ranker = Callable[[Mapping[str, Any], tuple[str, ...]], Run]
+
+_SAME_DECIMALS: Final = 12
+
+
+class Choice(NamedTuple):
+    """What was chosen for one fold by one measure.
+
+    Attributes:
+        measure: its name.
+        fold: its number, from 1.
+        topics: number of judged topics of the fold.
+        setting: the setting that is best on the other folds.
+        train: its mean on the other folds.
+        test: its mean on the topics of this fold.
+        tied: settings that are as good on the other folds and come later.
+    """
+
+    measure: str
+    fold: int
+    topics: int
+    setting: str
+    train: float
+    test: float
+    tied: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """The settings that a grid search chose, fold by fold and measure by measure, and the runs that came of it.
+
+    Attributes:
+        folds: the topics of each fold.
+        settings: the settings in the order in which they were given.
+        choices: by measure and fold.
+        runs: by measure, the merged run, with the columns of a run; a topic's results are those of the setting chosen
+            for its fold.
+        evaluation: the merged runs, called "tuned for MEASURE", by all measures.
+        grid: every setting on all topics, by all measures.
+        minimised: the measures of which the lowest mean was chosen.
+        unjudged: topics of the folds without judgments.
+        origin: where the folds come from, in words.
+    """
+
+    folds: Folds
+    settings: tuple[str, ...]
+    choices: tuple[Choice, ...]
+    runs: Mapping[str, pl.DataFrame]
+    evaluation: Evaluation
+    grid: Evaluation
+    minimised: tuple[str, ...]
+    unjudged: tuple[str, ...]
+    origin: str
+
+    def score(self, measure: str) -> float:
+        """The mean of the run that was tuned for a measure, by that measure.
+
+        Raises:
+            InputError: there is no such measure.
+        """
+        measures, runs = self.evaluation.measures, self.evaluation.runs
+        if measure not in measures:
+            raise InputError(f"there is no measure '{measure}'", f"one of {', '.join(measures)}")
+        return float(self.evaluation.mean[runs.index(_name(measure)), measures.index(measure)])
+
+    def table(self) -> Table:
+        """One row per measure and fold."""
+        number: dict[str, Any] = {"align": "right", "format": ".4f"}
+        columns = (
+            Column("measure"),
+            Column("fold", align="right", format="d"),
+            Column("topics", align="right", format=",d"),
+            Column("chosen"),
+            Column("other folds", ("mean",), **number),
+            Column("this fold", ("mean",), **number),
+            Column("as good"),
+        )
+        rows = tuple((*choice[:6], ", ".join(choice.tied)) for choice in self.choices)
+        rules = tuple(place for place, c in enumerate(self.choices) if place and self.choices[place - 1][0] != c[0])
+        return Table("Settings chosen by cross-validation.", columns, rows, notes=self.sentences(), rules=rules)
+
+    def sentences(self) -> tuple[str, ...]:
+        """How the choice was made, one sentence each."""
+        found = [
+            f"{len(self.settings):,} settings, {len(self.folds):,} folds ({self.origin}).",
+            "The best mean on the other folds is chosen; of equal ones the first in the given order.",
+        ]
+        if self.minimised:
+            found.append(f"Lower is better: {', '.join(self.minimised)}.")
+        if self.unjudged:
+            found.append(f"{len(self.unjudged):,} topics of the folds have no judgments.")
+        return tuple(found)
+
+    def text(self) -> str:
+        """The choices and the scores for a terminal."""
+        return f"{self.table().text()}\n{self.evaluation.table().text()}"
+
+    def json(self) -> dict[str, Any]:
+        """Everything but the runs, as plain numbers and texts."""
+        return {
+            "folds": [list(fold) for fold in self.folds],
+            "origin": self.origin,
+            "settings": list(self.settings),
+            "minimised": list(self.minimised),
+            "unjudged": list(self.unjudged),
+            "choices": [
+                {**choice._asdict(), "train": _plain(choice.train), "test": _plain(choice.test)}
+                for choice in self.choices
+            ],
+            "scores": self.evaluation.json(),
+            "grid": self.grid.json(),
+        }
+
+    def save(self, folder: str | Path) -> Path:
+        """Writes the merged runs as `tuned-N.run`, `cross_validation.json`, `folds.json` and `manifest.json`.
+
+        The runs are numbered in the order of the measures; the JSON says which is which.
+
+        Args:
+            folder: made if it does not exist.
+
+        Returns:
+            The folder.
+
+        Raises:
+            InputError: the folder cannot be written to.
+        """
+        artifacts = Artifacts(folder)
+        files = {measure: f"tuned-{number}.run" for number, measure in enumerate(self.runs, start=1)}
+        for measure, name in files.items():
+            with atomic_path(artifacts.folder / name) as temporary:
+                frame = self.runs[measure].with_columns(pl.lit("Q0").alias("Q0"), pl.lit("tuned").alias("tag"))
+                frame.select("topic_id", "Q0", "doc_id", "rank", "score", "tag").write_csv(
+                    temporary, separator=" ", include_header=False, quote_style="never"
+                )
+        artifacts.json("cross_validation.json", {**self.json(), "files": files})
+        artifacts.text("folds.json", json.dumps([list(fold) for fold in self.folds], ensure_ascii=False) + "\n")
+        versions = installed_versions("truerank", "numpy", "polars", "ir-measures", "pytrec-eval-terrier")
+        artifacts.manifest({"command": "cross_validate", "files": files, "versions": versions})
+        return artifacts.folder
+
+
+def cross_validate(
+    qrels: QrelSource,
+    settings: Mapping[str, Run] | Sequence[Mapping[str, Any]],
+    measures: MeasureSpec = "nDCG@10",
+    *,
+    rank: Ranker | None = None,
+    k: int | str | Path | Iterable[Iterable[str]] = 5,
+    seed: int = 0,
+    policy: Policy | None = None,
+    minimise: Iterable[str] | None = None,
+) -> CrossValidation:
+    """Chooses a setting for each fold on the other folds, for each measure by itself, and merges what it ranks.
+
+    Runs are read, or made, one after the other: first all of them to be scored, then the chosen ones again for the
+    topics of their folds.
+
+    Args:
+        qrels: relevance judgments; the choice is over their topics.
+        settings: saved runs by the name of their setting; or, with `rank`, the grid: one mapping of parameters each.
+        measures: what is optimised, each by itself.
+        rank: ranks topics under one setting; called with all topics of the folds, and again with some of them, for
+            which it should then give the same.
+        k: number of folds; or the folds themselves, or a file of them (see `folds.read_folds`).
+        seed: of the division into folds.
+        policy: how runs are scored.
+        minimise: the measures of which the lowest mean is the best; None for those of which it is (MFR).
+
+    Returns:
+        The choices, the merged run of each measure, and its scores.
+
+    Raises:
+        InputError: no setting, a fault in a run, topics of the qrels that no fold has, or a fold without judgments.
+
+    Source: leakage paper, section 4 (five folds, a grid search over sizes of the training set).
+    """
+    grid = _Grid.of(settings, rank)
+    judged = _judged(qrels)
+    topics = tuple(judged["topic_id"].unique(maintain_order=True).to_list())
+    divided, origin = _divided(k, topics, seed)
+    every = tuple(dict.fromkeys([*topics, *(topic for fold in divided for topic in fold)]))
+    scores = _joined([evaluate(judged, {name: grid.run(name, every)}, measures, policy) for name in grid.names])
+    minimised = _minimised(scores.measures, minimise)
+    choices = tuple(
+        choice for measure in scores.measures for choice in _choices(scores, divided, measure, measure in minimised)
+    )
+    runs = _merged(grid, divided, choices, every)
+    return CrossValidation(
+        folds=divided,
+        settings=grid.names,
+        choices=choices,
+        runs=runs,
+        evaluation=evaluate(judged, {_name(measure): run for measure, run in runs.items()}, measures, policy),
+        grid=scores,
+        minimised=minimised,
+        unjudged=tuple(topic for topic in every if topic not in set(topics)),
+        origin=origin,
+    )
+
+
+class _Grid(NamedTuple):
+    """The settings by name, and how each becomes a run."""
+
+    runs: Mapping[str, Run]
+    params: Mapping[str, Mapping[str, Any]]
+    rank: Ranker | None
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Run] | Sequence[Mapping[str, Any]], rank: Ranker | None) -> _Grid:
+        if not settings:
+            raise InputError("no setting", "give at least one run or one mapping of parameters")
+        if isinstance(settings, Mapping):
+            if rank is not None:
+                raise InputError("saved runs need no function that ranks", "give a list of parameters, or leave it out")
+            # What can be read only once is needed twice.
+            held = {n: r if isinstance(r, str | Path | pl.DataFrame) else list(r) for n, r in settings.items()}
+            return cls(held, {}, None)
+        if rank is None:
+            raise InputError("parameters need a function that ranks", "give `rank`, or runs by name")
+        params = {_label(setting): setting for setting in settings}
+        if len(params) < len(settings):
+            raise InputError("a setting is there twice", "give every setting once")
+        return cls({}, params, rank)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.runs or self.params)
+
+    def run(self, name: str, topics: tuple[str, ...]) -> Any:
+        """The run of a setting over at least these topics."""
+        return self.runs[name] if self.rank is None else self.rank(self.params[name], topics)
+
+
+def _divided(k: int | str | Path | Iterable[Iterable[str]], topics: tuple[str, ...], seed: int) -> tuple[Folds, str]:
+    """The folds and where they come from."""
+    if isinstance(k, int):
+        return folds(topics, k, seed), f"drawn with the seed {seed}"
+    where = k if isinstance(k, str | Path) else None
+    divided = read_folds(where) if where is not None else checked_folds(k)  # type: ignore[arg-type]
+    held = {topic for fold in divided for topic in fold}
+    if absent := [topic for topic in topics if topic not in held]:
+        raise InputError(
+            f"{len(absent):,} topics of the qrels are in no fold, such as {absent[0]}",
+            "add them, or remove their judgments",
+            where=where,
+        )
+    judged = set(topics)
+    for number, fold in enumerate(divided, start=1):
+        if not judged.intersection(fold):
+            raise InputError(f"no topic of fold {number} has judgments", "give matching folds", where=where)
+    return divided, "given" if where is None else f"from {Path(where).name}"
+
+
+def _joined(evaluations: Sequence[Evaluation]) -> Evaluation:
+    """The scores of all settings as one evaluation; they were made one by one to keep memory small."""
+    first = evaluations[0]
+    return replace(
+        first,
+        runs=tuple(run for one in evaluations for run in one.runs),
+        values=np.concatenate([one.values for one in evaluations]),
+        missing={run: count for one in evaluations for run, count in one.missing.items()},
+        coverage={run: found for one in evaluations for run, found in one.coverage.items()},
+        inputs={},
+    )
+
+
+def _minimised(measures: Sequence[str], minimise: Iterable[str] | None) -> tuple[str, ...]:
+    if minimise is None:
+        return tuple(measure for measure in measures if lower_is_better(measure))
+    wanted = set(minimise)
+    if unknown := sorted(wanted - set(measures)):
+        raise InputError(f"{unknown[0]} is not among the measures", f"one of {', '.join(measures)}")
+    return tuple(measure for measure in measures if measure in wanted)
+
+
+def _choices(scores: Evaluation, divided: Folds, measure: str, minimised: bool) -> Iterator[Choice]:
+    """The best setting of each fold by one measure."""
+    column = scores.measures.index(measure)
+    for number, fold in enumerate(divided, start=1):
+        inside = np.isin(np.array(scores.topics), np.array(fold))
+        train, test = _means(scores, ~inside)[:, column], _means(scores, inside)[:, column]
+        # Sums in another order differ in the last bit; such settings are as good as each other.
+        key = np.round(train if minimised else -train, _SAME_DECIMALS)
+        key = np.where(np.isnan(key), np.inf, key)
+        best = int(np.argmin(key))
+        tied = tuple(scores.runs[place] for place in np.flatnonzero(key == key[best]) if place != best)
+        yield Choice(measure, number, int(inside.sum()), scores.runs[best], float(train[best]), float(test[best]), tied)
+
+
+def _means(scores: Evaluation, topics: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """One number per setting and measure over some topics, made as the measure asks for."""
+    kept = tuple(topic for topic, inside in zip(scores.topics, topics, strict=True) if inside)
+    return replace(scores, topics=kept, values=scores.values[:, :, topics]).mean
+
+
+def _merged(grid: _Grid, divided: Folds, choices: Sequence[Choice], every: tuple[str, ...]) -> dict[str, pl.DataFrame]:
+    """By measure, the results of each fold's topics from the setting that was chosen for it."""
+    needed: dict[str, dict[str, tuple[str, ...]]] = {}
+    for choice in choices:
+        held = needed.setdefault(choice.setting, {})
+        held[choice.measure] = (*held.get(choice.measure, ()), *divided[choice.fold - 1])
+    parts: dict[str, list[pl.DataFrame]] = {choice.measure: [] for choice in choices}
+    for setting, by_measure in needed.items():
+        wanted = {topic for topics in by_measure.values() for topic in topics}
+        frame = _frame(grid.run(setting, tuple(topic for topic in every if topic in wanted)))
+        for measure, topics in by_measure.items():
+            parts[measure].append(frame.filter(pl.col("topic_id").is_in(list(topics))))
+    order = pl.DataFrame({"topic_id": list(every), "place": range(len(every))})
+    return {
+        measure: pl.concat(frames)
+        .join(order, on="topic_id", how="left", maintain_order="left")
+        .sort("place", maintain_order=True)
+        .drop("place")
+        for measure, frames in parts.items()
+    }
+
+
+def _frame(run: Run) -> pl.DataFrame:
+    """The run with all columns; ranks that are missing are those of the scores, equal ones by document id."""
+    if isinstance(run, str | Path):
+        return read_run_frame(run)
+    frame = run if isinstance(run, pl.DataFrame) else pl.DataFrame(list(run), schema=RUN_SCHEMA, orient="row")
+    if "rank" not in frame.columns:
+        frame = frame.sort("score", "doc_id", descending=[True, False], maintain_order=True)
+        frame = frame.with_columns(pl.int_range(1, pl.len() + 1).over("topic_id").alias("rank"))
+    if "tag" not in frame.columns:
+        frame = frame.with_columns(pl.lit("").alias("tag"))
+    return frame.select([pl.col(name).cast(kind) for name, kind in RUN_SCHEMA.items()])
+
+
+def _judged(qrels: QrelSource) -> pl.DataFrame:
+    if isinstance(qrels, str | Path | SourceSpec):
+        return read_qrels_frame(qrels if isinstance(qrels, SourceSpec) else str(qrels))
+    if isinstance(qrels, pl.DataFrame):
+        if "topic_id" not in qrels.columns:
+            raise InputError("columns missing: topic_id", f"needed are {', '.join(QREL_SCHEMA)}", where="the qrels")
+        return qrels
+    return pl.DataFrame([qrel[:3] for qrel in qrels], schema=QREL_SCHEMA, orient="row")
+
+
+def _label(setting: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in setting.items()) or "no parameters"
+
+
+def _name(measure: str) -> str:
+    return f"tuned for {measure}"
+
+
+def _plain(value: float) -> float | None:
+    return value if np.isfinite(value) else None
