@@ -1,0 +1,282 @@
+"""A model behind an OpenAI-compatible endpoint: requests that wait, try again, and never send a key in the clear."""
+
+from __future__ import annotations
+
+import email.utils
+import http.client
+import ipaddress
+import json
+import os
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
+
+import truerank
+from truerank.errors import InputError
+
+__all__ = ["PATIENT", "Client", "Completion", "Patience", "RefusedError", "UnavailableError"]
+
+_LARGEST: Final = 4 << 20
+_AGAIN: Final = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 529))
+_NEVER: Final = frozenset((401, 402, 403, 404, 405, 407))
+
+
+class UnavailableError(Exception):
+    """The endpoint did not answer, however often it was asked; nothing is known about the item."""
+
+
+class RefusedError(Exception):
+    """The endpoint will not answer this request, such as one that is too long for it."""
+
+
+class Completion(NamedTuple):
+    """A model's text, why it ended, and its tokens."""
+
+    text: Any
+    finish: str
+    tokens_in: int
+    tokens_out: int
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How often and how long a client tries.
+
+    Attributes:
+        retries: further attempts after the first.
+        first_wait: seconds before the second attempt; each further wait is twice as long.
+        longest_wait: seconds; a server that asks for more is not waited for.
+        timeout: seconds for one attempt.
+        per_minute: most requests a minute; 0 for no limit.
+    """
+
+    retries: int = 6
+    first_wait: float = 1.0
+    longest_wait: float = 120.0
+    timeout: float = 120.0
+    per_minute: float = 0.0
+
+
+#: What is tried without being told otherwise.
+PATIENT: Final = Patience()
+
+
+class Client:
+    """Chat completions of one model; may be used by many threads at once.
+
+    Args:
+        endpoint: the base address, such as `http://127.0.0.1:8000/v1`, or the full one of chat completions.
+        model: the model's name there.
+        key_env: the environment variable that holds the key; empty for none.
+        temperature: sent with every request; below 0 it is left out.
+        patience: how often and how long to try.
+
+    Attributes:
+        requests, retries: how many were sent, and how many of them were repetitions.
+
+    Raises:
+        InputError: no http or https address, an address that holds a password, a key that is not there, or a key for
+            an address that is neither https nor on this machine.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        model: str,
+        *,
+        key_env: str = "",
+        temperature: float = 0.0,
+        patience: Patience = PATIENT,
+    ) -> None:
+        self.url = _address(endpoint)
+        self.model = model
+        self.temperature = temperature
+        self.requests = self.retries = 0
+        self._patience = patience
+        self._key = _key(key_env, self.url)
+        self._lock = threading.Lock()
+        self._next = 0.0
+        self._stopped = threading.Event()
+        # No redirects: they would carry the key and the texts to an address that nobody named.
+        handlers: list[urllib.request.BaseHandler] = [_NoRedirects()]
+        if _on_this_machine(urlsplit(self.url).hostname or ""):
+            handlers.append(urllib.request.ProxyHandler({}))
+        self._opener = urllib.request.build_opener(*handlers)
+
+    def complete(self, messages: list[dict[str, str]]) -> Completion:
+        """Asks the model.
+
+        Raises:
+            InputError: the endpoint is not there, knows neither model nor key, or sends us elsewhere.
+            RefusedError: it will not answer this request.
+            UnavailableError: it did not answer after all attempts, or asked for a longer wait than ours.
+        """
+        body: dict[str, Any] = {"model": self.model, "messages": messages}
+        if self.temperature >= 0:
+            body["temperature"] = self.temperature
+        data = json.dumps(body, ensure_ascii=True).encode()
+        fault = ""
+        for attempt in range(self._patience.retries + 1):
+            self._wait_for_turn()
+            with self._lock:
+                self.requests += 1
+                self.retries += attempt > 0
+            try:
+                return _completion(self._send(data))
+            except urllib.error.HTTPError as error:
+                with error:
+                    fault, wait = self._judged(error), _retry_after(error.headers.get("Retry-After"))
+            except (OSError, http.client.HTTPException, _BrokenError) as error:
+                fault, wait = _reason(error), None
+            if wait is None:
+                wait = min(self._patience.longest_wait, self._patience.first_wait * 2**attempt)
+            if wait > self._patience.longest_wait:
+                raise UnavailableError(f"{fault}; it asks to wait {wait:.0f} s")
+            if attempt < self._patience.retries:
+                self._pause(wait)
+        raise UnavailableError(fault)
+
+    def start(self) -> None:
+        """Takes up work, also after a stop."""
+        self._stopped.clear()
+
+    def stop(self) -> None:
+        """Makes waiting threads give up."""
+        self._stopped.set()
+
+    def _send(self, data: bytes) -> bytes:
+        headers = {"Content-Type": "application/json", "User-Agent": f"truerank/{truerank.__version__}"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        request = urllib.request.Request(self.url, data, headers)
+        with self._opener.open(request, timeout=self._patience.timeout) as response:
+            content: bytes = response.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise RefusedError("an answer of more than 4 MiB")
+        return content
+
+    def _judged(self, error: urllib.error.HTTPError) -> str:
+        """What a status means: text where trying again may help; otherwise raises."""
+        fault = f"status {error.code} {_told(error)}".rstrip()
+        if error.code in _AGAIN:
+            return fault
+        if error.code in _NEVER:
+            raise InputError(f"the endpoint refuses ({fault})", "check address, model and key", where=self.url)
+        if 300 <= error.code < 400:
+            raise InputError("the endpoint sends us elsewhere", "give the address it moved to", where=self.url)
+        raise RefusedError(fault)
+
+    def _wait_for_turn(self) -> None:
+        """Keeps the rate; all threads share it."""
+        with self._lock:
+            now = time.monotonic()
+            turn = max(now, self._next)
+            if self._patience.per_minute > 0:
+                self._next = turn + 60 / self._patience.per_minute
+        if self._stopped.wait(max(0.0, turn - now)):
+            raise UnavailableError("stopped")
+
+    def _pause(self, seconds: float) -> None:
+        """Nobody asks before the wait is over: a server that is overloaded is so for all threads."""
+        with self._lock:
+            self._next = max(self._next, time.monotonic() + seconds)
+
+
+class _BrokenError(Exception):
+    """An answer that is no chat completion."""
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+def _address(endpoint: str) -> str:
+    parts = urlsplit(endpoint.strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InputError(
+            f"'{endpoint}' is no address", "write http://HOST:PORT/v1 or https://HOST/v1", where="--endpoint"
+        )
+    if parts.username or parts.password:
+        raise InputError(
+            "an address with a password in it", "name the key's variable with --key-env", where="--endpoint"
+        )
+    path = parts.path.rstrip("/")
+    path = path if path.endswith("/chat/completions") else f"{path}/chat/completions"
+    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+
+
+def _key(variable: str, url: str) -> str:
+    if not variable:
+        return ""
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise InputError(f"the environment variable {variable} is not set", "put the key there", where="--key-env")
+    if not key.isascii() or not key.isprintable():
+        raise InputError(f"{variable} holds no key", "a key is one line of visible characters", where="--key-env")
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not _on_this_machine(parts.hostname or ""):
+        raise InputError("a key would be sent in the clear", "use https, or leave --key-env out", where="--endpoint")
+    return key
+
+
+def _on_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _completion(content: bytes) -> Completion:
+    try:
+        value = json.loads(content)
+        choice = value["choices"][0]
+        text = choice["message"].get("content")
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise _BrokenError("no chat completion in the answer") from error
+    usage = value.get("usage")
+    usage = usage if isinstance(usage, Mapping) else {}
+    return Completion(
+        text,
+        str(choice.get("finish_reason") or ""),
+        *map(_count, (usage.get("prompt_tokens"), usage.get("completion_tokens"))),
+    )
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _told(error: urllib.error.HTTPError) -> str:
+    """The message in an error's body, one line, cut short."""
+    try:
+        value = json.loads(error.read(65536))
+        told = value["error"]["message"] if isinstance(value["error"], dict) else value["error"]
+    except (ValueError, LookupError, TypeError, OSError, http.client.HTTPException):
+        return ""
+    text = " ".join(str(told).split())
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)[:200]
+
+
+def _reason(error: Exception) -> str:
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    return " ".join(str(reason).split())[:200] or type(reason).__name__
+
+
+def _retry_after(value: str | None) -> float | None:
+    """Seconds to wait, from a number or a date; None where the header is missing or unreadable."""
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return max(0.0, seconds) if seconds == seconds else None  # noqa: PLR0124 - not a number

@@ -1,0 +1,430 @@
+"""A model in place of a person: one annotator among others, whose labels are marked as a model's."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
+
+from truerank.errors import InputError
+from truerank.judging.endpoints import PATIENT, Client, Patience, RefusedError, UnavailableError
+from truerank.judging.items import Item
+from truerank.judging.prompts import Answer, Prompt, read_answer
+from truerank.judging.schemes import Scheme
+from truerank.judging.store import Store
+from truerank.reports.tables import Column, Table
+from truerank.work.progress import Progress, Quiet
+
+__all__ = [
+    "Answer",
+    "Judge",
+    "Judged",
+    "ModelJudge",
+    "ModelRun",
+    "Only",
+    "ScoreJudge",
+    "ask_model",
+    "endpoint_judge",
+    "judge_with_model",
+]
+
+Only = Literal["all", "labelled"]
+
+#: So many items in a row without an answer end the work: the endpoint is down.
+_MOST_FAILURES: Final = 5
+_ITEMS_AT_ONCE: Final = 256
+
+
+class Judged(NamedTuple):
+    """What became of one item; `answer` is None where the model could not be reached, `fault` then says why."""
+
+    item: Item
+    answer: Answer | None
+    seconds: float = 0.0
+    fault: str = ""
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """A model that labels items."""
+
+    @property
+    def name(self) -> str:
+        """Of the annotator, unless another is given."""
+
+    @property
+    def about(self) -> str:
+        """The model and its settings; labels made with other settings need another name."""
+
+    def judge(self, scheme: Scheme, items: Iterator[Item]) -> Iterator[Judged]:
+        """Labels items one after the other, in their order."""
+
+
+@dataclass(frozen=True)
+class ScoreJudge:
+    """A scorer and a threshold as an annotator.
+
+    Attributes:
+        name, about: as for `Judge`.
+        score: items → one number each; called with up to 256 items at a time.
+        threshold: what is above it has the labels `above`, the rest `below`.
+        above, below: labels of the scheme.
+    """
+
+    name: str
+    about: str
+    score: Callable[[Sequence[Item]], Sequence[float]]
+    threshold: float
+    above: tuple[str, ...] = ("leak",)
+    below: tuple[str, ...] = ("no leak",)
+
+    def judge(self, scheme: Scheme, items: Iterator[Item]) -> Iterator[Judged]:
+        """Labels items by their scores; an item whose score is not a number is skipped.
+
+        Raises:
+            ValueError: `score` returned another number of scores than it got items.
+        """
+        while batch := list(islice(items, _ITEMS_AT_ONCE)):
+            start = time.perf_counter()
+            scores = list(self.score(batch))
+            if len(scores) != len(batch):
+                raise ValueError(f"{len(scores)} scores for {len(batch)} items")
+            seconds = (time.perf_counter() - start) / len(batch)
+            for item, score in zip(batch, scores, strict=True):
+                labels = self.above if score > self.threshold else self.below
+                answer = Answer(scheme.check(labels, item), comment=f"score {score:.6f}")
+                yield Judged(item, Answer(skip="the score is not a number") if math.isnan(score) else answer, seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelJudge:
+    """A chat model as an annotator; made by `endpoint_judge`.
+
+    Attributes:
+        name, about: as for `Judge`.
+        client: asks the endpoint.
+        prompt: the question.
+        concurrency: how many items are asked about at the same time.
+    """
+
+    name: str
+    about: str
+    client: Client
+    prompt: Prompt
+    concurrency: int = 4
+
+    def judge(self, scheme: Scheme, items: Iterator[Item]) -> Iterator[Judged]:
+        """Asks about items, some at the same time; the answers come in the order of the items."""
+        self.client.start()
+        pool = ThreadPoolExecutor(self.concurrency, thread_name_prefix="model")
+        waiting: deque[tuple[Item, Future[Judged]]] = deque()
+        try:
+            for item in islice(items, self.concurrency):
+                waiting.append((item, pool.submit(self._ask, scheme, item)))
+            while waiting:
+                judged = waiting.popleft()[1].result()
+                for item in islice(items, 1):
+                    waiting.append((item, pool.submit(self._ask, scheme, item)))
+                yield judged
+        finally:
+            # Also when the caller stops early: nobody waits for an answer that will not be used.
+            self.client.stop()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _ask(self, scheme: Scheme, item: Item) -> Judged:
+        start = time.perf_counter()
+        try:
+            completion = self.client.complete(self.prompt.messages(item))
+        except RefusedError as error:
+            answer = Answer(skip=f"the endpoint refused the request: {error}")
+        except UnavailableError as error:
+            return Judged(item, None, time.perf_counter() - start, str(error))
+        else:
+            answer = read_answer(completion.text, scheme, item)
+            if completion.finish == "length":
+                answer = Answer(skip="the model's answer was cut off")
+            elif completion.finish == "content_filter":
+                answer = Answer(skip="the endpoint withheld the answer")
+            answer = answer._replace(tokens_in=completion.tokens_in, tokens_out=completion.tokens_out)
+        return Judged(item, answer, time.perf_counter() - start)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelRun:
+    """What a model did.
+
+    Attributes:
+        store: the store.
+        annotator: the model's name in it.
+        about: the model and its settings.
+        labelled: items that it labelled now.
+        skipped: reason → items that it skipped now.
+        already: items that it had labelled or skipped before.
+        failed: item id → fault, where the model could not be reached; they are asked again next time.
+        left: items that are still open, beyond those that failed.
+        tokens: tokens read and written by the model now, as the endpoint counts them.
+        requests: requests sent now, and how many of them were repetitions.
+    """
+
+    store: str
+    annotator: str
+    about: str
+    labelled: int
+    skipped: dict[str, int]
+    already: int
+    failed: dict[str, str]
+    left: int
+    tokens: tuple[int, int] = (0, 0)
+    requests: tuple[int, int] = (0, 0)
+    labels: dict[str, int] = field(default_factory=dict)
+
+    def table(self) -> Table:
+        """The labels that it gave and the reasons why it gave none, with their numbers."""
+        rows = [(name, count) for name, count in self.labels.items()]
+        rows += [(f"skipped: {reason}", count) for reason, count in self.skipped.items()]
+        columns = (Column("answer"), Column("items", align="right", format=",d"))
+        return Table(f"What the model {self.annotator} answered.", columns, tuple(rows), tuple(self._lines()))
+
+    def text(self, width: int | None = None) -> str:
+        """The table for a terminal."""
+        return self.table().text(width)
+
+    def json(self) -> dict[str, Any]:
+        """Everything, as plain numbers and texts."""
+        return {
+            "store": self.store,
+            "annotator": self.annotator,
+            "about": self.about,
+            "labelled": self.labelled,
+            "labels": self.labels,
+            "skipped": self.skipped,
+            "already": self.already,
+            "failed": self.failed,
+            "left": self.left,
+            "tokens": {"read": self.tokens[0], "written": self.tokens[1]},
+            "requests": {"sent": self.requests[0], "repeated": self.requests[1]},
+        }
+
+    def _lines(self) -> Iterator[str]:
+        yield f"{self.about}."
+        skipped = sum(self.skipped.values())
+        yield (
+            f"{self.labelled:,} labelled and {skipped:,} skipped now, {self.already:,} before, "
+            f"{self.left:,} left open; all are marked as a model's."
+        )
+        if self.requests[0]:
+            yield f"{self.requests[0]:,} requests, {self.requests[1]:,} of them repeated."
+        if sum(self.tokens):
+            yield f"{self.tokens[0]:,} tokens read, {self.tokens[1]:,} written."
+        if self.failed:
+            fault = next(iter(self.failed.values()))
+            yield f"{len(self.failed):,} without an answer ({fault}); the same command asks again."
+
+
+def endpoint_judge(
+    client: Client, scheme: Scheme, *, prompt: str | Path | None = None, concurrency: int = 4
+) -> ModelJudge:
+    """A model behind an OpenAI-compatible endpoint as an annotator.
+
+    Args:
+        client: asks the endpoint.
+        scheme: what is asked; the prompt is made of it.
+        prompt: a file with one's own instructions (`Prompt`).
+        concurrency: how many items are asked about at the same time.
+
+    Raises:
+        InputError: the prompt cannot be used, or the concurrency is out of range.
+    """
+    if not 1 <= concurrency <= 256:
+        raise InputError(f"{concurrency} requests at once", "between 1 and 256", where="--concurrency")
+    question = Prompt(scheme) if prompt is None else Prompt.read(scheme, prompt)
+    warmth = f"temperature {client.temperature:g}" if client.temperature >= 0 else "the endpoint's own temperature"
+    about = f"{client.model}, {warmth}, prompt {question.mark}, scheme {scheme.name} version {scheme.version}"
+    return ModelJudge(client.model, about, client, question, concurrency)
+
+
+def ask_model(
+    store: str | Path | Store,
+    endpoint: str,
+    model: str,
+    *,
+    key_env: str = "",
+    temperature: float = 0.0,
+    prompt: str | Path | None = None,
+    concurrency: int = 4,
+    patience: Patience = PATIENT,
+    name: str = "",
+    only: Only = "all",
+    max_items: int | None = None,
+    again: bool = False,
+    progress: Progress | None = None,
+) -> ModelRun:
+    """Lets a model behind an OpenAI-compatible endpoint label the items of a store.
+
+    Args:
+        store: the store, open or its path.
+        endpoint, model, key_env, temperature, patience: as for `Client`.
+        prompt, concurrency: as for `endpoint_judge`.
+        name, only, max_items, again, progress: as for `judge_with_model`.
+
+    Returns:
+        What was labelled, skipped, and could not be asked.
+
+    Raises:
+        InputError: as `Client`, `endpoint_judge` and `judge_with_model`.
+    """
+    client = Client(endpoint, model, key_env=key_env, temperature=temperature, patience=patience)
+    return judge_with_model(
+        store,
+        lambda scheme: endpoint_judge(client, scheme, prompt=prompt, concurrency=concurrency),
+        name=name,
+        only=only,
+        max_items=max_items,
+        again=again,
+        progress=progress,
+    )
+
+
+def judge_with_model(
+    store: str | Path | Store,
+    judge: Judge | Callable[[Scheme], Judge],
+    *,
+    name: str = "",
+    only: Only = "all",
+    max_items: int | None = None,
+    again: bool = False,
+    progress: Progress | None = None,
+) -> ModelRun:
+    """Lets a model label the items of a store; what it has labelled or skipped before is not asked again.
+
+    Every answer is on the disk before the next one is looked at, so the work can be stopped at any time.
+
+    Args:
+        store: the store, open or its path.
+        judge: the model, or what makes it for the store's scheme.
+        name: of the annotator, if not the judge's.
+        only: "labelled" takes only items that a person has labelled, which is what agreement needs.
+        max_items: at most so many items now.
+        again: ask again about items that this model skipped.
+        progress: is told how far it is.
+
+    Returns:
+        What was labelled, skipped, and could not be asked.
+
+    Raises:
+        InputError: no store; the name belongs to a person, or to a model with other settings that has labelled here;
+            the endpoint cannot be used; five items in a row without an answer (what was answered is kept).
+    """
+    with nullcontext(store) if isinstance(store, Store) else closing(Store.open(store)) as opened:
+        model = judge if isinstance(judge, Judge) else judge(opened.scheme)
+        annotator = _annotator(opened, model, name)
+        items, already = _open_items(opened, annotator, only, again)
+        wanted = items if max_items is None else items[: max(0, max_items)]
+        shown = progress or Quiet()
+        shown.start(f"asking {annotator}", len(wanted))
+        judged = model.judge(opened.scheme, (opened.item(item_id) for item_id in wanted))
+        tally = _Tally()
+        try:
+            for one in judged:
+                tally.add(one)
+                _record(opened, annotator, model.about, one)
+                shown.advance(1)
+                _check_failures(tally, one)
+        finally:
+            if hasattr(judged, "close"):
+                judged.close()
+        client = getattr(model, "client", None)
+        return ModelRun(
+            store=str(opened.path),
+            annotator=annotator,
+            about=model.about,
+            labelled=tally.labelled,
+            skipped=dict(sorted(tally.skipped.items())),
+            already=already,
+            failed=tally.failed,
+            left=len(items) - len(wanted),
+            tokens=(tally.tokens_in, tally.tokens_out),
+            requests=(client.requests, client.retries) if isinstance(client, Client) else (0, 0),
+            labels=dict(sorted(tally.labels.items())),
+        )
+
+
+class _Tally:
+    """Counts as the answers come."""
+
+    def __init__(self) -> None:
+        self.labelled = self.tokens_in = self.tokens_out = self.in_a_row = 0
+        self.labels: Counter[str] = Counter()
+        self.skipped: Counter[str] = Counter()
+        self.failed: dict[str, str] = {}
+
+    def add(self, judged: Judged) -> None:
+        if judged.answer is None:
+            self.failed[judged.item.item_id] = judged.fault
+            self.in_a_row += 1
+            return
+        answer, self.in_a_row = judged.answer, 0
+        self.tokens_in += answer.tokens_in
+        self.tokens_out += answer.tokens_out
+        if answer.labels:
+            self.labelled += 1
+            self.labels.update(answer.labels)
+        else:
+            self.skipped[answer.skip] += 1
+
+
+def _annotator(store: Store, model: Judge, name: str) -> str:
+    wanted = name or model.name
+    known = {annotator.name: annotator for annotator in store.annotators()}.get(wanted)
+    if known is not None and known.role != "model":
+        raise InputError(f"'{wanted}' is a {known.role}", "give the model a name with --name", where=store.path)
+    if known is not None and known.about != model.about and any(True for _ in store.events(annotator=wanted)):
+        raise InputError(
+            f"'{wanted}' has labelled with other settings ({known.about}; now {model.about})",
+            "give these another name with --name",
+            where=store.path,
+        )
+    return store.add_annotator(wanted, "model", model.about).name
+
+
+def _open_items(store: Store, annotator: str, only: Only, again: bool) -> tuple[list[str], int]:
+    """The items that the model has to look at, in the store's order, and how many it has looked at."""
+    roles = {known.name: known.role for known in store.annotators()}
+    done, by_people = set(), set()
+    for standing in store.standing():
+        if standing.annotator == annotator and not (again and standing.kind == "skip"):
+            done.add(standing.item_id)
+        if standing.kind != "skip" and roles[standing.annotator] != "model":
+            by_people.add(standing.item_id)
+    wanted: Iterable[str] = store.item_ids()
+    if only == "labelled":
+        wanted = (item_id for item_id in wanted if item_id in by_people)
+    return [item_id for item_id in wanted if item_id not in done], len(done)
+
+
+def _record(store: Store, annotator: str, about: str, judged: Judged) -> None:
+    answer = judged.answer
+    if answer is None:
+        return
+    seconds = round(judged.seconds, 3)
+    if answer.labels:
+        store.record(judged.item.item_id, annotator, "label", answer.labels, comment=answer.comment, seconds=seconds)
+    else:
+        reason = answer.skip or "no answer"
+        store.record(judged.item.item_id, annotator, "skip", comment=answer.comment, reason=reason, seconds=seconds)
+
+
+def _check_failures(tally: _Tally, judged: Judged) -> None:
+    if tally.in_a_row >= _MOST_FAILURES:
+        raise InputError(
+            f"{tally.in_a_row} items in a row without an answer ({judged.fault})",
+            f"{tally.labelled + sum(tally.skipped.values())} answers are kept; give the same command again",
+            where="judge model",
+        )
