@@ -94,7 +94,8 @@ def among(keys: Keys, known: Keys) -> NDArray[np.bool_]:
 
 def _sorted(parts: Iterable[Keys], path: Path, what: str) -> Keys:
     found = list(parts)
-    keys = np.unique(np.concatenate(found)) if found else np.empty(0, np.uint64)
+    # Repeats are left in: sorting is many times faster than np.unique, and nothing counts them.
+    keys: Keys = np.sort(np.concatenate(found)) if found else np.empty(0, np.uint64)
     if not len(keys):
         raise InputError(f"no {what} in it", "give a file that holds some", where=path)
     return keys
