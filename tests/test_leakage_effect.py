@@ -165,12 +165,12 @@ def test_sides_with_few_topics():
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ({"measures": "nDCG@10 nope"}, "unknown measure 'nope'"),
-        ({"measures": "AP(foo=1)"}, r"unknown measure 'AP\(foo=1\)'"),
-        ({"measures": "P"}, "unknown measure 'P'"),
+        ({"measures": "nDCG@10 nope"}, "unknown measure: 'nope'"),
+        ({"measures": "AP(foo=1)"}, r"a parameter is missing or wrong: 'AP\(foo=1\)'"),
+        ({"measures": "P"}, "a parameter is missing or wrong: 'P'"),
         ({"measures": "NumRet"}, "NumRet is no mean over topics"),
         ({"measures": ""}, "no measure"),
-        ({"measures": "alpha_nDCG@10"}, "a measure cannot be computed"),
+        ({"measures": "alpha_nDCG@10"}, "cannot be computed here: alpha_nDCG@10"),
         ({"ties": "any"}, "unknown tie policy 'any'"),
         ({"confidence": 95}, "confidence is 95"),
     ],
@@ -183,7 +183,7 @@ def test_faults_of_options(options, fault):
 def test_faults_of_sources(tmp_path):
     with pytest.raises(InputError, match="no relevance judgments"):
         effect([], {"a": run(t1=1)}, [])
-    with pytest.raises(InputError, match="a: the run holds none of the topics of the qrels"):
+    with pytest.raises(InputError, match="a: the run holds none of the 1 topics of the qrels"):
         effect(judged("t1"), {"a": run(t2=1)}, [])
     with pytest.raises(InputError, match="topic t1 has document d twice"):
         effect(judged("t1"), {"a": run(t1=1) * 2}, [])

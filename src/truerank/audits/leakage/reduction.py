@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
-
-import numpy as np
-from scipy import optimize, stats
 
 import truerank
 from truerank.audits.leakage.cleaning import Policy, leaking_pairs, open_audit
@@ -28,6 +24,7 @@ from truerank.audits.leakage.filtering import (
 from truerank.audits.leakage.results import AuditResult
 from truerank.errors import InputError
 from truerank.judging.labels import LabelSource, open_judgments
+from truerank.measures import detectable_difference
 from truerank.records import Topic
 from truerank.reports.tables import Column, Table
 from truerank.sources import SourceSpec, TopicSet, compressed, formats, parse, read_topics, trec
@@ -191,37 +188,6 @@ def reduce_topics(
             out.with_name(f"{out.name}.manifest.json"), json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
         )
     return result
-
-
-def detectable_difference(topics: int, sd: float, *, power: float = 0.8, alpha: float = 0.05) -> float | None:
-    """The smallest true difference of means that a two-sided paired t-test finds with the given power.
-
-    Args:
-        topics: number of topics.
-        sd: standard deviation of the per-topic differences.
-        power: chance of finding it.
-        alpha: level of the test.
-
-    Returns:
-        The difference in the unit of `sd`, None below two topics.
-
-    Source: the power of the t-test by the non-central t distribution; Sakai (2018), Laboratory Experiments in
-    Information Retrieval, chapter 6.
-    """
-    if topics < 2:
-        return None
-    freedom = topics - 1
-    bar = float(stats.t.ppf(1 - alpha / 2, freedom))
-
-    def shortfall(shift: float) -> float:
-        # The far tail on the wrong side is 0 where SciPy cannot compute it.
-        wrong_side = np.nan_to_num(stats.nct.cdf(-bar, freedom, shift), nan=0.0)
-        return float(stats.nct.sf(bar, freedom, shift) + wrong_side) - power
-
-    enough = 1.0
-    while shortfall(enough) < 0:
-        enough *= 2
-    return float(optimize.brentq(shortfall, 0.0, enough)) * sd / math.sqrt(topics)
 
 
 def _name(spec: SourceSpec, audit: AuditResult, name: str | None) -> str:
