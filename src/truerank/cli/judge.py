@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from truerank import judging
-from truerank.cli.console import JsonFlag, emit, note
+from truerank.audits import leakage
+from truerank.audits.leakage.options import CALIBRATED_FOR, DEFAULT_THRESHOLD
+from truerank.cli.console import JsonFlag, emit, note, progress
+from truerank.errors import InputError
 from truerank.judging import web
+from truerank.judging.agreement import Resample
+from truerank.judging.endpoints import Patience
 from truerank.judging.events import Role
 from truerank.judging.exchange import Format, Which
+from truerank.judging.models import Only
 from truerank.judging.samples import Order
+from truerank.judging.tables import Form, show
 
 __all__ = ["app"]
 
@@ -218,6 +225,214 @@ def export(
     """Writes the labels of a store to a file."""
     result = judging.export_labels(store, file, form=form, which=which, annotators=annotator, include_models=models)
     emit(result.text(), result.json(), as_json)
+
+
+MaybeStore = Annotated[Path | None, typer.Argument(metavar="[STORE]", help="The store; or give --labels.")]
+LabelFiles = Annotated[
+    list[str],
+    typer.Option(
+        "--labels",
+        metavar="[NAME=]SRC",
+        help="Label files in place of a store; NAME is the annotator of a file that names none. Repeat for several.",
+    ),
+]
+Scheme = Annotated[
+    str | None,
+    typer.Option(metavar="NAME|FILE", help="The scheme of label files; without it, told from the labels."),
+]
+IncludeModels = Annotated[
+    bool, typer.Option("--include-models", help="Count labels of models like those of people; the output says so.")
+]
+OutputForm = Annotated[Form, typer.Option("--format", help="text, markdown, latex or csv.")]
+
+_AGREEMENT_EXAMPLES = """
+Measures how far annotators agree, with bootstrap intervals.
+
+What is compared is a definition with a name. Without --definition every one that the scheme has is printed; with one,
+also its labels, each two annotators, and the confusion matrix. What models labelled is compared with people in a table
+of its own.
+
+For the scheme leakage: title-type, title-type-by-rule, leak, variant-type, variant-type-by-rule,
+variant-type-and-topic. For leak: leak. For transfer: V1, V2. For relevance: grade (ordinal). For every scheme:
+label-set, mean-label.
+
+Examples:
+
+    truerank judge agreement leakage.judged
+
+    truerank judge agreement leakage.judged --definition title-type --annotators ann,bob --resample topics
+
+    truerank judge agreement --labels ann=first.jsonl --labels bob=second.jsonl --definition mean-label --json
+"""
+
+
+@app.command("agreement", help=_AGREEMENT_EXAMPLES)
+def agreement(
+    store: MaybeStore = None,
+    labels: LabelFiles = [],  # noqa: B006
+    definition: Annotated[str | None, typer.Option(metavar="NAME", help="What is compared; every one without.")] = None,
+    annotators: Annotated[str, typer.Option(metavar="A,B", help="Only these annotators.")] = "",
+    include_models: IncludeModels = False,
+    bootstrap: Annotated[int, typer.Option(help="Resamples behind the intervals; 0 for none.")] = 1000,
+    resample: Annotated[Resample, typer.Option(help="Draw items, or whole topics.")] = "items",
+    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    scheme: Scheme = None,
+    form: OutputForm = "text",
+    as_json: JsonFlag = False,
+) -> None:
+    """Measures how far annotators agree."""
+    result = judging.agreement(
+        _source(store, labels),
+        definition=definition,
+        annotators=_names(annotators),
+        include_models=include_models,
+        bootstrap=bootstrap,
+        resample=resample,
+        confidence=confidence,
+        seed=seed,
+        scheme=scheme,
+    )
+    emit(show(result.tables(), form), result.json(), as_json)
+
+
+_TABLE_EXAMPLES = """
+Counts labels as the papers print them.
+
+leakage: true and false candidates with their topics, and the reformulation types (the leakage paper's Table 2).
+survivorship: reasons by split, with intervals (the survivorship paper's Table 1). transfer: which version is relevant,
+by query set (the transfer paper's Table 3). Other schemes: how often each label holds.
+
+An item counts by its adjudication, or by the answer that most annotators gave; ties are left out and counted.
+
+Examples:
+
+    truerank judge table --scheme leakage --labels annotations.jsonl --topics Robust04=robust04.trec
+    --topics 'Core 2017=core17.trec'
+
+    truerank judge table versions.judged --format latex
+"""
+
+
+@app.command("table", help=_TABLE_EXAMPLES)
+def table(
+    store: MaybeStore = None,
+    scheme: Scheme = None,
+    labels: LabelFiles = [],  # noqa: B006
+    topics: Annotated[
+        list[str],
+        typer.Option(metavar="[NAME=]SRC", help="Topic sets by which pairs are filed, in the order of the rows."),
+    ] = [],  # noqa: B006
+    by: Annotated[
+        str, typer.Option(metavar="KEY", help="Form rows by this column or key in place of the data set.")
+    ] = "",
+    include_models: IncludeModels = False,
+    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
+    form: OutputForm = "text",
+    as_json: JsonFlag = False,
+) -> None:
+    """Counts labels as the papers print them."""
+    result = judging.label_tables(
+        _source(store, labels),
+        scheme=scheme,
+        topics=topics,
+        by=by,
+        include_models=include_models,
+        confidence=confidence,
+    )
+    emit(show(result.tables(), form), result.json(), as_json)
+
+
+_MODEL_EXAMPLES = """
+Lets a model label items, as one annotator among others.
+
+With --endpoint and --model a chat model behind an OpenAI-compatible address is asked, by a prompt made of the scheme;
+whatever is not exactly an answer is a skip with the reason. Without them a sentence encoder labels the pairs of a
+leakage store by its similarity. Items that the model has looked at before are not asked again, so the same command
+continues what was stopped. The labels are a model's everywhere; 'judge agreement' compares them with people's.
+
+Examples:
+
+    truerank judge model leakage.judged --endpoint http://127.0.0.1:8000/v1 --model NAME
+
+    truerank judge model leakage.judged --endpoint https://HOST/v1 --model NAME --key-env MODEL_KEY
+    --only labelled --max-items 100 --per-minute 60
+
+    truerank judge model leakage.judged --encoder packaged --threshold 0.8
+"""
+
+
+@app.command("model", help=_MODEL_EXAMPLES)
+def model_(
+    store: StorePath,
+    endpoint: Annotated[
+        str, typer.Option(metavar="URL", help="Base address of an OpenAI-compatible endpoint, such as https://HOST/v1.")
+    ] = "",
+    model: Annotated[str, typer.Option(metavar="NAME", help="The model's name at the endpoint.")] = "",
+    key_env: Annotated[str, typer.Option(metavar="VAR", help="Environment variable that holds the key.")] = "",
+    temperature: Annotated[float, typer.Option(help="Below 0: leave it to the endpoint.")] = 0.0,
+    prompt: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Own instructions, with the places $question, $choices, $guideline, $title, $skip_reasons and "
+            "$answer_format.",
+        ),
+    ] = None,
+    concurrency: Annotated[int, typer.Option(help="Items asked about at the same time.")] = 4,
+    per_minute: Annotated[float, typer.Option(help="Most requests a minute; 0 for no limit.")] = 0.0,
+    retries: Annotated[int, typer.Option(help="Further attempts after a failed one.")] = 6,
+    timeout: Annotated[float, typer.Option(help="Seconds for one attempt.")] = 120.0,
+    encoder: Annotated[
+        str, typer.Option(metavar="NAME", help="Without an endpoint: a Hugging Face id, a local folder, or 'packaged'.")
+    ] = CALIBRATED_FOR,
+    threshold: Annotated[float, typer.Option(help="A higher cosine of the encoder is a leak.")] = DEFAULT_THRESHOLD,
+    backend: Annotated[
+        Literal["auto", "onnx", "openvino", "torch"], typer.Option(help="What runs the encoder.")
+    ] = "auto",
+    name: Annotated[str, typer.Option(metavar="NAME", help="The annotator's name, if not the model's.")] = "",
+    only: Annotated[Only, typer.Option(help="All items, or those that a person has labelled.")] = "all",
+    max_items: Annotated[int | None, typer.Option(help="At most so many items now.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Ask again about items that the model skipped.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Lets a model label items, as one annotator among others."""
+    with progress() as shown:
+        if endpoint or model:
+            result = judging.ask_model(
+                store,
+                endpoint,
+                model,
+                key_env=key_env,
+                temperature=temperature,
+                prompt=prompt,
+                concurrency=concurrency,
+                patience=Patience(retries=retries, timeout=timeout, per_minute=per_minute),
+                name=name,
+                only=only,
+                max_items=max_items,
+                again=again,
+                progress=shown,
+            )
+        else:
+            result = leakage.judge_with_encoder(
+                store,
+                encoder,
+                threshold=threshold,
+                backend=backend,
+                name=name,
+                only=only,
+                max_items=max_items,
+                progress=shown,
+            )
+    emit(result.text(), result.json(), as_json)
+
+
+def _source(store: Path | None, labels: list[str]) -> Path | list[str]:
+    if (store is None) == (not labels):
+        fault = "neither a store nor label files" if store is None else "a store and label files"
+        raise InputError(fault, "give STORE, or --labels SRC")
+    return labels if store is None else store
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
-import truerank
 from truerank.errors import InputError
 
 __all__ = ["PATIENT", "Client", "Completion", "Patience", "RefusedError", "UnavailableError"]
@@ -80,8 +79,8 @@ class Client:
         requests, retries: how many were sent, and how many of them were repetitions.
 
     Raises:
-        InputError: no http or https address, an address that holds a password, a key that is not there, or a key for
-            an address that is neither https nor on this machine.
+        InputError: no model, a patience out of range, no http or https address, an address that holds a password, a
+            key that is not there, or a key for an address that is neither https nor on this machine.
     """
 
     def __init__(
@@ -93,6 +92,12 @@ class Client:
         temperature: float = 0.0,
         patience: Patience = PATIENT,
     ) -> None:
+        if not model.strip():
+            raise InputError("no model", "name the model that the endpoint has", where="--model")
+        if patience.retries < 0 or patience.timeout <= 0 or patience.per_minute < 0:
+            raise InputError(
+                "retries, timeout or requests a minute below 0", "give positive numbers", where="judge model"
+            )
         self.url = _address(endpoint)
         self.model = model
         self.temperature = temperature
@@ -150,7 +155,7 @@ class Client:
         self._stopped.set()
 
     def _send(self, data: bytes) -> bytes:
-        headers = {"Content-Type": "application/json", "User-Agent": f"truerank/{truerank.__version__}"}
+        headers = {"Content-Type": "application/json", "User-Agent": "truerank"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         request = urllib.request.Request(self.url, data, headers)

@@ -16,6 +16,7 @@ from truerank.audits.leakage.card import Card, card
 from truerank.audits.leakage.cleaning import Cleaning, clean
 from truerank.audits.leakage.demo import demo
 from truerank.audits.leakage.effect import Effect, difference_sds, effect
+from truerank.audits.leakage.model_labels import EncoderJudge, judge_with_encoder
 from truerank.audits.leakage.neighbours import fails, neighbours_table
 from truerank.audits.leakage.options import Options
 from truerank.audits.leakage.redaction import open_key, redact
@@ -29,6 +30,7 @@ __all__ = [
     "Card",
     "Cleaning",
     "Effect",
+    "EncoderJudge",
     "NewSince",
     "Options",
     "Reduction",
@@ -41,6 +43,7 @@ __all__ = [
     "difference_sds",
     "effect",
     "fails",
+    "judge_with_encoder",
     "load_audit",
     "neighbours_table",
     "open_key",
