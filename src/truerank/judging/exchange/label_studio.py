@@ -115,10 +115,12 @@ def _prediction(row: Outgoing, scheme: Scheme) -> dict[str, Any]:
     said = row.said
     if said is None:
         return {}
-    results = _results(row, scheme)
-    if row.about:
-        results.append(_written("about", row.about))
-    return {"model_version": said.annotator, "created_at": said.at, "result": results}
+    return {
+        "model_version": said.annotator,
+        "created_at": said.at,
+        **({"meta": {"about": row.about}} if row.about else {}),
+        "result": _results(row, scheme),
+    }
 
 
 def _results(row: Outgoing, scheme: Scheme) -> list[dict[str, Any]]:

@@ -162,8 +162,7 @@ def _annotation(row: Row, item: Item, annotation: Mapping[str, Any]) -> Said | N
     cancelled = bool(annotation.get("was_cancelled"))
     if not labels and not cancelled:
         return None
-    meta = annotation.get("meta")
-    meta = meta if isinstance(meta, dict) else {}
+    meta = _meta(annotation)
     role = meta.get("role")
     kind: Kind = "skip" if cancelled else "adjudicate" if annotation.get("ground_truth") is True else "label"
     seconds = annotation.get("lead_time")
@@ -189,11 +188,17 @@ def _prediction(row: Row, item: Item, prediction: Mapping[str, Any]) -> Said | N
         row.line, item, "skip" if skipped else "label", labels,
         annotator=as_text(prediction.get("model_version")) or "model",
         role="model",
-        about=texts.get("about", ""),
+        about=as_text(_meta(prediction).get("about")) or "",
         comment=texts.get("comment", ""),
         reason=texts.get("reason", ""),
         at=_time(prediction.get("created_at")),
     )  # fmt: skip
+
+
+def _meta(statement: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What our own exports note beside a statement."""
+    meta = statement.get("meta")
+    return meta if isinstance(meta, dict) else {}
 
 
 def _results(annotation: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, str]]:
