@@ -204,7 +204,8 @@ def _set_f(measure: Measure, view: View) -> Floats:
 
 
 def _set_average_precision(measure: Measure, view: View) -> Floats:
-    return _set_precision(measure, view) * _set_recall(measure, view)
+    relevant = _relevant(measure, view)
+    return _ratio(relevant * relevant, view.hits.results * _possible(measure, view))
 
 
 def _number_retrieved(measure: Measure, view: View) -> Floats:

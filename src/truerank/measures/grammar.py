@@ -242,7 +242,8 @@ def _value(text: str) -> Any:
 
 
 def _remedy(name: str) -> str:
-    names = {known.lower(): known for known in (*registry, *_OURS)}
+    # Where two spellings differ in case only, such as nDCG and NDCG, the first is the name and the second the alias.
+    names = {known.lower(): known for known in reversed((*registry, *_OURS))}
     lower = name.lower()
     if lower in names:
         return f"it is written {names[lower]}"

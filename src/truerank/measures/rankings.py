@@ -173,8 +173,8 @@ def grouped(frame: pl.DataFrame) -> pl.DataFrame:
     starts = topic_starts(frame["topic_id"])
     if len(starts) == frame["topic_id"].gather(starts).n_unique():
         return frame
-    first = pl.int_range(pl.len()).first().over("topic_id").alias("first")
-    return frame.with_columns(first).sort("first", maintain_order=True).drop("first")
+    numbered = frame.with_row_index("row").with_columns(pl.col("row").first().over("topic_id"))
+    return numbered.sort("row", maintain_order=True).drop("row")
 
 
 def joined(parts: list[Hits], topics: int) -> Hits:

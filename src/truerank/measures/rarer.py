@@ -36,13 +36,14 @@ class RarerMeasures:
         self._names = {str(_at_level(measure, policy)): name for name, measure in enumerate(measures)}
         levelled = [_at_level(measure, policy) for measure in measures]
         for measure in levelled:
-            if "iteration" in ir_measures.DefaultPipeline.qrel_inputs([measure]):
+            if type(measure).__module__.endswith(".diversity"):
                 raise InputError(
                     f"{measure} scores the subtopics of a topic", "leave it out: they are not read", where="--measures"
                 )
         self._defaults = [float(measure.DEFAULT) for measure in levelled]
         try:
-            records = [ir_measures.Qrel(*row) for row in qrels.iter_rows()]
+            sampled = any(measure.NAME == "infAP" for measure in measures)
+            records = [ir_measures.Qrel(*row) for row in _safe(qrels, sampled).iter_rows()]
             self._evaluator = ir_measures.evaluator(levelled, records)
         except (RuntimeError, ValueError, AssertionError) as error:
             reason = str(error).removeprefix("Unsupported measures ").replace("{", "").replace("}", "")
@@ -66,6 +67,18 @@ class RarerMeasures:
     def empty(self, topics: int) -> NDArray[np.float64]:
         """What topics score whose ranking is empty, shape (measures, topics)."""
         return np.repeat(np.array(self._defaults)[:, None], topics, axis=1)
+
+
+def _safe(qrels: pl.DataFrame, sampled: bool) -> pl.DataFrame:
+    """The judgments without negative grades, which can make pytrec_eval hang.
+
+    They stand for documents that are not judged. Where a measure needs to know that they were pooled, they stay as -1
+    in topics that have other grades.
+    """
+    if not sampled:
+        return qrels.filter(pl.col("relevance") >= 0)
+    judged = qrels.filter(pl.col("relevance").max().over("topic_id") >= 0)
+    return judged.with_columns(pl.col("relevance").clip(lower_bound=-1))
 
 
 def _at_level(measure: Measure, policy: Policy) -> Measure:

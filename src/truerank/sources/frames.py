@@ -61,8 +61,8 @@ def frames(
         InputError: the file cannot be read, or what the reader of lines raises.
     """
     for first, data in byte_blocks(path, _BLOCK):
-        if first == 1 and header and tuple(data.partition(b"\n")[0].decode("latin-1").split()) == header:
-            first, data = 2, data.partition(b"\n")[2]
+        if first == 1 and header and tuple(_first_line(data).decode("latin-1").split()) == header:
+            first, data = 2, data[len(_first_line(data)) + 1 :]
         frame = _regular(data, schema, layouts)
         if frame is None:
             frame = _by_line(data, first, path, schema, reader)
@@ -139,7 +139,7 @@ def _parsed(data: bytes, schema: Mapping[str, Any], layouts: Sequence[Sequence[s
     """The lines as columns; None unless each has as many as the first one, single spaces between them, and numbers."""
     if not data:
         return pl.DataFrame(schema=schema)
-    width = data.partition(b"\n")[0].count(b" ") + 1
+    width = _first_line(data).count(b" ") + 1
     layout = next((names for names in layouts if len(names) == width), None)
     if layout is None:
         return None
@@ -159,6 +159,11 @@ def _single_spaced(data: bytes) -> bytes:
     """The block with one space between columns and no blank lines."""
     lines = (b" ".join(line.split()) for line in data.translate(_TO_SPACES).split(b"\n"))
     return b"\n".join(line for line in lines if line)
+
+
+def _first_line(data: bytes) -> bytes:
+    end = data.find(b"\n")
+    return data if end < 0 else data[:end]
 
 
 def _is_utf8(data: bytes) -> bool:
