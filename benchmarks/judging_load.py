@@ -2,9 +2,10 @@
 
     python benchmarks/judging_load.py [--annotators 20] [--labels 10000] [--kills 1] [--json]
 
-Starts `truerank judge serve` on loopback, lets annotators judge over HTTP as their browsers do (load the item, send the
-form, follow to the next item), kills the server with SIGKILL when an equal share of the labels is in, starts it again,
-and compares what was acknowledged with what the store holds. Ends with 1 if a label was lost or doubled.
+Starts the server of `truerank judge serve` on loopback and lets annotators judge over HTTP as their browsers do: load
+the item, send the form, follow to the next item. Kills the server with SIGKILL when an equal share of the labels is in,
+starts it again, and compares what was acknowledged with what the store holds. Ends with 1 if a label was lost or
+doubled.
 
 Prints the answer times of the form (the label is on the disk when it is answered) and of the page that follows.
 Requests that met a dead server are sent again with the same token and are not among the times.
@@ -32,6 +33,14 @@ import numpy as np
 from truerank.judging import Item, Store, Text, load_scheme
 
 LABELS = ("Title-Identical", "Title-Specialization", "Title-Reformulation", "Different Topic")
+#: What `truerank judge serve` does, without loading the other commands.
+SERVE = """
+import sys
+from truerank.judging.web import open_desk
+desk = open_desk(sys.argv[1], port=int(sys.argv[2]))
+print(desk.addresses[0], flush=True)
+desk.run()
+"""
 HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)"')
 
 
@@ -45,7 +54,7 @@ class Acknowledged(NamedTuple):
 
 
 class Server:
-    """`truerank judge serve`, which can be killed and started again at the same port."""
+    """The server of `truerank judge serve`, which can be killed and started again at the same port."""
 
     def __init__(self, store: Path) -> None:
         self.store = store
@@ -55,23 +64,13 @@ class Server:
 
     def start(self) -> None:
         """Starts it and waits until it listens."""
-        command = [
-            sys.executable,
-            "-m",
-            "truerank",
-            "judge",
-            "serve",
-            str(self.store),
-            "--port",
-            str(self.port),
-            "--json",
-        ]
+        command = [sys.executable, "-c", SERVE, str(self.store), str(self.port)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
             sys.exit("the server did not start")
-        self.port = int(json.loads(line)["addresses"][0].rsplit(":", 1)[1].strip("/"))
+        self.port = int(line.rsplit(":", 1)[1].strip().strip("/"))
 
     def kill(self) -> None:
         """Ends it without warning."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import html.parser
+import json
 import re
+import signal
 import socket
 import sqlite3
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -22,6 +25,8 @@ from truerank.judging.schemes import load_scheme
 from truerank.judging.store import Store
 from truerank.judging.web import open_desk
 from truerank.judging.web.forms import LARGEST_BODY
+
+BENCHMARK = Path(__file__).resolve().parent.parent / "benchmarks/judging_load.py"
 
 
 @pytest.fixture
@@ -510,3 +515,32 @@ def test_a_store_that_cannot_be_written_is_told_and_the_answer_can_be_sent_again
         assert "Nothing was kept" in ann.text
     assert ann.post("/judge/1", fields).at == "/judge/2?after=1"
     assert len(events(desk)) == 1
+
+
+def test_the_command_serves_until_it_is_interrupted(tmp_path):
+    path = tmp_path / "store"
+    make_store(path).close()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "truerank", "judge", "serve", str(path), "--port", "0", "--json", "--tokens"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    printed = json.loads(process.stdout.readline())
+    assert printed["tokens_required"]
+    browser = Browser(printed["addresses"][0]).enter("ann", printed["new_tokens"]["ann"])
+    browser.label("Title-Identical")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (0, "", "")
+    with Store.open(path) as store:
+        assert [event.labels for event in store.events()] == [("Title-Identical",)]
+
+
+def test_no_acknowledged_label_is_lost_or_doubled_when_the_server_is_killed():
+    finished = subprocess.run(
+        [sys.executable, str(BENCHMARK), "--annotators", "4", "--labels", "200", "--json"],
+        capture_output=True, text=True, check=False, timeout=240,
+    )  # fmt: skip
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    found = json.loads(finished.stdout)
+    assert (found["acknowledged"], found["lost"], found["doubled"], found["kills"]) == (200, 0, 0, 1)
+    assert found["sent_again"] >= 1

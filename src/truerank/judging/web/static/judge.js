@@ -40,7 +40,8 @@
     const heading = find("#heading") ?? find("main");
     heading.focus({ preventScroll: true });
     const error = find("main .error")?.textContent ?? "";
-    say([error, find("#said")?.textContent, heading.textContent, find(".progress span")?.textContent].filter(Boolean).join(". "));
+    const told = [error, find("#said")?.textContent, heading.textContent, find(".progress span")?.textContent];
+    say(told.filter(Boolean).map((text) => text.replace(/\.$/, "")).join(". "));
   }
 
   const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
@@ -121,7 +122,9 @@
   function help() {
     const dialog = find("#keys");
     if (!dialog) { visit("/help"); return; }
-    if (dialog.open) dialog.close(); else dialog.showModal();
+    if (dialog.open) { dialog.close(); return; }
+    dialog.showModal();
+    find("button", dialog).focus();
   }
 
   const actions = {
