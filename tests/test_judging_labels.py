@@ -6,7 +6,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from judging_example import store_of
 from truerank.errors import InputError
+from truerank.judging import Annotator, Item, Store, Text, import_labels, load_scheme, new, read_ratings
 from truerank.judging.labels import Judgments, adjudicate, annotate, is_leak, open_judgments
 from truerank.records import Label
 
@@ -154,3 +156,99 @@ def test_two_annotators_of_the_agreement_sample(annotations):
     # 2 x 103 rows on 102 pairs; on eight of them the two disagree.
     assert len(judgments.pairs) == 102
     assert judgments.unresolved == sum(p.yes == p.no for p in judgments.pairs) == 8
+
+
+# Judging stores, adjudications, models
+
+
+def leak_store(path, **said):
+    items = [
+        Item(
+            f"i{number}",
+            "301",
+            texts=(Text("query", text, f"q{number}"),),
+            score=0.9 + number / 100,
+            probability=0.25 if number else 0.5,
+        )
+        for number, text in enumerate(["organized crime", "crime groups", "mafia"])
+    ]
+    return store_of(path, load_scheme("leakage"), items, said, [Annotator("robot", "model", "a model")])
+
+
+def test_a_store_is_read_like_a_label_file(tmp_path):
+    path = leak_store(
+        tmp_path / "s.judged",
+        ann={"i0": ["Title-Identical"], "i1": ["Title-Reformulation"]},
+        bob={"i0": ["Different Topic"], "i1": ["Title-Identical"]},
+        robot={"i0": ["Title-Identical"], "i2": ["Title-Identical"]},
+    )
+    for source in (path, str(path), [path]):
+        judgments = open_judgments(source)
+        assert [(p.text, p.leak, p.yes, p.no) for p in judgments.pairs] == [
+            ("organized crime", None, 1, 1),
+            ("crime groups", True, 2, 0),
+        ]
+        assert [(p.query_id, p.similarity, p.probability) for p in judgments.pairs] == [
+            ("q0", 0.9, 0.5),
+            ("q1", 0.91, 0.25),
+        ]
+        assert judgments.model_note == "2 labels of models are left out."
+    mixed = open_judgments(path, include_models=True)
+    assert [(p.text, p.leak) for p in mixed.pairs] == [
+        ("organized crime", True),
+        ("crime groups", True),
+        ("mafia", True),
+    ]
+    assert mixed.model_note == "Not only people: 2 labels of models are counted."
+    with Store.open(path) as store:
+        store.add_annotator("judge", "adjudicator")
+        store.record("i0", "judge", "adjudicate", ["Different Topic"])
+        settled = open_judgments(store)
+        assert (settled.pairs[0].leak, settled.pairs[0].yes, settled.pairs[0].no) == (False, 1, 1)
+        assert settled.unresolved == 0
+        store.undo("judge")
+        assert open_judgments(store).unresolved == 1
+        assert open_judgments(read_ratings(store)).pairs == open_judgments(path).pairs
+    more = tmp_path / "more.csv"
+    more.write_text("topic_id,query_text,label,probability,annotator\n301,organized  crime,true,0.5,cy\n")
+    assert open_judgments([path, more]).pairs[0].leak is True
+
+
+def test_stores_that_say_nothing_about_leaks(tmp_path):
+    with pytest.raises(InputError, match="nothing is labelled yet"):
+        open_judgments(leak_store(tmp_path / "empty.judged"))
+    with pytest.raises(InputError, match="only models labelled these pairs"):
+        open_judgments(leak_store(tmp_path / "robot.judged", robot={"i0": ["Title-Identical"]}))
+    texts = (Text("query", "q"), Text("V1", "a"), Text("V2", "b"))
+    other = store_of(
+        tmp_path / "t.judged", load_scheme("transfer"), [Item("x", "1", texts=texts)], {"a": {"x": ["both"]}}
+    )
+    with pytest.raises(InputError, match="a store of the scheme 'transfer' says nothing about leaks"):
+        open_judgments(other)
+
+
+def test_roles_in_label_files(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text(
+        "topic_id,query_text,label,annotator,role\n"
+        "1,a,leak,ann,person\n1,a,no leak,bob,\n1,a,no leak,cy,adjudicator\n"
+        "1,a,leak,robot,model\n1,b,leak,robot,model\n"
+    )
+    judgments = open_judgments(path)
+    assert [(p.text, p.leak, p.yes, p.no) for p in judgments.pairs] == [("a", False, 1, 1)]
+    assert (judgments.models, judgments.models_count) == (2, False)
+
+
+@pytest.mark.shared
+def test_the_authors_labels_by_way_of_a_store(annotations, tmp_path):
+    """Into a store and out again: the same pairs, answers and similarities as from the files."""
+    files = sorted(annotations.glob("query-*.jsonl"))
+    store = tmp_path / "spire.judged"
+    new(store, scheme="leakage", items=[str(file) for file in files])
+    for file in files:
+        import_labels(store, [str(file)], annotator=file.stem[-20:])
+    direct, through = (
+        {(p.topic_id, p.text): (p.leak, p.similarity) for p in open_judgments(source).pairs}
+        for source in (files, store)
+    )
+    assert through == direct

@@ -427,7 +427,8 @@ def _note_annotator(annotators: dict[str, Annotator], row: _Said) -> None:
             line=row.line,
         )
     if earlier is None or earlier.role == "adjudicator":
-        annotators[row.annotator] = Annotator(row.annotator, role)  # type: ignore[arg-type]
+        about = as_text(row.unit.data.get("about")) or ""
+        annotators[row.annotator] = Annotator(row.annotator, role, about)  # type: ignore[arg-type]
 
 
 def _check_repeated(earlier: _Said, row: _Said, unit: Unit) -> None:

@@ -148,10 +148,13 @@ def _label_rows(row: Row, spec: SourceSpec) -> Iterator[LabelRow]:
     if isinstance(annotations, list) and all(isinstance(item, dict) for item in annotations):
         yield from _label_studio(plain, annotations, values.get("predictions"))
         return
+    if kind in ("skip", "open"):
+        yield plain
+        return
     key = columns.named(list(values), _LABELS)
     if key is None:
         raise _missing("label", row, spec)
-    yield plain._replace(labels=() if kind == "skip" else _texts(values[key]))
+    yield plain._replace(labels=_texts(values[key]))
 
 
 def _label_studio(plain: LabelRow, annotations: list[dict[str, Any]], predictions: Any) -> Iterator[LabelRow]:
