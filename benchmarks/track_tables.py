@@ -2,10 +2,10 @@
 
     python benchmarks/track_tables.py [FOLDER]
 
-Prints, for documents and passages, the percentages and counts with the stated figures and the differences, the counts by
-category and subtask, Kendall's tau of each pair of measures that the figures show, and the correlation of NCG with
+Prints, for documents and passages, the percentages and counts with the stated figures and the differences, the counts
+by category and subtask, Kendall's tau of each pair of measures that the figures show, and the correlation of NCG with
 recall. Printed means come first; the trec_eval means of all 75 runs stand beside them. With a FOLDER, writes both
-reports there, and one of sixteen runs over Vaswani, which have scores by topic.
+reports there, and one of seventeen runs over Vaswani, which have scores by topic.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from shared_data import SHARED, require_shared
 from truerank.audits import track
 from truerank.audits.track.tables import agreement_table, counts_table
 
-#: By task: the printed table, the value of the column `task`, the judgments' evaluation, and the stated figures: section
-#: 4's percentages and Table 2's counts.
+#: By task: the printed table, the value of the column `task`, that of the column `evaluation`, and the stated figures:
+#: percentages of section 4 and counts of Table 2.
 TASKS = {
     "documents": (
         "dl19-doc-runs.csv",

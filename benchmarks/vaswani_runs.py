@@ -2,17 +2,19 @@
 
     python benchmarks/vaswani_runs.py FOLDER
 
-writes sixteen runs, their metadata (runs.csv), topics, judgments, and sparse judgments (the first relevant document of
+writes seventeen runs, their metadata (runs.csv), the judgments, and sparse judgments (the first relevant document of
 each topic). The rankers are as small as they can be and have no other use.
 """
 
 from __future__ import annotations
 
 import csv
+import functools
 import gzip
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,56 +95,83 @@ def latent(texts: Texts, dimensions: int, seed: int) -> np.ndarray:
     return topics @ docs.T
 
 
-def all_runs(texts: Texts) -> Iterator[tuple[str, str, str, str, np.ndarray]]:
-    """Name, group, subtask, category and scores of every run; -inf for what a run does not return."""
-    base = bm25(texts, texts.topics, 0.9, 0.4)
-    pool = np.argsort(-base, axis=1, kind="stable")[:, :CANDIDATES]
-    outside = np.full(base.shape, -np.inf)
-    np.put_along_axis(outside, pool, 0.0, axis=1)
+class Run(NamedTuple):
+    """One run: who made it and how, and what scores its documents, shape (topics, documents)."""
+
+    name: str
+    group: str
+    subtask: str
+    category: str
+    scores: Callable[[], np.ndarray]
+
+
+def all_runs(texts: Texts) -> Iterator[Run]:
+    """The runs; nothing is computed before its scores are asked for, and nothing twice."""
+    okapi = functools.cache(partial(bm25, texts, texts.topics))
+    likely = functools.cache(partial(query_likelihood, texts))
+    space = functools.cache(partial(latent, texts, seed=7))
+
+    def only_candidates(scores: Callable[[], np.ndarray]) -> np.ndarray:
+        pool = np.argsort(-okapi(0.9, 0.4), axis=1, kind="stable")[:, :CANDIDATES]
+        outside = np.full((len(texts.topic_ids), len(texts.doc_ids)), -np.inf)
+        np.put_along_axis(outside, pool, 0.0, axis=1)
+        return scores() + outside
+
+    def mixed(size: int) -> np.ndarray:
+        return space(size) / space(size).std() + okapi(0.9, 0.4) / okapi(0.9, 0.4).std()
+
     for k1, b in ((0.9, 0.4), (1.2, 0.75), (2.0, 0.9), (0.5, 0.2)):
-        yield f"bm25-{k1}-{b}", "okapi", "fullrank", "trad", bm25(texts, texts.topics, k1, b)
-    likelihoods = {mu: query_likelihood(texts, mu) for mu in (50, 500, 2000)}
-    for mu, scores in likelihoods.items():
-        yield f"ql-{mu}", "indri", "fullrank", "trad", scores
-    yield "ql-500-re", "indri", "rerank", "trad", likelihoods[500] + outside
-    spaces = {size: latent(texts, size, seed=7) for size in (50, 150, 300)}
-    for size, scores in spaces.items():
-        yield f"lsa-{size}", "latent", "fullrank", "nn", scores
-    for size in (150, 300):
-        mixed = spaces[size] / spaces[size].std() + base / base.std()
-        yield f"mix-{size}", "mixers", "fullrank", "nn", mixed
-        yield f"mix-{size}-re", "mixers", "rerank", "nn", mixed + outside
+        yield Run(f"bm25-{k1}-{b}", "okapi", "fullrank", "trad", partial(okapi, k1, b))
+    for mu in (50, 500, 2000):
+        yield Run(f"ql-{mu}", "indri", "fullrank", "trad", partial(likely, mu))
+    yield Run("ql-500-re", "indri", "rerank", "trad", partial(only_candidates, partial(likely, 500)))
+    for size in (50, 150, 300):
+        yield Run(f"lsa-{size}", "latent", "fullrank", "nn", partial(space, size))
+    for size in (50, 150):
+        yield Run(f"mix-{size}", "mixers", "fullrank", "nn", partial(mixed, size))
+        yield Run(f"mix-{size}-re", "mixers", "rerank", "nn", partial(only_candidates, partial(mixed, size)))
     for documents, terms in ((5, 10), (10, 20)):
-        yield f"prf-{documents}-{terms}", "okapi", "fullrank", "prf", feedback(texts, base, documents, terms)
+        found = partial(feedback, texts, okapi(0.9, 0.4), documents, terms)
+        yield Run(f"prf-{documents}-{terms}", "okapi", "fullrank", "prf", found)
 
 
-def write(folder: Path) -> list[Path]:
-    """Writes the runs and everything beside them; the paths of the runs."""
+def write(folder: Path, *, names: Collection[str] | None = None, depth: int = DEPTH) -> list[Path]:
+    """Writes the runs and everything beside them.
+
+    Args:
+        folder: made if it does not exist.
+        names: the runs to write; None for all.
+        depth: results of each topic.
+
+    Returns:
+        The paths of the runs.
+    """
     source = SHARED / "collections" / "vaswani"
     texts = read_texts(source)
     folder.mkdir(parents=True, exist_ok=True)
     qrels = (source / "qrels.txt").read_text()
     (folder / "vaswani.qrels").write_text(qrels)
-    lines, seen = [], set()
-    for line in qrels.splitlines():
-        if line.split()[0] not in seen:
-            seen.add(line.split()[0])
-            lines.append(line)
-    (folder / "sparse.qrels").write_text("\n".join(lines) + "\n")
+    first = {line.split()[0]: line for line in reversed(qrels.splitlines())}
+    (folder / "sparse.qrels").write_text("\n".join(reversed(first.values())) + "\n")
     paths, rows = [], [("run", "group", "subtask", "category")]
-    for name, group, subtask, category, scores in all_runs(texts):
-        best = np.argsort(-scores, axis=1, kind="stable")[:, :DEPTH]
-        path = folder / f"{name}.run"
-        with path.open("w") as out:
-            for topic, ranked, values in zip(texts.topic_ids, best, scores, strict=True):
-                for rank, document in enumerate(ranked, start=1):
-                    if np.isfinite(values[document]):
-                        out.write(f"{topic} Q0 {texts.doc_ids[document]} {rank} {values[document]:.6f} {name}\n")
-        paths.append(path)
-        rows.append((name, group, subtask, category))
+    for run in all_runs(texts):
+        if names is None or run.name in names:
+            paths.append(folder / f"{run.name}.run")
+            write_run(paths[-1], texts, run.scores(), depth)
+            rows.append(run[:4])
     with (folder / "runs.csv").open("w", newline="") as table:
         csv.writer(table).writerows(rows)
     return paths
+
+
+def write_run(path: Path, texts: Texts, scores: np.ndarray, depth: int) -> None:
+    """Writes the best documents of each topic as a TREC run."""
+    best = np.argsort(-scores, axis=1, kind="stable")[:, :depth]
+    with path.open("w") as out:
+        for topic, ranked, values in zip(texts.topic_ids, best, scores, strict=True):
+            for rank, document in enumerate(ranked, start=1):
+                if np.isfinite(values[document]):
+                    out.write(f"{topic} Q0 {texts.doc_ids[document]} {rank} {values[document]:.6f} {path.stem}\n")
 
 
 if __name__ == "__main__":

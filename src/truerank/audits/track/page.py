@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import truerank
 from truerank.audits.track import tables
 from truerank.audits.track.statements import agrees, statements_table
+from truerank.reports.figures import page_svg
 from truerank.reports.pages import Drawing, Facts, Finding, Page, Part, Prose, Section
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def render(result: TrackReport, svgs: Mapping[str, str]) -> str:
 
     Args:
         result: the report.
-        svgs: the figures as inert SVG elements, by name.
+        svgs: the figures as texts of SVG files, by name.
 
     Returns:
         The page.
@@ -50,7 +51,7 @@ def render(result: TrackReport, svgs: Mapping[str, str]) -> str:
         parts["agreement"].append(tables.agreement_table(result.agreements()))
         parts["agreement"].append(Prose(("All pairs of measures are in tables/agreement.",)))
     for picture in result.pictures:
-        parts[picture.section].append(Drawing(svgs[picture.name], picture.caption))
+        parts[picture.section].append(Drawing(page_svg(svgs[picture.name]), picture.caption))
         if picture.section == "topics":
             parts["topics"].append(Prose((f"The scores of every topic are in tables/{picture.name}.",)))
     parts["statements"].append(statements_table(result.statements))

@@ -18,7 +18,7 @@ from truerank.audits.track.scores import Scores, from_runs, from_tables
 from truerank.audits.track.similarity import FEWEST_RUNS, RunMap, run_map
 from truerank.audits.track.statements import Statement, agrees, read_stated, statements, statements_table
 from truerank.errors import InputError, MissingExtraError
-from truerank.reports.figures import to_pdf, to_svg, to_svg_file
+from truerank.reports.figures import to_files, to_svg_file
 from truerank.reports.tables import Table
 from truerank.sources import grammar, read_topics
 from truerank.work.artifacts import Artifacts, hash_file, installed_versions
@@ -135,7 +135,7 @@ class TrackReport:
 
     def html(self) -> str:
         """The report as one page that needs no network."""
-        svgs = {one.name: to_svg(one.figure, name=one.name, description=one.caption).strip() for one in self.pictures}
+        svgs = {one.name: to_svg_file(one.figure, name=one.name, description=one.caption) for one in self.pictures}
         return page.render(self, svgs)
 
     def save(self, folder: str | Path) -> Path:
@@ -161,11 +161,12 @@ class TrackReport:
                 ("md", table.markdown()),
             ):
                 artifacts.text(f"tables/{name}.{ending}", text)
+        svgs: dict[str, str] = {}
         for one in self.pictures:
-            svg = to_svg_file(one.figure, name=one.name, description=one.caption)
-            artifacts.text(f"figures/{one.name}.svg", svg)
-            artifacts.binary(f"figures/{one.name}.pdf", to_pdf(one.figure))
-        artifacts.text("report.html", self.html())
+            svgs[one.name], pdf = to_files(one.figure, name=one.name, description=one.caption)
+            artifacts.text(f"figures/{one.name}.svg", svgs[one.name])
+            artifacts.binary(f"figures/{one.name}.pdf", pdf)
+        artifacts.text("report.html", page.render(self, svgs))
         artifacts.json("summary.json", self.json())
         artifacts.manifest(self.provenance())
         return artifacts.folder

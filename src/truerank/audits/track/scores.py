@@ -119,6 +119,9 @@ def from_tables(
             where=", ".join(str(path) for path in paths),
         )
     means = np.stack([columns[name] for name in names], axis=1)
+    lacking = [run for run in runs if run not in tables[0].runs]
+    if lacking:
+        notes.append(f"{tables[0].name} lacks {len(lacking)} of the {len(runs)} runs: {', '.join(lacking)}.")
     notes += _strays(known, runs, columns[main], main)
     order = np.argsort(np.where(np.isnan(columns[main]), np.inf, -columns[main]), kind="stable")
     return Scores(

@@ -4,7 +4,7 @@ Every figure can be read without colour (hatching, dashes, markers, words), take
 that it fits light and dark, and keeps its words as text.
 """
 
-from truerank.reports.figures.export import to_pdf, to_svg, to_svg_file
+from truerank.reports.figures.export import page_svg, to_files, to_pdf, to_svg, to_svg_file
 from truerank.reports.figures.ordered import Group, grouped_scores, ordered_scores
 from truerank.reports.figures.pairs import topic_pairs
 from truerank.reports.figures.scatters import Panel, Series, scatter_panels
@@ -17,9 +17,11 @@ __all__ = [
     "grouped_scores",
     "histogram",
     "ordered_scores",
+    "page_svg",
     "precision_curve",
     "scatter_panels",
     "stacked_histograms",
+    "to_files",
     "to_pdf",
     "to_svg",
     "to_svg_file",

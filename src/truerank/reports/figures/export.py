@@ -12,8 +12,10 @@ from matplotlib.figure import Figure
 from truerank.reports.figures.style import PAGE_COLOURS, settings
 from truerank.reports.tables import escape_html
 
-__all__ = ["to_pdf", "to_svg", "to_svg_file"]
+__all__ = ["page_svg", "to_files", "to_pdf", "to_svg", "to_svg_file"]
 
+_XML: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
+_SIZE: Final = re.compile(r'<svg width="[^"]*" height="[^"]*" ')
 _METADATA: Final = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 _PROLOGUE: Final = re.compile(r"^.*?(?=<svg )", re.DOTALL)
 _DEFINED: Final = re.compile(r'\bid="([^"]+)"')
@@ -34,7 +36,12 @@ def to_svg(figure: Figure, *, name: str, description: str) -> str:
     Returns:
         The SVG; equal figures and names give equal texts.
     """
-    svg = _element(figure, name, description)
+    return page_svg(to_svg_file(figure, name=name, description=description))
+
+
+def page_svg(file: str) -> str:
+    """What `to_svg_file` wrote as an element for a page: it fills its place and takes its ink from around it."""
+    svg = _SIZE.sub("<svg ", file.removeprefix(_XML), count=1)
     for ink, colour in PAGE_COLOURS.items():
         svg = svg.replace(ink, colour)
     return svg
@@ -53,9 +60,23 @@ def to_svg_file(figure: Figure, *, name: str, description: str) -> str:
     """
     width, height = (f"{inches * 72:g}pt" for inches in figure.get_size_inches())
     svg = _element(figure, name, description)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + svg.replace(
-        "<svg ", f'<svg width="{width}" height="{height}" ', 1
-    )
+    return _XML + svg.replace("<svg ", f'<svg width="{width}" height="{height}" ', 1)
+
+
+def to_files(figure: Figure, *, name: str, description: str) -> tuple[str, bytes]:
+    """The figure as an SVG file and as PDF; it is laid out once and keeps that layout.
+
+    Args:
+        figure: any figure of matplotlib.
+        name: every id in the SVG begins with it.
+        description: what the figure shows, for those who do not see it.
+
+    Returns:
+        The text of the SVG file and the bytes of the PDF; equal figures and names give equal ones.
+    """
+    svg = to_svg_file(figure, name=name, description=description)
+    figure.set_layout_engine("none")
+    return svg, to_pdf(figure)
 
 
 def to_pdf(figure: Figure) -> bytes:
