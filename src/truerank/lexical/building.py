@@ -1,0 +1,269 @@
+"""Building an index: documents analysed block by block, sorted run by run, merged on disk, moved into place whole."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import os
+import re
+import shutil
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.lib.format import open_memmap
+
+import truerank
+from truerank.errors import InputError
+from truerank.lexical.analysis import Analyser
+from truerank.lexical.index import FORMAT_VERSION, KIND, Index, term_flags
+from truerank.lexical.merging import StoredRun, merge_runs, store_run, write_strings
+from truerank.lexical.postings import Block, BlockTask, IndexField, RunBuffer
+from truerank.records import Document
+from truerank.sources.documents import DocumentSource, open_documents
+from truerank.work.artifacts import hash_file
+from truerank.work.memory import give_back
+from truerank.work.progress import Progress, Quiet
+
+__all__ = ["build_index"]
+
+#: A run is sorted and written once it holds so many postings (about 200 MB with what sorting needs) or terms.
+RUN_POSTINGS: Final = 1 << 22
+RUN_TERMS: Final = 1 << 20
+
+
+def build_index(
+    source: str | DocumentSource,
+    out: str | Path,
+    *,
+    analyser: Analyser | None = None,
+    fields: Sequence[str] = ("contents",),
+    workers: int = 1,
+    strict: bool = False,
+    run_postings: int = RUN_POSTINGS,
+    progress: Progress | None = None,
+) -> Index:
+    """Builds an index of a collection; the same collection and analyser give the same bytes.
+
+    Documents are streamed, and postings are sorted in runs on the disk, so that the memory needed grows with the number
+    of documents (by about 60 bytes each) and of terms only. The index appears whole or not at all; one that stands
+    there already is replaced when the new one is complete.
+
+    Args:
+        source: the documents, see `sources.open_documents`.
+        out: the folder of the index.
+        analyser: how texts become terms; default: as Anserini does.
+        fields: `contents` (title and body), `title`, `body`, `url`, or NAME=PART+PART.
+        workers: processes that analyse documents.
+        strict: bytes that are not UTF-8 are an error.
+        run_postings: how many postings are sorted at once.
+        progress: is told how many documents are done.
+
+    Returns:
+        The index, opened.
+
+    Raises:
+        InputError: a fault in the documents, an id that stands twice or holds a blank, no document with a term, fields
+            of one name, or a folder that holds something else.
+    """
+    documents = open_documents(source, strict=strict) if isinstance(source, str) else source
+    parts = tuple(IndexField.parse(text) for text in fields)
+    if len({part.name for part in parts}) != len(parts) or not parts:
+        raise InputError("fields need different names", "name each field once", where="--fields")
+    target, told = Path(out), progress or Quiet()
+    _refuse_other(target)
+    with _temporary(target) as folder:
+        task = BlockTask(analyser or Analyser(), parts)
+        told.start("indexing", None)
+        runs, lengths = _sort_blocks(_blocks(task, documents, workers), folder, run_postings, told, documents)
+        if not sum(run.postings for run in runs):
+            raise InputError(
+                "no document has a term", "check the analyser and the fields", where=documents.spec.location
+            )
+        told.start("merging", None)
+        merge_runs(runs, folder, len(parts))
+        for run in runs:
+            shutil.rmtree(run.folder)
+        np.save(folder / "documents.lengths.npy", lengths)
+        _write_order(folder, documents)
+        _write_flags(folder)
+        _write_manifest(folder, documents, task)
+        _move(folder, target)
+    give_back()
+    return Index(target)
+
+
+def _blocks(task: BlockTask, documents: DocumentSource, workers: int) -> Iterator[Block]:
+    """The analysed blocks in order."""
+    if workers <= 1:
+        first = 0
+        for block in documents.batches():
+            yield task(first, block)
+            first += len(block)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_keep_task, initargs=(task,)) as pool:
+        waiting: deque[Future[Block]] = deque()
+        first = 0
+        for block in documents.batches():
+            waiting.append(pool.submit(_analyse, first, block))
+            first += len(block)
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+#: The task of a worker process, which remembers the terms of words between blocks.
+_task: BlockTask | None = None
+
+
+def _keep_task(task: BlockTask) -> None:
+    global _task  # noqa: PLW0603
+    _task = task
+
+
+def _analyse(first: int, documents: Sequence[Document]) -> Block:
+    if _task is None:
+        raise RuntimeError("a worker without a task")
+    return _task(first, documents)
+
+
+def _sort_blocks(
+    blocks: Iterable[Block], folder: Path, run_postings: int, told: Progress, documents: DocumentSource
+) -> tuple[list[StoredRun], Any]:
+    """Writes the runs and the ids; returns the runs and the lengths, shape (documents, fields)."""
+    runs: list[StoredRun] = []
+    lengths: list[Any] = []
+    buffer, first, seen = RunBuffer(), 0, 0
+
+    def close() -> None:
+        nonlocal buffer, first
+        if seen > first:
+            runs.append(store_run(buffer.sorted(), folder / f"run-{len(runs)}", first, seen - first))
+            buffer, first = RunBuffer(), seen
+
+    def ids() -> Iterator[str]:
+        nonlocal seen
+        for block in blocks:
+            yield from _checked(block.ids, documents)
+            buffer.add(block)
+            lengths.append(block.lengths)
+            seen += len(block.ids)
+            told.advance(len(block.ids))
+            if buffer.size >= run_postings or len(buffer.numbers) >= RUN_TERMS:
+                close()
+
+    if not write_strings(folder, "documents", ids()):
+        raise InputError("no document with a text", "check the source", where=documents.spec.location)
+    close()
+    return runs, np.concatenate(lengths)
+
+
+def _checked(ids: list[str], documents: DocumentSource) -> list[str]:
+    """The ids, if they can stand in a run."""
+    for identifier in ids:
+        if identifier.split() != [identifier]:
+            raise InputError(
+                f"the id '{identifier}' holds a blank, which a run cannot hold" if identifier else "an empty id",
+                "give every document an id of one word",
+                where=documents.spec.location,
+            )
+    return ids
+
+
+def _write_order(folder: Path, documents: DocumentSource) -> None:
+    """Where each document stands among all by the order of ids; an id that stands twice is found here at the latest."""
+    starts = np.load(folder / "documents.starts.npy", mmap_mode="r")
+    raw = (folder / "documents.bin").read_bytes()
+    ids = pl.Series((raw[a:b].decode() for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)))
+    order = ids.arg_sort().to_numpy()
+    ordered = ids.gather(order)
+    same = np.flatnonzero((ordered[1:] == ordered[:-1]).to_numpy())
+    if len(same):
+        raise InputError(
+            f"the id '{ordered[int(same[0])]}' stands twice (the other time with the document number "
+            f"{order[same[0] + 1] + 1})",
+            "give every document an id of its own",
+            where=documents.spec.location,
+        )
+    ranks = np.empty(len(ids), np.int32)
+    ranks[order] = np.arange(len(ids), dtype=np.int32)
+    np.save(folder / "documents.ranks.npy", ranks)
+
+
+def _write_flags(folder: Path) -> None:
+    starts = np.load(folder / "terms.starts.npy", mmap_mode="r")
+    raw = (folder / "terms.bin").read_bytes()
+    flags = open_memmap(folder / "terms.flags.npy", "w+", np.dtype(np.uint8), (len(starts) - 1,))
+    for at, (a, b) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
+        flags[at] = term_flags(raw[a:b])
+    flags.flush()
+
+
+def _write_manifest(folder: Path, documents: DocumentSource, task: BlockTask) -> None:
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    manifest = {
+        "kind": KIND,
+        "version": FORMAT_VERSION,
+        "truerank": truerank.__version__,
+        "source": {"name": documents.spec.spec, "fingerprint": documents.fingerprint, **asdict(documents.counts)},
+        "analyser": task.analyser.json(),
+        "fields": {part.name: list(part.parts) for part in task.fields},
+        "files": {path.name: {"bytes": path.stat().st_size, "sha256": hash_file(path)} for path in files},
+    }
+    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+    (folder / "manifest.json").write_text(text, encoding="utf-8")
+
+
+def _refuse_other(target: Path) -> None:
+    """Lets an index be replaced, and an empty folder be filled."""
+    if target.is_dir() and any(target.iterdir()) and not Index.is_index(target):
+        raise InputError("the folder holds something that is no index", "choose another with --out", where=target)
+    if target.exists() and not target.is_dir():
+        raise InputError("a file stands there", "choose another name with --out", where=target)
+
+
+@contextlib.contextmanager
+def _temporary(target: Path) -> Iterator[Path]:
+    """A folder beside the target that is gone afterwards; those that killed builds left behind are removed."""
+    folder = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for stale in target.parent.glob(f".{target.name}.*.tmp"):
+            if (owner := re.fullmatch(r".*\.(\d+)\.tmp", stale.name)) and not _runs(int(owner[1])):
+                shutil.rmtree(stale, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+    except OSError as error:
+        raise InputError(
+            f"cannot be written to ({error.strerror})", "choose another folder with --out", where=target
+        ) from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return process != os.getpid()
+
+
+def _move(folder: Path, target: Path) -> None:
+    old = folder.with_name(f"{folder.name}.old")
+    if target.exists():
+        target.rename(old)
+    folder.rename(target)
+    shutil.rmtree(old, ignore_errors=True)

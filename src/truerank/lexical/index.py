@@ -1,0 +1,288 @@
+"""An index as it lies on the disk: memory-mapped, so that opening it costs nothing and processes share it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.errors import InputError
+from truerank.lexical.analysis import Analyser
+from truerank.reports.tables import Column, Table
+from truerank.work.artifacts import digest
+
+__all__ = ["FORMAT_VERSION", "KIND", "LETTERS", "NUMBER", "WORD", "Index", "term_flags"]
+
+KIND: Final = "truerank index"
+FORMAT_VERSION: Final = 1
+#: What a term is made of: ASCII letters and digits, 2 to 20 of them; letters only, 2 or more; digits only.
+WORD, LETTERS, NUMBER = 1, 2, 4
+_WORD: Final = re.compile(rb"[a-z0-9]{2,20}")
+_LETTERS: Final = re.compile(rb"[a-z]{2,}")
+
+
+def term_flags(term: bytes) -> int:
+    """What a term is made of, as a sum of `WORD`, `LETTERS` and `NUMBER`."""
+    flags = WORD if _WORD.fullmatch(term) else 0
+    return flags | (LETTERS if _LETTERS.fullmatch(term) else 0) | (NUMBER if term.isdigit() else 0)
+
+
+class Index:
+    """An inverted index with document vectors, read from its folder.
+
+    Attributes:
+        folder: where it lies.
+        manifest: what it was built from and how.
+        analyser: how its texts became terms.
+        fields: the names of its fields.
+
+    Args:
+        folder: written by `build_index`.
+
+    Raises:
+        InputError: no index there, one of another version, or files that are missing or cut off.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.manifest: Mapping[str, Any] = _manifest(self.folder)
+        for name, file in self.manifest["files"].items():
+            path = self.folder / name
+            if not path.is_file() or path.stat().st_size != file["bytes"]:
+                raise InputError(f"the index lacks {name}, or it is cut off", "build it again", where=self.folder)
+        self.analyser = Analyser.from_json(self.manifest["analyser"])
+        self.fields: tuple[str, ...] = tuple(self.manifest["fields"])
+
+    def __repr__(self) -> str:
+        return f"Index({str(self.folder)!r})"
+
+    def __len__(self) -> int:
+        """The number of documents."""
+        return len(self._document_starts) - 1
+
+    @staticmethod
+    def is_index(folder: Path) -> bool:
+        """Whether an index, of whatever version, lies there."""
+        try:
+            return bool(json.loads((folder / "manifest.json").read_text(encoding="utf-8")).get("kind") == KIND)
+        except (OSError, ValueError, AttributeError):
+            return False
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The identity of what it holds."""
+        return digest(dict(self.manifest))
+
+    @property
+    def terms(self) -> int:
+        """The number of terms."""
+        return len(self._term_starts) - 1
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int32]:
+        """The number of terms in each document's fields, shape (documents, fields)."""
+        return self._array("documents.lengths")
+
+    @cached_property
+    def ranks(self) -> NDArray[np.int32]:
+        """Where each document stands among all in the ascending order of their ids, shape (documents,)."""
+        return self._array("documents.ranks")
+
+    @cached_property
+    def flags(self) -> NDArray[np.uint8]:
+        """What each term is made of, see `term_flags`; shape (terms,)."""
+        return self._array("terms.flags")
+
+    @cached_property
+    def totals(self) -> NDArray[np.int64]:
+        """How often each term stands in each field of the collection, shape (terms, fields)."""
+        return self._array("terms.totals")
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the postings of each term begin, shape (terms + 1,)."""
+        return self._array("postings.starts")
+
+    @cached_property
+    def by_rank(self) -> NDArray[np.int32]:
+        """The documents in the ascending order of their ids, shape (documents,)."""
+        order = np.empty(len(self), np.int32)
+        order[self.ranks] = np.arange(len(self), dtype=np.int32)
+        return order
+
+    def term_number(self, term: str) -> int | None:
+        """The number of a term, None where the collection lacks it."""
+        number = self._numbers.get(term)
+        if number is None:
+            number = self._numbers[term] = self._find(term.encode())
+        return number if number >= 0 else None
+
+    def term(self, number: int) -> str:
+        """The term with this number; terms are numbered in the order of their code points."""
+        return self._term_bytes(number).decode()
+
+    def doc_id(self, number: int) -> str:
+        """The id of the document with this number; documents are numbered in the order of the collection."""
+        starts = self._document_starts
+        return bytes(self._document_bytes[starts[number] : starts[number + 1]]).decode()
+
+    def doc_ids(self, numbers: Sequence[int] | NDArray[Any]) -> list[str]:
+        """The ids of documents."""
+        chosen = np.asarray(numbers, np.int64)
+        starts, data = self._document_starts, memoryview(self._document_bytes)
+        begins, ends = starts[chosen].tolist(), starts[chosen + 1].tolist()
+        return [str(data[a:b], "utf-8") for a, b in zip(begins, ends, strict=True)]
+
+    def postings(self, term: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+        """The documents that hold a term, ascending, and how often in each field, shape (documents, fields)."""
+        a, b = int(self.starts[term]), int(self.starts[term + 1])
+        return self._posting_documents[a:b], self._posting_counts[a:b]
+
+    def vectors(self, documents: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
+        """The terms of documents.
+
+        Args:
+            documents: their numbers, shape (documents,).
+
+        Returns:
+            Postings, document after document and by term within each: the place of the document among those given, the
+            term, and how often it stands in each field; shapes (postings,), (postings,), (postings, fields).
+        """
+        begins, ends = self._vector_starts[documents], self._vector_starts[np.asarray(documents) + 1]
+        sizes = ends - begins
+        before = np.cumsum(sizes) - sizes
+        places = np.arange(int(sizes.sum())) + np.repeat(begins - before, sizes)
+        return np.repeat(np.arange(len(sizes)), sizes), self._vector_terms[places], self._vector_counts[places]
+
+    def json(self) -> dict[str, Any]:
+        """What the index holds."""
+        return {
+            "folder": str(self.folder),
+            "documents": len(self),
+            "terms": self.terms,
+            "postings": int(self.starts[-1]),
+            "tokens": dict(zip(self.fields, self.lengths.sum(axis=0, dtype=np.int64).tolist(), strict=True)),
+            "analyser": self.manifest["analyser"] | {"name": self.analyser.name},
+            "fields": self.manifest["fields"],
+            "source": self.manifest["source"],
+            "bytes": sum(file["bytes"] for file in self.manifest["files"].values()),
+        }
+
+    def table(self) -> Table:
+        """What the index holds, one row for each field."""
+        tokens = self.lengths.sum(axis=0, dtype=np.int64).tolist()
+        filled = np.count_nonzero(self.lengths, axis=0).tolist()
+        rows = tuple(
+            (name, "+".join(self.manifest["fields"][name]), count, total, total / max(1, count))
+            for name, total, count in zip(self.fields, tokens, filled, strict=True)
+        )
+        source = self.manifest["source"]
+        left_out = ", ".join(f"{source[kind]:,} {kind}" for kind in ("empty", "skipped", "repeated") if source[kind])
+        return Table(
+            f"Index of {source['name']}: {len(self):,} documents, {self.terms:,} terms, "
+            f"{int(self.starts[-1]):,} postings",
+            (
+                Column("field"),
+                Column("of"),
+                Column("documents", align="right", format=",d"),
+                Column("tokens", align="right", format=",d"),
+                Column("mean length", align="right", format=".1f"),
+            ),
+            rows,
+            notes=(
+                f"Analyser: {self.analyser.name}.",
+                f"Read: {source['read']:,} documents" + (f", of them left out: {left_out}." if left_out else "."),
+            ),
+        )
+
+    def text(self) -> str:
+        """The table in plain characters."""
+        return self.table().text()
+
+    def _array(self, name: str) -> NDArray[Any]:
+        # A plain view: slices of a memmap are memmaps, which cost microseconds each.
+        array: NDArray[Any] = np.load(self.folder / f"{name}.npy", mmap_mode="r").view(np.ndarray)
+        return array
+
+    def _bytes(self, name: str) -> NDArray[np.uint8]:
+        return np.memmap(self.folder / name, np.uint8, "r").view(np.ndarray)
+
+    @cached_property
+    def _document_starts(self) -> NDArray[np.int64]:
+        return self._array("documents.starts")
+
+    @cached_property
+    def _document_bytes(self) -> NDArray[np.uint8]:
+        return self._bytes("documents.bin")
+
+    @cached_property
+    def _term_starts(self) -> NDArray[np.int64]:
+        return self._array("terms.starts")
+
+    @cached_property
+    def _all_terms(self) -> NDArray[np.uint8]:
+        return self._bytes("terms.bin")
+
+    @cached_property
+    def _posting_documents(self) -> NDArray[np.int32]:
+        return self._array("postings.documents")
+
+    @cached_property
+    def _posting_counts(self) -> NDArray[Any]:
+        return self._array("postings.counts")
+
+    @cached_property
+    def _vector_starts(self) -> NDArray[np.int64]:
+        return self._array("vectors.starts")
+
+    @cached_property
+    def _vector_terms(self) -> NDArray[np.int32]:
+        return self._array("vectors.terms")
+
+    @cached_property
+    def _vector_counts(self) -> NDArray[Any]:
+        return self._array("vectors.counts")
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {}
+
+    def _term_bytes(self, number: int) -> bytes:
+        return bytes(self._all_terms[self._term_starts[number] : self._term_starts[number + 1]])
+
+    def _find(self, term: bytes) -> int:
+        """The number of a term by bisection, -1 where there is none: bytes of UTF-8 sort as code points do."""
+        low, high = 0, self.terms
+        while low < high:
+            middle = (low + high) // 2
+            if self._term_bytes(middle) < term:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < self.terms and self._term_bytes(low) == term else -1
+
+
+def _manifest(folder: Path) -> Mapping[str, Any]:
+    path = folder / "manifest.json"
+    remedy = "give the folder that 'truerank index --out' wrote"
+    try:
+        manifest: Any = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError("no index there", remedy, where=folder) from error
+    except ValueError as error:
+        raise InputError("no valid JSON", remedy, where=path) from error
+    if not isinstance(manifest, dict) or manifest.get("kind") != KIND:
+        raise InputError("no manifest of an index", remedy, where=path)
+    if manifest.get("version") != FORMAT_VERSION:
+        raise InputError(
+            f"an index of version {manifest.get('version')}, not {FORMAT_VERSION}",
+            "build it again with this version of truerank",
+            where=folder,
+        )
+    return manifest
