@@ -85,6 +85,9 @@ def test_per_data_set_and_topic() -> None:
     drawn = draw(population(), "per:dataset:8")
     assert Counter(item.dataset for item in drawn.items) == {"a": 8, "b": 8, "c": 8}
     assert [(s.name, s.drawn) for s in drawn.strata] == [("a", 8), ("b", 8), ("c", 8)]
+    some = draw(population(), "per:dataset:a=3,c=99")
+    assert Counter(item.dataset for item in some.items) == {"a": 3, "c": 15}
+    assert {item.probability for item in some.items if item.dataset == "c"} == {1.0}
     assert Counter(item.topic_id for item in draw(population(), "per:topic:3").items) == dict.fromkeys("012345", 3)
 
 
@@ -100,6 +103,7 @@ def test_a_probability_from_an_earlier_draw_is_multiplied() -> None:
         ["strata:0.2-1:21"],
         ["strata:q4:19"],
         ["per:dataset:5"],
+        ["per:dataset:a=3,c=9"],
         ["top:4@0.3 then random:9"],
         ["strata:0.1,0.3,0.35,1:20 then random:11"],
         ["top:6 then per:dataset:4 then random:7"],
@@ -146,6 +150,9 @@ def test_two_plans_of_one_kind_draw_apart() -> None:
         ("strata:0.5,x:5", "'x' is no score"),
         ("strata:5", "no score"),
         ("per:hour:5", "no items per 'hour'"),
+        ("per:dataset:x=5", "no dataset 'x'. there are a, b, c"),
+        ("per:dataset:a=5,a=6", "'a=6' is no number for a name"),
+        ("per:dataset:a=", "'' is no number of items"),
         ("random:5 then top:2", "'top' after 'random', which draws at random"),
         ("strata:0-1:9 then per:topic:1", "'per' after 'strata'"),
         ("top:1@2", "no item fits the sample"),

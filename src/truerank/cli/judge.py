@@ -65,8 +65,8 @@ def new(
         list[str],
         typer.Option(
             metavar="PLAN",
-            help="all, random:N, strata:0.8-1:N, top:N@0.91 (per topic), per:dataset:N; steps joined by 'then'; "
-            "repeat to add another sample to the first.",
+            help="all, random:N, strata:0.8-1:N, top:N@0.91 (per topic), per:dataset:N or "
+            "per:dataset:A=N,B=N; steps joined by 'then'; repeat to add another sample to the first.",
         ),
     ] = ["all"],  # noqa: B006
     annotators: Annotated[str, typer.Option(metavar="A,B", help="Who judges; the items are shared out.")] = "annotator",

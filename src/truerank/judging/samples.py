@@ -258,7 +258,7 @@ def _step(before: _Outcome, stage: Stage, population: _Population, plan: Plan, r
         return before._replace(mask=mask, probability=before.probability * (part / size if size else 0.0))
     named, order = _groups(population, stage, before.mask, plan)
     sizes = [int(((named == name) & before.mask).sum()) for name in order]
-    parts = [min(stage.n, size) for size in sizes] if stage.kind == "per" else _shared(stage.n, sizes)
+    parts = _shared(stage.n, sizes) if stage.kind == "strata" else _quota_sizes(stage, order, sizes, plan)
     mask, probability = np.zeros_like(before.mask), np.zeros_like(before.probability)
     for name, size, part in zip(order, sizes, parts, strict=True):
         group = before.mask & (named == name)
@@ -315,6 +315,16 @@ def _quantiles(scores: _Floats, count: int, plan: Plan) -> _Floats:
     # The lowest score belongs to the lowest stratum, whose lower border is open.
     edges[0] = np.nextafter(edges[0], -np.inf)
     return edges if len(edges) > 1 else np.array([edges[0], scores.max()])
+
+
+def _quota_sizes(stage: Stage, order: Sequence[str], sizes: Sequence[int], plan: Plan) -> list[int]:
+    """How many items each group gives: n, or its own number; never more than it has."""
+    wanted = dict(stage.quotas)
+    unknown = next((name for name in wanted if name not in order), None)
+    if unknown is not None:
+        there = ", ".join(order) or "none"
+        raise InputError(f"no {stage.field} '{unknown}'", f"there are {there}", where=f"sample {plan.text}")
+    return [min(wanted.get(name, 0) if wanted else stage.n, size) for name, size in zip(order, sizes, strict=True)]
 
 
 def _shared(n: int, sizes: Sequence[int]) -> list[int]:

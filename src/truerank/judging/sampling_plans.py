@@ -31,6 +31,7 @@ class Stage:
         quantiles: number of strata with the same number of items, where no edges are given.
         above: only scores above it ("top").
         field: "dataset", "stratum" or "topic" ("per").
+        quotas: name → number of items, where the groups do not all give n ("per").
     """
 
     kind: Kind
@@ -39,6 +40,7 @@ class Stage:
     quantiles: int = 0
     above: float | None = None
     field: str = ""
+    quotas: tuple[tuple[str, int], ...] = ()
 
     @property
     def drawn(self) -> bool:
@@ -59,7 +61,8 @@ def parse_plan(text: str) -> Plan:
 
     `all`; `random:100`; `strata:0.8-1:100` (four strata of one width; `0.8-1/10` makes ten; `0.8,0.9,0.95,1` gives
     the borders; `q5` makes five of one size), the same number from each as far as it has them; `top:5@0.91`, per topic
-    the five with the highest score above 0.91; `per:dataset:50` (or `stratum`, `topic`). Steps are joined by "then".
+    the five with the highest score above 0.91; `per:dataset:50` (or `stratum`, `topic`), or with a number for each
+    that is wanted, `per:dataset:robust04=50,core17=20`. Steps are joined by "then".
 
     Raises:
         InputError: not of this form; or a step that is no `random` after one that chance decides: the probability
@@ -89,6 +92,8 @@ def _stage(text: str, whole: str) -> Stage:
         field, _, count = rest.partition(":")
         if field not in ("dataset", "stratum", "topic"):
             raise InputError(f"no items per '{field}'", "per dataset, stratum or topic", where=f"sample {whole}")
+        if "=" in count:
+            return Stage("per", field=field, quotas=_quotas(count, whole))
         return Stage("per", _count(count, whole), field=field)
     if kind == "strata":
         borders, _, count = rest.rpartition(":")
@@ -108,6 +113,16 @@ def _strata(borders: str, n: int, whole: str) -> Stage:
     if len(edges) < 2 or any(a >= b for a, b in itertools.pairwise(edges)):
         raise InputError(f"'{borders}' are no rising borders", "write 0.8-1 or 0.8,0.9,1", where=f"sample {whole}")
     return Stage("strata", n, edges)
+
+
+def _quotas(text: str, whole: str) -> tuple[tuple[str, int], ...]:
+    quotas: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, count = part.rpartition("=")
+        if not name.strip() or name.strip() in quotas:
+            raise InputError(f"'{part}' is no number for a name", "write NAME=N,NAME=N", where=f"sample {whole}")
+        quotas[name.strip()] = _count(count.strip(), whole)
+    return tuple(quotas.items())
 
 
 def _count(text: str, whole: str) -> int:

@@ -36,6 +36,7 @@ from truerank.judging.store_rows import (
     faults,
     fill,
     is_store,
+    put,
     undo,
 )
 from truerank.judging.writing import Writer
@@ -104,7 +105,7 @@ class Store:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 contents = Contents(scheme, items, everyone, work, {"seed": seed, "plan": plan or {}})
                 fill(temporary, contents, place)
-                os.link(temporary, place)
+                put(temporary, place)
         except FileExistsError as error:
             raise taken from error
         except OSError as error:

@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import json
 import math
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -32,6 +33,7 @@ __all__ = [
     "faults",
     "fill",
     "is_store",
+    "put",
     "undo",
 ]
 
@@ -332,3 +334,15 @@ def _now() -> str:
 def dumps(value: Any) -> str:
     """Compact JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def put(temporary: Path, place: Path) -> None:
+    """Gives the finished file its name, unless that is taken; where the disk knows no links, by renaming."""
+    try:
+        os.link(temporary, place)
+    except FileExistsError:
+        raise
+    except OSError:
+        if place.exists():
+            raise FileExistsError(place) from None
+        temporary.replace(place)
