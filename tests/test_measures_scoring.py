@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from measures_reference import TREC_NAMES, read, trec_eval, write_qrels, write_run
 
+from measures_reference import TREC_NAMES, read, trec_eval, write_qrels, write_run
 from truerank.errors import InputError
 from truerank.measures import HMFR, MFR, NCG, RR_MSMARCO, Evaluation, Policy, evaluate
 from truerank.records import Qrel, RunRow

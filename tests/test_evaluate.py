@@ -1,0 +1,131 @@
+"""`truerank evaluate`, as it is typed, and its Python twin."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import truerank
+from measures_reference import write_qrels, write_run
+from truerank.cli import main
+
+QRELS = {"301": {"a": 2, "b": 0, "c": 1}, "302": {"a": 1}}
+RUNS = {
+    "good": {"301": {"a": 3.0, "c": 2.0, "b": 1.0}, "302": {"a": 1.0}},
+    "bad.v2": {"301": {"b": 3.0, "x": 2.0, "c": 2.0}},
+}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    options = ["--qrels", str(write_qrels(tmp_path / "test.qrels", QRELS))]
+    for name, run in RUNS.items():
+        options += ["--run", str(write_run(tmp_path / f"{name}.run", run))]
+    return options
+
+
+def typed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(["evaluate", *words])
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+def test_a_table_with_its_policies(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = typed(capsys, *files, "--measures", "nDCG@10 P@1 MFR(none=10)", "--sort", "P@1")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    rows = [line.split() for line in lines if line.startswith(("good", "bad.v2"))]
+    assert rows == [
+        ["good", "1.0000", "1.0000", "1.0000", "0", "0", "0.0%"],
+        ["bad.v2", "0.0950", "0.0000", "6.5000", "1", "0", "33.3%"],
+    ]
+    assert "Ties: scores as 32-bit numbers, equal ones by document id descending (trec_eval)." in lines
+
+
+def test_json_and_files(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    code, printed, _ = typed(
+        capsys, *files, "--measures", "AP", "--out", str(out), "--json", "--per-topic", "--rel", "2"
+    )
+    assert code == 0
+    found = json.loads(printed)
+    assert found["policy"] == {"ties": "trec_eval", "missing": "default", "depth": None, "rel": 2}
+    assert found["topics"] == 2
+    assert found["runs"]["good"] == {
+        "measures": {"AP": 0.5},
+        "missing": 0,
+        "coverage": {"matched": 2, "missing": 0, "unknown": 0, "results": 4, "unjudged": 0},
+        "per_topic": {"AP": {"301": 1.0, "302": 0.0}},
+    }
+    assert pl.read_parquet(out / "per_topic.parquet").rows()[0] == ("good", "AP", "301", 1.0)
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["inputs"]["runs"]["bad.v2"]["rows"] == 3
+    assert manifest["inputs"]["qrels"]["fingerprint"].startswith("sha256:")
+    assert set(manifest["artifacts"]) == {"per_topic.parquet", "summary.json"}
+    assert truerank.load_evaluation(out).mean.tolist() == [[0.5], [0.0]]
+
+
+@pytest.mark.parametrize(("form", "sign"), [("markdown", "| good |"), ("latex", r"\toprule"), ("csv", "good,301,1.0")])
+def test_formats(files: list[str], form: str, sign: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = typed(capsys, *files, "--measures", "P@1", "--format", form, "--per-topic")
+    assert code == 0
+    assert sign in out
+
+
+def test_policies(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    def value(*options: str) -> float:
+        code, out, _ = typed(capsys, *files, "--measures", "P@2", "--json", *options)
+        assert code == 0
+        mean: float = json.loads(out)["runs"]["bad.v2"]["measures"]["P@2"]
+        return mean
+
+    # x and c are tied behind b.
+    assert value("--ties", "trec_eval") == 0.0
+    assert value("--ties", "ascending") == 0.25
+    assert value("--ties", "ascending", "--missing", "skip") == 0.5
+    assert value("--ties", "ascending", "--depth", "1") == 0.0
+    assert value("--ties", "ascending", "--rel", "2") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--measures", "ndgc@10"], "--measures: unknown measure: 'ndgc@10'. did you mean nDCG"),
+        (["--missing", "fail"], "bad.v2: the run lacks 1 of the 2 topics"),
+        (["--sort", "AP"], "there is no measure 'AP'. one of nDCG@10, P@1."),
+        (["--depth", "0"], "--depth: the depth is 0"),
+        (["--rel", "0"], "--rel: the lowest relevant grade is 0"),
+        (["--run", "absent.run"], "absent.run: no such file"),
+        (["--run", "irds:cranfield"], "runs are read from files"),
+    ],
+)
+def test_faults_are_one_line(
+    files: list[str], change: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = typed(capsys, *files, *change)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_a_fault_in_a_file_has_its_line(files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "good.run"
+    run.write_text(run.read_text() + "301 Q0 a 9 0.5 t\n")
+    assert f"{run}:5: topic 301 and document a stand in line 1 already. remove one" in typed(capsys, *files)[2]
+    run.write_text("301 Q0 a 1\n")
+    assert f"{run}:1: 4 columns instead of 6" in typed(capsys, *files)[2]
+    run.write_text("0301 Q0 a 1 1 t\n")
+    assert "none of the 2 topics of the qrels, but 1 others" in typed(capsys, *files)[2]
+    (tmp_path / "test.qrels").write_text("301 0 a yes\n")
+    assert "test.qrels:1: the relevance 'yes' is no whole number" in typed(capsys, *files)[2]
+
+
+def test_the_twin_gives_the_same(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = typed(capsys, *files, "--measures", "nDCG@10 NCG@3", "--json")
+    twin = truerank.evaluate(files[1], files[3::2], "nDCG@10 NCG@3")
+    assert json.loads(out) == twin.json()
+    assert twin.runs == ("good", "bad.v2")
