@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -135,6 +136,23 @@ def test_memory_of_the_permutations_is_bounded(monkeypatch):
     assert parts == pytest.approx(whole, abs=0.01)
 
 
+def test_scores_of_few_values_are_drawn_by_value_with_the_same_distribution(monkeypatch):
+    steps = np.array([0, *(1 / rank for rank in range(1, 11))])
+    first, second = steps[RNG.integers(0, 11, 600)], steps[RNG.integers(0, 11, 600)]
+    third = np.concatenate([second[:500], steps[RNG.integers(5, 11, 50)]])
+    tests = (significance.randomisation, (first, second)), (significance.unpaired_randomisation, (first, third))
+    for test, sides in tests:
+        one_by_one = test(*sides, permutations=20_000)
+        monkeypatch.setattr(resampling, "_MANY_TOPICS", 100)
+        monkeypatch.setattr(resampling, "_TOPICS_PER_VALUE", 2)
+        by_value = test(*sides, permutations=20_000)
+        monkeypatch.undo()
+        assert by_value.p != one_by_one.p
+        assert by_value[:4] == one_by_one[:4]
+        assert 0.01 < by_value.p < 0.9 and by_value.p == pytest.approx(one_by_one.p, abs=0.015)
+        assert test(*sides, permutations=20_000).p == one_by_one.p
+
+
 def test_unpaired_randomisation():
     found = significance.unpaired_randomisation(FIRST[:6], OTHER[:7])
     both = np.concatenate([FIRST[:6], OTHER[:7]])
@@ -186,9 +204,12 @@ def test_constant_sides():
     ones, zeros = np.ones(5), np.zeros(4)
     for test in (significance.welch, significance.equal_variance_t):
         assert (test(ones, zeros).p, test(ones, zeros).case) == (None, "constant-sides")
-        assert test(ones, FIRST).p == pytest.approx(
-            stats.ttest_ind(ones, FIRST, equal_var=test is significance.equal_variance_t).pvalue
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = test(ones, FIRST)
+        with pytest.warns(RuntimeWarning):
+            expected = stats.ttest_ind(ones, FIRST, equal_var=test is significance.equal_variance_t)
+        assert found.p == pytest.approx(expected.pvalue)
     assert significance.unpaired_randomisation(ones, zeros).p == pytest.approx(1 / math.comb(9, 4))
 
 

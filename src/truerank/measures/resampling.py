@@ -17,6 +17,9 @@ Floats = NDArray[np.float64]
 Bootstrap = Literal["percentile", "bca"]
 
 _CELLS_AT_ONCE: Final = 2_000_000
+# From so many topics on, scores that take few values are drawn by value: a reciprocal rank takes eleven.
+_MANY_TOPICS: Final = 2_000
+_TOPICS_PER_VALUE: Final = 32
 #: Sums of the same numbers in another order differ in their last bits; such differences count as equal.
 _ROUNDING: Final = 1e-12
 
@@ -45,18 +48,21 @@ def sign_flip_p(differences: Floats, *, permutations: int = 100_000, seed: int =
         seed: of the draws.
 
     Returns:
-        The p-values in the order of the columns. A column's p does not depend on the columns beside it.
+        The p-values in the order of the columns. A column's p does not depend on the columns beside it. A column of
+        more than 2,000 differences of few sizes is drawn size by size, which has the same distribution.
 
     Source: Smucker, Allan, Carterette (CIKM 2007), section 2.3; Phipson, Smyth (2010) for the 1 that is added.
     """
     topics, columns = differences.shape
     p, counts = np.ones(columns), np.full(columns, permutations, dtype=np.int64)
-    exact = np.zeros(columns, dtype=bool)
+    exact, by_size = np.zeros(columns, dtype=bool), np.zeros(columns, dtype=bool)
     for column in range(columns):
         signed = differences[differences[:, column] != 0, column]
         if 1 << min(len(signed), 62) <= permutations:
             p[column], counts[column], exact[column] = _all_flips_p(signed), 1 << len(signed), True
-    sampled = np.flatnonzero(~exact)
+        elif (found := _values(np.abs(signed))) is not None:
+            p[column], by_size[column] = _few_sizes_p(signed, *found, permutations, seed), True
+    sampled = np.flatnonzero(~exact & ~by_size)
     if len(sampled):
         values = np.ascontiguousarray(differences[:, sampled])
         bar, total = _bar(np.abs(values.sum(axis=0)), np.abs(values).sum(axis=0)), values.sum(axis=0)
@@ -83,7 +89,8 @@ def shuffle_p(values: Floats, inside: NDArray[np.bool_], *, permutations: int = 
         seed: of the draws.
 
     Returns:
-        The p-values in the order of the columns.
+        The p-values in the order of the columns. A column of more than 2,000 scores of few values is drawn value by
+        value, which has the same distribution.
 
     Source: Pitman (1937); Phipson, Smyth (2010) for the 1 that is added.
     """
@@ -101,13 +108,20 @@ def shuffle_p(values: Floats, inside: NDArray[np.bool_], *, permutations: int = 
         for chosen in _all_sides(topics, size):
             beyond += (differences(chosen) >= bar).sum(axis=0)
         return Resampled(beyond / ways, np.full(columns, ways), np.ones(columns, dtype=bool))
-    beyond = np.zeros(columns)
-    rng = np.random.default_rng(seed)
-    for rows in _chunks(permutations, topics):
-        same = np.tile(inside.astype(np.float64), (rows, 1))
-        beyond += (differences(rng.permuted(same, axis=1)) >= bar).sum(axis=0)
-    drawn = np.full(columns, permutations, dtype=np.int64)
-    return Resampled((1 + beyond) / (1 + permutations), drawn, np.zeros(columns, dtype=bool))
+    found = [_values(values[:, column]) for column in range(columns)]
+    p = np.ones(columns)
+    for column, of_values in enumerate(found):
+        if of_values is not None:
+            p[column] = _few_values_p(*of_values, size, float(bar[column]), permutations=permutations, seed=seed)
+    sampled = np.array([of_values is None for of_values in found], dtype=bool)
+    if sampled.any():
+        beyond = np.zeros(columns)
+        rng = np.random.default_rng(seed)
+        for rows in _chunks(permutations, topics):
+            same = np.tile(inside.astype(np.float64), (rows, 1))
+            beyond += (differences(rng.permuted(same, axis=1)) >= bar).sum(axis=0)
+        p[sampled] = ((1 + beyond) / (1 + permutations))[sampled]
+    return Resampled(p, np.full(columns, permutations, dtype=np.int64), np.zeros(columns, dtype=bool))
 
 
 def bootstrap_interval(
@@ -176,6 +190,36 @@ def _all_flips_p(signed: Floats) -> float:
         kept = ((numbers[:, None] >> places) & 1).astype(np.float64)
         beyond += int((np.abs(2 * (kept @ signed) - total) >= bar).sum())
     return beyond / (1 << len(signed))
+
+
+def _values(values: Floats) -> tuple[Floats, NDArray[np.int64]] | None:
+    """The different values and how often each is there, where there are many topics and few values."""
+    if len(values) <= _MANY_TOPICS:
+        return None
+    found, counts = np.unique(values, return_counts=True)
+    return (found, counts) if len(found) * _TOPICS_PER_VALUE <= len(values) else None
+
+
+def _few_sizes_p(signed: Floats, sizes: Floats, counts: NDArray[np.int64], permutations: int, seed: int) -> float:
+    """Sign flips where many differences have one size: how many of them are positive is binomial."""
+    bar = abs(float(signed.sum())) - _ROUNDING * float(np.abs(signed).sum())
+    beyond, rng = 0, np.random.default_rng(seed)
+    for rows in _chunks(permutations, len(sizes)):
+        positive = rng.binomial(counts, 0.5, size=(rows, len(sizes)))
+        beyond += int((np.abs((2 * positive - counts) @ sizes) >= bar).sum())
+    return (1 + beyond) / (1 + permutations)
+
+
+def _few_values_p(
+    values: Floats, counts: NDArray[np.int64], size: int, bar: float, *, permutations: int, seed: int
+) -> float:
+    """Shuffles where many topics have one score: how many of each are on the first side is hypergeometric."""
+    topics, total = int(counts.sum()), float(values @ counts)
+    beyond, rng = 0, np.random.default_rng(seed)
+    for rows in _chunks(permutations, len(values)):
+        sums = rng.multivariate_hypergeometric(counts, size, size=rows, method="marginals") @ values
+        beyond += int((np.abs(sums / size - (total - sums) / (topics - size)) >= bar).sum())
+    return (1 + beyond) / (1 + permutations)
 
 
 def _all_sides(topics: int, size: int) -> Iterator[Floats]:
