@@ -31,6 +31,9 @@ lines = st.lists(st.tuples(words, blanks), min_size=0, max_size=8).map(
 run_line = st.tuples(st.sampled_from(["1", "2"]), blanks, blanks, st.integers(-5, 9), st.floats(-5, 5)).map(
     lambda v: f"{v[0]}{v[1]}Q0 {{}}{v[2]}{v[3]} {v[4]!r} tag"
 )
+qrel_line = st.tuples(
+    st.sampled_from(["1", "2"]), st.sampled_from(["0 ", "", "Q0\t"]), st.integers(0, 40), st.integers(-2, 3)
+).map(lambda v: f"{v[0]} {v[1]}d{v[2]} {v[3]}")
 ends = st.sampled_from(["\n", "\r\n"])
 
 

@@ -107,7 +107,7 @@ def test_values_that_come_from_no_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["summary.json", "per_topic.parquet"])
 def test_a_broken_folder(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match="no summary.json here"):
+    with pytest.raises(InputError, match=r"no summary\.json here"):
         load_evaluation(tmp_path)
     example().save(tmp_path)
     (tmp_path / name).write_bytes(b"{}")
