@@ -6,6 +6,7 @@ that the next item and the progress are found without reading the history.
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import json
 import os
@@ -14,7 +15,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from truerank.errors import InputError
 from truerank.judging.events import Annotator, Disagreement, Draft, Event, Kind, Progress, Role, Standing
@@ -43,6 +44,9 @@ from truerank.judging.writing import Writer
 
 __all__ = ["Annotator", "Disagreement", "Draft", "Event", "Kind", "Progress", "Role", "Standing", "Store", "is_store"]
 
+_KEPT_ITEMS: Final = 10_000
+_FETCHED: Final = 500
+
 
 class Store:
     """An open store; safe for many threads and processes. Close it, or use it in a `with` statement.
@@ -52,7 +56,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._readers = threading.local()
+        self._idle: list[sqlite3.Connection] = []
         self._connections: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
         self._items: dict[str, Item] = {}
@@ -142,16 +146,15 @@ class Store:
         """Closes the file; what was acknowledged is on the disk already."""
         self._writer.close()
         with self._lock:
-            connections, self._connections = self._connections, []
+            connections, self._connections, self._idle = self._connections, [], []
         for connection in connections:
             connection.close()
-        self._readers = threading.local()
 
     # What is judged, and by whom
 
     def items(self) -> Iterator[Item]:
         """The items in order."""
-        for (body,) in self._rows("SELECT body FROM items ORDER BY position"):
+        for (body,) in self._stream("SELECT body FROM items ORDER BY position"):
             yield Item.from_json(json.loads(body))
 
     def item(self, item_id: str) -> Item:
@@ -165,7 +168,9 @@ class Store:
             row = self._row("SELECT body FROM items WHERE item_id = ?", item_id)
             if row is None:
                 raise InputError(f"no item '{item_id[:80]}'", "take an id that the store has", where=self.path)
-            found = self._items[item_id] = Item.from_json(json.loads(row[0]))
+            found = Item.from_json(json.loads(row[0]))
+            if len(self._items) < _KEPT_ITEMS:
+                self._items[item_id] = found
         return found
 
     def item_ids(self) -> tuple[str, ...]:
@@ -348,8 +353,13 @@ class Store:
                 conditions.append(f"{column} = ?")
                 values.append(value)
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-        for row in self._rows(f"SELECT {EVENT} FROM events {where} ORDER BY number", *values):
+        for row in self._stream(f"SELECT {EVENT} FROM events {where} ORDER BY number", *values):
             yield event_of(row)
+
+    def last_event(self) -> int:
+        """The number of the last event, 0 before the first: what has changed when it is another one."""
+        row = self._row("SELECT IFNULL(MAX(number), 0) FROM events")
+        return 0 if row is None else int(row[0])
 
     def standing(self, item_id: str | None = None, annotator: str | None = None) -> tuple[Standing, ...]:
         """What holds now, by item in the store's order, then by annotator; labels before adjudications.
@@ -440,17 +450,28 @@ class Store:
             self._connections.append(connection)
         return connection
 
-    def _reader(self) -> sqlite3.Connection:
-        connection = getattr(self._readers, "connection", None)
-        if connection is None:
-            connection = self._readers.connection = self._connect()
-        return cast(sqlite3.Connection, connection)
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection that nobody else uses meanwhile; there are as many as ever read at the same time."""
+        with self._lock:
+            connection = self._idle.pop() if self._idle else None
+        with faults(self.path):
+            connection = connection or self._connect()
+            try:
+                yield connection
+            finally:
+                with self._lock:
+                    self._idle.append(connection)
+
+    def _stream(self, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        with self._reading() as connection, contextlib.closing(connection.execute(statement, values)) as cursor:
+            while rows := cursor.fetchmany(_FETCHED):
+                yield from rows
 
     def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        with faults(self.path):
-            return self._reader().execute(statement, values).fetchall()
+        with self._reading() as connection:
+            return connection.execute(statement, values).fetchall()
 
     def _row(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
-        with faults(self.path):
-            row = self._reader().execute(statement, values).fetchone()
-        return cast("tuple[Any, ...] | None", row)
+        rows = self._rows(statement, *values)
+        return rows[0] if rows else None

@@ -59,7 +59,7 @@ def settle(request: Request, place: str, form: Posted) -> Response:
     """Keeps an adjudication, and goes on to the next open disagreement."""
     visit = _entered(request, form)
     number, said = number_of(place), Said.of(form, "adjudicate")
-    one, _ = _at(visit, number)
+    one, found = _at(visit, number)
     item = visit.store.item(one.item_id)
     try:
         if form.one("item") != item_mark(item):
@@ -68,12 +68,11 @@ def settle(request: Request, place: str, form: Posted) -> Response:
     except Refused as refusal:
         return _page(visit, number, Attempt(said, refusal))
     places = _places(visit)
-    left = [places[one.item_id] for one in _found(visit) if one.adjudicated is None]
+    left = [places[other.item_id] for other in found if other.adjudicated is None and other is not one]
     following = next((place for place in left if place > number), left[0] if left else None)
-    models = "&models=1" if visit.query("models") else ""
-    return visit.go(
-        f"/adjudicate{_query(visit)}" if following is None else f"/adjudicate/{following}?after={number}{models}"
-    )
+    if following is None:
+        return visit.go(f"/adjudicate{_query(visit)}")
+    return visit.go(f"/adjudicate/{following}?after={number}{'&models=1' if visit.query('models') else ''}")
 
 
 def _entered(request: Request, form: Form | None = None) -> Visit:

@@ -31,7 +31,7 @@ def create_app(store: Store, access: Access) -> ASGIApp:
         The application behind its guard.
     """
     app = FastAPI(title="truerank", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
-    app.state.store, app.state.access = store, access
+    app.state.store, app.state.access, app.state.figures = store, access, overview.Figures(store)
     app.add_api_route("/", _home, methods=["GET"])
     app.add_api_route("/enter", _enter_page, methods=["GET"])
     app.add_api_route("/enter", _enter, methods=["POST"])

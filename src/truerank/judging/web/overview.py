@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -18,7 +19,7 @@ from truerank.judging.web.layout import counted, people
 from truerank.judging.web.visits import entered
 from truerank.reports.tables import Column, Table
 
-__all__ = ["router"]
+__all__ = ["Figures", "router"]
 
 router = APIRouter()
 
@@ -40,20 +41,38 @@ class _ShownTable(NamedTuple):
     markup: Markup
 
 
+class Figures:
+    """The overview's figures, computed once for everybody who looks, and again when something was said since."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._after: tuple[object, ...] = ()
+        self._values: dict[str, Any] = {}
+
+    def values(self) -> dict[str, Any]:
+        """What the page shows."""
+        with self._lock:
+            now = (self._store.last_event(), *self._store.annotators())
+            if now != self._after:
+                self._values, self._after = _figures(self._store), now
+            return self._values
+
+
 @router.get("/overview")
 def overview(request: Request) -> Response:
     """Progress by annotator, and agreement on the items that several have labelled."""
     visit = entered(request)
-    rows = people(visit.store)
+    figures: Figures = request.app.state.figures
+    return visit.page("overview", **figures.values())
+
+
+def _figures(store: Store) -> dict[str, Any]:
+    rows = people(store)
     labels = sum(row.progress.done for row in rows if row.role == "person")
-    tables, note = _agreement(visit.store)
-    return visit.page(
-        "overview",
-        lead=f"{counted(len(visit.store.item_ids()))}; {labels:,} labels by people.",
-        people=rows,
-        tables=tables,
-        agreement_note=note,
-    )
+    tables, note = _agreement(store)
+    lead = f"{counted(len(store.item_ids()))}; {labels:,} labels by people."
+    return {"lead": lead, "people": rows, "tables": tables, "agreement_note": note}
 
 
 def _agreement(store: Store) -> tuple[list[_ShownTable], str]:
