@@ -134,6 +134,16 @@ def test_names_that_are_no_scheme(name: str) -> None:
         load_scheme(name)
 
 
+def test_the_example_of_the_docs(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs/judging-schemes.md").read_text(encoding="utf-8")
+    (tmp_path / "intent.toml").write_text(page.partition("```toml\n")[2].partition("```")[0], encoding="utf-8")
+    scheme = load_scheme(tmp_path / "intent.toml")
+    assert scheme.check(["factoid"]) == ("fact",)
+    assert all(f"`{name}`" in page for name in BUILT_IN)
+    reserved = page.partition("# one character; ")[2].partition(" belong")[0].split()
+    assert set(reserved) == RESERVED_KEYS
+
+
 def test_one_s_own_scheme(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(GOOD, encoding="utf-8-sig")
     scheme = load_scheme(tmp_path / "mine.toml")

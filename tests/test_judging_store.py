@@ -133,7 +133,8 @@ def test_a_repeated_token_adds_nothing(tmp_path: Path) -> None:
         ({"seconds": -1.0}, "-1.0 seconds"),
         ({"seconds": float("nan")}, "nan seconds"),
         ({"comment": "x" * 20_001}, "a comment of 20,001 characters"),
-        ({"token": "x" * 201}, "a token that is too long"),
+        ({"token": "x" * 201}, "no token. at most 200 visible"),
+        ({"comment": "\ud83d"}, "a comment with halves of characters"),
     ],
 )
 def test_what_cannot_be_recorded_leaves_no_trace(tmp_path: Path, change: dict[str, object], fault: str) -> None:
@@ -310,6 +311,26 @@ def _label_all(path: str, name: str) -> None:
     with Store.open(path) as store:
         while (item := store.next_item(name)) is not None:
             store.record(item.item_id, name, "label", [SAME])
+
+
+def test_reading_while_others_write_needs_few_connections(tmp_path: Path) -> None:
+    with made(tmp_path, 700) as store:
+        for number, item in enumerate(store.items()):
+            if number % 100 == 0:
+                store.record(item.item_id, "ann", "label", [SAME])
+        assert next(store.items()).item_id == "i0"
+        threads = [threading.Thread(target=store.standing) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+            thread.join()
+        assert len(store._reader.connections) <= 3
+        assert store.progress("ann").done == 7
+
+
+def test_halves_of_characters_do_not_stop_a_store(tmp_path: Path) -> None:
+    item = Item("a", "1", "t", texts=(Text("query", "bad \ud83d half"),))
+    with Store.create(tmp_path / "a", load_scheme("leakage"), [item], {"ann": ["a"]}) as store:
+        assert store.item("a").text("query") == "bad \ufffd half"
 
 
 def test_many_processes(tmp_path: Path) -> None:

@@ -6,12 +6,10 @@ that the next item and the progress are found without reading the history.
 
 from __future__ import annotations
 
-import contextlib
 import hmac
 import json
 import os
 import sqlite3
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +18,7 @@ from typing import Any, Final, cast
 from truerank.errors import InputError
 from truerank.judging.events import Annotator, Disagreement, Draft, Event, Kind, Progress, Role, Standing
 from truerank.judging.items import Item
+from truerank.judging.reading import Reader
 from truerank.judging.schemes import Scheme
 from truerank.judging.store_rows import (
     EVENT,
@@ -30,7 +29,6 @@ from truerank.judging.store_rows import (
     check_draft,
     check_file,
     checked_annotator,
-    connected,
     dumps,
     event_of,
     extend,
@@ -45,7 +43,6 @@ from truerank.judging.writing import Writer
 __all__ = ["Annotator", "Disagreement", "Draft", "Event", "Kind", "Progress", "Role", "Standing", "Store", "is_store"]
 
 _KEPT_ITEMS: Final = 10_000
-_FETCHED: Final = 500
 
 
 class Store:
@@ -56,11 +53,9 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._idle: list[sqlite3.Connection] = []
-        self._connections: list[sqlite3.Connection] = []
-        self._lock = threading.Lock()
         self._items: dict[str, Item] = {}
-        self._writer = Writer(self._connect, path)
+        self._reader = Reader(path)
+        self._writer = Writer(path)
         meta = self.meta()
         self.scheme = Scheme.from_json(json.loads(meta["scheme"]), path)
         self.seed = int(meta["seed"])
@@ -145,16 +140,13 @@ class Store:
     def close(self) -> None:
         """Closes the file; what was acknowledged is on the disk already."""
         self._writer.close()
-        with self._lock:
-            connections, self._connections, self._idle = self._connections, [], []
-        for connection in connections:
-            connection.close()
+        self._reader.close()
 
     # What is judged, and by whom
 
     def items(self) -> Iterator[Item]:
         """The items in order."""
-        for (body,) in self._stream("SELECT body FROM items ORDER BY position"):
+        for (body,) in self._reader.stream("SELECT body FROM items ORDER BY position"):
             yield Item.from_json(json.loads(body))
 
     def item(self, item_id: str) -> Item:
@@ -165,7 +157,7 @@ class Store:
         """
         found = self._items.get(item_id)
         if found is None:
-            row = self._row("SELECT body FROM items WHERE item_id = ?", item_id)
+            row = self._reader.row("SELECT body FROM items WHERE item_id = ?", item_id)
             if row is None:
                 raise InputError(f"no item '{item_id[:80]}'", "take an id that the store has", where=self.path)
             found = Item.from_json(json.loads(row[0]))
@@ -175,7 +167,7 @@ class Store:
 
     def item_ids(self) -> tuple[str, ...]:
         """The ids of all items, in order."""
-        return tuple(row[0] for row in self._rows("SELECT item_id FROM items ORDER BY position"))
+        return tuple(row[0] for row in self._reader.rows("SELECT item_id FROM items ORDER BY position"))
 
     def extend(self, items: Iterable[Item], annotator: str) -> int:
         """Adds items while people judge, at the end of an annotator's work.
@@ -196,7 +188,7 @@ class Store:
 
     def annotators(self) -> tuple[Annotator, ...]:
         """Everyone who judges or adjudicates, by name."""
-        rows = self._rows("SELECT name, role, about FROM annotators ORDER BY name")
+        rows = self._reader.rows("SELECT name, role, about FROM annotators ORDER BY name")
         return tuple(Annotator(*row) for row in rows)
 
     def annotator(self, name: str) -> Annotator:
@@ -205,7 +197,7 @@ class Store:
         Raises:
             InputError: there is none of that name.
         """
-        row = self._row("SELECT name, role, about FROM annotators WHERE name = ?", name)
+        row = self._reader.row("SELECT name, role, about FROM annotators WHERE name = ?", name)
         if row is None:
             there = ", ".join(annotator.name for annotator in self.annotators()) or "none"
             raise InputError(f"no annotator '{name[:80]}'", f"there are {there}", where=self.path)
@@ -228,7 +220,7 @@ class Store:
 
     def assigned(self, annotator: str) -> tuple[str, ...]:
         """The ids of an annotator's items in the order of work."""
-        rows = self._rows("SELECT item_id FROM assignments WHERE annotator = ? ORDER BY place", annotator)
+        rows = self._reader.rows("SELECT item_id FROM assignments WHERE annotator = ? ORDER BY place", annotator)
         return tuple(row[0] for row in rows)
 
     def assign(self, annotator: str, item_ids: Sequence[str]) -> int:
@@ -353,12 +345,12 @@ class Store:
                 conditions.append(f"{column} = ?")
                 values.append(value)
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-        for row in self._stream(f"SELECT {EVENT} FROM events {where} ORDER BY number", *values):
+        for row in self._reader.stream(f"SELECT {EVENT} FROM events {where} ORDER BY number", *values):
             yield event_of(row)
 
     def last_event(self) -> int:
         """The number of the last event, 0 before the first: what has changed when it is another one."""
-        row = self._row("SELECT IFNULL(MAX(number), 0) FROM events")
+        row = self._reader.row("SELECT IFNULL(MAX(number), 0) FROM events")
         return 0 if row is None else int(row[0])
 
     def standing(self, item_id: str | None = None, annotator: str | None = None) -> tuple[Standing, ...]:
@@ -373,7 +365,7 @@ class Store:
             if value is not None:
                 conditions += f" WHERE {column} = ?" if not conditions else f" AND {column} = ?"
                 values.append(value)
-        rows = self._rows(
+        rows = self._reader.rows(
             f"""SELECT e.item_id, e.annotator, e.kind, e.labels, e.comment, e.reason, e.at, e.seconds
             FROM (SELECT item_id, annotator, adjudication, MAX(number) AS number FROM live{conditions}
                   GROUP BY item_id, annotator, adjudication) AS l
@@ -385,7 +377,7 @@ class Store:
 
     def next_item(self, annotator: str) -> Item | None:
         """The first of an annotator's items that is neither labelled nor skipped; None when all are done."""
-        row = self._row(
+        row = self._reader.row(
             "SELECT item_id FROM assignments WHERE annotator = ? AND state = '' ORDER BY place LIMIT 1", annotator
         )
         return None if row is None else self.item(row[0])
@@ -393,7 +385,7 @@ class Store:
     def progress(self, annotator: str) -> Progress:
         """How far an annotator is with the items that are assigned to them."""
         counts = dict(
-            self._rows("SELECT state, COUNT(*) FROM assignments WHERE annotator = ? GROUP BY state", annotator)
+            self._reader.rows("SELECT state, COUNT(*) FROM assignments WHERE annotator = ? GROUP BY state", annotator)
         )
         return Progress(counts.get("label", 0), counts.get("skip", 0), sum(counts.values()))
 
@@ -431,47 +423,15 @@ class Store:
 
     def check_token(self, annotator: str, token_hash: str) -> bool:
         """Whether the hash is the annotator's; compared in constant time. Never true where none was set."""
-        row = self._row("SELECT token_hash FROM annotators WHERE name = ?", annotator)
+        row = self._reader.row("SELECT token_hash FROM annotators WHERE name = ?", annotator)
         kept = "" if row is None else row[0]
         return hmac.compare_digest(kept.encode(), token_hash.encode()) and bool(kept)
 
     def has_token(self, annotator: str) -> bool:
         """Whether an access token was made for the annotator."""
-        row = self._row("SELECT token_hash FROM annotators WHERE name = ?", annotator)
+        row = self._reader.row("SELECT token_hash FROM annotators WHERE name = ?", annotator)
         return row is not None and bool(row[0])
 
     def meta(self) -> dict[str, str]:
         """What the store says about itself: scheme, seed, plan, created."""
-        return dict(self._rows("SELECT key, value FROM meta"))
-
-    def _connect(self) -> sqlite3.Connection:
-        connection = connected(self.path)
-        with self._lock:
-            self._connections.append(connection)
-        return connection
-
-    @contextlib.contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection that nobody else uses meanwhile; there are as many as ever read at the same time."""
-        with self._lock:
-            connection = self._idle.pop() if self._idle else None
-        with faults(self.path):
-            connection = connection or self._connect()
-            try:
-                yield connection
-            finally:
-                with self._lock:
-                    self._idle.append(connection)
-
-    def _stream(self, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        with self._reading() as connection, contextlib.closing(connection.execute(statement, values)) as cursor:
-            while rows := cursor.fetchmany(_FETCHED):
-                yield from rows
-
-    def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        with self._reading() as connection:
-            return connection.execute(statement, values).fetchall()
-
-    def _row(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
-        rows = self._rows(statement, *values)
-        return rows[0] if rows else None
+        return dict(self._reader.rows("SELECT key, value FROM meta"))

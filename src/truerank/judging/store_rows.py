@@ -16,6 +16,7 @@ from truerank.errors import InputError
 from truerank.judging.events import Annotator, Draft, Event, Kind, Role
 from truerank.judging.items import Item
 from truerank.judging.schemes import Scheme
+from truerank.sources.tables import well_formed
 
 __all__ = [
     "EVENT",
@@ -235,10 +236,12 @@ def check_draft(draft: Draft, role: Role, path: Path) -> None:
     if not (math.isfinite(draft.seconds) and draft.seconds >= 0):
         raise InputError(f"{draft.seconds} seconds", "give a number of seconds from 0", where=path)
     for name, text in (("comment", draft.comment), ("reason", draft.reason)):
+        if well_formed(text) != text:
+            raise InputError(f"a {name} with halves of characters", "write it again", where=path)
         if len(text) > _LONGEST_COMMENT:
             raise InputError(f"a {name} of {len(text):,} characters", f"at most {_LONGEST_COMMENT:,}", where=path)
-    if len(draft.token) > _LONGEST_NAME:
-        raise InputError("a token that is too long", f"at most {_LONGEST_NAME} characters", where=path)
+    if len(draft.token) > _LONGEST_NAME or not draft.token.isprintable():
+        raise InputError("no token", f"at most {_LONGEST_NAME} visible characters", where=path)
 
 
 def append(connection: sqlite3.Connection, draft: Draft) -> Event:
@@ -332,8 +335,8 @@ def _now() -> str:
 
 
 def dumps(value: Any) -> str:
-    """Compact JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """Compact JSON; halves of surrogate pairs, which no file can hold, are replaced."""
+    return well_formed(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def put(temporary: Path, place: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from truerank.errors import InputError
+from truerank.judging.store_rows import connected
 
 __all__ = ["Writer"]
 
@@ -34,12 +35,10 @@ class Writer:
     """The only way rows get into a store from this process.
 
     Args:
-        connect: opens the connection, at the first write.
-        path: the file, for messages.
+        path: the store; it is opened at the first write.
     """
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection], path: Path) -> None:
-        self._connect = connect
+    def __init__(self, path: Path) -> None:
         self._path = path
         self._connection: sqlite3.Connection | None = None
         self._waiting: list[_Request] = []
@@ -67,18 +66,20 @@ class Writer:
                     batch, self._waiting = self._waiting[:_MOST_AT_ONCE], self._waiting[_MOST_AT_ONCE:]
                 self._commit(batch)
         if request.error is not None:
-            raise request.error
+            raise self._fault(request.error)
         return request.value
 
     def close(self) -> None:
-        """Waits for what is being written; the connection is the store's to close."""
+        """Waits for what is being written, then closes the file."""
         with self._disk:
-            self._connection = None
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
 
     def _commit(self, batch: list[_Request]) -> None:
         connection = None
         try:
-            connection = self._connection = self._connection or self._connect()
+            connection = self._connection = self._connection or connected(self._path)
             connection.execute("BEGIN IMMEDIATE")
             for request in batch:
                 _attempt(connection, request)
@@ -88,7 +89,7 @@ class Writer:
                 with contextlib.suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
             for request in batch:
-                request.error = self._fault(error)
+                request.error = error
             if not isinstance(error, Exception):
                 raise
         finally:
@@ -109,7 +110,7 @@ def _attempt(connection: sqlite3.Connection, request: _Request) -> None:
     connection.execute("SAVEPOINT one")
     try:
         request.value = request.work(connection)
-    except InputError as error:
+    except (InputError, sqlite3.IntegrityError) as error:
         request.error = error
         connection.execute("ROLLBACK TO one")
     connection.execute("RELEASE one")
