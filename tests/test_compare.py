@@ -204,6 +204,25 @@ def test_measures_that_are_no_means():
         compare(ev, "base", measures=["P@1"])
 
 
+def test_names_of_measures_are_those_of_the_evaluation():
+    scores = {name: {"AP(rel=1)": s, "AP": s + 1, "RR(rel=2,judged_only=True)": s} for name, s in FOUR.items()}
+    ev = evaluation(scores)
+    assert compare(ev, "base", measures="AP(rel=1)").measures == ("AP(rel=1)",)
+    assert compare(ev, "base", measures="RR(rel=2, judged_only=True) MAP").measures == (
+        "RR(rel=2,judged_only=True)",
+        "AP",
+    )
+    with pytest.raises(InputError, match="unknown measure"):
+        compare(ev, "base", measures="nope")
+
+
+def test_remarks_on_measures_are_kept(files):
+    runs = [files / f"{name}.run" for name in "ab"]
+    result = compare(evaluate(files / "q.qrels", runs, "RR MFR"), "a", measures="MFR")
+    assert "MFR: a topic without a relevant result counts as rank" in result.text()
+    assert "MFR: a topic" not in compare(evaluate(files / "q.qrels", runs, "RR MFR"), "a", measures="RR").text()
+
+
 def test_several_evaluations():
     shuffled = list(range(39, -1, -1))
     other = evaluation({"late": BETTER[shuffled], "base": SAME[shuffled]}, topics=[f"t{i}" for i in shuffled])
@@ -372,6 +391,7 @@ def test_command_on_saved_evaluations(files):
         (["--qrels", "q.qrels", "--run", "a.run", "--run", "b.run", "--per-topic", "b"], "need a baseline"),
         (["--evaluation", "nowhere"], "no summary.json here"),
         (["--evaluation", "x", "--qrels", "q.qrels"], "--evaluation stands instead of"),
+        (["--evaluation", "x", "--ties", "rank"], "saved evaluations keep the policy"),
         (["--evaluation", "x", "--evaluation", "y", "--evaluation", "z"], "3 evaluations are no two conditions"),
     ],
 )

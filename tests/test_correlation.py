@@ -161,9 +161,9 @@ def test_orders_of_two_evaluations():
     ndcg, mfr = evaluation_order_changes(before, after)
     assert (ndcg.measure, ndcg.ascending, mfr.measure, mfr.ascending) == ("nDCG@10", False, "MFR", True)
     assert [swap[:2] for swap in ndcg.swaps] == [("a", "b")] and [swap[:2] for swap in mfr.swaps] == [("a", "b")]
-    (only,) = evaluation_order_changes(before, after, measures=["MFR"])
+    (only,) = evaluation_order_changes(before, after, measures="MFR")
     assert only == mfr
-    with pytest.raises(InputError, match="not both conditions have P@1"):
+    with pytest.raises(InputError, match="not all runs were scored by P@1"):
         evaluation_order_changes(before, after, measures=["P@1"])
     with pytest.raises(InputError, match="no measure in common"):
         evaluation_order_changes(before, evaluation([[[1.0]]], measures=["P@1"], runs=["a"]))

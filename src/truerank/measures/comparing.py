@@ -22,7 +22,7 @@ from truerank.measures.significance import (
     difference_test,
     randomisation_columns,
 )
-from truerank.measures.systems import Evaluations, System, named_evaluations, shared_topics, systems
+from truerank.measures.systems import Evaluations, System, measure_names, named_evaluations, shared_topics, systems
 
 __all__ = ["compare"]
 
@@ -87,6 +87,7 @@ def compare(
         left_out=tuple(left_out),
         differences=_corrected(rows, method),
         policies={name: evaluation.policy for name, evaluation in named.items()},
+        remarks=tuple(dict.fromkeys(remark for evaluation in named.values() for remark in evaluation.remarks)),
     )
 
 
@@ -104,14 +105,10 @@ def _measures(evaluations: Sequence[Any], wanted: str | Sequence[str] | None) ->
                 "no measure that is a mean over topics and that all runs have", "evaluate by one", where="--measures"
             )
         return means, [name for name in shared if kinds[name] != "mean"]
-    names = list(dict.fromkeys(wanted.split() if isinstance(wanted, str) else wanted))
+    names = measure_names(wanted, shared)
     for name in names:
-        if name not in shared:
-            raise InputError(f"not all runs were scored by {name}", f"one of {', '.join(shared)}", where="--measures")
         if kinds[name] != "mean":
             raise InputError(f"{name} is no mean over topics", "choose a measure that is", where="--measures")
-    if not names:
-        raise InputError("no measure", "name one, such as nDCG@10", where="--measures")
     return names, []
 
 

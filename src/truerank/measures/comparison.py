@@ -86,6 +86,7 @@ class Comparison:
         left_out: measures that are no means over topics.
         differences: by measure and pair.
         policies: by evaluation, how its runs were scored.
+        remarks: what has to be said of single measures.
     """
 
     method: Method
@@ -95,6 +96,7 @@ class Comparison:
     left_out: tuple[str, ...]
     differences: tuple[Difference, ...]
     policies: Mapping[str, Policy] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
     def of(self, run: str, measure: str, baseline: str | None = None) -> Difference:
         """One difference.
@@ -260,6 +262,8 @@ class Comparison:
             found.append("The evaluations were made under different policies; see 'policies' in the JSON.")
         else:
             found += next((policy.sentences() for policy in self.policies.values()), ())
+        # A remark begins with the name of its measure.
+        found += [remark for remark in self.remarks if remark.partition(": ")[0] in self.measures]
         return tuple(found)
 
 

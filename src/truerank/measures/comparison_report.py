@@ -126,11 +126,10 @@ def comparison_report(
     method = method or Method()
     named = _opened(qrels, runs, evaluations, measures, policy)
     conditions = list(named.items())
-    names = measures.split() if measures else None
     orders: tuple[OrderChanges, ...] = ()
     if len(conditions) == 2:
         (first, before), (second, after) = conditions
-        orders = evaluation_order_changes(before, after, measures=names, variant=tau, conditions=(first, second))
+        orders = evaluation_order_changes(before, after, measures=measures, variant=tau, conditions=(first, second))
     for name, evaluation in open_evaluations(also).items():
         if name in named:
             raise InputError(f"two evaluations are called {name}", "rename the folder", where="--also")
@@ -139,9 +138,9 @@ def comparison_report(
     found: Evaluation | dict[str, Evaluation] = next(iter(named.values())) if single else named
     comparison = None
     if baseline is not None or not orders:
-        # Spelling is that of the evaluation: "AP(rel=2)" stays as it is, "ndcg@10" has become nDCG@10.
-        wanted = names if evaluations else [name for name in conditions[0][1].measures if measures is not None]
-        comparison = compare(found, baseline, measures=wanted or None, method=method)
+        # What was evaluated just now has its measures already, under the names that the policy gives them.
+        wanted = measures if evaluations else list(conditions[0][1].measures) if measures else None
+        comparison = compare(found, baseline, measures=wanted, method=method)
     topics: tuple[TopicDifferences, ...] = ()
     if per_topic is not None:
         if comparison is None or baseline is None:
@@ -167,6 +166,12 @@ def _opened(
             raise InputError(
                 f"{len(evaluations)} evaluations are no two conditions",
                 "give further ones with --also",
+                where="--evaluation",
+            )
+        if policy not in (None, Policy()):
+            raise InputError(
+                "saved evaluations keep the policy under which they were scored",
+                "leave out --ties, --missing, --depth and --rel, or evaluate again",
                 where="--evaluation",
             )
         return open_evaluations(evaluations)

@@ -23,6 +23,7 @@ from truerank.measures.correlation import (
 )
 from truerank.measures.grammar import lower_is_better
 from truerank.measures.results import Evaluation
+from truerank.measures.systems import measure_names
 from truerank.reports.tables import Column, Table
 
 __all__ = ["OrderChanges", "Overtaking", "Swap", "evaluation_order_changes", "order_changes"]
@@ -240,7 +241,7 @@ def evaluation_order_changes(
     before: Evaluation,
     after: Evaluation,
     *,
-    measures: Sequence[str] | None = None,
+    measures: str | Sequence[str] | None = None,
     variant: Variant = "b",
     conditions: tuple[str, str] = ("before", "after"),
 ) -> tuple[OrderChanges, ...]:
@@ -257,14 +258,11 @@ def evaluation_order_changes(
         InputError: they have no run or measure in common, or a run has no score by a measure.
     """
     shared = [name for name in before.measures if name in after.measures]
-    for name in measures or ():
-        if name not in shared:
-            raise InputError(f"not both conditions have {name}", f"one of {', '.join(shared)}", where="--measures")
     if not shared:
         raise InputError("the two conditions have no measure in common", "evaluate both by the same measures")
     means = before.mean, after.mean
     found = []
-    for name in measures or shared:
+    for name in shared if measures is None else measure_names(measures, shared):
         columns = [
             dict(zip(one.runs, mean[:, one.measures.index(name)].tolist(), strict=True))
             for one, mean in zip((before, after), means, strict=True)

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError
+from truerank.measures.grammar import parse_measures
 from truerank.measures.results import Evaluation, load_evaluation
 from truerank.sources import parse, unique_names
 
-__all__ = ["Evaluations", "System", "named_evaluations", "open_evaluations", "shared_topics", "systems"]
+__all__ = [
+    "Evaluations",
+    "System",
+    "measure_names",
+    "named_evaluations",
+    "open_evaluations",
+    "shared_topics",
+    "systems",
+]
 
 Floats = NDArray[np.float64]
 #: One evaluation, or several by name.
 Evaluations = Evaluation | Mapping[str, Evaluation]
+
+
+# A blank inside the parentheses of a measure does not end it.
+_ONE_MEASURE: Final = re.compile(r"(?:\([^)]*\)|[^\s(])+")
 
 
 class System(NamedTuple):
@@ -75,6 +89,30 @@ def systems(evaluations: Evaluations) -> dict[str, System]:
                 raise InputError(f"two runs are called {name}", "rename one of them")
             found[name] = System(name, run, label, evaluation)
     return found
+
+
+def measure_names(wanted: str | Sequence[str], known: Sequence[str]) -> list[str]:
+    """Measures by the names that evaluations give them: "ndcg@10" is nDCG@10.
+
+    Args:
+        wanted: names, separated by blanks or as a list.
+        known: the names that are there.
+
+    Returns:
+        The names, each once, in the order wanted.
+
+    Raises:
+        InputError: no name, one that is no measure, or a measure that is not there.
+    """
+    found: dict[str, None] = {}
+    for text in _ONE_MEASURE.findall(wanted) if isinstance(wanted, str) else wanted:
+        name = text if text in known else str(parse_measures(text)[0])
+        if name not in known:
+            raise InputError(f"not all runs were scored by {name}", f"one of {', '.join(known)}", where="--measures")
+        found[name] = None
+    if not found:
+        raise InputError("no measure", "name one, such as nDCG@10", where="--measures")
+    return list(found)
 
 
 def shared_topics(first: System, second: System) -> tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.int64]]:
