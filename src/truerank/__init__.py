@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from truerank import judging as judging
+    from truerank import lexical as lexical
     from truerank.audits import leakage as leakage
     from truerank.audits import track as track
     from truerank.audits.leakage import demo as demo
+    from truerank.lexical import build_index as build_index
+    from truerank.lexical import search as search
+    from truerank.lexical import tune as tune
     from truerank.measures import compare as compare
     from truerank.measures import comparison_report as comparison_report
     from truerank.measures import cross_validate as cross_validate
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "__version__",
+    "build_index",
     "compare",
     "comparison_report",
     "cross_validate",
@@ -27,13 +32,20 @@ __all__ = [
     "evaluate",
     "judging",
     "leakage",
+    "lexical",
     "load_evaluation",
     "order_changes",
+    "search",
     "track",
+    "tune",
 ]
 
 # Loaded on first use, so that `import truerank` stays instant.
 _HOMES = {
+    "build_index": ("truerank.lexical", "build_index"),
+    "search": ("truerank.lexical", "search"),
+    "tune": ("truerank.lexical", "tune"),
+    "lexical": ("truerank.lexical", None),
     "compare": ("truerank.measures", "compare"),
     "comparison_report": ("truerank.measures", "comparison_report"),
     "cross_validate": ("truerank.measures", "cross_validate"),

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import truerank
-from truerank.cli import compare, demo, evaluate, judge, leakage, track
+from truerank.cli import compare, demo, evaluate, judge, leakage, lexical, track
 from truerank.errors import TruerankError
 
 __all__ = ["app", "main"]
@@ -37,6 +37,9 @@ app.add_typer(track.app, name="track")
 app.command("demo")(demo.demo)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
+app.command("index")(lexical.index)
+app.command("search")(lexical.search)
+app.command("tune")(lexical.tune)
 
 
 def _print_version(wanted: bool) -> None:

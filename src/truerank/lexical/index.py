@@ -17,7 +17,7 @@ from truerank.lexical.analysis import Analyser
 from truerank.reports.tables import Column, Table
 from truerank.work.artifacts import digest
 
-__all__ = ["FORMAT_VERSION", "KIND", "LETTERS", "NUMBER", "WORD", "Index", "term_flags"]
+__all__ = ["FORMAT_VERSION", "KIND", "LETTERS", "NUMBER", "WORD", "Index", "open_index", "term_flags"]
 
 KIND: Final = "truerank index"
 FORMAT_VERSION: Final = 1
@@ -135,7 +135,7 @@ class Index:
     def doc_ids(self, numbers: Sequence[int] | NDArray[Any]) -> list[str]:
         """The ids of documents."""
         chosen = np.asarray(numbers, np.int64)
-        starts, data = self._document_starts, memoryview(self._document_bytes)
+        starts, data = self._document_starts, self._document_bytes.data
         begins, ends = starts[chosen].tolist(), starts[chosen + 1].tolist()
         return [str(data[a:b], "utf-8") for a, b in zip(begins, ends, strict=True)]
 
@@ -266,6 +266,11 @@ class Index:
             else:
                 high = middle
         return low if low < self.terms and self._term_bytes(low) == term else -1
+
+
+def open_index(index: Index | str | Path) -> Index:
+    """The index itself, or the one in a folder; errors as in `Index`."""
+    return index if isinstance(index, Index) else Index(index)
 
 
 def _manifest(folder: Path) -> Mapping[str, Any]:

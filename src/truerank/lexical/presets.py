@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from truerank.errors import InputError
 from truerank.lexical.analysis import Analyser
 from truerank.lexical.expansions import BM25PRF, RM3, Axiomatic, Expansion
+from truerank.lexical.index import Index
 from truerank.lexical.models import BM25, Model, QueryLikelihood
 
-__all__ = ["DEFAULT_PRESET", "MODELS", "PRESETS", "Preset", "changed", "model_of", "preset_named"]
+__all__ = [
+    "DEFAULT_PRESET",
+    "MODELS",
+    "PRESETS",
+    "Preset",
+    "analyser_of",
+    "changed",
+    "model_of",
+    "preset_named",
+    "require_analyser",
+]
 
 #: The names of the models, as commands take them.
 MODELS: Final = ("bm25", "ql", "rm3", "axiomatic", "prf")
@@ -28,14 +39,14 @@ class Preset:
     Attributes:
         name: what it is called.
         says: where it comes from, one sentence.
-        analyser: makes how its texts become terms.
+        analyser: how its texts become terms.
         model: its usual model.
         models: each of `MODELS` with its parameters.
     """
 
     name: str
     says: str
-    analyser: Callable[[], Analyser]
+    analyser: Analyser
     model: str
     models: Mapping[str, Model | Expansion]
 
@@ -46,7 +57,7 @@ PRESETS: Final[dict[str, Preset]] = {
         Preset(
             "anserini",
             "Anserini: Lucene's tokeniser, 33 stopwords, Porter; BM25 with Lucene's idf and lengths.",
-            lambda: Analyser("lucene", "lucene", "porter"),
+            Analyser("lucene", "lucene", "porter"),
             "bm25",
             {
                 "bm25": _ANSERINI,
@@ -59,7 +70,7 @@ PRESETS: Final[dict[str, Preset]] = {
         Preset(
             "terrier",
             "PyTerrier: Terrier's tokeniser, Porter, our grammar words for Terrier's list; BM25 with Robertson's idf.",
-            lambda: Analyser("terrier", "grammar", "porter"),
+            Analyser("terrier", "grammar", "porter"),
             "bm25",
             {
                 "bm25": _TERRIER,
@@ -72,7 +83,7 @@ PRESETS: Final[dict[str, Preset]] = {
         Preset(
             "track-documents",
             "TREC 2019 Deep Learning, document candidates: Indri's query likelihood, Krovetz, stopwords removed.",
-            lambda: Analyser("alphanumeric", "grammar", "krovetz"),
+            Analyser("alphanumeric", "grammar", "krovetz"),
             "ql",
             {
                 "bm25": BM25(),
@@ -85,7 +96,7 @@ PRESETS: Final[dict[str, Preset]] = {
         Preset(
             "track-passages",
             "TREC 2019 Deep Learning, passage candidates: BM25 without stemming; the rest as Anserini.",
-            lambda: Analyser("lucene", "lucene", "none"),
+            Analyser("lucene", "lucene", "none"),
             "bm25",
             {
                 "bm25": _ANSERINI,
@@ -108,6 +119,40 @@ def preset_named(name: str) -> Preset:
     if name not in PRESETS:
         raise InputError(f"unknown preset '{name}'", f"one of {', '.join(PRESETS)}", where="--preset")
     return PRESETS[name]
+
+
+def analyser_of(
+    preset: str = DEFAULT_PRESET,
+    *,
+    tokeniser: str | None = None,
+    stopwords: str | None = None,
+    stemmer: str | None = None,
+) -> Analyser:
+    """The analyser of a preset, parts of it changed; see `Analyser`.
+
+    Raises:
+        InputError: an unknown name, or a file of stopwords that cannot be read.
+        MissingExtraError: it needs the Krovetz stemmer, which is not installed.
+    """
+    own = preset_named(preset).analyser
+    chosen = Analyser(tokeniser or own.tokeniser, stopwords or own.stopwords, stemmer or own.stemmer)
+    chosen("checks that the stemmer is there")
+    return chosen
+
+
+def require_analyser(index: Index, preset: str) -> None:
+    """Refuses an index whose texts became terms in another way than the preset's.
+
+    Raises:
+        InputError: it is one; the message names both.
+    """
+    own = preset_named(preset).analyser
+    if index.analyser.name != own.name:
+        raise InputError(
+            f"the index has another analyser ({index.analyser.name}) than the preset {preset} ({own.name})",
+            "build it with this preset, name the preset it was built with, or allow it with --any-analyser",
+            where=index.folder,
+        )
 
 
 def model_of(

@@ -18,7 +18,7 @@ import polars as pl
 import truerank
 from truerank.errors import InputError
 from truerank.lexical.expansions import Expansion
-from truerank.lexical.index import Index
+from truerank.lexical.index import Index, open_index
 from truerank.lexical.models import Model
 from truerank.lexical.scoring import DECIMALS, Ranking, Searcher, parse_query, weighted_query
 from truerank.records import Topic
@@ -131,7 +131,7 @@ class SearchResult:
 
 
 def search(
-    index: Index | str | Path,
+    index: Index | Searcher | str | Path,
     topics: str | Sequence[TopicQuery],
     model: Model | Expansion,
     *,
@@ -145,7 +145,7 @@ def search(
     """Retrieves the best documents for each topic.
 
     Args:
-        index: the index, or its folder.
+        index: the index, its folder, or one opened for searching (whose weights then hold).
         topics: a source of topics, see `sources.read_topics`, or queries.
         model: a model, or an expansion around one.
         k: how many documents for each topic at most; only documents that hold a term of the query are retrieved.
@@ -162,7 +162,6 @@ def search(
         InputError: a fault in the topics or the index; k below 1; a tag with blanks; no topic has a text in the field,
             or none a term of the collection.
     """
-    opened = index if isinstance(index, Index) else Index(index)
     if k < 1:
         raise InputError(f"k is {k}", "give 1 or more", where="-k")
     if tag.split() != [tag]:
@@ -175,17 +174,19 @@ def search(
         raise InputError(f"no topic has a {topic_field}", "choose another with --field", where=name)
     told = progress or Quiet()
     told.start("searching", len(asked))
-    searcher = Searcher(opened, weights)
-    frames, no_terms = [], []
+    searcher = index if isinstance(index, Searcher) else Searcher(open_index(index), weights)
+    opened = searcher.index
+    found: list[tuple[str, Ranking]] = []
+    no_terms = []
     for query, ranking in _rankings(searcher, model, asked, (k, workers), told):
         if ranking is None:
             no_terms.append(query.topic_id)
         else:
-            frames.append(_frame(opened, query.topic_id, ranking, tag))
-    if not frames:
+            found.append((query.topic_id, ranking))
+    if not found:
         raise InputError("no topic has a term of the collection", "check the analyser and the topics", where=name)
     return SearchResult(
-        pl.concat(frames, rechunk=True),
+        _frame(opened, found, tag),
         model.json(),
         {**opened.json(), "fingerprint": opened.fingerprint},
         {
@@ -300,15 +301,18 @@ def _retrieve_all(queries: Iterable[TopicQuery]) -> list[Ranking | None]:
     return [retrieve(_worker.searcher, _worker.model, query.text, _worker.k) for query in queries]
 
 
-def _frame(index: Index, topic_id: str, ranking: Ranking, tag: str) -> pl.DataFrame:
-    size = len(ranking.documents)
+def _frame(index: Index, found: Sequence[tuple[str, Ranking]], tag: str) -> pl.DataFrame:
+    sizes = np.array([len(ranking.documents) for _, ranking in found])
+    topics = pl.Series([topic_id for topic_id, _ in found], dtype=pl.String)
+    # Most documents are retrieved for several topics: each id is looked up once.
+    numbers, places = np.unique(np.concatenate([ranking.documents for _, ranking in found]), return_inverse=True)
     return pl.DataFrame(
         {
-            "topic_id": np.full(size, topic_id, object),
-            "doc_id": index.doc_ids(ranking.documents),
-            "rank": np.arange(1, size + 1),
-            "score": ranking.scores,
-            "tag": np.full(size, tag, object),
+            "topic_id": topics.gather(np.repeat(np.arange(len(found)), sizes)),
+            "doc_id": pl.Series(index.doc_ids(numbers), dtype=pl.String).gather(places),
+            "rank": np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1,
+            "score": np.concatenate([ranking.scores for _, ranking in found]),
+            "tag": pl.repeat(tag, int(sizes.sum()), dtype=pl.String, eager=True),
         },
         schema=RUN_SCHEMA,
     )
