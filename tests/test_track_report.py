@@ -44,6 +44,7 @@ e,east,fullrank,trad,0.10,0.40,0.45
 f,east,fullrank,trad,0.15,0.20,
 """
 QRELS = "".join(f"{topic} 0 d{document} {grade}\n" for topic in "1234" for document, grade in ((1, 2), (2, 1), (3, 0)))
+TWO_QUERIES = "1\tone query\n2\ttwo queries\n"
 ORDERS = {"a": "123", "b": "213", "c": "132", "d": "312", "e": "321", "f": "231"}
 
 
@@ -61,10 +62,10 @@ def fault(call, *words: str) -> InputError:
     return caught.value
 
 
-@pytest.fixture
-def runs(tmp_path: Path) -> dict[str, object]:
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> dict[str, object]:
     """Six runs over four topics; on topic 2 all runs rank as `a` does, and run `f` lacks topic 4."""
-    paths = []
+    tmp_path, paths = tmp_path_factory.mktemp("runs"), []
     for name, order in ORDERS.items():
         lines = []
         for topic in "1234":
@@ -270,6 +271,7 @@ def test_runs_and_judgments_that_do_not_fit_are_refused(runs, tmp_path):
     fault(lambda: track.report(**{**runs, "sparse_qrels": alien}))
     fault(lambda: track.report(**runs, options=track.ReportOptions(main="MFR")), "better when lower")
     fault(lambda: track.report(means=[means], options=track.ReportOptions(main="P@10")), "nDCG@10")
+    fault(lambda: track.report(means=[means], options=track.ReportOptions(measures="P@5 RR")), "P@5, RR", "RR (MS)")
     fault(lambda: track.ReportOptions(perplexity=0.0), "--perplexity")
 
 
@@ -297,6 +299,28 @@ def test_stated_figures_are_checked_and_shown(tmp_path):
 @pytest.mark.parametrize(("value", "base", "expected"), [(3, 2, 50.0), (1, 2, -50.0), (1, 0, None)])
 def test_percentages(value, base, expected):
     assert percent(value, base) == expected
+
+
+def test_measures_and_runs_can_be_chosen(runs, tmp_path):
+    means = text_file(tmp_path, "means.csv", MEANS)
+    chosen = track.report(means=[means], options=track.ReportOptions(main="ndcg_cut_10", measures="MRR (MS) NCG@100"))
+    assert chosen.analysis.scores.measures == ("RR (MS)", "nDCG@10", "NCG@100")
+    options = track.ReportOptions(main="AP", where={"group": "east"}, policy=Policy(rel=2, depth=2))
+    found = track.report(**runs, options=options).analysis.scores
+    assert {run.run for run in found.runs} == {"e", "f"}
+    assert found.main == found.measures[0] == "AP"
+    assert (found.gain, found.recall, len(found.measures)) == ("NCG@2", "R@2", 5)
+
+
+def test_categories_with_like_names_keep_their_own_files(runs, tmp_path):
+    metadata = text_file(tmp_path, "m.csv", "run,category\na,A $b$\nb,a-b\nc,trad\nd,trad\ne,trad\nf,<trad>\n")
+    found = track.report(tmp_path / "out", **{**runs, "metadata": [metadata]})
+    names = [name for name in found.tables if name.startswith("topics-")]
+    assert len(names) == 3
+    assert all((tmp_path / "out" / "figures" / f"{name}.svg").is_file() for name in names)
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "A $b$" in page
+    assert "<trad>" not in page
 
 
 # --- the map of runs
@@ -352,23 +376,25 @@ def test_files_are_counted(tmp_path, name, kind, text, records):
     assert found == ("A file", str(path), kind, records, len(text))
 
 
-def command(capsys, *words: object) -> tuple[int, str, str]:
-    """The command in this process: exit code, what it prints, and what it says on the side."""
-    with pytest.raises(SystemExit) as ended:
-        main(["track", "report", *map(str, words)])
-    printed = capsys.readouterr()
-    return ended.value.code, printed.out, printed.err
-
-
-def test_everything_is_written_whole(runs, tmp_path, capsys):
-    out = tmp_path / "out"
-    queries = text_file(tmp_path, "q.tsv", "1\tone query\n2\ttwo queries\n")
+@pytest.fixture(scope="module")
+def written(runs, tmp_path_factory) -> tuple[Path, Path, str]:
+    """Where the function wrote a report, where the command wrote the same one, and what it printed."""
+    folder = tmp_path_factory.mktemp("written")
+    queries = f"Test queries={text_file(folder, 'q.tsv', TWO_QUERIES)}"
+    track.report(folder / "one", **runs, queries=[queries])
     words = [word for path in runs["runs"] for word in ("--run", path)]
-    code, printed, said = command(
-        capsys, *words, "--qrels", runs["qrels"], "--sparse-qrels", runs["sparse_qrels"],
-        "--metadata", runs["metadata"][0], "--queries", f"Test queries={queries}", "--json", "--out", out,
+    words += ["--qrels", runs["qrels"], "--sparse-qrels", runs["sparse_qrels"], "--metadata", runs["metadata"][0]]
+    finished = subprocess.run(
+        [sys.executable, "-m", "truerank", "track", "report", *words, "--queries", queries, "--json",
+         "--out", folder / "two"],
+        check=True, capture_output=True, text=True, env={**os.environ, "PYTHONHASHSEED": "7"},
     )  # fmt: skip
-    assert (code, said) == (0, "")
+    assert finished.stderr == ""
+    return folder / "one", folder / "two", finished.stdout
+
+
+def test_everything_is_written_whole(written):
+    out, _, printed = written
     names = {"collection", "counts", "results", "categories", "subtasks", "agreement", "statements"}
     names |= {"topics-nnlm-trad", "topics-nn-trad"}
     assert {path.name for path in (out / "tables").iterdir()} == {
@@ -394,24 +420,22 @@ def test_everything_is_written_whole(runs, tmp_path, capsys):
     assert results["nDCG@10"].is_sorted(descending=True)
 
 
-def test_another_process_writes_the_same_bytes(tmp_path):
-    means = text_file(tmp_path, "means.csv", MEANS)
-    track.report(tmp_path / "one", means=[means])
-    subprocess.run(
-        [sys.executable, "-m", "truerank", "track", "report", "--means", means, "--out", tmp_path / "two"],
-        check=True, capture_output=True, env={**os.environ, "PYTHONHASHSEED": "7"},
-    )  # fmt: skip
-    files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file())
-    assert len(files) > 30
+def test_another_process_writes_the_same_bytes(written):
+    one, two, _ = written
+    files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
+    assert len(files) > 50
     for name in files:
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+        assert (one / name).read_bytes() == (two / name).read_bytes(), name
 
 
 def test_a_fault_is_one_line_with_its_place(runs, tmp_path, capsys):
     broken = text_file(tmp_path, "broken.csv", "run,subtask\na,fullrank\nb,sideways\n")
     words = ["--run", runs["runs"][0], "--qrels", runs["qrels"], "--metadata", broken]
+    with pytest.raises(SystemExit) as ended:
+        main(["track", "report", *map(str, words), "--out", str(tmp_path / "o")])
+    assert ended.value.code == 2
     line = f"{broken}:3: the subtask 'sideways' is not known. write fullrank or rerank.\n"
-    assert command(capsys, *words, "--out", tmp_path / "o") == (2, "", line)
+    assert tuple(capsys.readouterr()) == ("", line)
     assert not (tmp_path / "o").exists()
 
 

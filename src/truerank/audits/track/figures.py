@@ -24,7 +24,7 @@ from truerank.reports.figures import (
     topic_pairs,
 )
 
-__all__ = ["Picture", "paired_measures", "pictures"]
+__all__ = ["Picture", "duel_names", "paired_measures", "pictures"]
 
 Floats = NDArray[np.float64]
 
@@ -60,13 +60,22 @@ def pictures(
     """
     if analysis.best:
         yield _categories(analysis)
-    for duel in analysis.duels:
-        yield _duel(duel, topics or {})
+    for name, duel in zip(duel_names(analysis), analysis.duels, strict=True):
+        yield _duel(name, duel, topics or {})
     if run_map is not None:
         yield _map(analysis, run_map)
     if analysis.gaps:
         yield _subtasks(analysis)
     yield from _agreements(analysis)
+
+
+def duel_names(analysis: Analysis) -> list[str]:
+    """What the figure and the table of each comparison by topic are called; no two the same."""
+    names: list[str] = []
+    for duel in analysis.duels:
+        name = f"topics-{_word(duel.first.category)}-{_word(duel.second.category)}"
+        names.append(name if name not in names else f"{name}-{len(names) + 1}")
+    return names
 
 
 def _categories(analysis: Analysis) -> Picture:
@@ -93,11 +102,11 @@ def _categories(analysis: Analysis) -> Picture:
     )
 
 
-def _duel(duel: Duel, texts: Mapping[str, str]) -> Picture:
+def _duel(name: str, duel: Duel, texts: Mapping[str, str]) -> Picture:
     names = [f"{topic} {texts[topic]}" if topic in texts else topic for topic in duel.topics]
     number = len(duel.topics)
     return Picture(
-        f"topics-{_word(duel.first.category)}-{_word(duel.second.category)}",
+        name,
         "topics",
         f"{duel.first.run} ({duel.first.category}) wins {duel.wins} of {number:,} topics against {duel.second.run} "
         f"({duel.second.category}), ties {duel.ties} and loses {duel.losses}. Topics are sorted by the difference in "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
@@ -57,6 +58,10 @@ class ReportOptions:
             return self.measures.split()
         depth = self.policy.depth or DEFAULT_DEPTH
         return ["RR", "AP", f"NCG@{depth}", f"R@{depth}"]
+
+    def printed(self) -> list[str]:
+        """The measures to take from tables of means, empty for all; a word in brackets belongs to what it follows."""
+        return re.findall(r"\S+(?: \(\w+\))?", self.measures or "")
 
     def json(self) -> dict[str, Any]:
         """The choices by name."""

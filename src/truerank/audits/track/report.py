@@ -11,7 +11,7 @@ from typing import Any, Final
 from truerank.audits.track import page, tables
 from truerank.audits.track.analysis import Agreement, Analysis, analyse
 from truerank.audits.track.collection import FileStatistics, Kind, file_statistics
-from truerank.audits.track.figures import Picture, paired_measures, pictures
+from truerank.audits.track.figures import Picture, duel_names, paired_measures, pictures
 from truerank.audits.track.inputs import RowFilter, measure_name, read_metadata
 from truerank.audits.track.options import ReportOptions
 from truerank.audits.track.scores import Scores, from_runs, from_tables
@@ -193,9 +193,8 @@ class TrackReport:
             yield "categories", tables.best_table(analysis)
         if analysis.gaps:
             yield "subtasks", tables.subtask_table(analysis)
-        drawn = iter(one.name for one in self.pictures if one.section == "topics")
-        for duel in analysis.duels:
-            yield next(drawn), tables.duel_table(duel)
+        for name, duel in zip(duel_names(analysis), analysis.duels, strict=True):
+            yield name, tables.duel_table(duel)
         if analysis.agreements:
             yield "agreement", tables.agreement_table(analysis.agreements)
         yield "statements", statements_table(self.statements)
@@ -246,8 +245,7 @@ def report(
     known = read_metadata(metadata, selection)
     if means:
         main = measure_name(options.main) or options.main
-        wanted = (options.measures or "").split()
-        scores = from_tables(means, known, selection, main=main, measures=wanted)
+        scores = from_tables(means, known, selection, main=main, measures=options.printed())
     else:
         scores = from_runs(
             qrels or "",

@@ -111,6 +111,8 @@ def from_tables(
     wanted = {measure_name(name) or name for name in measures}
     runs = list(dict.fromkeys(run for table in tables for run in table.runs if run not in selection.excluded))
     columns, notes = _columns(tables, runs)
+    if absent := sorted(wanted - set(columns)):
+        raise InputError(f"no table has {', '.join(absent)}", f"there are {', '.join(columns)}", where="--measures")
     names = [name for name in columns if not wanted or name in wanted or name == main]
     if main not in names:
         raise InputError(
