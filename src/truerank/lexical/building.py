@@ -19,7 +19,6 @@ import numpy as np
 import polars as pl
 from numpy.lib.format import open_memmap
 
-import truerank
 from truerank.errors import InputError
 from truerank.lexical.analysis import Analyser
 from truerank.lexical.index import FORMAT_VERSION, KIND, Index, term_flags
@@ -27,7 +26,7 @@ from truerank.lexical.merging import StoredRun, merge_runs, store_run, write_str
 from truerank.lexical.postings import Block, BlockTask, IndexField, RunBuffer
 from truerank.records import Document
 from truerank.sources.documents import DocumentSource, open_documents
-from truerank.work.artifacts import hash_file
+from truerank.work.artifacts import hash_file, installed_versions
 from truerank.work.memory import give_back
 from truerank.work.progress import Progress, Quiet
 
@@ -212,7 +211,7 @@ def _write_manifest(folder: Path, documents: DocumentSource, task: BlockTask) ->
     manifest = {
         "kind": KIND,
         "version": FORMAT_VERSION,
-        "truerank": truerank.__version__,
+        "versions": installed_versions("truerank", "PyStemmer", "krovetzstemmer"),
         "source": {"name": documents.spec.spec, "fingerprint": documents.fingerprint, **asdict(documents.counts)},
         "analyser": task.analyser.json(),
         "fields": {part.name: list(part.parts) for part in task.fields},

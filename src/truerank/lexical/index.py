@@ -76,8 +76,8 @@ class Index:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The identity of what it holds."""
-        return digest(dict(self.manifest))
+        """The identity of what it holds, whatever built it."""
+        return digest({key: self.manifest[key] for key in ("version", "analyser", "fields", "files")})
 
     @property
     def terms(self) -> int:

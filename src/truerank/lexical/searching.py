@@ -15,7 +15,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-import truerank
 from truerank.errors import InputError
 from truerank.lexical.expansions import Expansion
 from truerank.lexical.index import Index, open_index
@@ -27,7 +26,7 @@ from truerank.sources import grammar
 from truerank.sources.runs import RUN_SCHEMA
 from truerank.sources.topics import read_topics
 from truerank.text.normalising import normalise
-from truerank.work.artifacts import atomic_path, hash_file, write_text
+from truerank.work.artifacts import atomic_path, hash_file, installed_versions, write_text
 from truerank.work.progress import Progress, Quiet
 
 __all__ = ["SearchResult", "TopicQuery", "retrieve", "search", "topic_queries", "write_run"]
@@ -120,7 +119,7 @@ class SearchResult:
         write_run(self.run, target)
         manifest = {
             "command": "search",
-            "truerank": truerank.__version__,
+            "versions": installed_versions("truerank", "numpy"),
             **self.json(),
             "source": self.index["source"],
             "run": {"sha256": hash_file(target)},

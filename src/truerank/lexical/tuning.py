@@ -11,7 +11,6 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-import truerank
 from truerank.errors import InputError
 from truerank.lexical.index import Index, open_index
 from truerank.lexical.presets import DEFAULT_PRESET, changed, model_of, preset_named
@@ -19,7 +18,7 @@ from truerank.lexical.scoring import Searcher
 from truerank.lexical.searching import model_text, search, topic_queries, write_run
 from truerank.measures import CrossValidation, Evaluation, cross_validate, difference_interval, evaluate
 from truerank.reports.tables import Column, Table
-from truerank.work.artifacts import Artifacts
+from truerank.work.artifacts import Artifacts, installed_versions
 from truerank.work.progress import Progress, Quiet
 
 __all__ = ["GRIDS", "Tuning", "grid_of", "tune"]
@@ -118,7 +117,7 @@ class Tuning:
             )
         artifacts.json("tuning.json", self.json())
         source = {key: self.index[key] for key in ("source", "fingerprint")}
-        artifacts.manifest({"command": "tune", "truerank": truerank.__version__, "index": source})
+        artifacts.manifest({"command": "tune", "versions": installed_versions("truerank", "numpy"), "index": source})
         return artifacts.folder
 
 
