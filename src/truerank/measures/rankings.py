@@ -53,8 +53,12 @@ class Ranking:
         known = numbers >= 0
         #: How many topics have no judgments.
         self.unknown = int(np.count_nonzero(~known))
+        self._unknown_repeats = False
         if self.unknown:
-            frame = frame.filter(pl.Series(np.repeat(known, lengths)))
+            scored = pl.Series(np.repeat(known, lengths))
+            others = frame.filter(~scored)
+            self._unknown_repeats = repeated_pair(others["topic_id"], others["doc_id"]) is not None
+            frame = frame.filter(scored)
         self.numbers, self._lengths = numbers[known], lengths[known]
         self._frame = frame
         self._judgments = judgments
@@ -106,8 +110,8 @@ class Ranking:
             yield self._judgments.topics[number], documents.slice(int(start), kept).to_list()
 
     def repeats(self) -> bool:
-        """Whether a document stands twice for a topic."""
-        return repeated_pair(pl.Series(self._topic), self._frame["doc_id"]) is not None
+        """Whether a document stands twice for a topic, judged or not."""
+        return self._unknown_repeats or repeated_pair(pl.Series(self._topic), self._frame["doc_id"]) is not None
 
     def _keys(self, ties: Ties) -> tuple[NDArray[np.float64] | NDArray[np.float32] | Ints, bool]:
         """What results are ordered by, higher first, and whether equal ones go by document id descending."""
