@@ -337,7 +337,11 @@ def test_models_are_never_mixed_in_silently(tmp_path: Path) -> None:
     assert settled.compared[0].units == 7
     assert len(settled.annotators) == 2
     only = agreement(path, annotators=["robot", "ann"], definition="leak", bootstrap=0)
-    assert only.compared[0].scores["cohen"].reason == "no item has two ratings"
+    assert only.compared == ()
+    assert only.json()["definitions"] == []
+    assert [pair.second for pair in only.models] == ["ann", "people"]
+    assert only.text().startswith("Models against people.\n")
+    assert "leak: Leak or no leak" in only.text()
     with pytest.raises(InputError, match="there is nobody, and the model robot"):
         agreement(path, annotators=["robot"])
 

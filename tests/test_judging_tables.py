@@ -88,7 +88,7 @@ def test_corpora_types_and_what_is_left_out(tmp_path: Path) -> None:
         "1 item on which annotators are tied is left out; adjudicate them.",
         "2 items on which annotators are tied are left out of the types; adjudicate them.",
         "1 pair with a type of the variant only counts as reformulation.",
-        "1 records without a label, or skipped, are left out.",
+        "1 record without a label, or skipped, is left out.",
         "The scheme 'leakage' was told from the labels.",
     )
     topics = tmp_path / "two.tsv"

@@ -79,14 +79,17 @@ def agreement(
     if resample == "topics":
         topics = np.unique([unit.topic_id for unit in ratings.units], return_inverse=True)[1]
     plan = _Plan(bootstrap, topics, seed, confidence)
+    # With one person there is only the comparison with models.
+    shown = chosen if len(columns) > 1 else []
     return Agreement(
-        compared=tuple(_compared(ratings, part, columns, plan, detailed=definition is not None) for part in chosen),
+        compared=tuple(_compared(ratings, part, columns, plan, detailed=definition is not None) for part in shown),
         annotators=tuple((ratings.annotators[at], ratings.counts[at]) for at in columns),
         models=tuple(
             pair for part in chosen for model in models for pair in _against_people(ratings, part, model, columns, plan)
         ),
         about=tuple(ratings.annotators[at] for at in models),
         settings={
+            "definitions": {part.name: part.meaning for part in chosen},
             "scheme": None if ratings.scheme is None else ratings.scheme.name,
             "scheme_guessed": ratings.guessed,
             "include_models": include_models,
@@ -138,7 +141,7 @@ def _notes(
     if include_models and inside:
         notes.append(f"Not only people: these figures include the model{'s' * (len(inside) > 1)} {', '.join(inside)}.")
     if ratings.skipped:
-        notes.append(f"{ratings.skipped:,} records without a label, or skipped, are left out.")
+        notes.append(ratings.skip_note)
     if ratings.repeated:
         notes.append(f"{ratings.repeated:,} rows repeat what their annotator had said; each counts once.")
     return tuple(notes)
@@ -274,7 +277,8 @@ def _against_people(
 ) -> list[PairAgreement]:
     people = [at for at in columns if at not in ratings.models]
     pairs = [_pair(ratings, definition, (model, person), plan) for person in people]
-    if definition.each or not people:
+    settled = any(rating.adjudicated for rating in ratings.ratings)
+    if definition.each or not people or (len(people) == 1 and not settled):
         return pairs
     coded = ratings.coded(definition.answer, (model,), definition.categories)
     place = {name: number for number, name in enumerate(coded.categories)}

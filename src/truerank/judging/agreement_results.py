@@ -76,11 +76,12 @@ class Agreement:
     """How far annotators agree.
 
     Attributes:
-        compared: one entry per definition.
+        compared: one entry per definition; none where only one person, and models, labelled.
         annotators: whose ratings were compared with each other, and how many units each of them labelled.
         models: each model against each person and against what people decided.
         about: the models, with their settings.
-        settings: scheme, bootstrap, what was drawn, confidence, seed, whether models were included.
+        settings: the definitions with their meanings, scheme, bootstrap, what was drawn, confidence, seed, whether models
+            were included.
         notes: what a reader must know.
     """
 
@@ -109,7 +110,7 @@ class Agreement:
 
     def tables(self) -> tuple[Table, ...]:
         """Everything: the overview; for a single definition its labels, pairs and matrix; the models."""
-        found = [self.table()]
+        found = [self.table()] if self.compared else []
         if len(self.compared) == 1:
             (part,) = self.compared
             found.append(self._label_table(part))
@@ -120,7 +121,8 @@ class Agreement:
                 found.append(self._matrix_table(part))
         if self.models:
             notes = tuple(f"{model.name}: {model.about}." for model in self.about if model.about)
-            title = "Models against people; these figures are not part of those above."
+            notes = notes if self.compared else (*notes, *self._notes())
+            title = "Models against people" + ("; these figures are not part of those above." if self.compared else ".")
             if self.settings["include_models"]:
                 title = "Models against people; models also take part in the figures above."
             found.append(self._pair_table(title, self.models, notes))
@@ -142,7 +144,7 @@ class Agreement:
         }
 
     def _notes(self) -> tuple[str, ...]:
-        lines = [f"{part.definition.name}: {part.definition.meaning}" for part in self.compared]
+        lines = [f"{name}: {meaning}" for name, meaning in self.settings["definitions"].items()]
         reasons = dict.fromkeys(
             f"{part.definition.name}, {_TITLES[name]}: {score.reason}."
             for part in self.compared

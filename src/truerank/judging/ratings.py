@@ -104,6 +104,12 @@ class Ratings:
         """Positions of the annotators that are models."""
         return tuple(at for at, annotator in enumerate(self.annotators) if annotator.role == "model")
 
+    @property
+    def skip_note(self) -> str:
+        """A sentence on the records that say nothing."""
+        records, verb = ("record", "is") if self.skipped == 1 else ("records", "are")
+        return f"{self.skipped:,} {records} without a label, or skipped, {verb} left out."
+
     @cached_property
     def counts(self) -> tuple[int, ...]:
         """How many units each annotator labelled; adjudications are not counted."""

@@ -214,7 +214,9 @@ def _source_notes(ratings: Ratings, include_models: bool) -> list[str]:
     elif names:
         notes.append(f"Labels of the models {', '.join(names)} are left out.")
     if ratings.skipped:
-        notes.append(f"{ratings.skipped:,} records without a label, or skipped, are left out.")
+        notes.append(ratings.skip_note)
+    if any(unit.probability < 1 for unit in ratings.units):
+        notes.append("The items are a sample; the counts are of the sample, not weighted by its probabilities.")
     if ratings.guessed and ratings.scheme is not None:
         notes.append(f"The scheme '{ratings.scheme.name}' was told from the labels.")
     return notes
