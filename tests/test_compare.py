@@ -208,7 +208,7 @@ def test_names_of_measures_are_those_of_the_evaluation():
     scores = {name: {"AP(rel=1)": s, "AP": s + 1, "RR(rel=2,judged_only=True)": s} for name, s in FOUR.items()}
     ev = evaluation(scores)
     assert compare(ev, "base", measures="AP(rel=1)").measures == ("AP(rel=1)",)
-    assert compare(ev, "base", measures="RR(rel=2, judged_only=True) MAP").measures == (
+    assert compare(ev, "base", measures="RR(rel=2, judged_only=True),MAP").measures == (
         "RR(rel=2,judged_only=True)",
         "AP",
     )

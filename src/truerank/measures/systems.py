@@ -31,8 +31,8 @@ Floats = NDArray[np.float64]
 Evaluations = Evaluation | Mapping[str, Evaluation]
 
 
-# A blank inside the parentheses of a measure does not end it.
-_ONE_MEASURE: Final = re.compile(r"(?:\([^)]*\)|[^\s(])+")
+# A blank or comma inside the parentheses of a measure does not end it.
+_ONE_MEASURE: Final = re.compile(r"(?:\([^)]*\)|[^\s,(])+")
 
 
 class System(NamedTuple):
@@ -95,7 +95,7 @@ def measure_names(wanted: str | Sequence[str], known: Sequence[str]) -> list[str
     """Measures by the names that evaluations give them: "ndcg@10" is nDCG@10.
 
     Args:
-        wanted: names, separated by blanks or as a list.
+        wanted: names, separated by blanks or commas, or as a list.
         known: the names that are there.
 
     Returns:
