@@ -15,6 +15,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from truerank.judging import Annotator, Item, Store, Text, load_scheme
@@ -129,6 +130,13 @@ def opened(browser: Browser, view: str, address: str, name: str) -> Page:
     return page
 
 
+def small(path: Path) -> None:
+    """Few colours are enough for a page of text, and make a small file."""
+    with Image.open(path) as picture:
+        reduced = picture.convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    reduced.save(path, optimize=True)
+
+
 def shoot_docs(browser: Browser, folder: Path, work: Path) -> None:
     """The pictures that the docs show."""
     with served(leakage_store(work)) as address:
@@ -147,6 +155,8 @@ def shoot_docs(browser: Browser, folder: Path, work: Path) -> None:
         page = opened(browser, "light", address, "ann")
         page.screenshot(path=folder / "judging-versions.png")
         page.close()
+    for path in folder.glob("judging-*.png"):
+        small(path)
 
 
 def shoot_all(browser: Browser, folder: Path, work: Path) -> None:
