@@ -123,12 +123,13 @@ def work(tool: str, qrels: str, runs: list[str]) -> None:
     """One tool in this process: its time, its peak, and the digest of its printed values by measure."""
     start = time.perf_counter()
     score = TOOLS[tool](qrels, runs)
-    ready = time.perf_counter()
+    ready, used = time.perf_counter(), time.process_time()
     values = score()
-    end = time.perf_counter()
+    end, spent = time.perf_counter(), time.process_time() - used
     result = {
         "import": ready - start,
         "seconds": end - ready,
+        "cpu": spent,
         "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "digests": {name: digest(f"{value:.4f}" for value in column) for name, column in values.items()},
         "means": {name: sum(column) / len(column) for name, column in values.items()},
@@ -189,7 +190,7 @@ def compare(topics: int, depth: int, runs: int, ranx: str | None, repeats: int) 
         qrels, paths = generate(Path(name), topics, depth, runs)
         size = sum(path.stat().st_size for path in paths) / 1e6
         print(f"\n10 measures, {topics:,} topics x {depth:,} results x {runs} runs ({size:,.0f} MB of runs)\n")
-        print(f"{'tool':<12}{'seconds':>9}{'x truerank':>12}{'peak MB':>9}{'import s':>10}  values")
+        print(f"{'tool':<12}{'seconds':>9}{'x truerank':>12}{'cpu s':>9}{'peak MB':>9}{'import s':>10}  values")
         first: dict[str, dict[str, float]] = {}
         for tool in TOOLS:
             python = ranx if tool == "ranx" else sys.executable
@@ -203,10 +204,8 @@ def compare(topics: int, depth: int, runs: int, ranx: str | None, repeats: int) 
             other = [key for key in first["digests"] if key not in equal]
             said = f"{len(equal)} of {len(first['digests'])} measures equal on every topic to the last printed digit"
             said += f"; not {', '.join(other)}" if other else ""
-            print(
-                f"{tool:<12}{best['seconds']:>9.2f}{best['seconds'] / first['seconds']:>12.1f}{best['peak']:>9.0f}"
-                f"{best['import']:>10.2f}  {said}"
-            )
+            figures = f"{best['seconds']:>9.2f}{best['seconds'] / first['seconds']:>12.1f}{best['cpu']:>9.2f}"
+            print(f"{tool:<12}{figures}{best['peak']:>9.0f}{best['import']:>10.2f}  {said}")
 
 
 def run_tool(python: str, tool: str, qrels: Path, runs: list[Path]) -> dict[str, dict[str, float]]:

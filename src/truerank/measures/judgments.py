@@ -67,20 +67,25 @@ class Judgments:
         """The number of each topic, -1 for one that has no judgments; shape (n,)."""
         return np.array([self._numbers.get(topic_id, -1) for topic_id in topic_ids.to_list()], np.int32)
 
-    def find(self, topics: NDArray[np.int32], documents: pl.Series, hashes: NDArray[np.uint64]) -> pl.DataFrame:
+    def likely(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The places of the documents that may be judged for some topic; one that is judged is always among them.
+
+        Args:
+            hashes: what `Series.hash()` gives for the documents' ids, shape (n,).
+        """
+        return np.flatnonzero(self._judged[hashes & self._mask])
+
+    def find(self, topics: NDArray[np.int32], documents: pl.Series) -> pl.DataFrame:
         """The judged ones of some results.
 
         Args:
             topics: the number of each result's topic, shape (n,).
             documents: their documents' ids, n of them.
-            hashes: `documents.hash()`, shape (n,).
 
         Returns:
             Columns row (the place of the result) and relevance, by row.
         """
-        # Few results are judged: nearly all others are sorted out by their hash, the rest by the ids themselves.
-        rows = np.flatnonzero(self._judged[hashes & self._mask])
-        likely = pl.DataFrame({"topic": topics[rows], "doc_id": documents.gather(rows), "row": rows})
-        return likely.join(self._table, on=["topic", "doc_id"], how="inner", maintain_order="left").select(
-            "row", "relevance"
-        )
+        rows = pl.int_range(len(documents), dtype=pl.Int64, eager=True)
+        results = pl.DataFrame({"topic": topics, "doc_id": documents, "row": rows})
+        found = results.join(self._table, on=["topic", "doc_id"], how="inner", maintain_order="left")
+        return found.select("row", "relevance")

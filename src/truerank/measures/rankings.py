@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,9 @@ from truerank.sources.frames import repeated_pair
 __all__ = ["Hits", "Ranking", "grouped", "joined", "whole_topics"]
 
 Ints = NDArray[np.int64]
+
+_SALT: Final = np.uint32(0x9E37_79B1)
+_HALF: Final = np.uint64(32)
 
 
 class Hits(NamedTuple):
@@ -62,8 +65,7 @@ class Ranking:
         self.numbers, self._lengths = numbers[known], lengths[known]
         self._frame = frame
         self._judgments = judgments
-        self._starts = np.cumsum(self._lengths) - self._lengths
-        self._topic = np.repeat(self.numbers, self._lengths)
+        self._starts: Ints = np.cumsum(self._lengths) - self._lengths
         self._hashes: NDArray[np.uint64] = frame["doc_id"].hash().to_numpy()
 
     def hits(self, ties: tuple[Ties, ...], depth: int | None) -> tuple[Hits, ...]:
@@ -73,45 +75,62 @@ class Ranking:
             ties: the tie policies.
             depth: how many results of each topic are looked at, None for all.
         """
-        found = self._judgments.find(self._topic, self._frame["doc_id"], self._hashes)
-        rows, relevance = found["row"].to_numpy(), found["relevance"].to_numpy().astype(np.int64)
+        rows = self._judgments.likely(self._hashes)
+        topic = self.numbers[self._stretch(rows)]
+        found = self._judgments.find(topic, self._frame["doc_id"].gather(rows))
+        rows, topic = rows[found["row"].to_numpy()], topic[found["row"].to_numpy()].astype(np.int64)
+        relevance = found["relevance"].to_numpy().astype(np.int64)
         results = np.zeros(len(self._judgments.topics), np.int64)
         results[self.numbers] = self._lengths if depth is None else np.minimum(self._lengths, depth)
         hits = []
         for policy in ties:
-            ranks = self.ranks(policy)[rows]
+            ranks = self.ranks(policy, rows)
             kept = slice(None) if depth is None else ranks < depth
-            hits.append(Hits(self._topic[rows][kept].astype(np.int64), ranks[kept], relevance[kept], results))
+            hits.append(Hits(topic[kept], ranks[kept], relevance[kept], results))
         return tuple(hits)
 
-    def ranks(self, ties: Ties) -> Ints:
-        """The rank of each result within its topic, from 0, shape (results,)."""
+    def ranks(self, ties: Ties, wanted: Ints) -> Ints:
+        """The ranks of some results within their topics, from 0.
+
+        Args:
+            ties: the tie policy.
+            wanted: the places of the results in the run, shape (n,).
+        """
         keys, descending = self._keys(ties)
-        positions: Ints = np.arange(len(keys)) - np.repeat(self._starts, self._lengths)
         unordered = self._unordered(keys, descending)
+        positions: Ints = wanted - self._starts[self._stretch(wanted)]
         if not unordered.any():
             return positions
         rows: Ints = np.flatnonzero(np.repeat(unordered, self._lengths))
-        topic = np.repeat(np.arange(len(self._starts)), self._lengths)[rows]
-        documents = self._frame["doc_id"]
-        order = rows[_order(topic, keys[rows], documents.gather(rows), descending)]
-        ranks: Ints = positions.copy()
-        ranks[order] = positions[rows]
-        return ranks
+        stretch = self._stretch(rows)
+        order = rows[_order(stretch, keys[rows], self._frame["doc_id"].gather(rows), descending)]
+        ranks: Ints = np.arange(len(keys))
+        ranks[order] = rows
+        return ranks[wanted] - self._starts[self._stretch(wanted)]
 
     def documents(self, ties: Ties, depth: int | None) -> Iterator[tuple[str, list[str]]]:
         """Each topic's id and its documents, best first."""
-        ranks = self.ranks(ties)
-        order = np.empty(len(ranks), np.int64)
-        order[np.repeat(self._starts, self._lengths) + ranks] = np.arange(len(ranks))
+        rows = np.arange(len(self._frame))
+        order = np.empty(len(rows), np.int64)
+        order[np.repeat(self._starts, self._lengths) + self.ranks(ties, rows)] = rows
         documents = self._frame["doc_id"].gather(order)
         for number, start, length in zip(self.numbers, self._starts, self._lengths, strict=True):
             kept = int(length) if depth is None else min(int(length), depth)
             yield self._judgments.topics[number], documents.slice(int(start), kept).to_list()
 
     def repeats(self) -> bool:
-        """Whether a document stands twice for a topic, judged or not."""
-        return self._unknown_repeats or repeated_pair(pl.Series(self._topic), self._frame["doc_id"]) is not None
+        """Whether a document stands twice for a topic."""
+        # Half of a hash is enough for a first look, and is sorted twice as fast.
+        salts = np.arange(len(self._starts), dtype=np.uint32) * _SALT
+        keys = np.sort((self._hashes >> _HALF).astype(np.uint32) ^ np.repeat(salts, self._lengths))
+        if not np.any(keys[1:] == keys[:-1]):
+            return False
+        return repeated_pair(self._frame["topic_id"], self._frame["doc_id"]) is not None
+
+    def _stretch(self, rows: Ints) -> Ints:
+        """Which of the topics in the order of the run each row belongs to."""
+        found: Ints = np.searchsorted(self._starts, rows, side="right") - 1
+        return found
 
     def _keys(self, ties: Ties) -> tuple[NDArray[np.float64] | NDArray[np.float32] | Ints, bool]:
         """What results are ordered by, higher first, and whether equal ones go by document id descending."""
@@ -133,7 +152,7 @@ class Ranking:
             upper, lower = documents.gather(tied), documents.gather(tied + 1)
             wrong[tied] = ((upper < lower) if descending else (upper > lower)).to_numpy()
         found = np.zeros(len(self._starts), np.bool_)
-        found[np.searchsorted(self._starts, np.flatnonzero(wrong), side="right") - 1] = True
+        found[self._stretch(np.flatnonzero(wrong))] = True
         return found
 
 

@@ -50,7 +50,7 @@ class Coverage(NamedTuple):
     unjudged: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evaluation:
     """The scores of runs.
 
@@ -83,7 +83,9 @@ class Evaluation:
         shape = (len(self.runs), len(self.measures), len(self.topics))
         if self.values.shape != shape:
             raise ValueError(f"values have the shape {self.values.shape}, runs, measures and topics say {shape}")
-        self.values.flags.writeable = False
+        values = self.values.view()
+        values.flags.writeable = False
+        object.__setattr__(self, "values", values)
 
     @property
     def mean(self) -> Floats:
