@@ -80,8 +80,8 @@ class Agreement:
         annotators: whose ratings were compared with each other, and how many units each of them labelled.
         models: each model against each person and against what people decided.
         about: the models, with their settings.
-        settings: the definitions with their meanings, scheme, bootstrap, what was drawn, confidence, seed, whether models
-            were included.
+        settings: the definitions with their meanings, scheme, bootstrap, what was drawn, confidence, seed, whether
+            models were included.
         notes: what a reader must know.
     """
 
