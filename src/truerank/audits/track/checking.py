@@ -122,7 +122,7 @@ class RunChecker:
         judged = set(self._allowed.judged or ())
         for topic in self._expected.to_list() if self.rows else ():
             if topic not in self._found:
-                which = f"{topic}, which is judged" if topic in judged else topic
+                which = f"{shown(topic)}, which is judged" if topic in judged else shown(topic)
                 self._ledger.add(
                     "missing-topic", None, f"no results for topic {which}", "add them, or expect it to score 0"
                 )
