@@ -15,6 +15,7 @@ from truerank.records import Document
 from truerank.sources import beir, compressed, formats
 from truerank.sources.document_rows import (
     FoundDocument,
+    FoundStream,
     documents_of_lines,
     documents_of_parquet,
     documents_of_rows,
@@ -68,9 +69,7 @@ def document_form(path: Path, forced: str | None = None) -> str:
     return form
 
 
-def file_documents(
-    path: Path, form: str, column: str | None = None, *, strict: bool = False
-) -> Iterator[FoundDocument]:
+def file_documents(path: Path, form: str, column: str | None = None, *, strict: bool = False) -> FoundStream:
     """The documents of a file, a folder or an archive.
 
     Args:
@@ -109,7 +108,7 @@ def folder_files(folder: Path, form: str) -> list[Path]:
     return sorted(seen, key=lambda path: names[path].as_posix())
 
 
-def _in_table(path: Path, form: str, column: str | None, strict: bool) -> Iterator[FoundDocument]:
+def _in_table(path: Path, form: str, column: str | None, strict: bool) -> FoundStream:
     if form == "beir":
         path, form = cast(Path, beir.corpus_file(path)), "jsonl"
     if form == "parquet":
@@ -119,7 +118,7 @@ def _in_table(path: Path, form: str, column: str | None, strict: bool) -> Iterat
     return documents_of_rows(rows(path, form, strict=strict), column, path)
 
 
-def _in_folder(path: Path, column: str | None, strict: bool) -> Iterator[FoundDocument]:
+def _in_folder(path: Path, column: str | None, strict: bool) -> FoundStream:
     """One file of a folder: a table or TREC file holds many documents, any other is one."""
     if not path.stat().st_size:
         return iter([FoundDocument(Document(_stem(path.name)), path, 1)])
@@ -134,7 +133,7 @@ def _in_folder(path: Path, column: str | None, strict: bool) -> Iterator[FoundDo
     return iter([_page(path, path.name, *whole_text(path, strict=strict))])
 
 
-def _in_archive(path: Path, column: str | None, strict: bool) -> Iterator[FoundDocument]:
+def _in_archive(path: Path, column: str | None, strict: bool) -> FoundStream:
     """The members of a tar archive in its order; one that has to be opened as a file is copied out for that long."""
     stream = cast(io.RawIOBase, io.BufferedReader(_Chunks(compressed.chunks(path))))
     try:
@@ -149,9 +148,7 @@ def _in_archive(path: Path, column: str | None, strict: bool) -> Iterator[FoundD
         raise InputError(f"a broken tar archive ({error})", "download or copy it again", where=path) from error
 
 
-def _member(
-    path: Path, content: io.BufferedReader, size: int, column: str | None, strict: bool
-) -> Iterator[FoundDocument]:
+def _member(path: Path, content: io.BufferedReader, size: int, column: str | None, strict: bool) -> FoundStream:
     endings = {_ending(path.name), Path(path.name).suffix.lower()}
     if endings & (_TABLE_ENDINGS | _COMPRESSED) or size > _LARGEST:
         with tempfile.TemporaryDirectory(prefix="truerank-") as folder:
@@ -160,7 +157,7 @@ def _member(
                 while piece := content.read(1 << 20):
                     target.write(piece)
             for found in _in_folder(copy, column, strict):
-                yield found._replace(where=path)
+                yield found if isinstance(found, int) else found._replace(where=path)
         return
     block = block_of(1, content.read().removeprefix(b"\xef\xbb\xbf"), path, strict=strict)
     if formats.is_trec_document(block.text):
@@ -180,7 +177,7 @@ def _page(path: Path, name: str, text: str, repaired: Iterable[int]) -> FoundDoc
     return FoundDocument(Document(_stem(name), body=text.strip()), path, 1, touched)
 
 
-def _trec(records: Iterator[TrecRecord], path: Path) -> Iterator[FoundDocument]:
+def _trec(records: Iterator[TrecRecord], path: Path) -> FoundStream:
     for record in records:
         found = trec_document(record.text)
         if not found.doc_id:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import polars as pl
 
@@ -15,7 +15,14 @@ from truerank.sources.lines import LineBlock, line_blocks
 from truerank.sources.rows import Row, parquet_frames
 from truerank.sources.tables import as_text, identifier_of, well_formed
 
-__all__ = ["FoundDocument", "documents_of_lines", "documents_of_parquet", "documents_of_rows", "has_names"]
+__all__ = [
+    "FoundDocument",
+    "FoundStream",
+    "documents_of_lines",
+    "documents_of_parquet",
+    "documents_of_rows",
+    "has_names",
+]
 
 _IDS: Final = (
     "_id", "doc_id", "docid", "docno", "document_id", "doc-id", "corpus-id", "corpus_id", "pid", "passage_id",
@@ -34,13 +41,16 @@ _UNNAMED: Final = {
 
 
 class FoundDocument(NamedTuple):
-    """A document, where it stands (line 0: not known), whether it was repaired, and the records skipped before it."""
+    """A document, where it stands (line 0: not known), and whether it was repaired."""
 
     document: Document
     where: str | Path
     line: int
     repaired: bool = False
-    skipped: int = 0
+
+
+#: Documents, and numbers of records that were skipped.
+FoundStream: TypeAlias = Iterator[FoundDocument | int]
 
 
 class _Keys(NamedTuple):
@@ -50,7 +60,7 @@ class _Keys(NamedTuple):
     body: str | None
 
 
-def documents_of_rows(rows: Iterable[Row], column: str | None, where: str | Path) -> Iterator[FoundDocument]:
+def documents_of_rows(rows: Iterable[Row], column: str | None, where: str | Path) -> FoundStream:
     """The documents of rows of named values; a row without any text is skipped.
 
     Args:
@@ -62,7 +72,7 @@ def documents_of_rows(rows: Iterable[Row], column: str | None, where: str | Path
         InputError: no row has a text under a known key (or under `column`).
     """
     first: Row | None = None
-    usable, skipped = False, 0
+    usable = False
     names: tuple[str, ...] = ()
     keys = _Keys(None, None, None, None)
     for row in rows:
@@ -72,19 +82,18 @@ def documents_of_rows(rows: Iterable[Row], column: str | None, where: str | Path
             keys = _keys(names, column)
         url, title, body = (_text(row.values, key) for key in keys[1:])
         if body is None and (title is None or column is not None):
-            skipped += 1
+            yield 1
             continue
         usable = True
         if url is None and isinstance(extra := row.values.get("metadata"), dict):
             url = as_text(extra.get("url"))
         document = Document(identifier_of(row, keys.identifier), url or "", title or "", body or "")
-        yield _repaired(FoundDocument(document, where, row.line, row.repaired, skipped))
-        skipped = 0
+        yield _repaired(FoundDocument(document, where, row.line, row.repaired))
     if first is not None and not usable:
         raise _no_text(names, column, where, first.line)
 
 
-def documents_of_parquet(path: Path, column: str | None) -> Iterator[FoundDocument]:
+def documents_of_parquet(path: Path, column: str | None) -> FoundStream:
     """The documents of a Parquet file, of which only the columns needed are read.
 
     Raises:
@@ -114,7 +123,7 @@ def has_names(path: Path) -> bool:
     return len(names) > 1 and text is not None and columns.named(names, _IDS) is not None
 
 
-def documents_of_lines(path: Path, column: str | None, *, strict: bool = False) -> Iterator[FoundDocument]:
+def documents_of_lines(path: Path, column: str | None, *, strict: bool = False) -> FoundStream:
     """The documents of a text file without names: one a line, one to four columns.
 
     One column is the body (the line number is the id), two are id and body, three id, title and body, four id, URL,
@@ -129,21 +138,20 @@ def documents_of_lines(path: Path, column: str | None, *, strict: bool = False) 
         InputError: more than four columns and none named, or a column that is not there.
     """
     names: tuple[str, ...] = ()
-    skipped = 0
     for block in line_blocks(path, strict=strict):
         if not names:
             names = _names(block.lines, column, path)
         for offset, line in enumerate(block.lines):
             cells = line.split("\t", len(names) - 1)
             if len(cells) < len(names):
-                skipped += bool(line.strip())
+                if line.strip():
+                    yield 1
                 continue
             values = dict(zip(names, cells, strict=True))
             number = block.first + offset
             identifier = values.get("doc_id", str(number)).strip() or f"line-{number}"
             document = Document(identifier, values.get("url", ""), values.get("title", ""), values["body"])
-            yield FoundDocument(document, path, number, offset in block.repaired, skipped)
-            skipped = 0
+            yield FoundDocument(document, path, number, offset in block.repaired)
 
 
 def _names(lines: Sequence[str], column: str | None, path: Path) -> tuple[str, ...]:

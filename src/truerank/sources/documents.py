@@ -13,7 +13,7 @@ from truerank.errors import InputError
 from truerank.records import Document
 from truerank.sources import compressed, document_files, document_rows, grammar, hub, irds
 from truerank.sources.blocks import SourceCounts
-from truerank.sources.document_files import FoundDocument
+from truerank.sources.document_rows import FoundDocument, FoundStream
 from truerank.sources.duplicates import IdWindow
 from truerank.sources.grammar import SourceSpec
 from truerank.text.normalising import normalise
@@ -115,7 +115,12 @@ class DocumentSource:
         self._counts = SourceCounts()
         window = IdWindow()
         stream = self._found()
-        while found := list(islice(stream, size)):
+        while taken := list(islice(stream, size)):
+            found = [item for item in taken if not isinstance(item, int)]
+            skipped = sum(item for item in taken if isinstance(item, int))
+            self._counts = replace(
+                self._counts, read=self._counts.read + skipped, skipped=self._counts.skipped + skipped
+            )
             if kept := self._checked(found, window):
                 yield kept
         if not self._counts.read:
@@ -138,21 +143,19 @@ class DocumentSource:
             )
         left_out = set(repeats.tolist())
         empty = {i for i, one in enumerate(documents) if not (normalise(one.title) or normalise(one.body))} - left_out
-        skipped = sum(item.skipped for item in found)
         counts = self._counts
         self._counts = replace(
             counts,
-            read=counts.read + len(found) + skipped,
+            read=counts.read + len(found),
             empty=counts.empty + len(empty),
             repaired=counts.repaired + sum(item.repaired for item in found),
-            skipped=counts.skipped + skipped,
             repeated=counts.repeated + len(left_out),
         )
         if not self._keep_empty:
             left_out |= empty
         return [one for i, one in enumerate(documents) if i not in left_out] if left_out else documents
 
-    def _found(self) -> Iterator[FoundDocument]:
+    def _found(self) -> FoundStream:
         spec = self.spec
         if spec.scheme == "irds":
             return (FoundDocument(document, "", 0, repaired) for document, repaired in irds.documents(spec.location))
