@@ -6,8 +6,7 @@ import csv
 import json
 import os
 import re
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from truerank.cli import main
 from truerank.errors import InputError
 from truerank.judging import Annotator, Draft, Item, Store, Text, export_labels, import_labels, load_scheme, read_items
 from truerank.sources import read_labels, read_qrels
@@ -25,6 +25,8 @@ AT = "2022-03-0{}T10:00:00.000Z"
 FORMATS = ["jsonl", "csv", "doccano", "labelstudio"]
 ENDINGS = {"jsonl": "jsonl", "csv": "csv", "doccano": "jsonl", "labelstudio": "json", "qrels": "qrels"}
 PEOPLE = [Annotator("ann"), Annotator("bob"), Annotator("gpt", "model", "gpt-x"), Annotator("judge", "adjudicator")]
+
+Command = Callable[..., tuple[int, str, str]]
 
 
 def pairs(count: int = 5) -> list[Item]:
@@ -443,26 +445,44 @@ def test_csv_cells_are_quoted(tmp_path: Path) -> None:
     assert rows[0]["comment"] == 'a, "b"\nc' and rows[0]["labels"] == f"{SAME}|Variant-Identical"
 
 
-def command(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "truerank", "judge", *words], capture_output=True, text=True, check=False, cwd=cwd
-    )
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs `truerank judge …` in the folder; gives the exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["judge", *words])
+        return ended.value.code, *capsys.readouterr()  # type: ignore[return-value]
+
+    return run
 
 
-def test_the_commands(tmp_path: Path) -> None:
+def test_the_commands(tmp_path: Path, command: Command) -> None:
     rows = [{"topic": "1", "title": "t", "data": f"q{n}", "score": n / 10} for n in range(10)]
     (tmp_path / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     labelled = "".join(json.dumps({**row, "label": [SAME]}) + "\n" for row in rows)
     (tmp_path / "labels.jsonl").write_text(labelled)
     new = ["new", "a.judged", "--scheme", "leakage", "--items", "items.jsonl", "--sample", "top:4", "--json"]
-    made = command(*new, "--annotators", "ann,bob", "--overlap", "2", cwd=tmp_path)
-    assert made.returncode == 0, made.stderr
-    assert (made.stderr, json.loads(made.stdout)["annotators"]) == ("", {"ann": 4, "bob": 4})
-    again = command(*new, cwd=tmp_path)
-    assert (again.returncode, again.stdout) == (2, "")
-    assert again.stderr == "a.judged: is there already. choose another name; a store is never overwritten.\n"
-    imported = command("import", "a.judged", "labels.jsonl", "--annotator", "ann", "--json", cwd=tmp_path)
-    assert json.loads(imported.stdout)["added"] == 4 and len(json.loads(imported.stdout)["unmatched"]) == 6
-    exported = command("export", "a.judged", "out.csv", "--which", "majority", cwd=tmp_path)
-    assert exported.returncode == 0 and "Rule: the adjudication of an item;" in exported.stdout
+    code, out, err = command(*new, "--annotators", "ann,bob", "--overlap", "2")
+    assert (code, err, json.loads(out)["annotators"]) == (0, "", {"ann": 4, "bob": 4})
+    taken = "a.judged: is there already. choose another name; a store is never overwritten.\n"
+    assert command(*new) == (2, "", taken)
+    code, out, _ = command("import", "a.judged", "labels.jsonl", "--annotator", "ann", "--json")
+    assert (code, json.loads(out)["added"], len(json.loads(out)["unmatched"])) == (0, 4, 6)
+    code, out, _ = command("import", "a.judged", "labels.jsonl", "--annotator", "ann")
+    assert "there already" in out and "labels.jsonl:1: topic 1, 'q0': no such item in the store" in out
+    code, out, _ = command("export", "a.judged", "out.csv", "--which", "majority")
+    assert code == 0 and "Rule: the adjudication of an item;" in out
     assert (tmp_path / "out.csv").read_text().count("\n") == 5
+    for words, fault in [
+        (["export", "a.judged", "out.qrels", "--which", "majority"], "the scheme leakage has no grades"),
+        (["export", "items.jsonl", "out.csv"], "is no judging store"),
+        (["import", "a.judged", "labels.jsonl"], "labels.jsonl:7: the file does not say who judged"),
+        ([*new[:1], "b.judged", *new[2:6], "--sample", "few"], "'few' is no sample"),
+        (["new", "b.judged", "--scheme", "none", "--items", "items.jsonl"], "no scheme 'none'"),
+        ([*new[:1], "b.judged", *new[2:6], "--overlap", "9"], "needs two annotators"),
+    ]:
+        code, out, err = command(*words)
+        assert (code, out, err.count("\n")) == (2, "", 1) and fault in err
+    assert not (tmp_path / "b.judged").exists()
