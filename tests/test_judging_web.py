@@ -5,12 +5,15 @@ from __future__ import annotations
 import html.parser
 import json
 import re
+import shutil
 import signal
 import socket
 import sqlite3
+import ssl
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,7 @@ pytest.importorskip("uvicorn", reason="the extra [web] is not installed: judging
 from judging_web_sample import HOSTILE, Browser, make_store, pairs, served
 from truerank.errors import InputError, MissingExtraError
 from truerank.judging.items import Item, Text
+from truerank.judging.proposers import Queue
 from truerank.judging.schemes import load_scheme
 from truerank.judging.store import Store
 from truerank.judging.web import open_desk
@@ -122,6 +126,15 @@ def test_a_form_counts_once_however_often_it_is_sent(desk, ann):
     assert len(events(desk)) == 1
     ann.label("Different Topic")
     assert [event[3] for event in events(desk)] == [("Title-Identical",), ("Different Topic",)]
+    assert ann.post("/judge/1", fields).status == 409
+    assert "changed since" in ann.text
+    for _ in range(2):
+        ann.get("/judge/1")
+        ann.post("/undo", ann.fields("undo"))
+    assert ann.post("/judge/1", fields).status == 409
+    assert desk.store.standing() == ()
+    ann.label("Title-Identical")
+    assert [standing.labels for standing in desk.store.standing()] == [("Title-Identical",)]
 
 
 def test_an_undo_counts_once_however_often_it_is_sent(desk, ann):
@@ -544,3 +557,37 @@ def test_no_acknowledged_label_is_lost_or_doubled_when_the_server_is_killed():
     found = json.loads(finished.stdout)
     assert (found["acknowledged"], found["lost"], found["doubled"], found["kills"]) == (200, 0, 0, 1)
     assert found["sent_again"] >= 1
+
+
+def test_whoever_feeds_the_store_is_asked_for_more(tmp_path):
+    items = pairs(5)
+    Store.create(tmp_path / "store", load_scheme("leakage"), items[:1], {"ann": ["pair <0>"], "bob": []}).close()
+    with served(tmp_path / "store", proposer=Queue(items), batch=2) as desk:
+        ann = Browser(desk.addresses[0]).enter("ann").label("Title-Identical")
+        assert ann.at == "/judge/2?after=1"
+        assert "Item 2 of 3" in ann.text
+        bob = Browser(desk.addresses[0]).enter("bob")
+        assert bob.at == "/judge/1"
+        assert "Item 1 of 2" in bob.text
+        bob.label("Title-Identical")
+        bob.label("Title-Identical")
+        assert bob.at == "/judge?after=2"
+        assert desk.store.assigned("bob") == ("pair <3>", "pair <4>")
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl: TLS is not tried")
+def test_with_a_certificate_it_is_served_over_tls(tmp_path):
+    make_store(tmp_path / "store").close()
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+         "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    with served(tmp_path / "store", host="localhost", certificate=certificate, key=key) as desk:
+        assert desk.encrypted
+        assert desk.addresses[0].startswith("https://localhost:")
+        context = ssl.create_default_context(cafile=certificate)
+        with urllib.request.urlopen(desk.addresses[0], context=context) as answer:
+            assert answer.status == 200
+            assert "secure" in answer.headers["set-cookie"].lower()

@@ -8,6 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from truerank.errors import TruerankError
+from truerank.judging.proposers import Proposer
 from truerank.judging.store import Store
 from truerank.judging.web import adjudicating, labelling, overview
 from truerank.judging.web.access import Access
@@ -20,18 +21,21 @@ from truerank.judging.web.visits import entered, visit_of
 __all__ = ["create_app"]
 
 
-def create_app(store: Store, access: Access) -> ASGIApp:
+def create_app(store: Store, access: Access, proposer: Proposer | None = None, batch: int = 1) -> ASGIApp:
     """The judging pages of a store as an ASGI application.
 
     Args:
         store: an open store; the caller closes it.
         access: who may enter, and how.
+        proposer: feeds the store while people judge.
+        batch: how many items it is asked for at a time.
 
     Returns:
         The application behind its guard.
     """
     app = FastAPI(title="truerank", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     app.state.store, app.state.access, app.state.figures = store, access, overview.Figures(store)
+    app.state.proposer, app.state.batch = proposer, batch
     app.add_api_route("/", _home, methods=["GET"])
     app.add_api_route("/enter", _enter_page, methods=["GET"])
     app.add_api_route("/enter", _enter, methods=["POST"])

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from truerank.judging.events import Event, Kind
+from truerank.judging.events import Event, Kind, Standing
 
 __all__ = ["LARGEST_BODY", "Form", "Refused", "Said", "read_form"]
 
@@ -87,6 +87,11 @@ class Said:
         """Whether an event says the same of the same item. A token that was used before brings back its first event."""
         asked = (item_id, self.kind, self.labels, self.comment, self.reason)
         return asked == (event.item_id, event.kind, event.labels, event.comment, event.reason)
+
+    def stands(self, standing: Standing) -> bool:
+        """Whether it is what holds now."""
+        held = (standing.kind, standing.labels, standing.comment, standing.reason)
+        return held == (self.kind, self.labels, self.comment, self.reason)
 
 
 async def read_form(request: Request) -> Form:

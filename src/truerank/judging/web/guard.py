@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -53,7 +54,7 @@ class Guard:
         if len(hosts) != 1 or not self._access.answers_for(hosts[0]):
             return 421, "This server does not answer under that name. Use the address that it printed."
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > LARGEST_BODY:
+        if not re.fullmatch("[0-9]{1,12}", length) or int(length) > LARGEST_BODY:
             return 413, f"The request is larger than {LARGEST_BODY // 1024} KiB."
         if method in ("GET", "HEAD"):
             return None

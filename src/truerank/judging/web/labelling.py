@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
 from truerank.errors import InputError
+from truerank.judging import proposers as feed
 from truerank.judging.events import Standing
 from truerank.judging.items import Item
 from truerank.judging.web.forms import Form, Refused, Said, read_form
@@ -36,13 +37,12 @@ class Attempt(NamedTuple):
 def next_item(request: Request) -> Response:
     """The first item that is still open, or the page that says that there is none."""
     visit = entered(request)
-    item = visit.store.next_item(visit.name)
-    after = _after(visit)
-    if item is None:
+    place, after = _next_place(visit), _after(visit)
+    if place is None:
         progress = visit.store.progress(visit.name)
         told = _told(visit, visit.store.assigned(visit.name))
         return visit.page("done", progress=progress, told=told, can_undo=progress.done + progress.skipped > 0)
-    return visit.go(f"/judge/{visit.store.assigned(visit.name).index(item.item_id) + 1}{after}")
+    return visit.go(f"/judge/{place}{after}")
 
 
 @router.get("/judge/{place}")
@@ -66,10 +66,8 @@ def label(request: Request, place: str, form: Posted) -> Response:
         kept(visit, item, said)
     except Refused as refusal:
         return _own_page(visit, ids, number, Attempt(said, refusal))
-    following = visit.store.next_item(visit.name)
-    if following is None:
-        return visit.go(f"/judge?after={number}")
-    return visit.go(f"/judge/{ids.index(following.item_id) + 1}?after={number}")
+    following = _next_place(visit)
+    return visit.go(f"/judge?after={number}" if following is None else f"/judge/{following}?after={number}")
 
 
 @router.post("/undo")
@@ -114,7 +112,8 @@ def kept(visit: Visit, item: Item, said: Said) -> None:
 
     Raises:
         Refused: 422 for labels that the scheme lacks or that exclude each other, and for a skip without a reason; 409
-            if the same form was sent before with another answer; 503 if the store cannot be written.
+            if the same form was sent before with another answer, or what it said was changed or taken back since; 503
+            if the store cannot be written.
     """
     if said.kind == "skip" and not said.reason:
         raise Refused(422, "Say why you skip it.")
@@ -131,7 +130,9 @@ def kept(visit: Visit, item: Item, said: Said) -> None:
     except InputError as error:
         raise Refused(503, f"Nothing was kept: {_sentence(error)}") from error
     if not said.is_in(event, item.item_id):
-        raise Refused(409, "This page was sent before with another answer, which stands. Confirm again to change it.")
+        raise Refused(409, "This page was sent before with another answer, which was kept. Confirm again to change it.")
+    if not any(map(said.stands, visit.store.standing(item.item_id, visit.name))):
+        raise Refused(409, "This page was sent before, and what it said was changed since. Confirm again to keep it.")
 
 
 def item_page(visit: Visit, item: Item, standing: Standing | None, attempt: Attempt | None, **values: Any) -> Response:
@@ -174,6 +175,13 @@ def list_pages(address: str, page: int, total: int) -> list[tuple[str, str, str]
     if page * _ROWS_PER_PAGE < total:
         pages.append((f"{address}{page + 1}", "Next page", "next"))
     return pages
+
+
+def _next_place(visit: Visit) -> int | None:
+    """The place of the first open item; where none is left, whoever feeds the store is asked for more."""
+    state = visit.request.app.state
+    item = feed.next_item(visit.store, visit.name, state.proposer, batch=state.batch)
+    return None if item is None else visit.store.assigned(visit.name).index(item.item_id) + 1
 
 
 def _found(visit: Visit, place: str) -> tuple[Sequence[str], int]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from truerank.errors import InputError, MissingExtraError
+from truerank.judging.proposers import Proposer
 from truerank.judging.store import Store
 from truerank.judging.web.access import Access, fresh_token, is_loopback, token_hash
 
@@ -100,6 +101,8 @@ def open_desk(
     allow_hosts: Sequence[str] = (),
     certificate: str | Path | None = None,
     key: str | Path | None = None,
+    proposer: Proposer | None = None,
+    batch: int = 1,
 ) -> Desk:
     """Opens a store for judging in the browser and takes the port.
 
@@ -117,6 +120,8 @@ def open_desk(
         allow_hosts: names under which a proxy or a DNS entry reaches this server.
         certificate: a TLS certificate chain in PEM.
         key: its private key in PEM.
+        proposer: feeds the store while people judge: an audit that learns from what they say.
+        batch: how many items it is asked for at a time.
 
     Returns:
         The desk; `run` serves it.
@@ -134,11 +139,12 @@ def open_desk(
     try:
         opened = Store.open(store)
         names = _names(opened, annotators, adjudicators)
-        needed = tokens or not is_loopback(host)
+        # By the address that was taken, not by its name: a name can mean any address.
+        address, taken = listening.getsockname()[:2]
+        needed = tokens or not is_loopback(address)
         made = _make_tokens(opened, names, new_tokens, needed)
-        taken = listening.getsockname()[1]
         hosts = _hosts(host, needed, allow_hosts)
-        app = create_app(opened, Access(frozenset(names), needed, hosts, f"truerank-{taken}"))
+        app = create_app(opened, Access(frozenset(names), needed, hosts, f"truerank-{taken}"), proposer, batch)
         config = uvicorn.Config(
             app, lifespan="off", access_log=False, server_header=False, log_level="warning",
             timeout_keep_alive=_KEEP_ALIVE_SECONDS, timeout_graceful_shutdown=_LAST_SECONDS,
@@ -209,7 +215,7 @@ def _hosts(host: str, tokens: bool, allowed: Sequence[str]) -> frozenset[str] | 
     """The names that a Host header may carry. With tokens any may, unless some are named: a name opens nothing then."""
     if tokens and not allowed:
         return None
-    own = {"localhost", "127.0.0.1", "::1", host.lower().strip("[]")}
+    own = {"localhost", "127.0.0.1", "::1", _reached_as(host).lower()}
     return frozenset({*own, *(name.lower() for name in allowed)})
 
 
@@ -250,6 +256,12 @@ def _load(config: Any, certificate: str | Path | None) -> None:
 
 def _addresses(host: str, port: int, encrypted: bool, allowed: Sequence[str]) -> tuple[str, ...]:
     scheme = "https" if encrypted else "http"
-    bare = host.strip("[]")
-    own = socket.gethostname() if bare in ("0.0.0.0", "::", "") else f"[{bare}]" if ":" in bare else bare
+    name = _reached_as(host)
+    own = f"[{name}]" if ":" in name else name
     return (f"{scheme}://{own}:{port}/", *(f"https://{name}/" for name in allowed))
+
+
+def _reached_as(host: str) -> str:
+    """What others call an address that was listened at: for all addresses, the machine's name."""
+    bare = host.strip("[]")
+    return socket.gethostname() if bare in ("0.0.0.0", "::", "") else bare
