@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 import truerank
@@ -370,6 +372,13 @@ def test_command_on_saved_evaluations(files):
     assert "Kendall's τ-b" in orders.text() and "less" in orders.tables()[0].markdown()
     orders.save(files / "orders")
     assert (files / "orders/order.csv").read_text().startswith("measure,system,")
+    assert not (files / "orders/swaps.csv").exists()
+    # On every third topic b is perfect, on all of them a is better.
+    (files / "third.qrels").write_text("".join(f"q{i} 0 d1 1\n" for i in (0, 3, 6, 9)))
+    evaluate(files / "third.qrels", runs, "RR").save(files / "third")
+    comparison_report(evaluations=[files / "third", files / "full"]).save(files / "swapped")
+    assert "RR,change places ↔,b,a,0.25,-0.13" in (files / "swapped/swaps.csv").read_text()
+    assert json.loads((files / "swapped/swaps.json").read_text())["RR"]["swaps"][0]["better"] == "b"
     assert "a" in json.loads((files / "orders/order.json").read_text())["orders"][0]["before"]
     also = comparison_report(
         evaluations=[files / "less"], also=[files / "full"], baseline="full", method=Method(test="welch")
@@ -422,3 +431,35 @@ def test_on_dl19_alone_no_difference_survives():
         assert sentence.startswith(
             f"{measure}: no difference to monot5.dl19 survives, 0 of 2 (paired t-test, Bonferroni"
         )
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=2, max_size=25), st.randoms())
+@pytest.mark.parametrize("test", ["paired-t", "welch", "wilcoxon", "randomisation"])
+def test_turning_a_comparison_round_turns_its_signs(test, pairs, random):
+    first, second = np.array(pairs, dtype=float).T / 10
+    order = list(range(len(pairs)))
+    random.shuffle(order)
+    one = compare(evaluation({"a": first, "b": second}), "a", test=test, permutations=500).differences[0]
+    turned = evaluation({"b": second[order], "a": first[order]}, topics=[f"t{i}" for i in order])
+    other = compare(turned, "b", test=test, permutations=500).differences[0]
+    assert (one.case, one.n) == (other.case, other.n) and (one.wins, one.ties, one.losses) == (
+        other.losses, other.ties, other.wins,
+    )  # fmt: skip
+    for value, opposite in ((one.difference, other.difference), (one.low, other.high), (one.effect, other.effect)):
+        assert (value is None) == (opposite is None)
+        assert value is None or value == pytest.approx(-opposite, abs=1e-12)
+    assert one.detectable == pytest.approx(other.detectable)
+    tolerance = 0.15 if "500 permutations" in one.how else 1e-9
+    assert (one.p is None) == (other.p is None) and (one.p is None or one.p == pytest.approx(other.p, abs=tolerance))
+
+
+def test_folders_of_the_same_name(files):
+    runs = [files / f"{name}.run" for name in "ab"]
+    for parent in ("x", "y"):
+        evaluate(files / "q.qrels", runs, "RR").save(files / parent / "scores")
+    report = comparison_report(evaluations=[files / "x/scores", files / "y/scores"], baseline="y/scores")
+    assert report.orders[0].conditions == ("x/scores", "y/scores")
+    assert [row.case for row in report.comparison.differences] == ["no-difference"] * 2
+    with pytest.raises(InputError, match="two evaluations are called scores"):
+        comparison_report(evaluations=[files / "x/scores"], also=[files / "y/scores"], baseline="a")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from truerank.errors import InputError
 from truerank.measures.comparing import compare
@@ -22,6 +22,8 @@ from truerank.reports.tables import Column, Table
 from truerank.sources import parse
 
 __all__ = ["ComparisonReport", "comparison_report"]
+
+_PAIRS: Final = ("swaps", "overtakings")
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class ComparisonReport:
         }
 
     def save(self, folder: str | Path) -> Path:
-        """Writes what there is of `comparison`, `per_topic` and `order`, each as .json, .csv, .md and .tex.
+        """Writes what there is of `comparison`, `per_topic`, `order` and `swaps`, each as .json, .csv, .md and .tex.
 
         Args:
             folder: made if it does not exist; `manifest.json` says where the results come from.
@@ -85,6 +87,11 @@ class ComparisonReport:
         if self.orders:
             value = {"orders": [order.json() for order in self.orders]}
             results["order"] = value, _stacked("Order of systems.", {o.measure: o.table() for o in self.orders})
+            changed = {order.measure: order for order in self.orders if order.swaps or order.overtakings}
+            if changed:
+                swaps = {name: order.swap_table() for name, order in changed.items()}
+                pairs = {name: {key: order.json()[key] for key in _PAIRS} for name, order in changed.items()}
+                results["swaps"] = pairs, _stacked("Pairs of systems whose order changes.", swaps)
         method = {} if self.comparison is None else {"method": self.comparison.method.json()}
         return write_results(folder, results, {**method, "inputs": dict(self.inputs)})
 
@@ -183,7 +190,7 @@ def _opened(
 def _stacked(title: str, tables: Mapping[str, Table]) -> Table:
     """Tables of the same shape below each other, with the measure in the first column."""
     first = next(iter(tables.values()))
-    columns = (Column("measure"), *(replace(column) for column in first.columns))
+    columns = (Column("measure"), *first.columns)
     rows = tuple((name, *row) for name, table in tables.items() for row in table.rows)
     notes = tuple(dict.fromkeys(f"{name}: {note}" for name, table in tables.items() for note in table.notes))
     return Table(title, columns, rows, notes)
