@@ -60,10 +60,14 @@ class Prose:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure with its caption; the SVG must be inert, as `figures.to_svg` makes it."""
+    """A figure with its caption; the SVG must be inert, as `figures.to_svg` makes it.
+
+    A dense figure has words close to one another: on a narrow screen it scrolls in place of getting larger letters.
+    """
 
     svg: str
     caption: str
+    dense: bool = False
 
 
 @dataclass(frozen=True)
@@ -133,8 +137,11 @@ def _part(part: Part) -> Markup:
             return Markup("").join(Markup(f"<p>{escape_html(paragraph)}</p>\n") for paragraph in paragraphs)
         case Table():
             return _table(part)
-        case Drawing(svg, caption):
-            return Markup(f"<figure>\n{svg}<figcaption>{escape_html(caption)}</figcaption>\n</figure>\n")
+        case Drawing(svg, caption, dense):
+            drawn = (
+                f'<div class="dense" role="region" tabindex="0" aria-label="Figure">\n{svg}</div>\n' if dense else svg
+            )
+            return Markup(f"<figure>\n{drawn}<figcaption>{escape_html(caption)}</figcaption>\n</figure>\n")
         case Listing():
             return Markup(_environment().get_template("listing.html.j2").render(listing=part))
         case Facts(title, values):

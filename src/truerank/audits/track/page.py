@@ -51,7 +51,7 @@ def render(result: TrackReport, svgs: Mapping[str, str]) -> str:
         parts["agreement"].append(tables.agreement_table(result.agreements()))
         parts["agreement"].append(Prose(("All pairs of measures are in tables/agreement.",)))
     for picture in result.pictures:
-        parts[picture.section].append(Drawing(page_svg(svgs[picture.name]), picture.caption))
+        parts[picture.section].append(Drawing(page_svg(svgs[picture.name]), picture.caption, dense=True))
         if picture.section == "topics":
             parts["topics"].append(Prose((f"The scores of every topic are in tables/{picture.name}.",)))
     parts["statements"].append(statements_table(result.statements))
@@ -120,7 +120,7 @@ def _stated_findings(result: TrackReport) -> Iterator[Finding]:
     if not stated:
         return
     differing = [one for one in stated if not agrees(one)]
-    listed = "; ".join(f"{one.name}: {one.value:.2f}, stated {one.stated}" for one in differing)
+    listed = "; ".join(f"{one.name}: {one.shown}, stated {one.stated}" for one in differing)
     yield Finding(
         subject="stated figures",
         verdict=f"{len(stated) - len(differing)} of {len(stated)} follow",

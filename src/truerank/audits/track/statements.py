@@ -32,6 +32,11 @@ class Statement(NamedTuple):
     stated: str = ""
 
     @property
+    def shown(self) -> str:
+        """The value as people read it: percentages to two digits, counts as they are."""
+        return f"{self.value:.2f}" if self.unit == "percent" else f"{self.value:,.0f}"
+
+    @property
     def difference(self) -> float | None:
         """By how much the value is above the stated figure; None where none is stated."""
         return self.value - float(self.stated) if self.stated else None
@@ -93,7 +98,7 @@ def read_stated(path: str | Path) -> dict[str, str]:
 def statements_table(found: Sequence[Statement]) -> Table:
     """The figures; with those stated and the differences where there are any."""
     compared = any(one.stated for one in found)
-    columns = [Column("statement"), Column("value", align="right", format=".2f"), Column("unit")]
+    columns = [Column("statement"), Column("value", align="right"), Column("unit")]
     if compared:
         columns += [
             Column("stated", align="right"),
@@ -102,9 +107,10 @@ def statements_table(found: Sequence[Statement]) -> Table:
         ]
     rows = []
     for one in found:
-        value = one.value if one.unit == "percent" else f"{one.value:,.0f}"
         verdict = {None: None, True: "yes", False: "no"}[agrees(one)]
-        rows.append((one.name, value, one.unit, *((one.stated or None, one.difference, verdict) if compared else ())))
+        rows.append(
+            (one.name, one.shown, one.unit, *((one.stated or None, one.difference, verdict) if compared else ()))
+        )
     notes = ("Agrees: the value, rounded to the digits of the stated figure, is that figure.",) if compared else ()
     return Table("What follows from the runs.", tuple(columns), tuple(rows), notes=notes)
 
