@@ -170,7 +170,7 @@ def test_sides_with_few_topics():
         ({"measures": "P"}, "a parameter is missing or wrong: 'P'"),
         ({"measures": "NumRet"}, "NumRet is no mean over topics"),
         ({"measures": ""}, "no measure"),
-        ({"measures": "alpha_nDCG@10"}, "cannot be computed here: alpha_nDCG@10"),
+        ({"measures": "alpha_nDCG@10"}, "alpha_nDCG@10"),
         ({"ties": "any"}, "unknown tie policy 'any'"),
         ({"confidence": 95}, "confidence is 95"),
     ],
