@@ -109,6 +109,9 @@ def test_label_studio(tmp_path: Path) -> None:
         pair._replace(labels=("Identical",), annotator="a@x.org"),
         pair._replace(labels=("Different",), annotator="2"),
     )
+    prediction = {"model_version": "tiny-1", "result": annotation(1, "Identical")["result"], "score": 0.5}
+    path = written(tmp_path / "model.json", json.dumps([{**tasks[0], "predictions": [prediction]}]))
+    assert read_labels(str(path))[2] == pair._replace(labels=("Identical",), annotator="tiny-1", role="model")
     reduced = [{"id": 1, **data, "choice": {"choices": ["A", "B"]}, "annotator": 4}]
     path = written(tmp_path / "min.json", json.dumps(reduced))
     assert read_labels(str(path)) == (pair._replace(labels=("A", "B"), annotator="4"),)

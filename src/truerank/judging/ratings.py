@@ -312,6 +312,7 @@ class _Said(NamedTuple):
     loose: tuple[str, str]
     annotator: str
     role: str
+    about: str
     labels: tuple[str, ...]
     where: str
     line: int
@@ -378,7 +379,7 @@ def _said(row: LabelRow, spec: SourceSpec, annotator: str) -> _Said:
                 where=spec.location,
                 line=row.line,
             )
-    return _Said(unit, key, loose, annotator, row.role, row.labels, spec.location, row.line)
+    return _Said(unit, key, loose, annotator, row.role, row.about, row.labels, spec.location, row.line)
 
 
 def _collected(said: Sequence[_Said]) -> Ratings:
@@ -433,8 +434,7 @@ def _note_annotator(annotators: dict[str, Annotator], row: _Said) -> None:
             line=row.line,
         )
     if earlier is None or earlier.role == "adjudicator":
-        about = as_text(row.unit.data.get("about")) or ""
-        annotators[row.annotator] = Annotator(row.annotator, role, about)  # type: ignore[arg-type]
+        annotators[row.annotator] = Annotator(row.annotator, role, row.about)  # type: ignore[arg-type]
 
 
 def _check_repeated(earlier: _Said, row: _Said, unit: Unit) -> None:

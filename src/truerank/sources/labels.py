@@ -37,6 +37,7 @@ class LabelRow(NamedTuple):
     annotator: str = ""
     role: str = ""
     probability: float = 1.0
+    about: str = ""
 
 
 def read_labels(specs: str | SourceSpec | Iterable[str | SourceSpec], *, strict: bool = False) -> tuple[Label, ...]:
@@ -143,7 +144,7 @@ def _label_rows(row: Row, spec: SourceSpec) -> Iterator[LabelRow]:
     elif kind == "label" and role == "adjudicator":
         # Who settles disagreements may also have labelled like everybody else.
         role = "person"
-    plain = LabelRow(row.line, values, (), who, role, _probability(row, spec))
+    plain = LabelRow(row.line, values, (), who, role, _probability(row, spec), _value(values, ("about",)) or "")
     annotations = values.get("annotations", values.get("completions"))
     if isinstance(annotations, list) and all(isinstance(item, dict) for item in annotations):
         yield from _label_studio(plain, annotations, values.get("predictions"))
@@ -173,8 +174,12 @@ def _label_studio(plain: LabelRow, annotations: list[dict[str, Any]], prediction
         if labels:
             found = True
             who = _annotator(annotation.get("completed_by")) or plain.annotator
-            role = (as_text(annotation.get("role")) or plain.role).strip().lower()
-            yield plain._replace(labels=labels, annotator=who, role=role)
+            given = annotation.get("meta")
+            about = given if isinstance(given, dict) else {}
+            role = (as_text(annotation.get("role")) or as_text(about.get("role")) or plain.role).strip().lower()
+            # What somebody declared the truth settles the item; their other annotations are like everybody's.
+            role = "adjudicator" if annotation.get("ground_truth") is True else role.replace("adjudicator", "person")
+            yield plain._replace(labels=labels, annotator=who, role=role, about=as_text(about.get("about")) or "")
     if not found:
         yield plain
 
