@@ -14,7 +14,7 @@ Tokeniser = Callable[[str], list[str]]
 # Unicode's word boundaries (UAX 29) as far as Lucene's standard tokeniser follows them: runs of letters, digits and
 # underscores; an apostrophe, dot or colon joins letters, an apostrophe, dot, comma or semicolon digits.
 _STANDARD: Final = re.compile(
-    r"(?=_*[^\W_])\w+(?:(?<=[^\W\d_])['.:·’․‘﹒＇．](?=[^\W\d_])\w+|(?<=\d)['.,;’․‘﹒＇．，；](?=\d)\w+)*"
+    r"(?=_*[^\W_])\w+(?:(?<=[^\W\d_])['.:·’․‘﹒＇．](?=[^\W\d_])\w+|(?<=\d)['.,;’․‘﹒＇．，；٫٬](?=\d)\w+)*"
 )
 _ALPHANUMERIC: Final = re.compile(r"[^\W_]+")
 #: Scripts that are written without blanks, of which each sign is a word: Han and Hiragana.
