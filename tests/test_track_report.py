@@ -273,6 +273,9 @@ def test_runs_and_judgments_that_do_not_fit_are_refused(runs, tmp_path):
     fault(lambda: track.report(means=[means], options=track.ReportOptions(main="P@10")), "nDCG@10")
     fault(lambda: track.report(means=[means], options=track.ReportOptions(measures="P@5 RR")), "P@5, RR", "RR (MS)")
     fault(lambda: track.ReportOptions(perplexity=0.0), "--perplexity")
+    void = text_file(tmp_path, "void.csv", "run,category,NDCG@10\na,trad,\nb,nn,-\n")
+    fault(lambda: track.report(means=[void]), "no run has a value of nDCG@10")
+    fault(lambda: track.report(means=[text_file(tmp_path, "x.csv", "run,NDCG@10\n")]), "no row in it")
 
 
 @pytest.mark.parametrize(

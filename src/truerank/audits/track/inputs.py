@@ -203,9 +203,9 @@ def read_means(path: str | Path, selection: RowFilter) -> MeansTable:
         if selection.holds(values) if long else selection.note(run, values):
             taken.append(_Taken(row, values, run))
     if not taken:
-        raise InputError(
-            "no row is left" if selection.conditions else "no row in it", "check --where and the file", where=path
-        )
+        if selection.conditions:
+            raise InputError("no row is left", "check --where", where=path)
+        raise InputError("no row in it", "give a table with a header and one row per run", where=path)
     return (_long_means if long else _wide_means)(path, taken)
 
 

@@ -120,6 +120,8 @@ def from_tables(
             f"choose one with --main: {', '.join(columns)}",
             where=", ".join(str(path) for path in paths),
         )
+    if not np.isfinite(columns[main]).any():
+        raise InputError(f"no run has a value of {main}", "choose another with --main", where=paths[0])
     means = np.stack([columns[name] for name in names], axis=1)
     lacking = [run for run in runs if run not in tables[0].runs]
     if lacking:
