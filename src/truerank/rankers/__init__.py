@@ -1,0 +1,1 @@
+"""Rankers: texts of queries and documents in, scores out; reranking a run; training."""

@@ -1,0 +1,218 @@
+"""What a ranker is, and how one is opened by name."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, Protocol, Self, cast, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.errors import InputError
+from truerank.work.artifacts import write_text
+
+__all__ = [
+    "DECIMALS",
+    "DEFAULT_MODELS",
+    "KINDS",
+    "RANKER_FILE",
+    "Pair",
+    "Ranker",
+    "RankerSpec",
+    "Runtime",
+    "Scores",
+    "open_ranker",
+    "read_description",
+    "rounded",
+    "write_description",
+]
+
+Scores = NDArray[np.float32]
+
+#: Decimals of a score.
+DECIMALS: Final = 6
+#: The file of a saved ranker that says what it is.
+RANKER_FILE: Final = "ranker.json"
+#: The kinds of rankers, and where the class of each lies; loaded on use.
+KINDS: Final[Mapping[str, tuple[str, str]]] = {
+    "ance": ("truerank.rankers.ance", "Ance"),
+    "bm25": ("truerank.rankers.bm25", "Bm25"),
+    "colbert": ("truerank.rankers.colbert", "ColBert"),
+    "monobert": ("truerank.rankers.monobert", "MonoBert"),
+    "monot5": ("truerank.rankers.monot5", "MonoT5"),
+}
+#: What the bare name of a kind opens: the checkpoints of the survivorship paper (section 2), where there is one.
+DEFAULT_MODELS: Final[Mapping[str, str]] = {
+    "ance": "sentence-transformers/msmarco-roberta-base-ance-firstp",
+    "colbert": "colbert-ir/colbertv2.0",
+    "monobert": "castorini/monobert-large-msmarco",
+    "monot5": "castorini/monot5-base-msmarco",
+}
+
+
+class Pair(NamedTuple):
+    """A query and a document as texts; the document may be one passage."""
+
+    query: str
+    document: str
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """What runs a ranker.
+
+    Attributes:
+        device: "cpu", "cuda", "cuda:1", "mps"; None takes a GPU where there is one.
+        precision: "fp32"; "fp16" and "bf16" on a GPU; "int8" on the CPU with OpenVINO.
+        backend: "torch", "openvino" (encoders of the BERT family, on the CPU), or "auto": OpenVINO where it is
+            installed and runs the model, else torch.
+        threads: processors to use; None for all that the process may use.
+    """
+
+    device: str | None = None
+    precision: Literal["fp32", "fp16", "bf16", "int8"] = "fp32"
+    backend: Literal["auto", "torch", "openvino"] = "auto"
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.precision not in ("fp32", "fp16", "bf16", "int8"):
+            fault = f"no precision '{self.precision}'"
+            raise InputError(fault, "choose fp32, fp16, bf16 or int8", where="--precision")
+        if self.backend not in ("auto", "torch", "openvino"):
+            raise InputError(f"no backend '{self.backend}'", "choose auto, torch or openvino", where="--backend")
+        if self.threads is not None and self.threads < 1:
+            raise InputError(f"{self.threads} threads", "give at least 1", where="--threads")
+
+
+@runtime_checkable
+class Ranker(Protocol):
+    """Scores documents for queries; anything with these members is a ranker."""
+
+    @property
+    def name(self) -> str:
+        """The model as a user would name it."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash over weights, tokenizer and settings: equal fingerprints, equal scores."""
+
+    def score(self, pairs: Sequence[Pair]) -> Scores:
+        """The score of each pair, shape (pairs,), rounded to `DECIMALS`; higher is better.
+
+        The score of a pair does not depend on the order of the pairs.
+        """
+
+    def save(self, folder: Path) -> None:
+        """Writes the model to a folder that `load` reads."""
+
+    @classmethod
+    def load(cls, folder: Path, runtime: Runtime = Runtime()) -> Self:
+        """Opens what `save` wrote."""
+
+
+@dataclass(frozen=True)
+class RankerSpec:
+    """Everything that `open_ranker` needs; small, hashable and picklable.
+
+    Attributes:
+        name: as for `open_ranker`.
+        runtime: what runs it.
+        settings: of the kind, as sorted pairs.
+    """
+
+    name: str
+    runtime: Runtime = Runtime()
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    def open(self) -> Ranker:
+        """Opens the ranker; errors as in `open_ranker`."""
+        kind, place = _kind_and_place(self.name)
+        folder = Path(place).expanduser()
+        settings = dict(self.settings)
+        if (folder / RANKER_FILE).is_file():
+            saved, kept = read_description(folder)
+            if kind not in ("", saved):
+                raise InputError(f"holds a ranker of kind {saved}", f"leave out '{kind}:'", where=folder)
+            kind, settings = saved, {**kept, **settings}
+        home = _class_of(kind or _kind_of_checkpoint(place))
+        try:
+            return cast(Ranker, home.open(place, self.runtime, **settings))
+        except TypeError as error:
+            if "unexpected keyword argument" not in str(error):
+                raise
+            fault = f"{kind or 'this model'} has no such setting: {' '.join(str(error).split()[-1:])}"
+            raise InputError(fault, "see the settings of the model in docs/rerankers.md", where="--set") from error
+
+
+def open_ranker(name: str, **options: Any) -> Ranker:
+    """Opens a ranker.
+
+    Args:
+        name: a folder that `save` or `train` wrote; `KIND:PLACE`, where the place is a local folder or a Hugging Face
+            id (of an index for bm25); a folder or id alone where its configuration tells the kind; or a bare kind,
+            which opens the checkpoint in `DEFAULT_MODELS`.
+        **options: the attributes of `Runtime`, and settings of the kind.
+
+    Raises:
+        InputError: the model cannot be found, is of no known kind, or cannot be run this way.
+        MissingExtraError: what runs it is not installed.
+    """
+    of_runtime = {field.name for field in fields(Runtime)}
+    runtime = replace(Runtime(), **{key: value for key, value in options.items() if key in of_runtime})
+    settings = {key: value for key, value in options.items() if key not in of_runtime}
+    return RankerSpec(name, runtime, tuple(sorted(settings.items()))).open()
+
+
+def rounded(scores: NDArray[Any]) -> Scores:
+    """Scores as they are stored: `DECIMALS` decimals, float32; never -0."""
+    return (np.round(scores.astype(np.float64), DECIMALS) + 0.0).astype(np.float32)
+
+
+def write_description(folder: Path, kind: str, settings: Mapping[str, Any]) -> None:
+    """Writes what a saved ranker is, as the last of its files: its kind, and the settings that `open` takes."""
+    content = {"kind": kind, "settings": dict(sorted(settings.items()))}
+    write_text(folder / RANKER_FILE, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_description(folder: Path) -> tuple[str, dict[str, Any]]:
+    """Kind and settings of a saved ranker.
+
+    Raises:
+        InputError: the folder holds none, or one of another version.
+    """
+    file = folder / RANKER_FILE
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        kind, settings = content["kind"], content["settings"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError("no ranker that was saved", "give a folder that 'train' wrote", where=file) from error
+    if kind not in KINDS or not isinstance(settings, dict):
+        raise InputError(f"a ranker of an unknown kind '{kind}'", f"there are {', '.join(KINDS)}", where=file)
+    return str(kind), settings
+
+
+def _kind_and_place(name: str) -> tuple[str, str]:
+    kind, separator, place = name.partition(":")
+    if separator and kind in KINDS and place:
+        return kind, place
+    # A folder of that name goes before the kind's usual checkpoint.
+    if name in KINDS and not Path(name).is_dir():
+        if name not in DEFAULT_MODELS:
+            raise InputError(f"'{name}' alone names no model", f"give {name}:FOLDER", where="--model")
+        return name, DEFAULT_MODELS[name]
+    return "", name
+
+
+def _class_of(kind: str) -> Any:
+    module, attribute = KINDS[kind]
+    return getattr(importlib.import_module(module), attribute)
+
+
+def _kind_of_checkpoint(place: str) -> str:
+    from truerank.rankers.checkpoints import kind_of
+
+    return kind_of(place)
