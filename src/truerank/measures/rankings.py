@@ -120,10 +120,16 @@ class Ranking:
 
     def repeats(self) -> bool:
         """Whether a document stands twice for a topic."""
-        # Half of a hash is enough for a first look, and is sorted twice as fast.
-        salts = np.arange(len(self._starts), dtype=np.uint32) * _SALT
-        keys = np.sort((self._hashes >> _HALF).astype(np.uint32) ^ np.repeat(salts, self._lengths))
-        if not np.any(keys[1:] == keys[:-1]):
+        if self._unknown_repeats:
+            return True
+        # Half of a hash is enough for a first look. Topics of one length are sorted each for itself, which is faster.
+        keys = (self._hashes >> _HALF).astype(np.uint32)
+        if len(self._lengths) and np.all(self._lengths == self._lengths[0]):
+            keys = np.sort(keys.reshape(len(self._lengths), -1), axis=1)
+        else:
+            salts = np.arange(len(self._starts), dtype=np.uint32) * _SALT
+            keys = np.sort(keys ^ np.repeat(salts, self._lengths))[None]
+        if not np.any(keys[:, 1:] == keys[:, :-1]):
             return False
         return repeated_pair(self._frame["topic_id"], self._frame["doc_id"]) is not None
 
