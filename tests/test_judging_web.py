@@ -29,6 +29,7 @@ from truerank.judging.schemes import load_scheme
 from truerank.judging.store import Store
 from truerank.judging.web import open_desk
 from truerank.judging.web.forms import LARGEST_BODY
+from truerank.judging.web.showing import safe, shown_item
 
 BENCHMARK = Path(__file__).resolve().parent.parent / "benchmarks/judging_load.py"
 
@@ -591,3 +592,47 @@ def test_with_a_certificate_it_is_served_over_tls(tmp_path):
         with urllib.request.urlopen(desk.addresses[0], context=context) as answer:
             assert answer.status == 200
             assert "secure" in answer.headers["set-cookie"].lower()
+
+
+def marked(shown):
+    return [re.findall(r'<mark class="(\w+)">([^<]*)</mark>', text.body) for text in shown.texts]
+
+
+def test_words_are_marked_as_the_view_asks():
+    pair = Item("1", "1", "airport security", variant="safe airports", texts=(Text("query", "Airports cost"),))
+    shown = shown_item(pair, "pair")
+    assert [part.name for part in shown.topic] == ["Title", "Variant"]
+    assert marked(shown) == [[("other", "cost")]]
+    assert [str(part.body).count("<mark") for part in shown.topic] == [2, 1]
+    two = Item("2", "2", texts=(Text("left", "a b"), Text("right", "b c")))
+    assert marked(shown_item(two, "pair")) == [[("other", "a")], [("other", "c")]]
+    versions = Item(
+        "3", "3", "query", texts=(Text("V1", "one two"), Text("V2", "two three"), Text("V3", "three one four"))
+    )
+    shown = shown_item(versions, "versions")
+    assert [text.name for text in shown.texts] == ["Version 1", "Version 2", "Version 3"]
+    assert marked(shown) == [[], [], [("other", "four")]]
+    for view in ("passages", "document"):
+        assert not shown_item(versions, view).marked
+    alone = Item("4", "4", texts=(Text("query", "<a>"),))
+    assert str(shown_item(alone, "pair").texts[0].body) == "&lt;a&gt;"
+    long = Item("5", "5", "title", texts=(Text("V1", "word " * 60_000), Text("V2", "other")))
+    assert not shown_item(long, "versions").marked
+
+
+def test_invisible_signs_are_seen():
+    assert str(safe("a\u202eb\u200f<\x00\u200d")) == (
+        'a<span class="sign">U+202E</span>b<span class="sign">U+200F</span>&lt;\ufffd\u200d'
+    )
+
+
+def test_long_lists_have_pages(tmp_path):
+    make_store(tmp_path / "store", pairs(401)).close()
+    with served(tmp_path / "store") as desk:
+        ann = Browser(desk.addresses[0]).enter("ann")
+        seen = []
+        for page in (1, 2, 3):
+            seen += re.findall(r'href="/judge/(\d+)"', ann.get(f"/mine?page={page}").text)
+            assert ('rel="prev"' in ann.text, 'rel="next"' in ann.text) == (page > 1, page < 3)
+        assert seen == [str(number) for number in range(1, 402)]
+        assert ann.get("/mine?page=4").status == 404
