@@ -236,7 +236,6 @@ def report(
 
     Raises:
         InputError: a fault in a file, with its line; runs without judgments; nothing to analyse.
-        MissingExtraError: never for the map of runs, which is then left out and named in `left_out`.
 
     Source: Craswell, Mitra, Yilmaz, Campos, Voorhees: Overview of the TREC 2019 Deep Learning Track, section 4.
     """
