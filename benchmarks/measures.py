@@ -90,13 +90,11 @@ def score_with_ir_measures(qrels: str, runs: list[str]) -> Callable[[], Values]:
 
 
 def score_with_ranx(qrels: str, runs: list[str]) -> Callable[[], Values]:
-    """ranx; its first call compiles, so it has scored a small run before the clock starts."""
+    """ranx; it compiles at its first call, so it scores a small run before the clock starts."""
     from ranx import Qrels, Run
     from ranx import evaluate as ranx_evaluate
 
-    ranx_evaluate(Qrels({"1": {"a": 1}}), Run({"1": {"a": 1.0}}), list(RANX.values()))
-
-    def score() -> Values:
+    def score(qrels: str = qrels, runs: list[str] = runs) -> Values:
         judged = Qrels.from_file(qrels, kind="trec")
         lines = Path(qrels).read_text().splitlines()
         order = list(dict.fromkeys(line.split(maxsplit=1)[0] for line in lines))
@@ -108,6 +106,11 @@ def score_with_ranx(qrels: str, runs: list[str]) -> Callable[[], Values]:
                 values[name] += [float(run.scores[ranx][topic]) for topic in order]
         return values
 
+    with tempfile.TemporaryDirectory() as folder:
+        small = Path(folder) / "small.qrels", Path(folder) / "small.run"
+        small[0].write_text("1 0 a 1\n2 0 b 1\n")
+        small[1].write_text("1 Q0 a 1 2.0 t\n1 Q0 b 2 1.0 t\n2 Q0 b 1 2.0 t\n2 Q0 a 2 1.0 t\n")
+        score(str(small[0]), [str(small[1])])
     return score
 
 
