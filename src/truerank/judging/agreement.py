@@ -176,10 +176,15 @@ def _compared(
         rows = rows[1:]
     given = [int(part.counts[:, 1].sum()) for part in parts]
     shown = _matrix(whole, coded.categories) if detailed and not definition.each else ((), np.zeros((0, 0), np.int64))
-    pairs: list[PairAgreement] = []
+    pairs = []
     if detailed and len(columns) > 2:
-        for one, other in itertools.combinations(columns, 2):
-            pairs.append(_pair(ratings, definition, (one, other), plan))
+        for one, other in itertools.combinations(range(len(columns)), 2):
+            names_of = [ratings.annotators[columns[at]].name for at in (one, other)]
+            if definition.each:
+                pairs.append(_pair(ratings, definition, (columns[one], columns[other]), plan))
+            else:
+                units, two = _two(coded.codes[:, [one, other]], len(coded.categories), plan)
+                pairs.append(PairAgreement(definition.name, names_of[0], names_of[1], units, two))
     return Compared(
         definition=definition,
         units=whole.units,
@@ -289,14 +294,19 @@ def _against_people(
     for unit, answer in decided.items():
         if answer is not None:
             codes[unit, 1] = place[answer]
-    whole = Coefficients(codes, len(place), definition.level)
+    units, scores = _two(codes, len(place), plan)
+    return [*pairs, PairAgreement(definition.name, ratings.annotators[model].name, "people", units, scores)]
+
+
+def _two(codes: NDArray[np.int64], categories: int, plan: _Plan) -> tuple[int, dict[str, Score]]:
+    """Units and coefficients of two columns of codes."""
+    whole = Coefficients(codes, categories)
     names = ("percentage", "cohen")
     values, drawn = _evaluated([whole], names, whole.rows, plan)
-    scores = {
+    return whole.units, {
         name: interval(values[0, at], drawn[0, at], plan.confidence, _reason(whole, label=False))
         for at, name in enumerate(names)
     }
-    return [*pairs, PairAgreement(definition.name, ratings.annotators[model].name, "people", whole.units, scores)]
 
 
 def _two_scores(scores: dict[str, Score]) -> dict[str, Score]:

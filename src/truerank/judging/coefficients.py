@@ -148,7 +148,9 @@ def resamples(groups: NDArray[np.int64] | None, units: int, draws: int, seed: in
     at_once = max(1, _CELLS_AT_ONCE // max(units, drawn))
     for start in range(0, draws, at_once):
         size = min(at_once, draws - start)
-        picked = generator.multinomial(drawn, np.full(drawn, 1 / drawn), size=size).astype(np.float64)
+        # Counting draws is several times as fast as drawing counts.
+        places = generator.integers(drawn, size=(size, drawn)) + np.arange(size)[:, None] * drawn
+        picked = np.bincount(places.ravel(), minlength=size * drawn).reshape(size, drawn).astype(np.float64)
         yield picked if groups is None else picked[:, groups]
 
 
