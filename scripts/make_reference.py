@@ -13,7 +13,7 @@ import inspect
 import re
 import sys
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ import typer
 from typer.models import ArgumentInfo
 
 from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, Summary
-from truerank.cli.app import app
+from truerank.cli.app import COMMANDS
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
@@ -40,13 +40,19 @@ MODULES = (
 GENERATED = "<!-- Written by scripts/make_reference.py: change the code, then run `make docs`. -->\n"
 
 
-def commands(group: typer.Typer, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any, str]]:
-    """All commands below a group as (words, function, help), in the order in which they were added."""
-    for inner in group.registered_groups:
+def commands(
+    name: str, target: typer.Typer | Callable[..., Any], path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Any, str]]:
+    """A command, or all commands of a group, as (words, function, help), in the order in which they were added."""
+    if not isinstance(target, typer.Typer):
+        yield (*path, name), target, inspect.getdoc(target) or ""
+        return
+    for inner in target.registered_groups:
         if inner.typer_instance is not None:
-            yield from commands(inner.typer_instance, (*path, str(inner.name)))
-    for command in group.registered_commands:
-        yield (*path, str(command.name)), command.callback, command.help or inspect.getdoc(command.callback) or ""
+            yield from commands(str(inner.name), inner.typer_instance, (*path, name))
+    for command in target.registered_commands:
+        text = command.help or inspect.getdoc(command.callback) or ""
+        yield (*path, name, str(command.name)), command.callback, text
 
 
 def command_page() -> str:
@@ -60,7 +66,8 @@ def command_page() -> str:
         "(`--debug` shows where).\n",
         "`truerank --install-completion` sets up completion for your shell.\n",
     ]
-    for words, function, text in commands(app, ("truerank",)):
+    every = (command for entry in COMMANDS for command in commands(entry.name, entry.target(), ("truerank",)))
+    for words, function, text in every:
         hints = typing.get_type_hints(function, include_extras=True)
         rows = [_option_row(hints[name], given) for name, given in inspect.signature(function).parameters.items()]
         parts.append(f"## `{' '.join(words)}`\n\n{inspect.cleandoc(text)}\n")

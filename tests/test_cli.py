@@ -222,3 +222,22 @@ def test_a_reduced_test_set_knows_what_its_runs_could_still_show(audit: Path, tm
     finished = run(*words, *runs, "--qrels", str(tmp_path / "a.qrels"), "--out", str(tmp_path / "less.trec"))
     assert finished.returncode == 0, finished.stderr
     assert "x – y" in finished.stdout
+
+
+def test_the_list_of_commands_says_what_the_commands_say() -> None:
+    from truerank.cli.app import COMMANDS
+    from truerank.cli.loading import loaded
+
+    for entry in COMMANDS:
+        assert " ".join(loaded(entry).help.split("\n\n")[0].split()) == entry.help
+
+
+def test_lists_and_versions_wait_for_no_command() -> None:
+    code = "import sys; from truerank.cli.app import main; main(['--help'])"
+    finished = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert finished.returncode == 0
+    assert all(name in finished.stdout for name in ("leakage", "judge", "evaluate"))
+    imported = {line.rpartition("|")[2].strip() for line in finished.stderr.splitlines()}
+    assert not imported & {"matplotlib", "scipy.stats", "polars", "numpy"}

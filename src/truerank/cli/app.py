@@ -7,15 +7,15 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 import truerank
-from truerank.cli import compare, demo, evaluate, judge, leakage, lexical, track
+from truerank.cli.loading import Entry, LazyGroup
 from truerank.errors import TruerankError
 
-__all__ = ["app", "main"]
+__all__ = ["COMMANDS", "app", "main"]
 
 #: Typer brings its own copy of Click in some versions and depends on it in others: its base of all usage errors.
 _ClickError: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
@@ -23,23 +23,44 @@ _ClickError: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ 
 #: Exit codes: success; what the user can mend; a fault of ours; interrupted.
 _OK, _USAGE, _INTERNAL, _INTERRUPTED = 0, 2, 70, 130
 
+
+#: In the order of `truerank --help`.
+COMMANDS: Final = (
+    Entry("leakage", "leakage", "app", "Are my test queries in my training data?"),
+    Entry("judge", "judge", "app", "People, or models, judge what the audits propose."),
+    Entry("track", "track", "app", "What do the runs of a track show?"),
+    Entry("demo", "demo", "demo", "Audits the embedded sample, where the truth is known; needs no network."),
+    Entry(
+        "evaluate",
+        "evaluate",
+        "evaluate",
+        "Scores runs against relevance judgments, under policies that are printed with the scores.",
+    ),
+    Entry(
+        "compare",
+        "compare",
+        "compare",
+        "Compares runs with a baseline or with each other: differences, tests, and what survives the correction.",
+    ),
+    Entry("index", "lexical", "index", "Builds an index of a collection of documents."),
+    Entry("search", "lexical", "search", "Retrieves the best documents for each topic and writes a TREC run."),
+    Entry("tune", "lexical", "tune", "Chooses a model's parameters by cross-validation over the topics."),
+)
+
+
+class _Commands(LazyGroup):
+    entries = COMMANDS
+
+
 app = typer.Typer(
     name="truerank",
+    cls=_Commands,
     help="Finds out whether a retrieval result can be believed.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
-app.add_typer(leakage.app, name="leakage")
-app.add_typer(judge.app, name="judge")
-app.add_typer(track.app, name="track")
-app.command("demo")(demo.demo)
-app.command("evaluate")(evaluate.evaluate)
-app.command("compare")(compare.compare)
-app.command("index")(lexical.index)
-app.command("search")(lexical.search)
-app.command("tune")(lexical.tune)
 
 
 def _print_version(wanted: bool) -> None:
