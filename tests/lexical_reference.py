@@ -86,7 +86,7 @@ class Reference:
             weights[term] = weights.get(term, 0.0) + (1 - share) * weight / norm
         return weights
 
-    def axiomatic(self, query: Sequence[str], pool: Sequence[str], beta: float, terms: int) -> Scores:
+    def axiomatic(self, query: Sequence[str], pool: Sequence[str], beta: float, terms: int, kind: str) -> Scores:
         sets: dict[str, set[str]] = {}
         for name in pool:
             for term in self.counts[name]:
@@ -97,7 +97,8 @@ class Reference:
         for term, count in Counter(query).items():
             if term not in sets:
                 continue
-            idf = math.log((1 + self.size) / self.frequency(term))
+            exact = (1 + self.size) / self.frequency(term)
+            idf = {"once": 1.0, "exact": math.log(exact), "whole": math.log(math.floor(exact))}[kind]
             own = information(sets[term], sets[term], size)
             for other, held in sets.items():
                 if other == term:

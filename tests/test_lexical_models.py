@@ -120,10 +120,10 @@ def test_expanded_queries(
         expect(searcher, BM25PRF(terms, documents, 0.2, base=base), query, prf)
         for factor in (1, 2, 50):
             pool = pooled(collection, [name for name, _ in first], documents * factor)
-            axiomatic = reference.axiomatic(query, pool, 0.4, terms)
-            model = Axiomatic(documents, factor, 0.4, terms, 42, base=base)
-            if axiomatic:
-                expect(searcher, model, query, axiomatic)
+            for idf in ("once", "exact", "whole"):
+                if axiomatic := reference.axiomatic(query, pool, 0.4, terms, idf):
+                    model = Axiomatic(documents, factor, 0.4, terms, 42, idf, base)  # type: ignore[arg-type]
+                    expect(searcher, model, query, axiomatic)
 
 
 def expect(

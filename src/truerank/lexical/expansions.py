@@ -123,8 +123,8 @@ class Axiomatic:
     """Axiomatic semantic matching: the query becomes the terms most related to its own.
 
     A pool of the best documents and of documents drawn at random is taken; a term's relation to a term of the query is
-    their mutual information over the documents of the pool, in units of the query term's own, times beta and the query
-    term's idf. Only terms of two or more ASCII letters take part, in the query too.
+    their mutual information over the documents of the pool, in units of the query term's own, times beta. Only terms of
+    two or more ASCII letters take part, in the query too.
 
     Attributes:
         documents: how many of the best documents the pool holds (R).
@@ -132,7 +132,9 @@ class Axiomatic:
         beta: the weight of related terms; the query's own weigh 1.
         terms: how many terms the new query has.
         seed: of the draw.
-        idf: "exact" ln((1 + N)/n), or "whole": of the quotient's whole part, as Anserini computes it.
+        idf: what a term of the query counts in its relations: "once": 1, since BM25 weighs every term of the new query
+            by its idf anyway; "exact": its own ln((1 + N)/n) besides; "whole": as "exact", but of the quotient's whole
+            part, which is what Anserini computes.
         base: the model of both retrievals.
 
     The draw is that of Java's generator over the documents in the order of their ids, so that the pool is the same as
@@ -149,15 +151,15 @@ class Axiomatic:
     beta: float = 0.4
     terms: int = 20
     seed: int = 42
-    idf: Literal["exact", "whole"] = "exact"
+    idf: Literal["once", "exact", "whole"] = "once"
     base: Model = field(default_factory=BM25)
 
     def __post_init__(self) -> None:
         _at_least_one(terms=self.terms, documents=self.documents, factor=self.factor)
         if not math.isfinite(self.beta) or self.beta < 0:
             raise InputError(f"beta is {self.beta:g}", "give 0 or more")
-        if self.idf not in ("exact", "whole"):
-            raise InputError(f"unknown idf '{self.idf}'", "one of exact, whole")
+        if self.idf not in ("once", "exact", "whole"):
+            raise InputError(f"unknown idf '{self.idf}'", "one of once, exact, whole")
 
     @property
     def depth(self) -> int:
@@ -174,9 +176,7 @@ class Axiomatic:
             if at == len(names) or names[at] != term:
                 continue
             related = self._related(rows, at)
-            quotient = (1 + searcher.documents) / searcher.frequency(term)
-            own = count * math.log(math.floor(quotient) if self.idf == "whole" else quotient)
-            found = own * related
+            found = count * self._idf(searcher, term) * related
             if len(found) > max(_AXIOMATIC_BEST, self.terms):
                 found[np.lexsort((names, -found))[max(_AXIOMATIC_BEST, self.terms) :]] = 0
             scores += np.where(found > 1e-8, found, 0)
@@ -187,6 +187,10 @@ class Axiomatic:
         """The model's name and parameters."""
         own = {key: value for key, value in asdict(self).items() if key != "base"}
         return {"model": "axiomatic", **own, "base": self.base.json()}
+
+    def _idf(self, searcher: Searcher, term: int) -> float:
+        quotient = (1 + searcher.documents) / searcher.frequency(term)
+        return 1.0 if self.idf == "once" else math.log(math.floor(quotient) if self.idf == "whole" else quotient)
 
     def _pool(self, searcher: Searcher, first: Ranking) -> NDArray[np.int32]:
         documents, size = len(searcher.index), self.documents * self.factor
