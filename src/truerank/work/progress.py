@@ -19,6 +19,9 @@ class Progress(Protocol):
     def advance(self, items: int) -> None:
         """So many more items are done."""
 
+    def status(self, text: str) -> None:
+        """What the current stage is about just now, in place of its name."""
+
     def note(self, text: str) -> None:
         """Something that the user should know."""
 
@@ -30,6 +33,9 @@ class Quiet:
         """Shows nothing."""
 
     def advance(self, items: int) -> None:
+        """Shows nothing."""
+
+    def status(self, text: str) -> None:
         """Shows nothing."""
 
     def note(self, text: str) -> None:
@@ -77,6 +83,11 @@ class Terminal:
         task = self.bars.tasks[self._stage]
         if task.speed:
             self.bars.update(self._stage, rate=f"{task.speed:,.0f}/s")  # type: ignore[arg-type]
+
+    def status(self, text: str) -> None:
+        """Writes the text in front of the bar."""
+        if self._stage is not None:
+            self.bars.update(self._stage, description=text)  # type: ignore[arg-type]
 
     def note(self, text: str) -> None:
         """Prints a line above the bars."""

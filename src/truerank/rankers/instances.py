@@ -1,0 +1,270 @@
+"""Training instances: a query, a relevant and a non-relevant document; read from tables and MS MARCO triples."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from truerank.errors import InputError
+from truerank.sources import compressed, formats, grammar, hub
+from truerank.sources.columns import named
+from truerank.sources.documents import DocumentSource, open_documents
+from truerank.sources.grammar import SourceSpec
+from truerank.sources.lines import numbered_lines
+from truerank.sources.rows import Row, rows
+from truerank.sources.tables import well_formed
+from truerank.sources.topics import read_topics
+
+__all__ = ["Instance", "InstanceSource", "open_instances"]
+
+_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "query_id": ("query_id", "qid", "query-id", "topic_id"),
+    "query": ("query", "query_text", "anchor", "question"),
+    "relevant_id": ("relevant_id", "positive_id", "pos_id", "doc_id_a"),
+    "relevant": ("relevant", "positive", "pos", "positive_text"),
+    "nonrelevant_id": ("nonrelevant_id", "negative_id", "neg_id", "doc_id_b"),
+    "nonrelevant": ("nonrelevant", "negative", "neg", "negative_text"),
+}
+_NEEDED: Final = (("query", "query_id"), ("relevant", "relevant_id"), ("nonrelevant", "nonrelevant_id"))
+_HEADER: Final = {name for names in _NAMES.values() for name in names}
+_SAMPLE: Final = 100
+_BLOCK: Final = 1000
+
+
+class Instance(NamedTuple):
+    """One training instance; ids that the source lacks are empty."""
+
+    query_id: str
+    query: str
+    relevant_id: str
+    relevant: str
+    nonrelevant_id: str
+    nonrelevant: str
+
+
+class _Found(NamedTuple):
+    line: int
+    instance: Instance
+    #: Which of query, relevant and nonrelevant stand there as ids only.
+    by_id: tuple[bool, bool, bool]
+
+
+def open_instances(
+    spec: str | SourceSpec, *, topics: str | None = None, docs: str | None = None, topic_field: str = "title"
+) -> InstanceSource:
+    """Opens a source of training instances.
+
+    JSONL, JSON, CSV, TSV with a header, Parquet and Hugging Face data sets with the columns query_id, query,
+    relevant_id, relevant, nonrelevant_id, nonrelevant (or positive, negative, anchor …), of which ids or texts may be
+    missing; TSV of three columns without a header: MS MARCO triples, of texts, or of ids where topics and documents
+    are given.
+
+    Args:
+        spec: the source, see `sources.grammar.parse`.
+        topics: where the texts of queries are that stand there as ids only.
+        docs: where the texts of documents are that stand there as ids only.
+        topic_field: of the topics: title, description or narrative.
+
+    Returns:
+        The source; it can be iterated any number of times.
+
+    Raises:
+        InputError: nothing there, or a kind of source that holds no instances.
+    """
+    return InstanceSource(grammar.parse(spec) if isinstance(spec, str) else spec, topics, docs, topic_field)
+
+
+class InstanceSource:
+    """The instances of one source in its order; memory does not grow with it.
+
+    Args:
+        spec: the source.
+        topics: texts of the queries.
+        docs: texts of the documents.
+        topic_field: of the topics.
+    """
+
+    def __init__(self, spec: SourceSpec, topics: str | None, docs: str | None, topic_field: str = "title") -> None:
+        if spec.scheme == "irds":
+            raise InputError("instances are not read from ir_datasets", "write them as JSONL or TSV", where=spec.spec)
+        if topic_field not in ("title", "description", "narrative"):
+            fault = f"topics have no '{topic_field}'"
+            raise InputError(fault, "choose title, description or narrative", where="--field")
+        self.spec = spec
+        self._form = formats.detect(spec.path, spec.format) if spec.scheme == "file" else "hf"
+        if self._form not in ("tsv", "csv", "jsonl", "json", "parquet", "hf"):
+            fault = f"a file of the kind '{self._form}' holds no instances"
+            raise InputError(fault, "give JSONL, Parquet, CSV or TSV", where=spec.location)
+        self._topics, self._topic_field = topics, topic_field
+        self._docs: DocumentSource | None = None if docs is None else open_documents(docs, keep_empty=True)
+
+    @property
+    def name(self) -> str:
+        """The file name without endings, or the id."""
+        return self.spec.name
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The identity of the content, for provenance."""
+        own = hub.fingerprint(self.spec) if self._form == "hf" else compressed.fingerprint(self.spec.path)
+        return own if self._docs is None else f"{own};docs={self._docs.fingerprint}"
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Instance]:
+        queries: Mapping[str, str] | None = None
+        with tempfile.TemporaryDirectory(prefix="truerank-") as folder:
+            texts: _Texts | None = None
+            try:
+                for found in self._found():
+                    instance = found.instance
+                    if found.by_id[0]:
+                        queries = self._queries(found) if queries is None else queries
+                        instance = instance._replace(query=self._query(queries, found))
+                    if found.by_id[1] or found.by_id[2]:
+                        texts = self._texts(Path(folder), found) if texts is None else texts
+                        instance = self._with_texts(instance, texts, found)
+                    yield instance
+            finally:
+                if texts is not None:
+                    texts.close()
+
+    @cached_property
+    def _count(self) -> int:
+        return sum(1 for _ in self._found())
+
+    def _found(self) -> Iterator[_Found]:
+        if self._form == "hf":
+            return self._of_rows(hub.records(self.spec))
+        if self._form == "tsv" and not self._has_header():
+            return self._of_triples()
+        return self._of_rows(rows(self.spec.path, self._form))
+
+    def _has_header(self) -> bool:
+        first = next(numbered_lines(self.spec.path)).text
+        return len({name.strip().lower() for name in first.split("\t")} & _HEADER) > 1
+
+    def _of_rows(self, found: Iterable[Row]) -> Iterator[_Found]:
+        names: tuple[str, ...] = ()
+        keys: dict[str, str | None] = {}
+        for row in found:
+            if tuple(row.values) != names:
+                names = tuple(row.values)
+                keys = {field: named(names, wanted) for field, wanted in _NAMES.items()}
+                for text, identifier in _NEEDED:
+                    if keys[text] is None and keys[identifier] is None:
+                        fault = f"no column '{text}' or '{identifier}'; there are {', '.join(names)}"
+                        raise InputError(fault, "rename the columns", where=self.spec.location, line=row.line)
+            values = {field: self._text(row, key) for field, key in keys.items()}
+            by_id = tuple(values[text] is None for text, _ in _NEEDED)
+            for missing, (text, identifier) in zip(by_id, _NEEDED, strict=True):
+                if missing and not values[identifier]:
+                    fault = f"neither '{text}' nor '{identifier}'"
+                    raise InputError(fault, "fill in one of them", where=self.spec.location, line=row.line)
+            instance = Instance(**{field: value or "" for field, value in values.items()})
+            yield _Found(row.line, instance, (by_id[0], by_id[1], by_id[2]))
+
+    def _text(self, row: Row, key: str | None) -> str | None:
+        value: Any = None if key is None else row.values.get(key)
+        if value is None or isinstance(value, str):
+            return None if value is None else well_formed(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        fault, remedy = f"'{key}' is neither text nor a whole number", "give one document in each column"
+        raise InputError(fault, remedy, where=self.spec.location, line=row.line)
+
+    def _of_triples(self) -> Iterator[_Found]:
+        path = self.spec.path
+        cells = ((line.number, line.text.split("\t")) for line in numbered_lines(path) if line.text.strip())
+        head = list(islice(cells, _SAMPLE))
+        as_ids = all(" " not in cell.strip() for _, row in head for cell in row)
+        if as_ids and (self._topics is None or self._docs is None):
+            fault = "the triples seem to be ids, without texts"
+            raise InputError(fault, "name the texts with --topics and --docs", where=path, line=head[0][0])
+        for line, row in (*head, *cells):
+            if len(row) != 3:
+                fault = f"{len(row)} columns instead of three"
+                raise InputError(fault, "write query, relevant, non-relevant", where=path, line=line)
+            query, relevant, nonrelevant = (cell.strip() for cell in row)
+            if as_ids:
+                yield _Found(line, Instance(query, "", relevant, "", nonrelevant, ""), (True, True, True))
+            else:
+                yield _Found(line, Instance("", query, "", relevant, "", nonrelevant), (False, False, False))
+
+    def _queries(self, found: _Found) -> Mapping[str, str]:
+        if self._topics is None:
+            raise self._unknown(f"no text of query '{found.instance.query_id}'", "--topics", found)
+        return {topic.topic_id: getattr(topic, self._topic_field) for topic in read_topics(self._topics).topics}
+
+    def _query(self, queries: Mapping[str, str], found: _Found) -> str:
+        identifier = found.instance.query_id
+        if identifier not in queries:
+            raise self._unknown(f"the topics lack query '{identifier}'", "--topics", found)
+        return queries[identifier]
+
+    def _texts(self, folder: Path, found: _Found) -> _Texts:
+        if self._docs is None:
+            wanted = found.instance.relevant_id if found.by_id[1] else found.instance.nonrelevant_id
+            raise self._unknown(f"no text of document '{wanted}'", "--docs", found)
+        texts = _Texts(folder / "texts.sqlite")
+        texts.want(
+            identifier
+            for each in self._found()
+            for identifier, wanted in zip(each.instance[2::2], each.by_id[1:], strict=True)
+            if wanted
+        )
+        texts.fill((document.text, document.doc_id) for document in self._docs)
+        return texts
+
+    def _with_texts(self, instance: Instance, texts: _Texts, found: _Found) -> Instance:
+        for wanted, field, identifier in zip(
+            found.by_id[1:], ("relevant", "nonrelevant"), (instance.relevant_id, instance.nonrelevant_id), strict=True
+        ):
+            if wanted:
+                text = texts.get(identifier)
+                if text is None:
+                    raise self._unknown(f"the documents lack '{identifier}'", "--docs", found)
+                instance = instance._replace(**{field: text})
+        return instance
+
+    def _unknown(self, fault: str, option: str, found: _Found) -> InputError:
+        remedy = f"name a source that has it with {option}"
+        return InputError(fault, remedy, where=self.spec.location, line=found.line)
+
+
+class _Texts:
+    """Texts of documents by id, on the disk."""
+
+    def __init__(self, path: Path) -> None:
+        self._base = sqlite3.connect(path, isolation_level=None)
+        self._base.execute("PRAGMA journal_mode = OFF")
+        self._base.execute("PRAGMA synchronous = OFF")
+        self._base.execute("CREATE TABLE texts (id TEXT PRIMARY KEY, text TEXT) WITHOUT ROWID")
+
+    def want(self, identifiers: Iterable[str]) -> None:
+        """Notes which documents are needed."""
+        self._many("INSERT OR IGNORE INTO texts (id) VALUES (?)", ((identifier,) for identifier in identifiers))
+
+    def fill(self, documents: Iterable[tuple[str, str]]) -> None:
+        """Keeps the texts, given as (text, id), of those that are needed."""
+        self._many("UPDATE texts SET text = ? WHERE id = ?", documents)
+
+    def get(self, identifier: str) -> str | None:
+        found = self._base.execute("SELECT text FROM texts WHERE id = ?", (identifier,)).fetchone()
+        return None if found is None else found[0]
+
+    def close(self) -> None:
+        self._base.close()
+
+    def _many(self, statement: str, values: Iterable[tuple[str, ...]]) -> None:
+        stream = iter(values)
+        while block := list(islice(stream, _BLOCK)):
+            self._base.execute("BEGIN")
+            self._base.executemany(statement, block)
+            self._base.execute("COMMIT")

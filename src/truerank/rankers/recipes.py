@@ -1,0 +1,208 @@
+"""Recipes: how a ranker is trained, as named values, each with the paper or tool that it comes from."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, Literal, get_args
+
+from truerank.errors import InputError
+
+__all__ = ["DEFAULT_RECIPES", "RECIPES", "Recipe", "recipe_named"]
+
+Loss = Literal["hinge", "pair-softmax", "classes"]
+Optimiser = Literal["adam", "adamw", "adafactor"]
+Schedule = Literal["constant", "linear"]
+Precision = Literal["no", "fp16", "bf16"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a ranker is trained: one epoch over the instances.
+
+    An instance is a query with a relevant and a non-relevant document, hence two scored pairs, which always stand side
+    by side in one batch.
+
+    Attributes:
+        name: by which a user asks for it.
+        source: where the values come from.
+        loss: "hinge": max(0, margin − s⁺ + s⁻), the mean over instances; "pair-softmax": −log of the relevant one's
+            share of exp(s⁺) + exp(s⁻); "classes": cross-entropy of relevant or not (true or false), over pairs.
+        margin: of the hinge loss.
+        optimiser: "adam" (weight decay added to the gradient), "adamw" (decoupled), "adafactor" (no relative step).
+        learning_rate: after the warm-up.
+        weight_decay: as the optimiser takes it.
+        warmup_steps: steps over which the learning rate rises from 0; scaled where it is no shorter than the run.
+        warmup_share: the same as a share of the run, used where `warmup_steps` is 0.
+        schedule: after the warm-up: "constant", or "linear" down to 0.
+        batch: instances in one step of the optimiser.
+        accumulate: parts that a batch is cut into, to save memory; the gradient is that of the whole batch.
+        clip: the largest norm of the gradient; 0 for no limit.
+        shuffle: instances are shuffled within a buffer of this many; 0 keeps their order.
+        precision: mixed precision on a GPU: "no", "fp16", "bf16".
+    """
+
+    name: str
+    source: str
+    loss: Loss = "hinge"
+    margin: float = 1.0
+    optimiser: Optimiser = "adam"
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.0
+    warmup_steps: int = 0
+    warmup_share: float = 0.0
+    schedule: Schedule = "constant"
+    batch: int = 32
+    accumulate: int = 1
+    clip: float = 0.0
+    shuffle: int = 1 << 17
+    precision: Precision = "no"
+
+    def __post_init__(self) -> None:
+        for field, choices in _CHOICES.items():
+            if getattr(self, field) not in choices:
+                raise InputError(f"no {field} '{getattr(self, field)}'", f"one of {', '.join(choices)}", where="--set")
+        for field, lowest in _LOWEST.items():
+            value = getattr(self, field)
+            if not (math.isfinite(value) and value >= lowest):
+                raise InputError(f"{field} is {value}", f"give {lowest} or more", where="--set")
+        if not self.learning_rate > 0:
+            raise InputError("learning_rate is 0", "give a number above 0", where="--set")
+        if self.warmup_share >= 1:
+            raise InputError(f"warmup_share is {self.warmup_share}", "give a share below 1", where="--set")
+        if self.accumulate > self.batch:
+            fault = f"a batch of {self.batch} cannot be cut into {self.accumulate} parts"
+            raise InputError(fault, "lower accumulate", where="--set")
+
+    def json(self) -> dict[str, Any]:
+        """All values, in their order."""
+        return dataclasses.asdict(self)
+
+    def changed(self, values: Mapping[str, str | int | float]) -> Recipe:
+        """The recipe with other values; `lr` is short for learning_rate.
+
+        Args:
+            values: by the attribute's name; texts are read as the attribute's type.
+
+        Raises:
+            InputError: an unknown name, or a value that the attribute cannot have.
+        """
+        kinds = {field.name: type(getattr(self, field.name)) for field in fields(self)}
+        taken: dict[str, Any] = {}
+        for given, value in values.items():
+            name = "learning_rate" if given == "lr" else given
+            if name not in kinds or name in ("name", "source"):
+                known = ", ".join(key for key in kinds if key not in ("name", "source"))
+                raise InputError(f"a recipe has no '{given}'", f"it has {known}", where="--set")
+            try:
+                taken[name] = kinds[name](value)
+            except ValueError as error:
+                wanted = "a whole number" if kinds[name] is int else "a number"
+                raise InputError(f"{given} is '{value}'", f"give {wanted}", where="--set") from error
+        return replace(self, **taken)
+
+    def fitted_to(self, steps: int) -> Recipe:
+        """The recipe as a run of so many steps uses it.
+
+        A warm-up that would not end within the run is cut to a tenth of it: with the thousand steps that PyGaggle
+        warms up for, a short run would never reach its learning rate.
+        """
+        warmup = self.warmup_steps or round(self.warmup_share * steps)
+        if warmup >= steps:
+            warmup = steps // 10
+        return replace(self, warmup_steps=warmup, warmup_share=0.0)
+
+
+_CHOICES: Final = {
+    "loss": get_args(Loss),
+    "optimiser": get_args(Optimiser),
+    "schedule": get_args(Schedule),
+    "precision": get_args(Precision),
+}
+_LOWEST: Final = {
+    "margin": 0, "learning_rate": 0, "weight_decay": 0, "warmup_steps": 0, "warmup_share": 0, "batch": 1,
+    "accumulate": 1, "clip": 0, "shuffle": 0,
+}  # fmt: skip
+
+_RECIPES: Final = (
+    Recipe(
+        "truerank",
+        "Own default for the small models: the capreolus recipe with the pair softmax, which does not stop learning at "
+        "a margin, and a limit on the gradient.",
+        loss="pair-softmax",
+        clip=5.0,
+    ),
+    Recipe(
+        "capreolus",
+        "Capreolus' defaults for KNRM, PACRR and DUET, as the leakage paper used them (its section 4).",
+    ),
+    Recipe(
+        "cedr",
+        "CEDR (MacAvaney et al., 2019): softmax over the pair, 16 pairs, at the learning rate of its BERT.",
+        loss="pair-softmax",
+        learning_rate=2e-5,
+        batch=16,
+    ),
+    Recipe(
+        "monobert",
+        "monoBERT (Nogueira and Cho, 2019): learning rate 3e-6, batch of 128 pairs, warm-up over a tenth, weight decay "
+        "0.01.",
+        loss="classes",
+        optimiser="adamw",
+        learning_rate=3e-6,
+        weight_decay=0.01,
+        warmup_share=0.1,
+        schedule="linear",
+        batch=64,
+        accumulate=8,
+        clip=1.0,
+    ),
+    Recipe(
+        "pygaggle",
+        "PyGaggle's training of monoT5, as the leakage paper used it: Adafactor, effective batch of 128 pairs, 1,000 "
+        "steps of warm-up, scaled where the run is shorter.",
+        loss="classes",
+        optimiser="adafactor",
+        learning_rate=3e-4,
+        weight_decay=5e-5,
+        warmup_steps=1000,
+        schedule="linear",
+        batch=64,
+        accumulate=8,
+        clip=1.0,
+    ),
+    Recipe(
+        "survivorship",
+        "The survivorship paper's training of monoT5: batches of 8, learning rate 5e-5 (256,000 samples there).",
+        loss="classes",
+        optimiser="adamw",
+        learning_rate=5e-5,
+        batch=4,
+    ),
+    Recipe(
+        "t5-original",
+        "monoT5 (Nogueira et al., 2020): Adafactor at a constant 1e-3, batch of 128 pairs.",
+        loss="classes",
+        optimiser="adafactor",
+        learning_rate=1e-3,
+        batch=64,
+        accumulate=8,
+    ),
+)
+#: Recipes by name.
+RECIPES: Final[Mapping[str, Recipe]] = {recipe.name: recipe for recipe in _RECIPES}
+#: The recipe of a kind of ranker where the user names none.
+DEFAULT_RECIPES: Final[Mapping[str, str]] = {"monobert": "monobert", "monot5": "pygaggle"}
+
+
+def recipe_named(name: str) -> Recipe:
+    """The recipe of a name.
+
+    Raises:
+        InputError: there is none.
+    """
+    if name not in RECIPES:
+        raise InputError(f"no recipe '{name}'", f"there are {', '.join(RECIPES)}", where="--recipe")
+    return RECIPES[name]
