@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from truerank.errors import InputError
 from truerank.measures.significance import check_name
@@ -113,7 +113,7 @@ def kendall(first: Sequence[float] | Floats, second: Sequence[float] | Floats, v
         tau = 0.0 if variant == "a" else None
         return Correlation(tau, None, n, variant, *ties, case="all-tied")
     method = "asymptotic" if any(ties[:2]) or n > _EXACT else "exact"
-    found = stats.kendalltau(before, after, variant="b", method=method)
+    found = scipy.stats.kendalltau(before, after, variant="b", method=method)
     tau_b = float(found.statistic)
     tau = tau_b if variant == "b" else tau_b * math.sqrt(open_pairs[0] * open_pairs[1]) / pairs
     how = "exact" if method == "exact" else "normal approximation"
@@ -184,7 +184,7 @@ def ranks(means: Sequence[float] | Floats, *, ascending: bool = False) -> NDArra
         ascending: the lowest mean is the best one.
     """
     values = np.round(np.asarray(means, dtype=np.float64), _DECIMALS)
-    return np.asarray(stats.rankdata(values if ascending else -values, method="min"), dtype=np.int64)
+    return np.asarray(scipy.stats.rankdata(values if ascending else -values, method="min"), dtype=np.int64)
 
 
 def _rounded(first: Sequence[float] | Floats, second: Sequence[float] | Floats) -> tuple[Floats, Floats]:

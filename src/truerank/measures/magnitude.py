@@ -7,9 +7,8 @@ import math
 from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import optimize, stats
-from scipy.special import gammaln
 
 from truerank.errors import InputError
 from truerank.measures.resampling import Bootstrap, bootstrap_interval
@@ -65,7 +64,7 @@ def mean_interval(scores: Floats, confidence: float = 0.95) -> Interval:
     if n < 2 or not np.isfinite(scores).all():
         return Interval(n, float(scores.mean()) if n else None, None, None)
     mean = float(scores.mean())
-    half = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * float(scores.std(ddof=1)) / math.sqrt(n)
+    half = float(scipy.stats.t.ppf((1 + confidence) / 2, n - 1)) * float(scores.std(ddof=1)) / math.sqrt(n)
     return Interval(n, mean, mean - half, mean + half)
 
 
@@ -108,7 +107,7 @@ def difference_interval(
         ends = bootstrap_interval(samples, confidence=confidence, method=bootstrap, resamples=resamples, seed=seed)
         return Interval(n, difference, *ends)
     error, freedom = _standard_error(samples, method)
-    half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error if error else 0.0
+    half = float(scipy.stats.t.ppf((1 + confidence) / 2, freedom)) * error if error else 0.0
     return Interval(n, difference, difference - half, difference + half)
 
 
@@ -179,17 +178,17 @@ def detectable_difference(
 @functools.lru_cache(maxsize=4096)
 def _detectable_shift(freedom: int, power: float, alpha: float) -> float:
     """The shift of the non-central t distribution at which the power is reached."""
-    bar = float(stats.t.ppf(1 - alpha / 2, freedom))
+    bar = float(scipy.stats.t.ppf(1 - alpha / 2, freedom))
 
     def shortfall(shift: float) -> float:
         # The far tail on the wrong side is 0 where SciPy cannot compute it.
-        wrong_side = np.nan_to_num(stats.nct.cdf(-bar, freedom, shift), nan=0.0)
-        return float(stats.nct.sf(bar, freedom, shift) + wrong_side) - power
+        wrong_side = np.nan_to_num(scipy.stats.nct.cdf(-bar, freedom, shift), nan=0.0)
+        return float(scipy.stats.nct.sf(bar, freedom, shift) + wrong_side) - power
 
     enough = 1.0
     while shortfall(enough) < 0:
         enough *= 2
-    return float(optimize.brentq(shortfall, 0.0, enough))
+    return float(scipy.optimize.brentq(shortfall, 0.0, enough))
 
 
 def _standard_error(samples: list[Floats], method: IntervalMethod) -> tuple[float, float]:
@@ -210,4 +209,6 @@ def _standard_error(samples: list[Floats], method: IntervalMethod) -> tuple[floa
 
 
 def _hedges(freedom: int) -> float:
-    return math.exp(gammaln(freedom / 2) - gammaln((freedom - 1) / 2) - math.log(freedom / 2) / 2)
+    return math.exp(
+        scipy.special.gammaln(freedom / 2) - scipy.special.gammaln((freedom - 1) / 2) - math.log(freedom / 2) / 2
+    )

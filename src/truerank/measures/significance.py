@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from truerank.errors import InputError
 from truerank.measures.resampling import Resampled, shuffle_p, sign_flip_p
@@ -152,7 +152,7 @@ def paired_t(first: Floats, second: Floats) -> Outcome:
         return Outcome("paired-t", n, case="constant-difference")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # nearly equal differences: SciPy says so, p stays what it is
-        found = stats.ttest_rel(first, second)
+        found = scipy.stats.ttest_rel(first, second)
     return Outcome("paired-t", n, float(found.statistic), float(found.df), float(found.pvalue))
 
 
@@ -209,11 +209,11 @@ def wilcoxon(first: Floats, second: Floats, *, zeros: Zeros = "wilcox") -> Outco
     sizes, signed = np.abs(differences), differences[differences != 0]
     tied = len(signed) < len(differences) or len(np.unique(sizes)) < len(sizes)
     if not tied and len(differences) <= _EXACT_WILCOXON:
-        found = stats.wilcoxon(differences, zero_method=zeros, method="exact")
+        found = scipy.stats.wilcoxon(differences, zero_method=zeros, method="exact")
         return Outcome("wilcoxon", n, float(found.statistic), None, float(found.pvalue), "exact")
-    found = stats.wilcoxon(differences, zero_method=zeros, correction=False, method="asymptotic")
+    found = scipy.stats.wilcoxon(differences, zero_method=zeros, correction=False, method="asymptotic")
     if 2 ** len(signed) <= _ALL_RANKS:
-        ranks = stats.rankdata(np.abs(signed) if zeros == "wilcox" else sizes)
+        ranks = scipy.stats.rankdata(np.abs(signed) if zeros == "wilcox" else sizes)
         signed_ranks = np.sign(signed) * (ranks if zeros == "wilcox" else ranks[differences != 0])
         p = float(sign_flip_p(signed_ranks[:, None], permutations=_ALL_RANKS).p[0])
         return Outcome("wilcoxon", n, float(found.statistic), None, p, "exact over all signs")
@@ -372,7 +372,7 @@ def _unpaired_t(first: Floats, second: Floats, test: Literal["welch", "equal-var
         return Outcome(test, n, case="constant-sides")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # one side may be constant
-        found = stats.ttest_ind(first, second, equal_var=test == "equal-variance-t")
+        found = scipy.stats.ttest_ind(first, second, equal_var=test == "equal-variance-t")
     return Outcome(test, n, float(found.statistic), float(found.df), float(found.pvalue))
 
 

@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse, stats
 
 from truerank.sources.distinct import text_hashes
 from truerank.text.normalising import normalise
@@ -104,7 +104,7 @@ class TrigramScorer:
         known = column >= 0
         starts = np.searchsorted(document[known], np.arange(len(texts) + 1)).astype(np.int32)
         shape = (len(texts), len(self._topics))
-        similarity = sparse.csr_array((weight[known], column[known], starts), shape=shape) @ self._topics
+        similarity = scipy.sparse.csr_array((weight[known], column[known], starts), shape=shape) @ self._topics
         begin = 0
         for place, end in enumerate(self._ends):
             best[:, place] = similarity[:, begin:end].max(axis=1)
@@ -445,7 +445,7 @@ def estimate_recall(parts: Sequence[tuple[Filtered, pl.DataFrame]]) -> Recall:
     cumulated = np.cumsum(weight.ravel()[order])
     low, middle, high = (missed[order][np.searchsorted(cumulated, q * cumulated[-1])] for q in (0.025, 0.5, 0.975))
     bound = rates.missed + sum(
-        size * float(stats.chi2.ppf(1 - 0.05 / len(_STRATA), 2 * (hits + 1))) / (2 * drawn)
+        size * float(scipy.stats.chi2.ppf(1 - 0.05 / len(_STRATA), 2 * (hits + 1))) / (2 * drawn)
         for size, drawn, hits in rates.strata
         if drawn
     )

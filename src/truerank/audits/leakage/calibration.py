@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
 from truerank.errors import InputError
 from truerank.judging.labels import JudgedPair, LabelSource, open_judgments
@@ -337,8 +337,8 @@ def _bootstrap(sample: _Sample, groups: Indices, rng: np.random.Generator) -> Fl
     clustered = bool((groups < 0).all())
     units = -1 - groups if clustered else np.arange(len(groups))
     size, shape = int(units.max()) + 1, (int(units.max()) + 1, len(sample.thresholds))
-    weights = sparse.csr_array((sample.weight, (units, sample.bins)), shape=shape)
-    leaks = sparse.csr_array((sample.weight * sample.leak, (units, sample.bins)), shape=shape)
+    weights = scipy.sparse.csr_array((sample.weight, (units, sample.bins)), shape=shape)
+    leaks = scipy.sparse.csr_array((sample.weight * sample.leak, (units, sample.bins)), shape=shape)
     strata = [np.arange(size)] if clustered else [np.flatnonzero(groups == group) for group in np.unique(groups)]
     rows = max(1, _CELLS_AT_ONCE // size)
     curves = []

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import polars as pl
-from scipy import stats
+import scipy
 
 from truerank.audits.leakage.options import FIELDS
 from truerank.audits.leakage.results import (
@@ -125,11 +125,11 @@ def missed_topics(found: int, topics: int, evidence: Evidence, method: str) -> M
         return None
     half = (1 - _CONFIDENCE) / 2
     rate = missed / known
-    upper_rate = 1.0 if missed == known else float(stats.beta.ppf(1 - half, missed + 1, known - missed))
+    upper_rate = 1.0 if missed == known else float(scipy.stats.beta.ppf(1 - half, missed + 1, known - missed))
     estimate = float(topics - found) if rate == 1 else min(topics - found, found * rate / (1 - rate))
     upper = topics - found
     for more in range(topics - found):
-        if stats.binom.cdf(found, found + more + 1, 1 - upper_rate) < half:
+        if scipy.stats.binom.cdf(found, found + more + 1, 1 - upper_rate) < half:
             upper = more
             break
     return MissedTopics(

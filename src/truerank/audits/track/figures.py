@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from truerank.audits.track.analysis import Agreement, Analysis, Duel
@@ -23,6 +22,9 @@ from truerank.reports.figures import (
     scatter_panels,
     topic_pairs,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Picture", "duel_names", "paired_measures", "pictures"]
 

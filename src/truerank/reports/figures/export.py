@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import re
-from typing import Final
-
-import matplotlib
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Final
 
 from truerank.reports.figures.style import PAGE_COLOURS, settings
 from truerank.reports.tables import escape_html
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["page_svg", "to_files", "to_pdf", "to_svg", "to_svg_file"]
 
@@ -90,6 +90,8 @@ def to_pdf(figure: Figure) -> bytes:
 
 def _element(figure: Figure, name: str, description: str) -> str:
     out = io.StringIO()
+    import matplotlib
+
     with settings():
         matplotlib.rcParams["svg.hashsalt"] = name
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-
 from truerank.reports.figures.style import plain
 
 __all__ = ["Mark", "legend_below", "marks"]
@@ -69,6 +66,9 @@ def legend_below(place: Any, entries: Sequence[tuple[str, Mark]], *, share: floa
         entries: names and their marks.
         share: how much of the figure's width the place has.
     """
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
     handles = [Line2D([], [], label=plain(name), **mark.style()) for name, mark in entries]
     longest = max((len(name) for name, _ in entries), default=1)
     below: dict[str, Any] = {"loc": "outside lower center"}

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from truerank.reports.figures.marks import Mark, legend_below, marks
-from truerank.reports.figures.style import ACCENT, INK, WIDTH, plain, settings
+from truerank.reports.figures.style import ACCENT, INK, new_figure, plain, settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Group", "grouped_scores", "ordered_scores"]
 
@@ -46,7 +47,7 @@ def grouped_scores(groups: Sequence[Group], *, y_label: str, reference: float | 
     """
     looks = marks([group.name for group in groups])
     with settings():
-        figure = Figure(figsize=(WIDTH, 3.8), layout="constrained")
+        figure = new_figure(3.8)
         axes = figure.add_subplot()
         arrays = [np.asarray(group.values, dtype=np.float64) for group in groups]
         # A group is as wide as it has runs, but never narrower than the words beside its best run.
@@ -100,7 +101,7 @@ def ordered_scores(
     looks = marks(names)
     rows = max(1, len(panels))
     with settings():
-        figure = Figure(figsize=(WIDTH, 2.5 * rows + 0.6), layout="constrained")
+        figure = new_figure(2.5 * rows + 0.6)
         plots = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
         places = np.arange(1, len(kinds) + 1)
         for axes, (measure, values) in zip(plots, panels, strict=False):
@@ -113,7 +114,7 @@ def ordered_scores(
             axes.set_ylabel(plain(measure))
             axes.margins(y=0.12)
         plots[-1].set_xlim(0.2, len(kinds) + 0.8)
-        plots[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
+        plots[-1].xaxis.get_major_locator().set_params(integer=True)
         plots[-1].set_xlabel(plain(f"{x_label}, n = {len(kinds):,d} {counted}"))
         legend_below(figure, list(looks.items()))
     return figure

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
-from truerank.reports.figures.style import ACCENT, INK, QUIET, WIDTH, plain, settings
+from truerank.reports.figures.style import ACCENT, INK, QUIET, new_figure, plain, settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["topic_pairs"]
 
@@ -37,7 +38,7 @@ def topic_pairs(
     with settings():
         if len(topics) > _NAMED:
             return _area(one - other, names, x_label)
-        figure = Figure(figsize=(WIDTH, 1.3 + 0.145 * len(topics)), layout="constrained")
+        figure = new_figure(1.3 + 0.145 * len(topics))
         axes = figure.add_subplot()
         places = np.arange(len(topics))
         wins, losses = one > other, one < other
@@ -57,7 +58,7 @@ def topic_pairs(
 
 
 def _area(differences: NDArray[np.float64], names: tuple[str, str], x_label: str) -> Figure:
-    figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
+    figure = new_figure(3.2)
     axes = figure.add_subplot()
     places = np.arange(len(differences) + 1)
     for chosen, style in (
@@ -72,7 +73,9 @@ def _area(differences: NDArray[np.float64], names: tuple[str, str], x_label: str
 
 
 def _legend(figure: Any, names: tuple[str, str]) -> None:
-    entries: list[Line2D] = [
+    from matplotlib.lines import Line2D
+
+    entries = [
         Line2D([], [], linestyle="none", marker="o", markersize=4.5, color=INK, label=plain(names[0])),
         Line2D([], [], linestyle="none", marker="x", markersize=4.5, color=QUIET, label=plain(names[1])),
         Line2D([], [], color=INK, linewidth=1.0, label="first is better"),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from truerank.reports.figures.marks import Mark, legend_below, marks
-from truerank.reports.figures.style import WIDTH, plain, settings
+from truerank.reports.figures.style import new_figure, plain, settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Panel", "Series", "scatter_panels"]
 
@@ -57,7 +59,7 @@ def scatter_panels(panels: Sequence[Panel], *, columns: int = 2, height: float =
     rows = max(1, -(-len(panels) // columns))
     with settings():
         legend = 0.2 * -(-len(names) // (3 if apart else 5)) + 0.1
-        figure = Figure(figsize=(WIDTH, height * rows + legend), layout="constrained")
+        figure = new_figure(height * rows + legend)
         plots = figure.subplots(rows, columns, squeeze=False).ravel()
         for axes, panel in zip(plots, panels, strict=False):
             own = marks([series.name for series in panel.series]) if apart else looks

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import matplotlib
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-__all__ = ["ACCENT", "INK", "PAGE_COLOURS", "QUIET", "WIDTH", "plain", "settings"]
+__all__ = ["ACCENT", "INK", "PAGE_COLOURS", "QUIET", "WIDTH", "new_figure", "plain", "settings"]
 
 #: Written by matplotlib, then replaced in the SVG by what the surrounding page says.
 INK: Final = "#1d1c1a"
@@ -51,10 +52,20 @@ _SETTINGS_LOCK = threading.Lock()
 @contextmanager
 def settings() -> Iterator[None]:
     """Matplotlib as it comes, with this module's style, whatever the user's own settings are."""
+    import matplotlib
+
     with _SETTINGS_LOCK, matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)
         yield
+
+
+def new_figure(height: float) -> Figure:
+    """An empty figure of the usual width; `height` is in inches."""
+    # Imported here and not above: half of the commands draw nothing, and should not wait for it.
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(WIDTH, height), layout="constrained")
 
 
 def plain(text: str) -> str:

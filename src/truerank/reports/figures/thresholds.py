@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from truerank.reports.figures.style import ACCENT, INK, QUIET, WIDTH, plain, settings
+from truerank.reports.figures.style import ACCENT, INK, QUIET, new_figure, plain, settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["histogram", "precision_curve", "stacked_histograms"]
 
@@ -37,7 +39,7 @@ def histogram(
         The figure.
     """
     with settings():
-        figure = Figure(figsize=(WIDTH, 2.9), layout="constrained")
+        figure = new_figure(2.9)
         axes = figure.add_subplot()
         array = _finite(values)
         _draw_histogram(axes, array, _edges([array], threshold, bin_width), threshold, scale)
@@ -69,7 +71,7 @@ def stacked_histograms(
     """
     with settings():
         rows = max(1, len(series))
-        figure = Figure(figsize=(WIDTH, 1.0 + 1.5 * rows), layout="constrained")
+        figure = new_figure(1.0 + 1.5 * rows)
         panels = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
         arrays = [_finite(values) for _, values in series]
         edges = _edges(arrays, threshold, bin_width)
@@ -107,7 +109,7 @@ def precision_curve(
         The figure.
     """
     with settings():
-        figure = Figure(figsize=(WIDTH, 3.0), layout="constrained")
+        figure = new_figure(3.0)
         axes = figure.add_subplot()
         order = np.argsort(np.asarray(thresholds, dtype=np.float64), kind="stable")
         x, y, below, over = (np.asarray(part, dtype=np.float64)[order] for part in (thresholds, precision, low, high))
