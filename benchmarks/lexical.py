@@ -1,6 +1,6 @@
 """First-stage retrieval: effectiveness beside independent implementations, time and memory beside bm25s.
 
-Effectiveness on Vaswani and CACM: our models with Anserini's defaults; bm25s with the same parameters on the same terms;
+Effectiveness on Vaswani and CACM: ours with Anserini's defaults; bm25s with the same parameters on the same terms;
 where the jar of Anserini and a Java of version 21 or newer are given, Anserini itself. Speed and memory: the two
 collections, and one of as many documents as `--documents` says, made of real queries joined.
 
