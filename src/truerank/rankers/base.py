@@ -42,8 +42,11 @@ KINDS: Final[Mapping[str, tuple[str, str]]] = {
     "ance": ("truerank.rankers.ance", "Ance"),
     "bm25": ("truerank.rankers.bm25", "Bm25"),
     "colbert": ("truerank.rankers.colbert", "ColBert"),
+    "duet": ("truerank.rankers.duet", "Duet"),
+    "knrm": ("truerank.rankers.knrm", "Knrm"),
     "monobert": ("truerank.rankers.monobert", "MonoBert"),
     "monot5": ("truerank.rankers.monot5", "MonoT5"),
+    "pacrr": ("truerank.rankers.pacrr", "Pacrr"),
 }
 #: What the bare name of a kind opens: the checkpoints of the survivorship paper (section 2), where there is one.
 DEFAULT_MODELS: Final[Mapping[str, str]] = {

@@ -319,7 +319,8 @@ class _Run:
             loss.backward()
             return float(loss.detach())
         self._accelerator.backward(loss)
-        return float(loss.detach()) / self._accelerator.num_processes
+        processes: int = self._accelerator.num_processes
+        return float(loss.detach()) / processes
 
     def _limited(self) -> float:
         if self._accelerator is not None and self._recipe.precision == "fp16":
@@ -343,7 +344,7 @@ def _accelerator(recipe: Recipe, device: str) -> Any:
 def _forward(torch: Any, trainee: Trainee) -> Any:
     """The way from pairs to logits as one module, so that accelerate sees every call."""
 
-    class Forward(torch.nn.Module):  # type: ignore[misc, name-defined]
+    class Forward(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.module = trainee.module

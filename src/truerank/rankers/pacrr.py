@@ -1,0 +1,99 @@
+"""PACRR: convolutions over the similarities of words, the strongest matches of each query word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+
+from truerank.errors import InputError
+from truerank.rankers.small_ranker import Batch, Settings, SmallRanker
+
+__all__ = ["Pacrr", "PacrrSettings"]
+
+
+@dataclass(frozen=True)
+class PacrrSettings(Settings):
+    """Settings of PACRR.
+
+    Attributes:
+        longest: n-grams of 1 up to so many words are matched.
+        filters: of each convolution.
+        strongest: matches kept for each query word and n-gram length.
+        hidden: units of the two hidden layers.
+        idf: "filled", or "zero": idf is 0 for all words, so that its softmax says only how long the query is; Capreolus
+            never fills it.
+    """
+
+    longest: int = 3
+    filters: int = 32
+    strongest: int = 2
+    hidden: int = 32
+    idf: str = "filled"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.idf not in ("filled", "zero"):
+            raise InputError(f"no idf '{self.idf}'", "choose filled or zero", where="idf")
+
+
+class _Network(nn.Module):  # type: ignore[misc]
+    def __init__(self, settings: PacrrSettings, dimension: int) -> None:
+        super().__init__()
+        self._settings = settings
+        sizes = range(1, settings.longest + 1)
+        self.convolutions = nn.ModuleList(nn.Conv2d(1, settings.filters, size) for size in sizes)
+        features = settings.max_query * (settings.longest * settings.strongest + 1)
+        self.combine = nn.Sequential(
+            nn.Linear(features, settings.hidden),
+            nn.ReLU(),
+            nn.Linear(settings.hidden, settings.hidden),
+            nn.ReLU(),
+            nn.Linear(settings.hidden, 1),
+        )
+
+    def forward(self, batch: Batch) -> Any:
+        settings = self._settings
+        masked = settings.padding == "masked"
+        similarities = batch.products()
+        found = [self._strongest(similarities, batch, convolution) for convolution in self.convolutions]
+        idf = torch.zeros_like(batch.idf) if settings.idf == "zero" else batch.idf
+        if masked:
+            idf = idf.masked_fill(batch.query == 0, -torch.inf)
+            # A query without words has no idf to share out.
+            idf = torch.where((batch.query > 0).any(dim=1, keepdim=True), idf, torch.zeros_like(idf))
+        features = torch.cat([*found, torch.softmax(idf, dim=1)[:, :, None]], dim=2)
+        if masked:
+            features = features * batch.query_mask[:, :, None]
+        features = nn.functional.pad(features, (0, 0, 0, settings.max_query - features.shape[1]))
+        return self.combine(features.flatten(1))[:, 0]
+
+    def _strongest(self, similarities: Any, batch: Batch, convolution: Any) -> Any:
+        """The strongest matches of each query word, shape (n, q, strongest)."""
+        more = convolution.kernel_size[0] - 1
+        signals = torch.relu(convolution(nn.functional.pad(similarities, (0, more, 0, more))[:, None])).amax(dim=1)
+        if self._settings.padding == "masked":
+            # Signals are never negative: 0 is no match.
+            signals = signals * batch.document_mask[:, None, :]
+        short = self._settings.strongest - signals.shape[2]
+        if short > 0:
+            signals = nn.functional.pad(signals, (0, short))
+        return signals.topk(self._settings.strongest, dim=2).values
+
+
+class Pacrr(SmallRanker):
+    """PACRR with 2,561 trained numbers at a query length of 4.
+
+    Square convolutions for n-grams of one to three words, the strongest of their filters, the two strongest places of
+    each query word; with the softmax of idf into three dense layers.
+
+    Source: Hui et al. (2017), section 3 (PACRR-firstk).
+    """
+
+    kind: ClassVar[str] = "pacrr"
+    settings_type: ClassVar[type[Settings]] = PacrrSettings
+    network: ClassVar[type[Any]] = _Network
+    capreolus: ClassVar[Mapping[str, Any]] = {**SmallRanker.capreolus, "idf": "zero"}

@@ -1,0 +1,291 @@
+"""Vocabularies: texts to numbers, and of each number its vector and how rare it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import zlib
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.errors import InputError, MissingExtraError
+from truerank.rankers.word_vectors import read_piece_table, read_word_vectors
+from truerank.vectors.encoders.packaged import PACKAGED
+from truerank.work.artifacts import atomic_path, digest, hash_file, write_text
+
+__all__ = ["Frequencies", "PieceVocabulary", "Vocabulary", "WordVocabulary", "document_frequencies", "open_vocabulary"]
+
+Floats = NDArray[np.float32]
+
+_WORD: Final = re.compile(r"\w+")
+#: Words that the vocabulary lacks share these many rows, so that equal ones still match.
+_BUCKETS: Final = 2048
+_FILE: Final = "vocabulary.json"
+_TABLE: Final = "vocabulary.safetensors"
+_CHUNK: Final = 4096
+_SEED: Final = 20221110
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """In how many of `documents` documents each word stands; for word pieces, by their number as text."""
+
+    documents: int
+    counts: Mapping[str, int]
+
+
+class Vocabulary(ABC):
+    """Numbers of words or word pieces; 0 is padding.
+
+    Attributes:
+        vectors: of each number, shape (numbers, dimension); row 0 holds zeros.
+        idf: max(0, ln(1 + (N − df + 0.5) / (df + 0.5))) of each number, shape (numbers,); 0 for padding.
+    """
+
+    vectors: Floats
+    idf: Floats
+
+    @abstractmethod
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The numbers of each text's words, in their order; none for a text without any."""
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Writes it to a folder that `open_vocabulary` reads."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Hash over all that decides about numbers, vectors and idf."""
+
+
+class WordVocabulary(Vocabulary):
+    """Lower-cased words with vectors from a file; no stemming, no stopwords removed.
+
+    Words of the collection without a vector, and the rows that unknown words share, get seeded random vectors of the
+    length of the others.
+
+    Args:
+        words: known words, in the order of their rows.
+        vectors: of these words, shape (words, dimension), and below them perhaps those of the shared rows; a row of
+            zeros gets a random vector.
+        frequencies: of words in documents.
+    """
+
+    def __init__(self, words: Sequence[str], vectors: Floats, frequencies: Frequencies) -> None:
+        self._words = tuple(words)
+        self._rows = {word: row for row, word in enumerate(words, start=1)}
+        self._frequencies = frequencies
+        absent = np.zeros((len(words) + _BUCKETS - len(vectors), vectors.shape[1]), np.float32)
+        self.vectors = _filled(np.concatenate([vectors, absent]))
+        counts = [frequencies.counts.get(word, 0) for word in words] + [0] * _BUCKETS
+        self.idf = _idf(np.array([0, *counts]), frequencies.documents)
+
+    @classmethod
+    def from_file(cls, path: str | Path, frequencies: Frequencies) -> WordVocabulary:
+        """The words of a collection, with the vectors that a file has for them."""
+        table = read_word_vectors(path, keep=frequencies.counts)
+        rows = {word: row for row, word in enumerate(table.words)}
+        words = sorted(frequencies.counts)
+        vectors = np.zeros((len(words), table.vectors.shape[1]), np.float32)
+        found = [(place, rows[word]) for place, word in enumerate(words) if word in rows]
+        places, sources = np.array(found, np.int64).T
+        vectors[places] = table.vectors[sources]
+        return cls(words, vectors, frequencies)
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The numbers of each text's words."""
+        return [[self._rows.get(word) or self._shared(word) for word in _words(text)] for text in texts]
+
+    def save(self, folder: Path) -> None:
+        """Writes words, vectors and frequencies."""
+        counts = [self._frequencies.counts.get(word, 0) for word in self._words]
+        content = {"kind": "words", "documents": self._frequencies.documents, "words": self._words, "counts": counts}
+        _write(folder, content, {"vectors": self.vectors[1:]})
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash over words, vectors and idf."""
+        return digest(["words", self._words, _hash(self.vectors), _hash(self.idf)])
+
+    def _shared(self, word: str) -> int:
+        return 1 + len(self._words) + zlib.crc32(word.encode("utf-8", "surrogatepass")) % _BUCKETS
+
+
+class PieceVocabulary(Vocabulary):
+    """The word pieces of a local encoder with its input embeddings.
+
+    The mean of the table is taken away, because all its vectors share a direction that says nothing about words. The
+    table is not saved with a ranker: the encoder's name is, and the hash of its files.
+
+    Args:
+        encoder: a folder, or `packaged`.
+        frequencies: of pieces in documents, see `document_frequencies`.
+    """
+
+    def __init__(self, encoder: str, frequencies: Frequencies) -> None:
+        self._encoder = encoder if encoder == PACKAGED else str(Path(encoder).resolve())
+        self._frequencies = frequencies
+        table = read_piece_table(encoder)
+        self.sha256 = table.sha256
+        self._tokenizer = _tokenizer(table.tokenizer, encoder)
+        vectors = table.vectors - table.vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
+        self.vectors = np.concatenate([np.zeros((1, vectors.shape[1]), np.float32), vectors])
+        counts = np.zeros(len(self.vectors), np.int64)
+        for number, count in frequencies.counts.items():
+            counts[int(number)] = count
+        self.idf = _idf(counts, frequencies.documents)
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The numbers of each text's word pieces, without special tokens."""
+        clean = [text.encode("utf-8", "replace").decode() for text in texts]
+        encoded = self._tokenizer.encode_batch_fast(clean, add_special_tokens=False)
+        return [[number + 1 for number in one.ids] for one in encoded]
+
+    def save(self, folder: Path) -> None:
+        """Writes the encoder's name, the hash of its files, and the frequencies."""
+        counts = {number: self._frequencies.counts[number] for number in sorted(self._frequencies.counts, key=int)}
+        content = {"kind": "pieces", "encoder": self._encoder, "sha256": self.sha256}
+        _write(folder, {**content, "documents": self._frequencies.documents, "counts": counts}, {})
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash over the encoder's files and idf."""
+        return digest(["pieces", self.sha256, _hash(self.idf)])
+
+
+def document_frequencies(texts: Iterable[str], vectors: str) -> Frequencies:
+    """Counts in how many documents each word (or word piece) stands.
+
+    Args:
+        texts: of the documents, streamed.
+        vectors: as for `open_vocabulary`; decides whether words or word pieces are counted.
+    """
+    pieces = None if _is_file(vectors) else PieceVocabulary(vectors, Frequencies(0, {}))
+    counts: Counter[str] = Counter()
+    documents = 0
+    block: list[str] = []
+
+    def count() -> None:
+        if pieces is None:
+            for text in block:
+                counts.update(set(_words(text)))
+        else:
+            for ids in pieces.ids(block):
+                counts.update(map(str, set(ids)))
+        block.clear()
+
+    for text in texts:
+        documents += 1
+        block.append(text)
+        if len(block) == _CHUNK:
+            count()
+    count()
+    return Frequencies(documents, counts)
+
+
+def open_vocabulary(vectors: str | Path, texts: Iterable[str] = ()) -> Vocabulary:
+    """Opens a vocabulary: a saved one, or a new one of a collection.
+
+    Args:
+        vectors: a folder that `Vocabulary.save` wrote; a GloVe or word2vec file; a folder of a local encoder; or
+            `packaged`.
+        texts: of the collection's documents, for their frequencies; not read for a saved vocabulary.
+
+    Raises:
+        InputError: nothing of the kind there, or the encoder has changed since the vocabulary was saved.
+    """
+    name = str(vectors)
+    if (Path(name) / _FILE).is_file():
+        return _load(Path(name))
+    frequencies = document_frequencies(texts, name)
+    if not frequencies.documents:
+        raise InputError("no document to count words in", "give documents", where="--docs")
+    return WordVocabulary.from_file(name, frequencies) if _is_file(name) else PieceVocabulary(name, frequencies)
+
+
+def _load(folder: Path) -> Vocabulary:
+    file = folder / _FILE
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        kind, documents, counts = content["kind"], int(content["documents"]), content["counts"]
+        if kind == "words":
+            from safetensors.numpy import load_file
+
+            words = content["words"]
+            vectors = load_file(folder / _TABLE)["vectors"]
+            return WordVocabulary(words, vectors, Frequencies(documents, dict(zip(words, counts, strict=True))))
+        encoder, sha256 = content["encoder"], content["sha256"]
+    except InputError:
+        raise
+    except Exception as error:  # the reader of tensors raises its own kinds
+        fault = f"no vocabulary that can be read ({type(error).__name__})"
+        raise InputError(fault, "train the ranker again", where=file) from error
+    found = PieceVocabulary(encoder, Frequencies(documents, counts))
+    if found.sha256 != sha256:
+        raise InputError(f"the encoder {encoder} is not the one that it was trained with", "restore it", where=file)
+    return found
+
+
+def _write(folder: Path, content: Mapping[str, Any], tensors: Mapping[str, Floats]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    if tensors:
+        from safetensors.numpy import save_file
+
+        with atomic_path(folder / _TABLE) as temporary:
+            save_file({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, temporary)
+        content = {**content, "table": hash_file(folder / _TABLE)}
+    write_text(folder / _FILE, json.dumps(content, ensure_ascii=True) + "\n")
+
+
+def _is_file(vectors: str) -> bool:
+    return Path(vectors).is_file()
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _tokenizer(definition: str, where: str) -> Any:
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise MissingExtraError("word pieces", "neural") from error
+    try:
+        tokenizer = Tokenizer.from_str(definition)
+    except Exception as error:  # the library raises plain Exception
+        raise InputError(f"not a tokenizer ({error})", "fetch the model again", where=where) from error
+    # The models read texts longer than the encoder does.
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def _filled(vectors: Floats) -> Floats:
+    """The vectors below a row of zeros, with seeded random ones in place of rows that hold zeros only."""
+    empty = ~vectors.any(axis=1)
+    known = np.linalg.norm(vectors[~empty], axis=1)
+    length = float(known.mean()) if len(known) else 1.0
+    drawn = np.random.default_rng(_SEED).standard_normal((int(empty.sum()), vectors.shape[1])).astype(np.float32)
+    filled = vectors.copy()
+    filled[empty] = drawn * (length / np.linalg.norm(drawn, axis=1, keepdims=True).clip(1e-9))
+    return np.concatenate([np.zeros((1, vectors.shape[1]), np.float32), filled])
+
+
+def _idf(counts: NDArray[np.int64], documents: int) -> Floats:
+    idf = np.maximum(0.0, np.log1p((documents - counts + 0.5) / (counts + 0.5)))
+    idf[0] = 0.0
+    return idf.astype(np.float32)
+
+
+def _hash(values: Floats) -> str:
+    return hashlib.sha256(f"{values.shape}".encode() + np.ascontiguousarray(values).tobytes()).hexdigest()
