@@ -230,6 +230,16 @@ def test_an_interrupted_build_leaves_the_old_index(docs: str, tmp_path: Path) ->
     assert not list(tmp_path.glob(".index.*"))
 
 
+def test_an_index_that_was_moved_away_by_a_killed_build_comes_back(docs: str, tmp_path: Path) -> None:
+    before = content(build_index(docs, tmp_path / "index").folder)
+    (tmp_path / "index").rename(tmp_path / ".index.99999999.old.tmp")
+    (tmp_path / "bad.tsv").write_text("a\tthe\n")
+    with pytest.raises(InputError, match="no document has a term"):
+        build_index(str(tmp_path / "bad.tsv"), tmp_path / "index")
+    assert content(tmp_path / "index") == before
+    assert not list(tmp_path.glob(".index.*"))
+
+
 BUILD = "import sys; from truerank.lexical.building import build_index; build_index(sys.argv[1], sys.argv[2])"
 
 

@@ -75,7 +75,7 @@ def build_index(
     parts = tuple(IndexField.parse(text) for text in fields)
     if len({part.name for part in parts}) != len(parts) or not parts:
         raise InputError("fields need different names", "name each field once", where="--fields")
-    target, told = Path(out), progress or Quiet()
+    target, told = Path(out).absolute(), progress or Quiet()
     _refuse_other(target)
     with _temporary(target) as folder:
         task = BlockTask(analyser or Analyser(), parts)
@@ -236,8 +236,12 @@ def _temporary(target: Path) -> Iterator[Path]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         for stale in target.parent.glob(f".{target.name}.*.tmp"):
-            if (owner := re.fullmatch(r".*\.(\d+)\.tmp", stale.name)) and not _runs(int(owner[1])):
-                shutil.rmtree(stale, ignore_errors=True)
+            owner = re.fullmatch(r".*\.(\d+)(\.old)?\.tmp", stale.name)
+            if owner is None or _runs(int(owner[1])):
+                continue
+            if owner[2] and not target.exists():
+                stale.rename(target)  # killed between moving the old index away and the new one into its place
+            shutil.rmtree(stale, ignore_errors=True)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
     except OSError as error:
@@ -261,7 +265,7 @@ def _runs(process: int) -> bool:
 
 
 def _move(folder: Path, target: Path) -> None:
-    old = folder.with_name(f"{folder.name}.old")
+    old = folder.with_suffix(".old.tmp")
     if target.exists():
         target.rename(old)
     folder.rename(target)
