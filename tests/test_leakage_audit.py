@@ -70,14 +70,13 @@ def test_artifacts_are_what_the_contract_says(demo: leakage.AuditResult) -> None
     folder = demo.folder
     assert folder is not None
     assert {path.name for path in folder.iterdir()} == {
-        ".work", "candidates.parquet", "manifest.json", "neighbours.parquet", "report.html", "run.log", "summary.json",
+        "candidates.parquet", "manifest.json", "neighbours.parquet", "report.html", "run.log", "summary.json",
     }  # fmt: skip
     assert pl.read_parquet_schema(folder / "candidates.parquet") == CANDIDATE_SCHEMA
     assert pl.read_parquet_schema(folder / "neighbours.parquet") == NEIGHBOUR_SCHEMA
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["artifacts"] == {name: value for name, value in digests(folder).items() if name != "manifest.json"}
     assert [source["name"] for source in manifest["train"]] == ["sample-clicks", "sample-questions"]
-    assert list((folder / ".work").iterdir()) == []
     again = leakage.load_audit(folder)
     assert again.summary == demo.summary
     assert again.candidates.equals(demo.candidates)

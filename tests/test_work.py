@@ -133,7 +133,7 @@ def test_artifacts_are_hashed_into_the_manifest(tmp_path: Path) -> None:
     assert list(manifest["artifacts"]) == ["summary.json", "table.parquet"]
     assert (tmp_path / "out/summary.json").read_bytes() == '{\n  "b": 1,\n  "a": "ü"\n}\n'.encode()
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        ".work", "manifest.json", "run.log", "summary.json", "table.parquet",
+        "manifest.json", "run.log", "summary.json", "table.parquet",
     ]  # fmt: skip
 
 

@@ -74,7 +74,9 @@ class Artifacts:
         self.folder = Path(folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            (self.folder / ".work").mkdir(exist_ok=True)
+            # Now, and not after an hour's work, it shows whether anything can be written here.
+            self.work.mkdir(exist_ok=True)
+            self.tidy()
         except OSError as error:
             raise InputError(
                 f"cannot be written to ({error.strerror})", "choose another folder with --out", where=self.folder
@@ -83,8 +85,13 @@ class Artifacts:
 
     @property
     def work(self) -> Path:
-        """Where unfinished work lies."""
+        """Where unfinished work lies, while there is some."""
         return self.folder / ".work"
+
+    def tidy(self) -> None:
+        """Removes the folder of unfinished work if it is empty."""
+        with contextlib.suppress(OSError):
+            self.work.rmdir()
 
     def text(self, name: str, text: str) -> Path:
         """Writes a text file."""

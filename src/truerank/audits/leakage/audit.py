@@ -127,6 +127,7 @@ def audit(
     calibration = _calibration(judgments, options)
     result = publish(artifacts, result, provenance, options, ReportExtras(calibration=calibration))
     shutil.rmtree(folder, ignore_errors=True)
+    artifacts.tidy()
     artifacts.log("end")
     return result
 
@@ -285,10 +286,10 @@ def _test_inputs(tests: Sequence[TopicSet], specs: Sequence[str]) -> list[dict[s
 def _work_folder(artifacts: Artifacts, identity: Mapping[str, Any]) -> Path:
     """Where this very audit continues; unfinished work of other audits in the same folder is removed."""
     folder = artifacts.work / digest(identity)[:16]
+    folder.mkdir(parents=True, exist_ok=True)
     for other in artifacts.work.iterdir():
         if other != folder:
             shutil.rmtree(other, ignore_errors=True)
-    folder.mkdir(exist_ok=True)
     return folder
 
 
