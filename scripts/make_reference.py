@@ -28,6 +28,10 @@ FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 #: What a user of the Python package imports.
 MODULES = (
     "truerank.audits.leakage",
+    "truerank.audits.track",
+    "truerank.judging",
+    "truerank.measures",
+    "truerank.lexical",
     "truerank.sources",
     "truerank.vectors.encoders",
     "truerank.text.reformulation",
