@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -80,6 +80,19 @@ class _Numbers(dict[str, int]):
         return number
 
 
+class _WordNumbers(dict[str, int]):
+    """The numbers of words' terms within a block, -1 for words without one: one look-up for each word of a text."""
+
+    def __init__(self, term: Callable[[str], str], numbers: _Numbers) -> None:
+        self._term = term
+        self._numbers = numbers
+
+    def __missing__(self, word: str) -> int:
+        term = self._term(word)
+        number = self[word] = self._numbers[term] if term else -1
+        return number
+
+
 @dataclass(frozen=True)
 class BlockTask:
     """Analyses blocks of documents; picklable, so that worker processes can do it."""
@@ -105,15 +118,18 @@ class BlockTask:
         self, part: IndexField, documents: Sequence[Document], numbers: _Numbers
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Of every token of a field the document and the term; then the documents' lengths."""
-        term, number = self.analyser.term, numbers.__getitem__
+        number = _WordNumbers(self.analyser.term, numbers).__getitem__
         flat: list[int] = []
         sizes = []
         for document in documents:
             before = len(flat)
-            flat += map(number, filter(None, map(term, self.analyser.tokens(part.text(document)))))
+            flat += map(number, self.analyser.tokens(part.text(document)))
             sizes.append(len(flat) - before)
-        lengths = np.array(sizes, np.int64)
-        return np.repeat(np.arange(len(documents), dtype=np.int64), lengths), np.array(flat, np.int64), lengths
+        terms = np.array(flat, np.int64)
+        at = np.repeat(np.arange(len(documents), dtype=np.int64), sizes)
+        kept = terms >= 0
+        at, terms = at[kept], terms[kept]
+        return at, terms, np.bincount(at, minlength=len(documents))
 
 
 @dataclass

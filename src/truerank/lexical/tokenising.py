@@ -34,7 +34,7 @@ def _shadow(text: str) -> str:
 def _standard(text: str) -> list[str]:
     if text.isascii():
         found = _STANDARD.findall(text)
-        return found if len(max(found, key=len, default="")) <= _LONGEST else _chopped(found)
+        return found if len(text) <= _LONGEST or max(map(len, found), default=0) <= _LONGEST else _chopped(found)
     words: list[str] = []
     for match in _STANDARD.finditer(_shadow(text)):
         word = text[match.start() : match.end()]
