@@ -29,7 +29,10 @@ __all__ = [
 _TOKEN: Final = re.compile(r"\w+|[^\w\s]")
 _WORD: Final = re.compile(r"\S+")
 #: The end of a sentence: its mark, closing quotes and brackets, a blank, the beginning of another; or an empty line.
-_END: Final = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s+[\"'“‘«(\[]?[^\W_a-z])|[。！？]+[」』”）]*|\s*\n[^\S\n]*\n")
+#: No part of it goes over a run of signs or blanks twice, however long that is.
+_END: Final = re.compile(
+    r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s+[\"'“‘«(\[]?[^\W_a-z])|[。！？]++[」』”）]*+|(?<!\s)[^\S\n]*+\n[^\S\n]*+\n"
+)
 #: What stands before a full stop that ends no sentence.
 _ABBREVIATED: Final = re.compile(
     r"(?:^|[\s(\[\"'“‘.])(?:[^\W\d_]|mr|mrs|ms|dr|prof|rev|hon|gen|col|sgt|capt|lt|st|sr|jr|vs|cf|eg|ie|no|nos|vol|pp|fig|eq"
