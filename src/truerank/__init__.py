@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from truerank.measures import evaluate as evaluate
     from truerank.measures import load_evaluation as load_evaluation
     from truerank.measures import order_changes as order_changes
+    from truerank.rankers.rerank import rerank as rerank
+    from truerank.rankers.train import train as train
 
 __version__ = "0.1.0"
 __all__ = [
@@ -35,14 +37,17 @@ __all__ = [
     "lexical",
     "load_evaluation",
     "order_changes",
+    "rerank",
     "search",
     "track",
+    "train",
     "tune",
 ]
 
 # Loaded on first use, so that `import truerank` stays instant.
 _HOMES = {
     "build_index": ("truerank.lexical", "build_index"),
+    "rerank": ("truerank.rankers.rerank", "rerank"),
     "search": ("truerank.lexical", "search"),
     "tune": ("truerank.lexical", "tune"),
     "lexical": ("truerank.lexical", None),
@@ -56,6 +61,7 @@ _HOMES = {
     "demo": ("truerank.audits.leakage", "demo"),
     "judging": ("truerank.judging", None),
     "track": ("truerank.audits.track", None),
+    "train": ("truerank.rankers.train", "train"),
 }
 
 

@@ -45,6 +45,8 @@ COMMANDS: Final = (
     Entry("index", "lexical", "index", "Builds an index of a collection of documents."),
     Entry("search", "lexical", "search", "Retrieves the best documents for each topic and writes a TREC run."),
     Entry("tune", "lexical", "tune", "Chooses a model's parameters by cross-validation over the topics."),
+    Entry("rerank", "rerank", "rerank", "Orders the first documents of each topic of a run by a ranker."),
+    Entry("train", "train", "train", "Trains a ranker: one epoch by a named recipe."),
 )
 
 

@@ -73,8 +73,15 @@ class _Network(nn.Module):  # type: ignore[misc]
 
     def _strongest(self, similarities: Any, batch: Batch, convolution: Any) -> Any:
         """The strongest matches of each query word, shape (n, q, strongest)."""
-        more = convolution.kernel_size[0] - 1
-        signals = torch.relu(convolution(nn.functional.pad(similarities, (0, more, 0, more))[:, None])).amax(dim=1)
+        size = convolution.kernel_size[0]
+        pairs, words, places = similarities.shape
+        # As a product of matrices: on the CPU twice as fast as the convolution, whose only channel leaves it idle.
+        filled = nn.functional.pad(similarities, (0, size - 1, 0, size - 1))
+        shifts = [(row, column) for row in range(size) for column in range(size)]
+        patches = torch.stack([filled[:, row : row + words, column : column + places] for row, column in shifts])
+        weights = convolution.weight.view(convolution.out_channels, size * size)
+        responses = torch.addmm(convolution.bias[:, None], weights, patches.view(size * size, -1))
+        signals = torch.relu(responses.amax(dim=0)).view(pairs, words, places)
         if self._settings.padding == "masked":
             # Signals are never negative: 0 is no match.
             signals = signals * batch.document_mask[:, None, :]
