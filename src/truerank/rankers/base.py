@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 from collections.abc import Mapping, Sequence
@@ -28,6 +29,7 @@ __all__ = [
     "open_ranker",
     "read_description",
     "rounded",
+    "spec_of",
     "write_description",
 ]
 
@@ -170,6 +172,11 @@ def open_ranker(name: str, **options: Any) -> Ranker:
     return RankerSpec(name, runtime, tuple(sorted(settings.items()))).open()
 
 
+def spec_of(name: str, runtime: Runtime, settings: Mapping[str, str]) -> RankerSpec:
+    """How to open a ranker with settings given as texts: whole numbers, numbers, true and false are read as such."""
+    return RankerSpec(name, runtime, tuple(sorted((key, _value(text)) for key, text in settings.items())))
+
+
 def rounded(scores: NDArray[Any]) -> Scores:
     """Scores as they are stored: `DECIMALS` decimals, float32; never -0."""
     return (np.round(scores.astype(np.float64), DECIMALS) + 0.0).astype(np.float32)
@@ -208,6 +215,15 @@ def _kind_and_place(name: str) -> tuple[str, str]:
             raise InputError(f"'{name}' alone names no model", f"give {name}:FOLDER", where="--model")
         return name, DEFAULT_MODELS[name]
     return "", name
+
+
+def _value(text: str) -> bool | int | float | str:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def _class_of(kind: str) -> Any:

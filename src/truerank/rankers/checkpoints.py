@@ -1,0 +1,253 @@
+"""Checkpoints from Hugging Face ids and local folders: configuration, tokenizer, weights, and what kind they are."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from truerank.errors import InputError, MissingExtraError
+from truerank.rankers.base import Runtime
+from truerank.vectors.encoders.packaged import PACKAGED, PACKAGED_MODEL, packaged_folder
+
+__all__ = [
+    "Checkpoint",
+    "clean",
+    "content_hash",
+    "device_of",
+    "in_precision",
+    "kind_of",
+    "neural",
+    "quiet",
+    "seeded",
+]
+
+_HUB_ID: Final = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
+_LOAD_FAULTS: Final = (OSError, ValueError, ImportError, KeyError, RuntimeError, AttributeError, TypeError)
+_REMEDY: Final = "give KIND:FOLDER, KIND:ID of Hugging Face, or a folder that 'train' wrote"
+
+
+class Checkpoint:
+    """A model as it is named, before it is loaded.
+
+    Attributes:
+        place: a local folder, or a Hugging Face id.
+        name: how it is called in results.
+
+    Args:
+        name: a folder, an id, or `packaged`.
+
+    Raises:
+        InputError: no such folder, and no id either.
+        MissingExtraError: the packaged model is not installed.
+    """
+
+    def __init__(self, name: str) -> None:
+        folder = Path(name).expanduser()
+        if name == PACKAGED:
+            self.place, self.name = str(packaged_folder()), PACKAGED_MODEL
+        elif folder.is_dir():
+            self.place, self.name = str(folder.resolve()), folder.resolve().name
+        elif _HUB_ID.fullmatch(name):
+            self.place, self.name = name, name
+        else:
+            raise InputError(f"no folder '{name}', and it is no Hugging Face id", _REMEDY, where="--model")
+
+    def config(self) -> Any:
+        """The configuration."""
+        return self.load(lambda transformers: transformers.AutoConfig.from_pretrained(self.place))
+
+    def tokenizer(self) -> Any:
+        """The fast tokenizer."""
+        found = self.load(lambda transformers: transformers.AutoTokenizer.from_pretrained(self.place))
+        if getattr(found, "backend_tokenizer", None) is None:
+            raise InputError(f"'{self.name}' has no fast tokenizer", "convert it with transformers", where="--model")
+        # Lengths are this package's business: what the file says would cut without a word.
+        found.backend_tokenizer.no_truncation()
+        found.backend_tokenizer.no_padding()
+        return found
+
+    def module(self, auto_class: str, **options: Any) -> Any:
+        """The model in full precision, ready to score; `auto_class` is a class of transformers."""
+        import torch
+
+        options = {"dtype": torch.float32, **options}
+        return self.load(
+            lambda transformers: getattr(transformers, auto_class).from_pretrained(self.place, **options)
+        ).eval()
+
+    def load(self, read: Callable[[Any], Any]) -> Any:
+        """What `read` makes of transformers; its errors become one line.
+
+        Raises:
+            InputError: the model cannot be loaded.
+            MissingExtraError: transformers is not installed.
+        """
+        transformers = neural()
+        try:
+            with quiet():
+                return read(transformers)
+        except _LOAD_FAULTS as error:
+            message = " ".join(str(error).split())[:300]
+            raise InputError(f"'{self.name}' cannot be loaded ({message})", _REMEDY, where="--model") from error
+
+    def file(self, name: str) -> Path | None:
+        """A file of the model, fetched where it is not local; None where the model has none of that name."""
+        folder = Path(self.place)
+        if folder.is_dir():
+            return folder / name if (folder / name).is_file() else None
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+
+        try:
+            return Path(hf_hub_download(self.place, name))
+        except LocalEntryNotFoundError as error:
+            raise InputError(f"'{self.name}' cannot be fetched", "check the name and the network") from error
+        except EntryNotFoundError:
+            return None
+        except Exception as error:  # the HTTP library under huggingface_hub changes, and so do its errors
+            fault = f"'{self.name}' cannot be fetched ({type(error).__name__})"
+            raise InputError(fault, "check the name and the network", where="--model") from error
+
+    def json(self, name: str) -> Any:
+        """A JSON file of the model; None where it has none of that name."""
+        path = self.file(name)
+        if path is None:
+            return None
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise InputError("no valid JSON", "fetch the model again", where=path) from error
+
+    def tensors(self, names: Sequence[str]) -> dict[str, Any]:
+        """Those of the tensors that the weights hold, as torch tensors in full precision."""
+        neural()
+        import torch
+
+        if path := self.file("model.safetensors"):
+            from safetensors import safe_open
+
+            with safe_open(str(path), "pt") as weights:
+                return {name: weights.get_tensor(name).float() for name in names if name in weights.keys()}  # noqa: SIM118
+        if path := self.file("pytorch_model.bin"):
+            state = torch.load(str(path), map_location="cpu", weights_only=True)
+            return {name: state[name].float() for name in names if name in state}
+        raise InputError("no model.safetensors or pytorch_model.bin", "give a whole checkpoint", where=self.place)
+
+
+def neural() -> Any:
+    """The package transformers.
+
+    Raises:
+        MissingExtraError: it, or torch, is not installed.
+    """
+    try:
+        import torch  # noqa: F401
+        import transformers
+    except ImportError as error:
+        raise MissingExtraError("this ranker", "neural") from error
+    return transformers
+
+
+def kind_of(name: str) -> str:
+    """The kind of ranker that a checkpoint's configuration tells.
+
+    Raises:
+        InputError: it tells none.
+    """
+    checkpoint = Checkpoint(name)
+    modules = checkpoint.json("modules.json")
+    config: Mapping[str, Any] = checkpoint.json("config.json") or {}
+    architecture = " ".join(config.get("architectures") or ())
+    if "ColBERT" in architecture or checkpoint.file("artifact.metadata") is not None:
+        return "colbert"
+    if "ForSequenceClassification" in architecture:
+        return "monobert"
+    if "T5ForConditionalGeneration" in architecture:
+        return "monot5"
+    if modules is not None:
+        return "ance"
+    raise InputError(
+        f"the configuration of '{checkpoint.name}' does not tell what kind of ranker it is",
+        f"write KIND:{name} with one of monobert, monot5, ance, colbert",
+        where="--model",
+    )
+
+
+def device_of(runtime: Runtime) -> str:
+    """The device of torch that a runtime names.
+
+    Raises:
+        InputError: it is not there, or does not run the precision.
+    """
+    neural()
+    import torch
+
+    device = runtime.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    kind, _, number = device.partition(":")
+    known = kind in ("cpu", "cuda", "mps") and (not number or number.isdigit())
+    if (
+        not known
+        or (kind == "cuda" and int(number or 0) >= torch.cuda.device_count())
+        or (kind == "mps" and not torch.backends.mps.is_available())
+    ):
+        raise InputError(f"torch sees no device '{device}'", "use --device cpu", where="--device")
+    if runtime.precision in ("fp16", "bf16") and kind == "cpu":
+        remedy = "use fp32, or int8 with --backend openvino"
+        raise InputError(f"{runtime.precision} is for GPUs", remedy, where="--precision")
+    if kind == "cpu" and runtime.threads is not None:
+        torch.set_num_threads(runtime.threads)
+    return device
+
+
+def in_precision(module: Any, runtime: Runtime, device: str) -> Any:
+    """The module on its device and in its precision."""
+    import torch
+
+    kinds = {"fp16": torch.float16, "bf16": torch.bfloat16}
+    return module.to(device=device, dtype=kinds.get(runtime.precision, torch.float32)).eval()
+
+
+def content_hash(module: Any, tokenizer: Any) -> str:
+    """SHA-256 over all weights and the tokenizer."""
+    found = hashlib.sha256()
+    for name, tensor in sorted(module.state_dict().items()):
+        found.update(name.encode())
+        found.update(tensor.detach().float().cpu().contiguous().numpy().tobytes())
+    found.update(tokenizer.backend_tokenizer.to_str().encode())
+    return found.hexdigest()
+
+
+def clean(text: str) -> str:
+    """The text without halves of characters, which tokenizers refuse."""
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+
+
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Inside, torch draws from this seed; afterwards its state is what it was."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Inside, transformers prints nothing: stderr belongs to progress."""
+    logging = neural().utils.logging
+    before = logging.get_verbosity()
+    bars = getattr(logging, "is_progress_bar_enabled", lambda: False)()
+    logging.set_verbosity(logging.CRITICAL)
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+        if bars:
+            logging.enable_progress_bar()

@@ -1,0 +1,55 @@
+"""What rankers share that encode queries and documents apart: each distinct text is encoded once."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.rankers.base import Pair, Scores, rounded
+from truerank.rankers.torch_ranker import TokenRow, TorchRanker
+
+__all__ = ["DualRanker"]
+
+
+class DualRanker(TorchRanker):
+    """A ranker that compares vectors of queries with vectors of documents."""
+
+    @abstractmethod
+    def text_rows(self, texts: Sequence[str], *, queries: bool) -> list[TokenRow]:
+        """The tokens of each text."""
+
+    @abstractmethod
+    def vectors(self, rows: Sequence[TokenRow], *, queries: bool) -> list[NDArray[np.float32]]:
+        """The vector or vectors of each row of tokens."""
+
+    @abstractmethod
+    def compare(self, query: NDArray[np.float32], documents: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        """The scores of documents for one query, shape (documents,)."""
+
+    def score(self, pairs: Sequence[Pair]) -> Scores:
+        """The score of each pair, shape (pairs,); higher is better; equal pairs have equal scores."""
+        queries = self._encode(sorted({pair.query for pair in pairs}), queries=True)
+        documents = self._encode(sorted({pair.document for pair in pairs}), queries=False)
+        wanted: dict[str, list[str]] = {}
+        for query, document in sorted(set(pairs)):
+            wanted.setdefault(query, []).append(document)
+        found: dict[Pair, float] = {}
+        for query, texts in wanted.items():
+            scores = rounded(self.compare(queries[query], [documents[text] for text in texts]))
+            found.update(zip((Pair(query, text) for text in texts), scores.tolist(), strict=True))
+        return np.fromiter((found[pair] for pair in pairs), np.float32, len(pairs))
+
+    def _encode(self, texts: Sequence[str], *, queries: bool) -> dict[str, NDArray[np.float32]]:
+        import torch
+
+        rows = self.text_rows(texts, queries=queries)
+        self.module.eval()
+        found: dict[str, NDArray[np.float32]] = {}
+        with torch.inference_mode():
+            for batch in self.batches(rows):
+                made = self.vectors([rows[number] for number in batch], queries=queries)
+                found.update((texts[number], vector) for number, vector in zip(batch, made, strict=True))
+        return found

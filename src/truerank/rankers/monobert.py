@@ -1,0 +1,138 @@
+"""monoBERT and other cross-encoders: query and document as one text, a class or a number as the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final, NamedTuple, Self
+
+import numpy as np
+
+from truerank.errors import InputError
+from truerank.rankers.base import Pair, Runtime
+from truerank.rankers.checkpoints import Checkpoint, seeded
+from truerank.rankers.first_token import run_encoder, shorten_last_layer
+from truerank.rankers.torch_ranker import CrossRanker, TokenRow, token_ids
+
+__all__ = ["MonoBert"]
+
+_CLASSIFIER: Final = "AutoModelForSequenceClassification"
+
+
+class MonoBert(CrossRanker):
+    """A cross-encoder over `[CLS] query [SEP] document [SEP]`, with the checkpoint's own special tokens.
+
+    Only the document is cut; a query that alone is too long is cut to the model's length. A checkpoint with two classes
+    scores by the log-probability of the second, one with a single output by that output.
+
+    Source: Nogueira, Yang, Cho, Lin (2019), section 3.
+    """
+
+    kind: ClassVar[str] = "monobert"
+
+    def __init__(self, module: Any, tokenizer: Any, name: str, runtime: Runtime, settings: dict[str, Any]) -> None:
+        super().__init__(module, tokenizer, name, runtime, settings)
+        shorten_last_layer(module)
+        self._frame = _frame(tokenizer, name)
+        self._types = int(getattr(module.config, "type_vocab_size", 0) or 0)
+
+    @classmethod
+    def open(
+        cls,
+        place: str,
+        runtime: Runtime = Runtime(),  # noqa: B008
+        *,
+        max_tokens: int = 512,
+        labels: int = 2,
+        seed: int = 0,
+    ) -> Self:
+        """Opens a checkpoint; an encoder without a head gets one, drawn from the seed, to be trained.
+
+        Args:
+            place: a folder, a Hugging Face id, or `packaged`.
+            runtime: what runs it.
+            max_tokens: of query, document and special tokens together.
+            labels: outputs of a head that is drawn, 1 or 2.
+            seed: of a head that is drawn.
+
+        Raises:
+            InputError: it cannot be loaded, or is no classifier of one or two outputs.
+        """
+        checkpoint = Checkpoint(place)
+        config = checkpoint.config()
+        headed = any("ForSequenceClassification" in name for name in config.architectures or ())
+        outputs = int(config.num_labels) if headed else int(labels)
+        if outputs not in (1, 2):
+            fault = f"'{checkpoint.name}' has {outputs} outputs"
+            raise InputError(fault, "give a cross-encoder with one or two", where="--model")
+        longest = _positions(config)
+        if not 8 <= int(max_tokens) <= longest:
+            fault = f"{max_tokens} tokens, and '{checkpoint.name}' reads {longest}"
+            raise InputError(fault, f"give 8 to {longest}", where="max_tokens")
+        with seeded(int(seed)):
+            module = checkpoint.module(_CLASSIFIER, num_labels=outputs)
+        settings = {"max_tokens": int(max_tokens)} | ({} if headed else {"labels": outputs, "seed": int(seed)})
+        return cls(module, checkpoint.tokenizer(), checkpoint.name, runtime, settings)
+
+    def rows(self, pairs: Sequence[Pair]) -> list[TokenRow]:
+        """The tokens of each pair; the document is cut."""
+        frame = self._frame
+        room = int(self.settings["max_tokens"]) - len(frame.before) - len(frame.between) - len(frame.after)
+        queries = token_ids(self.tokenizer, (pair.query for pair in pairs))
+        documents = token_ids(self.tokenizer, (pair.document for pair in pairs))
+        rows = []
+        for pair in pairs:
+            query = queries[pair.query][:room]
+            head = [*frame.before, *query, *frame.between]
+            second = len(frame.before) + len(query) + frame.first_between
+            rows.append(TokenRow([*head, *documents[pair.document][: room - len(query)], *frame.after], second))
+        return rows
+
+    def logits(self, rows: Sequence[TokenRow]) -> Any:
+        """The outputs of the head, shape (rows, 1 or 2)."""
+        import torch
+
+        ids, mask = self.matrix(rows)
+        types = None
+        if self._types > 1:
+            places = np.arange(ids.shape[1])[None, :]
+            second = np.fromiter((row.second for row in rows), np.int64, len(rows))
+            lengths = np.fromiter((len(row.ids) for row in rows), np.int64, len(rows))
+            in_second = (places >= second[:, None]) & (places < lengths[:, None])
+            types = torch.from_numpy(in_second.astype(np.int64)).to(self.device)
+        return run_encoder(self.module, ids, mask, types)
+
+    def scores_of(self, logits: Any) -> Any:
+        """The log-probability of the second class, or the only output."""
+        import torch
+
+        values = logits.float()
+        return values[:, 0] if values.shape[1] == 1 else torch.log_softmax(values, dim=1)[:, 1]
+
+
+class _Frame(NamedTuple):
+    """The special tokens around the parts of a pair; the first of those between still have the first type."""
+
+    before: list[int]
+    between: list[int]
+    after: list[int]
+    first_between: int
+
+
+def _frame(tokenizer: Any, name: str) -> _Frame:
+    # What a tokenizer puts around a pair is seen from a pair.
+    probe = tokenizer.backend_tokenizer.encode("a", "a")
+    parts = probe.sequence_ids
+    if 0 not in parts or 1 not in parts:
+        raise InputError(f"the tokenizer of '{name}' makes no pairs", "give a cross-encoder", where="--model")
+    first, second = parts.index(0), parts.index(1)
+    end_first = len(parts) - 1 - parts[::-1].index(0) + 1
+    end_second = len(parts) - 1 - parts[::-1].index(1) + 1
+    kinds = probe.type_ids[end_first:second]
+    return _Frame(probe.ids[:first], probe.ids[end_first:second], probe.ids[end_second:], kinds.count(0))
+
+
+def _positions(config: Any) -> int:
+    longest = int(getattr(config, "max_position_embeddings", 0) or 0)
+    if config.model_type in ("roberta", "xlm-roberta", "camembert"):
+        longest -= int(config.pad_token_id or 0) + 1
+    return longest if longest > 0 else 1 << 20

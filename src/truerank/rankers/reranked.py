@@ -1,0 +1,162 @@
+"""The result of reranking: the run, and what was scored how."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from truerank.lexical.searching import write_run
+from truerank.rankers.base import DECIMALS
+from truerank.reports.tables import Column, Table
+from truerank.sources.runs import RUN_SCHEMA
+from truerank.work.artifacts import hash_file, installed_versions, write_text
+
+__all__ = ["BLOCK_SCHEMA", "Reranked", "merged"]
+
+#: The scores of a block of candidates; its number, and how many pairs it asked for, stand in each row.
+BLOCK_SCHEMA: Final[dict[str, Any]] = {
+    "topic_id": pl.String,
+    "doc_id": pl.String,
+    "score": pl.Float64,
+    "passages": pl.Int64,
+    "block": pl.Int64,
+    "asked": pl.Int64,
+    "hits": pl.Int64,
+}
+#: Ids that a table names; the JSON has all.
+_NAMED: Final = 5
+
+
+@dataclass(frozen=True)
+class Reranked:
+    """A reranked run, and what was scored how.
+
+    Attributes:
+        run: rows as in `sources.runs.RUN_SCHEMA`, topic by topic, best first.
+        about: ranker, run, topics, documents, and the options that decide the result.
+        missing: ids of candidates that the collection lacks; they stand below what was reranked.
+        no_text: topics of the run that have no text; they are left in the order of the first stage.
+        counts: documents reranked, passages scored, distinct pairs asked for, and those that the cache knew.
+        tag: the name of the run.
+        agreement: of a low precision with the full one, where that was asked for.
+    """
+
+    run: pl.DataFrame
+    about: Mapping[str, Any]
+    missing: tuple[str, ...]
+    no_text: tuple[str, ...]
+    counts: Mapping[str, int]
+    tag: str
+    agreement: Mapping[str, float] = field(default_factory=dict)
+
+    def json(self) -> dict[str, Any]:
+        """All but the rows."""
+        return {
+            "tag": self.tag,
+            **self.about,
+            "rows": len(self.run),
+            "counts": dict(self.counts),
+            "missing": list(self.missing),
+            "no_text": list(self.no_text),
+            "agreement": dict(self.agreement),
+            "ties": f"scores with {DECIMALS} decimals, equal ones by document id ascending",
+        }
+
+    def table(self) -> Table:
+        """How many documents and passages were scored."""
+        policy = f"{self.about['passages']} of the passages '{self.about['policy']}'"
+        lacking = (
+            (self.missing, "candidates are not in the collection and stand below what was reranked"),
+            (self.no_text, "topics of the run have no text and were left as they are"),
+        )
+        return Table(
+            f"{self.tag}: {self.about['run']['name']} to depth {self.about['depth']}, {policy}",
+            (
+                Column("topics", align="right", format=",d"),
+                Column("rows", align="right", format=",d"),
+                Column("reranked", align="right", format=",d"),
+                Column("passages", align="right", format=",d"),
+                Column("scored", align="right", format=",d"),
+                Column("from the cache", align="right", format=",d"),
+            ),
+            (
+                (
+                    self.run["topic_id"].n_unique(),
+                    len(self.run),
+                    self.counts["documents"],
+                    self.counts["passages"],
+                    self.counts["asked"] - self.counts["hits"],
+                    self.counts["hits"],
+                ),
+            ),
+            notes=(
+                f"Ranker: {self.about['ranker']['name']}. Equal passages are scored once in a block.",
+                f"Ties: scores with {DECIMALS} decimals, equal ones by document id ascending.",
+                *(_named(ids, what) for ids, what in lacking if ids),
+                *(f"Agreement with full precision: {name} {value:.6g}." for name, value in self.agreement.items()),
+            ),
+        )
+
+    def text(self) -> str:
+        """The table in plain characters."""
+        return self.table().text()
+
+    def write(self, path: str | Path) -> Path:
+        """Writes the run in TREC format (gzipped where the name ends so), and `PATH.manifest.json` beside it."""
+        target = Path(path)
+        write_run(self.run, target)
+        # How much came from a cache is no property of the result: the same run has the same manifest.
+        content = self.json()
+        content["counts"] = {name: self.counts[name] for name in ("documents", "passages", "asked")}
+        manifest = {
+            "command": "rerank",
+            "versions": installed_versions("truerank", "numpy", "torch", "transformers", "openvino"),
+            **content,
+            "output": {"sha256": hash_file(target)},
+        }
+        text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+        write_text(target.with_name(f"{target.name}.manifest.json"), text)
+        return target
+
+
+def merged(first: pl.DataFrame, found: pl.DataFrame, *, cut: bool, tag: str) -> pl.DataFrame:
+    """The reranked documents, and below them the others in the order of the first stage.
+
+    Args:
+        first: the run, with each document's place in its topic.
+        found: scores of those that were reranked, as in `BLOCK_SCHEMA`.
+        cut: leave out the others, but for topics of which nothing was reranked.
+        tag: the last column of the run.
+
+    Returns:
+        Rows as in `RUN_SCHEMA`. What was not reranked has the lowest score of its topic minus 1, minus 2, and so on, so
+        that the scores alone give the order.
+    """
+    scored = found.select("topic_id", "doc_id", pl.col("score").alias("new"))
+    joined = first.join(scored, on=["topic_id", "doc_id"], how="left", maintain_order="left").with_columns(
+        pl.col("topic_id").rle_id().alias("topic"), pl.col("new").is_null().alias("below")
+    )
+    if cut:
+        joined = joined.filter(~pl.col("below") | pl.col("below").all().over("topic"))
+    # The places of documents that were reranked do not count: among them equal scores go by the id.
+    joined = joined.with_columns(pl.when("below").then("place").alias("place")).sort(
+        "topic", "below", "new", "place", "doc_id", descending=[False, False, True, False, False], nulls_last=True
+    )
+    lowest = pl.col("new").min().over("topic").fill_null(0.0)
+    further = pl.col("below").cum_sum().over("topic")
+    return joined.select(
+        "topic_id",
+        "doc_id",
+        pl.int_range(1, pl.len() + 1).over("topic").alias("rank"),
+        pl.when("below").then(lowest - further).otherwise("new").round(DECIMALS).alias("score"),
+        pl.lit(tag).alias("tag"),
+    ).cast(pl.Schema(RUN_SCHEMA))
+
+
+def _named(ids: tuple[str, ...], what: str) -> str:
+    return f"{len(ids)} {what}: {', '.join(ids[:_NAMED])}{' …' if len(ids) > _NAMED else ''}."

@@ -1,0 +1,129 @@
+"""Scores that are kept, so that no pair is scored twice by the same ranker."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from truerank.errors import InputError
+from truerank.rankers.base import Pair, Ranker, Scores
+
+__all__ = ["CachedScores", "ScoreCache"]
+
+_SCHEMA: Final = "CREATE TABLE IF NOT EXISTS scores (key BLOB PRIMARY KEY, score REAL NOT NULL) WITHOUT ROWID"
+#: Keys in one question: SQLite takes some 32,000 at most.
+_AT_ONCE: Final = 1 << 14
+_WAIT_SECONDS: Final = 120.0
+
+
+class ScoreCache:
+    """Scores by what they follow from: the ranker's fingerprint, the query, and the text of the passage.
+
+    The text stands for the version of the document and the passage policy: another version or another cut is another
+    text, and the same text has the same score wherever it comes from. Several processes may use one file at a time;
+    of two scores for one key, the first stays.
+
+    Args:
+        path: the SQLite file; made where it does not exist.
+
+    Raises:
+        InputError: it cannot be opened, or is something else.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self._connection() as connection:
+                connection.execute("PRAGMA journal_mode=WAL")
+                connection.execute(_SCHEMA)
+        except (OSError, sqlite3.Error) as error:
+            raise InputError(f"no score cache ({error})", "give another file with --cache", where=path) from error
+
+    def __len__(self) -> int:
+        """The number of scores."""
+        with self._connection() as connection:
+            return int(connection.execute("SELECT count(*) FROM scores").fetchone()[0])
+
+    def get(self, fingerprint: str, pairs: Sequence[Pair]) -> dict[Pair, float]:
+        """Those of the scores that are known."""
+        keys = {_key(fingerprint, pair): pair for pair in pairs}
+        listed = list(keys)
+        found: dict[Pair, float] = {}
+        with self._connection() as connection:
+            for start in range(0, len(listed), _AT_ONCE):
+                some = listed[start : start + _AT_ONCE]
+                marks = ",".join("?" * len(some))
+                rows = connection.execute(f"SELECT key, score FROM scores WHERE key IN ({marks})", some)
+                found.update((keys[key], score) for key, score in rows)
+        return found
+
+    def put(self, fingerprint: str, pairs: Sequence[Pair], scores: Scores) -> None:
+        """Keeps scores, all of them or none."""
+        rows = sorted((_key(fingerprint, pair), float(score)) for pair, score in zip(pairs, scores, strict=True))
+        with self._connection() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany("INSERT OR IGNORE INTO scores VALUES (?, ?)", rows)
+            connection.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        # One connection for each use: it must not travel to another process or thread.
+        connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
+        try:
+            connection.execute("PRAGMA synchronous=NORMAL")
+            yield connection
+        finally:
+            connection.close()
+
+
+class CachedScores:
+    """A ranker in front of which a cache stands.
+
+    Attributes:
+        asked: pairs that were asked for, each distinct one of a call once.
+        hits: those of them that the cache knew.
+
+    Args:
+        ranker: scores what is not known.
+        cache: where scores are kept; None scores everything.
+    """
+
+    def __init__(self, ranker: Ranker, cache: ScoreCache | None) -> None:
+        self._ranker = ranker
+        self._cache = cache
+        self._fingerprint = "" if cache is None else ranker.fingerprint
+        self.asked = 0
+        self.hits = 0
+
+    def score(self, pairs: Sequence[Pair]) -> Scores:
+        """The score of each pair, shape (pairs,)."""
+        distinct = sorted(set(pairs))
+        known = {} if self._cache is None else self._cache.get(self._fingerprint, distinct)
+        self.asked += len(distinct)
+        self.hits += len(known)
+        missing = [pair for pair in distinct if pair not in known]
+        if missing:
+            scores = self._ranker.score(missing)
+            if not np.isfinite(scores).all():
+                fault = f"{int((~np.isfinite(scores)).sum())} scores of {self._ranker.name} are no finite numbers"
+                raise InputError(fault, "use fp32 or bf16, and check the checkpoint", where="--model")
+            if self._cache is not None:
+                self._cache.put(self._fingerprint, missing, scores)
+            known.update(zip(missing, scores.tolist(), strict=True))
+        return np.fromiter((known[pair] for pair in pairs), np.float32, len(pairs))
+
+
+def _key(fingerprint: str, pair: Pair) -> bytes:
+    found = hashlib.blake2b(digest_size=16, person=b"truerank score")
+    for part in (fingerprint, *pair):
+        data = part.encode("utf-8", "surrogatepass")
+        found.update(len(data).to_bytes(8, "big"))
+        found.update(data)
+    return found.digest()

@@ -1,0 +1,166 @@
+"""What the rankers on transformers share: texts to ids, batches by length, scores in the order asked for."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Final, NamedTuple, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.rankers import checkpoints
+from truerank.rankers.base import Pair, RankerSpec, Runtime, Scores, rounded, write_description
+from truerank.rankers.batches import length_batches, padded, restore
+from truerank.work.artifacts import digest
+
+__all__ = ["CPU_TOKENS", "GPU_TOKENS", "GPU_WASTE", "CrossRanker", "TokenRow", "TorchRanker", "token_ids"]
+
+#: Tokens in a batch; on the CPU what keeps activations in its cache, see benchmarks/reranking.py.
+CPU_TOKENS: Final = 2048
+GPU_TOKENS: Final = 1 << 16
+#: On a GPU a batch may be padded by this part, because small batches leave it idle.
+GPU_WASTE: Final = 0.1
+
+
+class TokenRow(NamedTuple):
+    """The token ids of one text or pair, and where its second part begins (its length where there is none)."""
+
+    ids: list[int]
+    second: int
+
+
+class TorchRanker(ABC):
+    """A ranker with a network of transformers and its tokenizer.
+
+    Attributes:
+        module: the network, in full precision where it is to be trained.
+        tokenizer: of the checkpoint.
+        name: how the model is called in results.
+
+    Args:
+        module: the network.
+        tokenizer: a fast tokenizer.
+        name: how the model is called in results.
+        runtime: what runs it.
+        settings: what `open` takes, for saving and the fingerprint.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(self, module: Any, tokenizer: Any, name: str, runtime: Runtime, settings: Mapping[str, Any]) -> None:
+        self.device = checkpoints.device_of(runtime)
+        self.runtime = runtime
+        self.module = checkpoints.in_precision(module, runtime, self.device)
+        self.tokenizer = tokenizer
+        self._name = name
+        self._settings = dict(settings)
+
+    @property
+    def name(self) -> str:
+        """How the model is called in results."""
+        return self._name
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What `open` takes beside the place."""
+        return dict(self._settings)
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash over weights, tokenizer, settings and the arithmetic; of the weights as they are now."""
+        arithmetic = (self.runtime.precision, self.device.partition(":")[0], self.arithmetic())
+        return digest([self.kind, checkpoints.content_hash(self.module, self.tokenizer), self._settings, arithmetic])
+
+    def arithmetic(self) -> str:
+        """What else than the device decides the last digits."""
+        return "torch"
+
+    def save(self, folder: Path) -> None:
+        """Writes weights, tokenizer and settings to a folder that `load` reads."""
+        folder.mkdir(parents=True, exist_ok=True)
+        with checkpoints.quiet():
+            self.save_weights(folder)
+        self.tokenizer.save_pretrained(str(folder))
+        write_description(folder, self.kind, self._settings)
+
+    def save_weights(self, folder: Path) -> None:
+        """Writes the weights and the configuration."""
+        self.module.save_pretrained(str(folder))
+
+    @classmethod
+    def load(cls, folder: Path, runtime: Runtime = Runtime()) -> Self:  # noqa: B008
+        """Opens what `save` wrote."""
+        return cast(Self, RankerSpec(str(folder), runtime).open())
+
+    @abstractmethod
+    def score(self, pairs: Sequence[Pair]) -> Scores:
+        """The score of each pair, shape (pairs,); higher is better; equal pairs have equal scores."""
+
+    def batches(self, rows: Sequence[TokenRow]) -> list[NDArray[np.int64]]:
+        """Numbers of rows that are run together."""
+        lengths = np.fromiter((len(row.ids) for row in rows), np.int64, len(rows))
+        if self.device == "cpu":
+            return length_batches(lengths, tokens=CPU_TOKENS)
+        return length_batches(lengths, tokens=GPU_TOKENS, waste=GPU_WASTE)
+
+    def matrix(self, rows: Sequence[TokenRow]) -> tuple[Any, Any | None]:
+        """Rows as tensors on the device: ids, and mask (None where nothing is padded)."""
+        import torch
+
+        ids, mask = padded([row.ids for row in rows], int(self.tokenizer.pad_token_id or 0))
+        tensor = torch.from_numpy(ids).to(self.device)
+        return tensor, None if mask.all() else torch.from_numpy(mask).to(self.device)
+
+
+class CrossRanker(TorchRanker):
+    """A ranker that reads query and document together: each pair is one row of tokens."""
+
+    @abstractmethod
+    def rows(self, pairs: Sequence[Pair]) -> list[TokenRow]:
+        """The tokens of each pair, within the model's length."""
+
+    @abstractmethod
+    def logits(self, rows: Sequence[TokenRow]) -> Any:
+        """What the network says of rows of tokens, as a tensor with gradients where they are enabled.
+
+        Rows of one length are run without a mask. Shape (rows, classes).
+        """
+
+    @abstractmethod
+    def scores_of(self, logits: Any) -> Any:
+        """Scores from what the network says, shape (rows,)."""
+
+    def score(self, pairs: Sequence[Pair]) -> Scores:
+        """The score of each pair, shape (pairs,); higher is better; equal pairs have equal scores.
+
+        Args:
+            pairs: any number, also of empty texts.
+        """
+        # Batches follow from the set of pairs, not from their order; and no pair is scored twice.
+        distinct = sorted(set(pairs))
+        place = {pair: number for number, pair in enumerate(distinct)}
+        found = self._score_rows(self.rows(distinct))
+        return found[np.fromiter((place[pair] for pair in pairs), np.int64, len(pairs))]
+
+    def _score_rows(self, rows: Sequence[TokenRow]) -> Scores:
+        import torch
+
+        batches = self.batches(rows)
+        self.module.eval()
+        values = []
+        with torch.inference_mode():
+            for batch in batches:
+                scores = self.scores_of(self.logits([rows[number] for number in batch]))
+                values.append(scores.float().cpu().numpy())
+        return rounded(restore(batches, values))
+
+
+def token_ids(tokenizer: Any, texts: Iterable[str]) -> dict[str, list[int]]:
+    """The ids of each distinct text, without special tokens."""
+    distinct = list(dict.fromkeys(texts))
+    encoded = tokenizer.backend_tokenizer.encode_batch_fast(
+        [checkpoints.clean(text) for text in distinct], add_special_tokens=False
+    )
+    return {text: one.ids for text, one in zip(distinct, encoded, strict=True)}
