@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,6 @@ class Expanded(NamedTuple):
     model: Model
 
 
-@runtime_checkable
 class Expansion(Protocol):
     """Makes a query longer by what the first retrieval found."""
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 import polars as pl
@@ -226,10 +226,11 @@ def retrieve(searcher: Searcher, model: Model | Expansion, text: str, k: int) ->
     query = parse_query(searcher, text)
     if not query.terms:
         return None
-    if not isinstance(model, Expansion):
+    if not hasattr(model, "expand"):  # asking isinstance of a protocol takes as long as a short query
         return searcher.rank(weighted_query(query.terms, model), model, k)
-    first = searcher.rank(weighted_query(query.terms, model.base), model.base, model.depth)
-    expanded = model.expand(searcher, query, first)
+    expansion = cast(Expansion, model)
+    first = searcher.rank(weighted_query(query.terms, expansion.base), expansion.base, expansion.depth)
+    expanded = expansion.expand(searcher, query, first)
     return searcher.rank(expanded.weights, expanded.model, k)
 
 
