@@ -196,13 +196,13 @@ class SmallRanker:
 
     def save(self, folder: Path) -> None:
         """Writes weights, vocabulary and settings to a folder that `load` reads."""
-        from safetensors.torch import save_file
+        from safetensors.torch import save
 
         folder = Path(folder)
         self.vocabulary.save(folder)
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in self.module.state_dict().items()}
         with atomic_path(folder / _WEIGHTS) as temporary:
-            save_file(tensors, str(temporary))
+            temporary.write_bytes(save(tensors))
         write_description(folder, self.kind, dataclasses.asdict(self.settings))
 
     def rows(self, pairs: Sequence[Pair]) -> list[PairIds]:

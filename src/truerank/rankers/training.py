@@ -95,8 +95,11 @@ class Fitted:
         norms = _tenths(self.gradient_norms)
         rows, step = [], 0
         for losses, of_gradient in zip(parts, norms, strict=True):
-            rows.append((f"{step + 1}–{step + len(losses)}", float(np.mean(losses)), float(np.mean(of_gradient))))
-            step += len(losses)
+            first, last = step + 1, step + len(losses)
+            rows.append(
+                (f"{first}–{last}" if first < last else f"{first}", float(np.mean(losses)), float(np.mean(of_gradient)))
+            )
+            step = last
         number: dict[str, Any] = {"align": "right", "format": ".4f"}
         return Table(
             f"Training by the recipe {self.recipe.name}, seed {self.seed}: {self.instances:,} instances",

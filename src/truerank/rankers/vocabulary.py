@@ -239,10 +239,10 @@ def _load(folder: Path) -> Vocabulary:
 def _write(folder: Path, content: Mapping[str, Any], tensors: Mapping[str, Floats]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if tensors:
-        from safetensors.numpy import save_file
+        from safetensors.numpy import save
 
         with atomic_path(folder / _TABLE) as temporary:
-            save_file({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, temporary)
+            temporary.write_bytes(save({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}))
         content = {**content, "table": hash_file(folder / _TABLE)}
     write_text(folder / _FILE, json.dumps(content, ensure_ascii=True) + "\n")
 
