@@ -40,7 +40,7 @@ def train(
         ),
     ] = [],  # noqa: B006
     vectors: Annotated[
-        str, typer.Option(metavar="FILE|DIR|packaged", help="Word vectors of knrm, pacrr and duet.")
+        str, typer.Option(metavar="FILE|DIR|packaged", help="Word vectors of knrm, pacrr, duet and tk.")
     ] = "packaged",
     topics: Annotated[
         str | None, typer.Option(metavar="SRC", help="Texts of queries that the instances name by id.")
