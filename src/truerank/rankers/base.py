@@ -49,6 +49,7 @@ KINDS: Final[Mapping[str, tuple[str, str]]] = {
     "monobert": ("truerank.rankers.monobert", "MonoBert"),
     "monot5": ("truerank.rankers.monot5", "MonoT5"),
     "pacrr": ("truerank.rankers.pacrr", "Pacrr"),
+    "tk": ("truerank.rankers.tk", "Tk"),
 }
 #: What the bare name of a kind opens: the checkpoints of the survivorship paper (section 2), where there is one.
 DEFAULT_MODELS: Final[Mapping[str, str]] = {
