@@ -1,6 +1,6 @@
 """KNRM, PACRR and DUET trained on Vaswani and CACM by cross-validation, against the same models on permuted labels.
 
-    python benchmarks/training.py [--instances 1500] [--seeds 5] [--models knrm,pacrr,duet] [--collections vaswani,cacm]
+    python benchmarks/training.py [--instances 1000] [--seeds 5] [--models knrm,pacrr,duet] [--collections vaswani,cacm]
 
 Each fold's topics are reranked by a model that was trained on the other folds: the 100 best documents of BM25, whose
 relevant ones are the positives, and whose others are the negatives. Under permuted labels the same documents get the
@@ -10,10 +10,12 @@ same number of labels at random. Word vectors are those of the packaged MiniLM's
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import random
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,9 +36,9 @@ from truerank.sources import read_documents, read_qrels_frame, read_topics
 
 SOURCES = {"vaswani": ("docs.trec.gz", "topics.trec.txt"), "cacm": ("cacm.tar.gz", "topics.txt")}
 MODELS: Mapping[str, tuple[type[SmallRanker], dict[str, int]]] = {
-    "knrm": (Knrm, {"max_query": 30, "max_document": 200}),
-    "pacrr": (Pacrr, {"max_query": 30, "max_document": 200}),
-    "duet": (Duet, {"max_query": 30, "max_document": 200}),
+    "knrm": (Knrm, {"max_query": 30, "max_document": 120}),
+    "pacrr": (Pacrr, {"max_query": 30, "max_document": 120}),
+    "duet": (Duet, {"max_query": 30, "max_document": 120, "pool": 20}),
 }
 FOLDS = 5
 DEPTH = 100
@@ -123,18 +125,42 @@ def reranked(data: Collection, model: str, count: int, seed: int, *, permuted: b
 def main() -> None:
     """Prints one table for each collection."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--instances", type=int, default=1500)
+    parser.add_argument("--instances", type=int, default=1000)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--collections", default=",".join(SOURCES))
+    parser.add_argument("--workers", type=int, default=2, help="processes; each trains with one thread")
     given = parser.parse_args()
     require_shared()
+    context = multiprocessing.get_context("spawn")
+    for name in given.collections.split(","):
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            ProcessPoolExecutor(given.workers, mp_context=context, initializer=open_worker, initargs=(name,)) as pool,
+        ):
+            report(name, read(name, Path(folder)), given.models.split(","), given.instances, given.seeds, pool)
+
+
+worker: list[Collection] = []
+
+
+def open_worker(name: str) -> None:
+    """Reads the collection once in each process."""
+    import torch
+
+    torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        for name in given.collections.split(","):
-            report(name, read(name, Path(folder)), given.models.split(","), given.instances, given.seeds)
+        worker.append(read(name, Path(folder)))
 
 
-def report(name: str, data: Collection, models: Sequence[str], count: int, seeds: int) -> None:
+def one_run(model: str, count: int, seed: int, permuted: bool) -> pl.DataFrame:
+    """What a worker does."""
+    return reranked(worker[0], model, count, seed, permuted=permuted)
+
+
+def report(
+    name: str, data: Collection, models: Sequence[str], count: int, seeds: int, pool: ProcessPoolExecutor
+) -> None:
     """Prints what the models reach on one collection."""
     topics = pl.DataFrame({"topic_id": list(data.topics)})
     qrels = data.qrels.join(topics, on="topic_id", how="semi")
@@ -144,11 +170,12 @@ def report(name: str, data: Collection, models: Sequence[str], count: int, seeds
     rows = []
     for model in models:
         started = time.monotonic()
-        runs = {
-            f"{kind} {seed}": reranked(data, model, count, seed, permuted=kind == "permuted")
+        waiting = {
+            f"{kind} {seed}": pool.submit(one_run, model, count, seed, kind == "permuted")
             for seed in range(1, seeds + 1)
             for kind in ("trained", "permuted")
         }
+        runs = {key: found.result() for key, found in waiting.items()}
         values = measures.evaluate(qrels, runs, MEASURE, policy)
         by_seed = {
             kind: np.stack([values.values[values.runs.index(f"{kind} {seed}"), 0] for seed in range(1, seeds + 1)])

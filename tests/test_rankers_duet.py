@@ -43,13 +43,13 @@ def by_hand(ranker, pair):
     local = state["local.combine.6.weight"] @ local + state["local.combine.6.bias"]
     part = {name.removeprefix("distributed."): value for name, value in state.items()}
     vectors = vocabulary.vectors.astype(np.float64)
-    of_query = convolved(vectors[query], part["query.0.weight"], part["query.0.bias"]).max(axis=1)
-    of_query = np.tanh(part["query.4.weight"] @ of_query + part["query.4.bias"])
-    found = convolved(vectors[document], part["document.0.weight"], part["document.0.bias"])
+    of_query = convolved(vectors[query], part["query_words.weight"], part["query_words.bias"]).max(axis=1)
+    of_query = np.tanh(part["query.3.weight"] @ of_query + part["query.3.bias"])
+    found = convolved(vectors[document], part["document_words.weight"], part["document_words.bias"])
     pooled = np.array(
         [[row[at : at + settings.pool].max() for at in range(len(row) - settings.pool + 1)] for row in found]
     )
-    of_document = np.tanh(part["document.3.weight"][:, :, 0] @ pooled + part["document.3.bias"][:, None])
+    of_document = np.tanh(part["document.2.weight"][:, :, 0] @ pooled + part["document.2.bias"][:, None])
     assert of_document.shape[1] == settings.places
     product = np.tanh((of_query[:, None] * of_document) @ part["places.0.weight"][0] + part["places.0.bias"])
     return float((local + part["combine.1.weight"] @ product + part["combine.1.bias"])[0])

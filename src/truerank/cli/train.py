@@ -18,7 +18,7 @@ def train(
         str,
         typer.Option(
             metavar="NAME|DIR",
-            help="knrm, pacrr or duet; or a checkpoint: a folder or Hugging Face id, monot5:t5-base.",
+            help="knrm, pacrr, duet or tk; or a checkpoint: a folder or Hugging Face id, monot5:t5-base.",
         ),
     ],
     instances: Annotated[

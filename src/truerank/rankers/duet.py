@@ -68,7 +68,10 @@ class _Local(nn.Module):  # type: ignore[misc]
         )
 
     def forward(self, batch: Batch) -> Any:
-        return self.combine(self.convolution((batch.exact() * batch.idf[:, :, None])[:, None]))[:, 0]
+        matches = batch.exact() * batch.idf[:, :, None]
+        # A filter as wide as the document is one product of matrices.
+        found = matches @ self.convolution.weight[:, 0, 0].T + self.convolution.bias
+        return self.combine(found.transpose(1, 2))[:, 0]
 
 
 class _Distributed(nn.Module):  # type: ignore[misc]
@@ -77,16 +80,16 @@ class _Distributed(nn.Module):  # type: ignore[misc]
     def __init__(self, settings: DuetSettings, dimension: int) -> None:
         super().__init__()
         filters, window = settings.filters, settings.window
+        self.query_words = nn.Conv1d(dimension, filters, window)
         self.query = nn.Sequential(
-            nn.Conv1d(dimension, filters, window),
             nn.Tanh(),
             nn.MaxPool1d(settings.max_query - window + 1),
             nn.Flatten(),
             nn.Linear(filters, filters),
             nn.Tanh(),
         )
+        self.document_words = nn.Conv1d(dimension, filters, window)
         self.document = nn.Sequential(
-            nn.Conv1d(dimension, filters, window),
             nn.Tanh(),
             nn.MaxPool1d(settings.pool, stride=1),
             nn.Conv1d(filters, filters, 1),
@@ -96,9 +99,25 @@ class _Distributed(nn.Module):  # type: ignore[misc]
         self.combine = nn.Sequential(nn.Dropout(settings.dropout), nn.Linear(filters, 1))
 
     def forward(self, batch: Batch) -> Any:
-        query = self.query(batch.query_vectors.transpose(1, 2))
-        document = self.document(batch.document_vectors.transpose(1, 2))
+        query = self.query(_convolved(self.query_words, batch.query_vectors))
+        document = self.document(_convolved(self.document_words, batch.document_vectors))
         return self.combine(self.places(query[:, :, None] * document))[:, 0]
+
+
+def _convolved(convolution: Any, vectors: Any) -> Any:
+    """A convolution over words, shape (n, filters, places), as products of matrices: in double precision several times
+    as fast as the convolution of torch.
+
+    Args:
+        convolution: holds weights and biases.
+        vectors: shape (n, words, e).
+    """
+    window = convolution.kernel_size[0]
+    places = vectors.shape[1] - window + 1
+    found = convolution.bias
+    for shift in range(window):
+        found = found + vectors[:, shift : shift + places] @ convolution.weight[:, :, shift].T
+    return found.transpose(1, 2)
 
 
 class _Network(nn.Module):  # type: ignore[misc]
