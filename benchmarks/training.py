@@ -138,7 +138,7 @@ def main() -> None:
             tempfile.TemporaryDirectory() as folder,
             ProcessPoolExecutor(given.workers, mp_context=context, initializer=open_worker, initargs=(name,)) as pool,
         ):
-            report(name, read(name, Path(folder)), given.models.split(","), given.instances, given.seeds, pool)
+            report(name, read(name, Path(folder)), given.models.split(","), (given.instances, given.seeds), pool)
 
 
 worker: list[Collection] = []
@@ -159,9 +159,10 @@ def one_run(model: str, count: int, seed: int, permuted: bool) -> pl.DataFrame:
 
 
 def report(
-    name: str, data: Collection, models: Sequence[str], count: int, seeds: int, pool: ProcessPoolExecutor
+    name: str, data: Collection, models: Sequence[str], size: tuple[int, int], pool: ProcessPoolExecutor
 ) -> None:
-    """Prints what the models reach on one collection."""
+    """Prints what the models reach on one collection; `size` is the number of instances and of seeds."""
+    count, seeds = size
     topics = pl.DataFrame({"topic_id": list(data.topics)})
     qrels = data.qrels.join(topics, on="topic_id", how="semi")
     policy = measures.Policy(ties="ascending")
