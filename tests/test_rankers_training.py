@@ -506,3 +506,37 @@ def test_faults_of_the_command_are_one_line(tmp_path, capsys, more, message):
         )
     error = capsys.readouterr().err
     assert ended.value.code == 2 and message in error and error.count("\n") == 1
+
+
+# Transformers
+
+
+@pytest.mark.parametrize(("kind", "recipe"), [("monobert", "monobert"), ("monot5", "pygaggle")])
+def test_transformers_are_trained_by_their_recipes(tmp_path, kind, recipe):
+    from tiny_models import save_bert, save_t5
+
+    start = save_bert(tmp_path / "start", labels=2) if kind == "monobert" else save_t5(tmp_path / "start")
+    words = ["what is a test", "the first one", "another word"]
+    rows = [
+        {
+            "query": words[number % 3],
+            "relevant": f"{words[number % 3]} relevant",
+            "nonrelevant": words[(number + 1) % 3],
+        }
+        for number in range(24)
+    ]
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    changes = {"batch": 4, "accumulate": 2, "lr": 0.003, "max_tokens": 32}
+    trained = [
+        truerank.train(
+            f"{kind}:{start}", str(tmp_path / "train.jsonl"), tmp_path / name, seed=3, changes=changes, device="cpu"
+        )
+        for name in ("one", "two")
+    ]
+    prints = [one.provenance["fingerprints"] for one in trained]
+    assert prints[0] == prints[1] and prints[0]["before"] != prints[0]["after"]
+    assert trained[0].fitted.recipe.name == recipe
+    assert np.mean(trained[0].fitted.losses[-2:]) < np.mean(trained[0].fitted.losses[:2])
+    opened = open_ranker(str(tmp_path / "one"), device="cpu", backend="torch")
+    assert opened.fingerprint == prints[0]["after"]
+    assert np.isfinite(opened.score([Pair("what is", "the first one")])).all()
