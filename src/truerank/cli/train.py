@@ -18,7 +18,7 @@ def train(
         str,
         typer.Option(
             metavar="NAME|DIR",
-            help="knrm, pacrr, duet or tk; or a checkpoint: a folder or Hugging Face id, monot5:t5-base.",
+            help="knrm, pacrr, duet, hint, tk; or a checkpoint: a folder or Hugging Face id, monot5:t5-base.",
         ),
     ],
     instances: Annotated[
@@ -40,7 +40,7 @@ def train(
         ),
     ] = [],  # noqa: B006
     vectors: Annotated[
-        str, typer.Option(metavar="FILE|DIR|packaged", help="Word vectors of knrm, pacrr, duet and tk.")
+        str, typer.Option(metavar="FILE|DIR|packaged", help="Word vectors of the small models.")
     ] = "packaged",
     topics: Annotated[
         str | None, typer.Option(metavar="SRC", help="Texts of queries that the instances name by id.")

@@ -25,7 +25,7 @@ from truerank.work.progress import Progress, Quiet
 __all__ = ["SMALL_KINDS", "Trained", "train"]
 
 #: The kinds whose networks are drawn anew; the others begin with a checkpoint.
-SMALL_KINDS: Final = ("duet", "knrm", "pacrr", "tk")
+SMALL_KINDS: Final = ("duet", "hint", "knrm", "pacrr", "tk")
 _DEFAULT_RECIPE: Final = "truerank"
 _PACKAGES: Final = ("truerank", "torch", "transformers", "accelerate", "numpy")
 _LOG: Final = "steps.parquet"
@@ -80,7 +80,7 @@ def train(
     """Trains a ranker for one epoch and saves it. Killed and called again, it continues.
 
     Args:
-        model: knrm, pacrr, duet or tk, which are drawn from the seed; or what `open_ranker` opens: a folder or
+        model: knrm, pacrr, duet, hint or tk, which are drawn from the seed; or what `open_ranker` opens: a folder or
             a Hugging Face id, perhaps after `monobert:` or `monot5:`.
         instances: a source, see `open_instances`, or an opened one.
         out: the folder of the result.
