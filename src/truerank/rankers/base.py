@@ -45,6 +45,7 @@ KINDS: Final[Mapping[str, tuple[str, str]]] = {
     "bm25": ("truerank.rankers.bm25", "Bm25"),
     "colbert": ("truerank.rankers.colbert", "ColBert"),
     "duet": ("truerank.rankers.duet", "Duet"),
+    "hint": ("truerank.rankers.hint", "Hint"),
     "knrm": ("truerank.rankers.knrm", "Knrm"),
     "monobert": ("truerank.rankers.monobert", "MonoBert"),
     "monot5": ("truerank.rankers.monot5", "MonoT5"),
