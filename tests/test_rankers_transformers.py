@@ -15,7 +15,7 @@ import torch
 
 import tiny_models
 from truerank.errors import InputError
-from truerank.rankers.base import Pair, Ranker, open_ranker
+from truerank.rankers.base import Pair, Ranker, RankerSpec, Runtime, open_ranker
 
 #: Longer than every model here reads, and ten thousand words.
 LONG = " ".join(["the speed of sound in water"] * 120)
@@ -79,7 +79,10 @@ def test_what_is_saved_scores_the_same(models: Path, kind: str, name: str, tmp_p
     assert type(again) is type(ranker)
     assert again.fingerprint == ranker.fingerprint
     assert (again.score(PAIRS) == ranker.score(PAIRS)).all()
-    assert (type(ranker).load(tmp_path / "saved").score(PAIRS[:2]) == ranker.score(PAIRS[:2])).all()
+    assert (
+        type(ranker).load(tmp_path / "saved", Runtime("cpu", backend="torch")).score(PAIRS[:2])
+        == ranker.score(PAIRS[:2])
+    ).all()
 
 
 @pytest.mark.parametrize("name", ["two", "one"])
@@ -274,3 +277,63 @@ def test_faults_of_the_user_are_named(models: Path, tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=message):
             open_ranker(f"monobert:{models / 'two'}", **options)
+
+
+def rerank_sample() -> list[Pair]:
+    draw = random.Random(5)
+    words = [word for word in tiny_models.WORDS if not word.startswith("#")]
+    return [
+        Pair(" ".join(draw.choices(words, k=3)), " ".join(draw.choices(words, k=draw.randint(1, 60))))
+        for _ in range(80)
+    ]
+
+
+def test_openvino_scores_as_torch_does(models: Path) -> None:
+    pytest.importorskip("openvino")
+    name = "two"
+    pairs = [*PAIRS, *rerank_sample()]
+    plain = open_tiny(models, "monobert", name)
+    fast = open_ranker(f"monobert:{models / name}", backend="openvino")
+    scores = fast.score(pairs)
+    assert np.abs(scores - plain.score(pairs)).max() < 1e-5
+    assert fast.fingerprint != plain.fingerprint
+    assert fast.score([]).shape == (0,)
+    assert (fast.score(pairs[::-1]) == scores[::-1]).all()
+    # What was compiled follows the weights.
+    with torch.no_grad():
+        fast.module.classifier.bias.add_(torch.arange(fast.module.config.num_labels, dtype=torch.float32) + 0.5)
+        plain.module.classifier.bias.add_(torch.arange(plain.module.config.num_labels, dtype=torch.float32) + 0.5)
+    changed = fast.score(pairs)
+    assert np.abs(changed - scores).max() > 0.1
+    assert np.abs(changed - plain.score(pairs)).max() < 1e-5
+
+
+def test_int8_is_calibrated_and_its_agreement_printed(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("nncf")
+    import truerank
+
+    monkeypatch.setenv("TRUERANK_CACHE", str(tmp_path / "cache"))
+    sample = rerank_sample()
+    (tmp_path / "docs.tsv").write_text("".join(f"d{n}\t{pair.document}\n" for n, pair in enumerate(sample)))
+    (tmp_path / "topics.tsv").write_text("1\tspeed of sound\n2\tlight in water\n")
+    rows = [f"{topic} Q0 d{n} {n + 1} {99 - n} x\n" for topic in (1, 2) for n in range(len(sample))]
+    (tmp_path / "first.run").write_text("".join(rows))
+    spec = RankerSpec(f"monobert:{models / 'two'}", Runtime(device="cpu", precision="int8"))
+    given = (tmp_path / "first.run", spec, str(tmp_path / "topics.tsv"), str(tmp_path / "docs.tsv"))
+    found = truerank.rerank(*given)
+    assert found.agreement["pairs"] == 160
+    assert 0 < found.agreement["largest difference"] < 0.5
+    assert found.agreement["tau"] > 0.8
+    assert "Agreement with full precision: tau" in found.text()
+    assert truerank.rerank(*given).run.equals(found.run)
+    assert len(list((tmp_path / "cache").rglob("int8.xml"))) == 1
+    with pytest.raises(InputError, match="int8 learns"):
+        open_ranker(spec.name, precision="int8", device="cpu").score(sample)
+    for options in ({"backend": "torch", "precision": "int8"}, {"max_tokens": "many"}):
+        with pytest.raises(InputError):
+            open_ranker(spec.name, **options)
+    for kind, name in CASES[2:]:
+        with pytest.raises(InputError, match=r"OpenVINO does not run|int8 is for"):
+            open_ranker(f"{kind}:{models / name}", precision="int8")

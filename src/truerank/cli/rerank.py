@@ -53,8 +53,12 @@ def rerank(
         str | None, typer.Option(help="cpu, cuda, cuda:1, mps; default: a GPU where there is one.")
     ] = None,
     precision: Annotated[
-        Literal["fp32", "fp16", "bf16"], typer.Option(help="Of the arithmetic; fp16 and bf16 are for GPUs.")
+        Literal["fp32", "fp16", "bf16", "int8"],
+        typer.Option(help="fp16 and bf16 on a GPU, int8 in OpenVINO; how far scores differ from fp32 is printed."),
     ] = "fp32",
+    backend: Annotated[
+        Literal["auto", "torch", "openvino"], typer.Option(help="OpenVINO runs cross-encoders on the CPU.")
+    ] = "auto",
     threads: Annotated[int | None, typer.Option(help="Processors to use; default: all.")] = None,
     tag: Annotated[str | None, typer.Option(help="Last column of the run; default: the model's name.")] = None,
     as_json: JsonFlag = False,
@@ -72,7 +76,7 @@ def rerank(
         truerank rerank --model monobert:models/ce --run bm25.run --topics irds:msmarco-document/trec-dl-2019
         --docs irds:msmarco-document --passages max --policy cast2022 --cache scores.sqlite --out ce.run
     """
-    runtime = Runtime(device, precision, threads=threads)
+    runtime = Runtime(device, precision, backend, threads)
     given = pairs_option(settings, "--set") | ({"probabilities": "true"} if probabilities else {})
     with progress() as shown:
         found = truerank.rerank(

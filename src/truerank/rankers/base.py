@@ -78,12 +78,14 @@ class Runtime:
         backend: "torch", "openvino" (encoders of the BERT family, on the CPU), or "auto": OpenVINO where it is
             installed and runs the model, else torch.
         threads: processors to use; None for all that the process may use.
+        calibration: pairs from which "int8" learns its ranges, some 250 of the kind to be scored.
     """
 
     device: str | None = None
     precision: Literal["fp32", "fp16", "bf16", "int8"] = "fp32"
     backend: Literal["auto", "torch", "openvino"] = "auto"
     threads: int | None = None
+    calibration: tuple[Pair, ...] = ()
 
     def __post_init__(self) -> None:
         if self.precision not in ("fp32", "fp16", "bf16", "int8"):
@@ -153,6 +155,9 @@ class RankerSpec:
                 raise
             fault = f"{kind or 'this model'} has no such setting: {' '.join(str(error).split()[-1:])}"
             raise InputError(fault, "see the settings of the model in docs/rerankers.md", where="--set") from error
+        except ValueError as error:
+            fault = f"a setting that cannot be read ({' '.join(str(error).split())[:200]})"
+            raise InputError(fault, "give a value of the right kind", where="--set") from error
 
 
 def open_ranker(name: str, **options: Any) -> Ranker:

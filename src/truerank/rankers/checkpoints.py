@@ -199,6 +199,8 @@ def device_of(runtime: Runtime) -> str:
     if runtime.precision in ("fp16", "bf16") and kind == "cpu":
         remedy = "use fp32, or int8 with --backend openvino"
         raise InputError(f"{runtime.precision} is for GPUs", remedy, where="--precision")
+    if runtime.precision == "int8" and kind != "cpu":
+        raise InputError("int8 is for the CPU", "use fp16 or bf16 on a GPU", where="--precision")
     if kind == "cpu" and runtime.threads is not None:
         torch.set_num_threads(runtime.threads)
     return device

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-__all__ = ["run_encoder", "shorten_last_layer"]
+__all__ = ["FAMILIES", "run_encoder", "shorten_last_layer"]
 
 #: Families whose layers are built alike, and whose heads read the first token.
-_FAMILIES: Final = ("bert", "electra", "roberta", "xlm-roberta", "camembert")
+FAMILIES: Final = ("bert", "electra", "roberta", "xlm-roberta", "camembert")
 
 
 def run_encoder(module: Any, ids: Any, mask: Any | None, types: Any | None) -> Any:
@@ -36,7 +36,7 @@ def shorten_last_layer(module: Any) -> bool:
     Returns:
         Whether the model is of a family for which this is known to be right.
     """
-    if module.config.model_type not in _FAMILIES or getattr(module.config, "is_decoder", False):
+    if module.config.model_type not in FAMILIES or getattr(module.config, "is_decoder", False):
         return False
     last = module.base_model.encoder.layer[-1]
     plain = last.forward

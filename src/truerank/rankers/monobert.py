@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from truerank.errors import InputError
-from truerank.rankers.base import Pair, Runtime
+from truerank.rankers.base import Pair, Runtime, Scores, rounded
+from truerank.rankers.batches import length_batches, restore
 from truerank.rankers.checkpoints import Checkpoint, seeded
-from truerank.rankers.first_token import run_encoder, shorten_last_layer
+from truerank.rankers.first_token import FAMILIES, run_encoder, shorten_last_layer
+from truerank.rankers.openvino_network import BATCH_TOKENS, OpenVinoNetwork, has_openvino
 from truerank.rankers.torch_ranker import CrossRanker, TokenRow, token_ids
+from truerank.vectors.encoders.openvino import openvino_package
 
 __all__ = ["MonoBert"]
 
@@ -28,10 +32,13 @@ class MonoBert(CrossRanker):
     """
 
     kind: ClassVar[str] = "monobert"
+    in_openvino: ClassVar[bool] = True
 
     def __init__(self, module: Any, tokenizer: Any, name: str, runtime: Runtime, settings: dict[str, Any]) -> None:
         super().__init__(module, tokenizer, name, runtime, settings)
         shorten_last_layer(module)
+        self._network: _Compiled | None = None
+        self._in_openvino = _openvino_runs(module, self.device, runtime)
         self._frame = _frame(tokenizer, name)
         self._types = int(getattr(module.config, "type_vocab_size", 0) or 0)
 
@@ -92,14 +99,44 @@ class MonoBert(CrossRanker):
         import torch
 
         ids, mask = self.matrix(rows)
-        types = None
-        if self._types > 1:
-            places = np.arange(ids.shape[1])[None, :]
-            second = np.fromiter((row.second for row in rows), np.int64, len(rows))
-            lengths = np.fromiter((len(row.ids) for row in rows), np.int64, len(rows))
-            in_second = (places >= second[:, None]) & (places < lengths[:, None])
-            types = torch.from_numpy(in_second.astype(np.int64)).to(self.device)
+        types = torch.from_numpy(_types(rows, ids.shape[1])).to(self.device) if self._types > 1 else None
         return run_encoder(self.module, ids, mask, types)
+
+    def arithmetic(self) -> str:
+        """What computes, and of OpenVINO its version, for its kernels decide the last digits."""
+        if not self._in_openvino:
+            return "torch"
+        return f"openvino {openvino_package().__version__}"
+
+    def _score_rows(self, rows: Sequence[TokenRow]) -> Scores:
+        if not self._in_openvino or not rows:
+            return super()._score_rows(rows)
+        import torch
+
+        lengths = np.fromiter((len(row.ids) for row in rows), np.int64, len(rows))
+        batches = length_batches(lengths, tokens=BATCH_TOKENS)
+        found = self._compiled().run([_stacked([rows[number] for number in batch]) for batch in batches])
+        scores = [self.scores_of(torch.from_numpy(logits)).numpy() for logits in found]
+        return rounded(restore(batches, scores))
+
+    def _compiled(self) -> OpenVinoNetwork:
+        # Training changes weights in place, and torch counts that: what was compiled before is then out of date.
+        version = tuple(parameter._version for parameter in self.module.parameters())
+        if self._network is None or self._network.version != version:
+            rows = None
+            if self.runtime.precision == "int8":
+                rows = [_stacked([row])[0] for row in self.rows(sorted(set(self.runtime.calibration)))]
+            training = self.module.training
+            network = OpenVinoNetwork(
+                self.module.eval(),
+                types=self._types > 1,
+                threads=self.runtime.threads,
+                calibration=rows,
+                key=self.fingerprint if rows else "",
+            )
+            self.module.train(training)
+            self._network = _Compiled(version, network)
+        return self._network.network
 
     def scores_of(self, logits: Any) -> Any:
         """The log-probability of the second class, or the only output."""
@@ -116,6 +153,39 @@ class _Frame(NamedTuple):
     between: list[int]
     after: list[int]
     first_between: int
+
+
+class _Compiled(NamedTuple):
+    """A compiled network, and the version of the weights that it was made from."""
+
+    version: tuple[int, ...]
+    network: OpenVinoNetwork
+
+
+def _openvino_runs(module: Any, device: str, runtime: Runtime) -> bool:
+    wanted = runtime.backend == "openvino" or runtime.precision == "int8"
+    possible = device == "cpu" and module.config.model_type in FAMILIES
+    if runtime.precision == "int8" and runtime.backend == "torch":
+        raise InputError("int8 runs in OpenVINO", "use --backend openvino or auto", where="--backend")
+    if wanted and not possible:
+        fault = f"OpenVINO does not run '{module.config.model_type}' on {device} here"
+        raise InputError(fault, "use --backend torch and fp32, or --device cpu", where="--backend")
+    if wanted:
+        openvino_package()
+    return wanted or (possible and runtime.backend == "auto" and has_openvino())
+
+
+def _types(rows: Sequence[TokenRow], width: int) -> NDArray[np.int64]:
+    places = np.arange(width)[None, :]
+    second = np.fromiter((row.second for row in rows), np.int64, len(rows))
+    lengths = np.fromiter((len(row.ids) for row in rows), np.int64, len(rows))
+    return ((places >= second[:, None]) & (places < lengths[:, None])).astype(np.int64)
+
+
+def _stacked(rows: Sequence[TokenRow]) -> NDArray[np.int64]:
+    """Rows of one length as ids and types, shape (rows, 2, tokens)."""
+    ids = np.array([row.ids for row in rows], np.int64)
+    return np.stack((ids, _types(rows, ids.shape[1])), axis=1)
 
 
 def _frame(tokenizer: Any, name: str) -> _Frame:

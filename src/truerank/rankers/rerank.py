@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -15,6 +16,7 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.lexical.searching import topic_queries
+from truerank.rankers.agreement import agreement, calibrated
 from truerank.rankers.base import Pair, Ranker, RankerSpec
 from truerank.rankers.candidate_texts import CandidateTexts
 from truerank.rankers.reranked import BLOCK_SCHEMA, Reranked, merged
@@ -89,8 +91,6 @@ def rerank(
         raise InputError(f"no aggregation '{passages}'", "choose first or max", where="--passages")
     told = progress or Quiet()
     chosen = policy_named(policy or ("whole" if passages == "first" else "sliding:150:75"))
-    spec = RankerSpec(ranker) if isinstance(ranker, str) else ranker
-    opened = spec.open() if isinstance(spec, RankerSpec) else spec
     first = _first_stage(run)
     queries = {query.topic_id: query.text for query in topic_queries(topics, topic_field) if normalise(query.text)}
     known = pl.col("topic_id").is_in(list(queries))
@@ -100,7 +100,6 @@ def rerank(
         raise InputError(fault, "give the topics of this run, or another --field", where=run)
     collection = open_documents(docs)
     about = {
-        "ranker": {"name": opened.name, "fingerprint": opened.fingerprint},
         "run": {"name": grammar.parse(str(run)).name, "fingerprint": compressed.fingerprint(Path(run))},
         "topics": {"name": grammar.parse(topics).name, "field": topic_field, "fingerprint": digest(queries)},
         "documents": {"name": collection.name, "fingerprint": collection.fingerprint},
@@ -112,17 +111,26 @@ def rerank(
     with _folder(work, about) as folder:
         texts = folder / "documents.sqlite"
         CandidateTexts.collect(texts, docs, frozenset(candidates["doc_id"].unique().to_list()), told)
+        blocks = _Blocks(candidates, queries)
+        spec = RankerSpec(ranker) if isinstance(ranker, str) else ranker
+        if isinstance(spec, RankerSpec):
+            sample = partial(_sample, blocks, CandidateTexts(texts), chosen)
+            spec = calibrated(spec, sample)
+        opened = spec.open() if isinstance(spec, RankerSpec) else spec
+        about = {"ranker": {"name": opened.name, "fingerprint": opened.fingerprint}, **about}
         local = engine is None or isinstance(engine, LocalEngine)
         task = _Task(opened if local else spec, texts, chosen, passages, cache)
-        job = Job(folder, engine or LocalEngine(), told)
-        found, missing = _reranked(task, candidates, queries, job)
+        # Another ranker's blocks are others, so that options may change between two attempts.
+        job = Job(folder / opened.fingerprint[:16], engine or LocalEngine(), told)
+        found, missing = _reranked(task, candidates, blocks, job)
+        agreed = agreement(spec, opened, sample) if isinstance(spec, RankerSpec) else {}
     if len(missing) == candidates["doc_id"].n_unique():
         fault = f"none of the run's {len(missing)} documents is in {collection.name}"
         raise InputError(fault, "give the collection of this run", where=docs)
     lacking = tuple(first.filter(~known)["topic_id"].unique(maintain_order=True).to_list())
     name = tag or "-".join(opened.name.split())
     made = merged(first, found, cut=cut, tag=name)
-    return Reranked(made, about, missing, lacking, _sums(found), name)
+    return Reranked(made, about, missing, lacking, _sums(found), name, agreed)
 
 
 class _Block(NamedTuple):
@@ -190,6 +198,7 @@ class _Blocks:
     def __init__(self, candidates: pl.DataFrame, queries: dict[str, str]) -> None:
         self._parts = candidates.partition_by("topic_id", maintain_order=True)
         self._queries = queries
+        self.size = len(candidates)
 
     def __iter__(self) -> Iterator[_Block]:
         number, held = 0, _Block(0, [], [], [])
@@ -204,9 +213,7 @@ class _Blocks:
         yield held
 
 
-def _reranked(
-    task: _Task, candidates: pl.DataFrame, queries: dict[str, str], job: Job
-) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _reranked(task: _Task, candidates: pl.DataFrame, blocks: _Blocks, job: Job) -> tuple[pl.DataFrame, tuple[str, ...]]:
     store = BlockStore(job.folder / "blocks")
     job.progress.start("reranking", len(candidates))
 
@@ -214,11 +221,21 @@ def _reranked(
         job.progress.advance(len(frame))
         return frame
 
-    count = run_blocks(task, _Blocks(candidates, queries), store, job.engine, settle)
+    count = run_blocks(task, blocks, store, job.engine, settle)
     found = pl.concat([store.load(number) for number in range(count)])
     there = set(CandidateTexts(task.texts).ids())
     missing = sorted(set(candidates["doc_id"].to_list()) - there)
     return found, tuple(missing)
+
+
+def _sample(blocks: _Blocks, texts: CandidateTexts, policy: Policy, size: int) -> list[Pair]:
+    """First passages of candidates at even distances, as they will be scored."""
+    step = max(1, blocks.size // size)
+    chosen = [(query, doc_id) for block in blocks for query, doc_id in zip(block.queries, block.doc_ids, strict=True)][
+        ::step
+    ][:size]
+    held = texts.texts([doc_id for _, doc_id in chosen])
+    return [Pair(query, next(policy.cut(joined(*held[doc_id])))) for query, doc_id in chosen if doc_id in held]
 
 
 def _first_stage(run: str | Path) -> pl.DataFrame:
@@ -245,7 +262,6 @@ def _folder(work: str | Path | None, about: dict[str, Any]) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="truerank-rerank-") as temporary:
             yield Path(temporary)
         return
-    # Another job's work has another name, so that options may change between two attempts.
     folder = Path(work) / digest(about)[:16]
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.errors import InputError
 from truerank.rankers import checkpoints
 from truerank.rankers.base import Pair, RankerSpec, Runtime, Scores, rounded, write_description
 from truerank.rankers.batches import length_batches, padded, restore
@@ -48,9 +49,15 @@ class TorchRanker(ABC):
     """
 
     kind: ClassVar[str]
+    #: Whether OpenVINO may run models of this kind.
+    in_openvino: ClassVar[bool] = False
 
     def __init__(self, module: Any, tokenizer: Any, name: str, runtime: Runtime, settings: Mapping[str, Any]) -> None:
         self.device = checkpoints.device_of(runtime)
+        if not self.in_openvino and (runtime.backend == "openvino" or runtime.precision == "int8"):
+            raise InputError(
+                f"OpenVINO does not run {self.kind} here", "use --backend torch and fp32", where="--backend"
+            )
         self.runtime = runtime
         self.module = checkpoints.in_precision(module, runtime, self.device)
         self.tokenizer = tokenizer
@@ -70,7 +77,12 @@ class TorchRanker(ABC):
     @property
     def fingerprint(self) -> str:
         """Hash over weights, tokenizer, settings and the arithmetic; of the weights as they are now."""
-        arithmetic = (self.runtime.precision, self.device.partition(":")[0], self.arithmetic())
+        arithmetic = (
+            self.runtime.precision,
+            self.device.partition(":")[0],
+            self.arithmetic(),
+            self.runtime.calibration,
+        )
         return digest([self.kind, checkpoints.content_hash(self.module, self.tokenizer), self._settings, arithmetic])
 
     def arithmetic(self) -> str:

@@ -17,7 +17,7 @@ from truerank.vectors.encoders.quantising import quantised_graph
 from truerank.vectors.encoders.spec import EncoderSpec
 from truerank.vectors.encoders.tokenizing import TokenIds
 
-__all__ = ["OpenVinoEncoder", "bf16_is_native"]
+__all__ = ["OpenVinoEncoder", "bf16_is_native", "openvino_package"]
 
 # Requests per stream: while one is computed, the next one's ids are gathered and the last one's vectors copied.
 _REQUESTS: Final = 2
@@ -43,7 +43,7 @@ class OpenVinoEncoder(GraphEncoder):
     batch_tokens: ClassVar[int] = 512
 
     def __init__(self, model: ModelFolder, spec: EncoderSpec) -> None:
-        openvino = _package()
+        openvino = openvino_package()
         only_cpu(spec.device, "openvino")
         if spec.precision not in ("fp32", "bf16", "int8"):
             remedy = "use fp32, bf16 or int8, or --backend torch on a GPU for fp16"
@@ -96,10 +96,15 @@ def bf16_is_native() -> bool:
     Raises:
         MissingExtraError: OpenVINO is not installed.
     """
-    return "BF16" in cast(list[str], _package().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"))
+    return "BF16" in cast(list[str], openvino_package().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"))
 
 
-def _package() -> Any:
+def openvino_package() -> Any:
+    """The package openvino, imported without its reports of use.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
     # On import OpenVINO's tools write a client id into the home folder with this package, to report their use by;
     # they do without it where it cannot be imported. Whoever audits a private log wants no such reports.
     telemetry = "openvino_telemetry"

@@ -1,0 +1,165 @@
+"""A classifier of transformers in OpenVINO, on the CPU: in full precision, or in eight bits."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.errors import InputError, MissingExtraError
+from truerank.rankers.checkpoints import quiet
+from truerank.rankers.first_token import run_encoder
+from truerank.vectors.encoders import quantise_worker
+from truerank.vectors.encoders.cache_folder import publish_folder, user_cache_folder
+from truerank.vectors.encoders.graph_encoder import available_cpus
+from truerank.vectors.encoders.openvino import openvino_package
+
+__all__ = ["BATCH_TOKENS", "OpenVinoNetwork", "has_openvino"]
+
+#: Tokens in a batch, as measured best on two processors by benchmarks/reranking.py.
+BATCH_TOKENS: Final = 1024
+_REQUESTS: Final = 2
+#: Code is compiled for every shape and kept: without a bound, memory grows with the number of lengths.
+_SHAPES_KEPT: Final = 64
+_FEWEST_ROWS: Final = 10
+
+
+class OpenVinoNetwork:
+    """Runs rows of token ids and types through a network that was converted from torch.
+
+    Args:
+        module: a classifier that reads ids and, where `types` says so, token types; as it is now.
+        types: whether it reads token types.
+        threads: processors to use; None for all that the process may use.
+        calibration: rows from which eight bits learn their ranges, each ids and types, shape (2, tokens); None for full
+            precision.
+        key: what the eight-bit graph is kept under in the user's cache folder.
+
+    Raises:
+        InputError: OpenVINO cannot run the model, or there are too few rows to calibrate with.
+        MissingExtraError: OpenVINO, or NNCF for eight bits, is not installed.
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        *,
+        types: bool,
+        threads: int | None,
+        calibration: Sequence[NDArray[np.int64]] | None = None,
+        key: str = "",
+    ) -> None:
+        openvino = openvino_package()
+        streams = threads or available_cpus()
+        options = {
+            "NUM_STREAMS": streams,
+            "INFERENCE_NUM_THREADS": streams,
+            "INFERENCE_PRECISION_HINT": "f32",
+            "ENABLE_CPU_PINNING": False,
+            "CPU_RUNTIME_CACHE_CAPACITY": _SHAPES_KEPT,
+        }
+        try:
+            model = _converted(openvino, module, types)
+            if calibration is not None:
+                model = _in_eight_bits(openvino, model, calibration, key)
+            compiled = openvino.Core().compile_model(model, "CPU", options)
+        except RuntimeError as error:
+            message = " ".join(str(error).split())[:300]
+            remedy = "use --backend torch"
+            raise InputError(f"OpenVINO cannot run this model ({message})", remedy, where="--backend") from error
+        self._queue: Any = openvino.AsyncInferQueue(compiled, _REQUESTS * streams)
+        self._lock = threading.Lock()
+
+    def run(self, batches: Sequence[NDArray[np.int64]]) -> list[NDArray[np.float32]]:
+        """What the network says of each batch, shape (rows, classes).
+
+        Args:
+            batches: ids and types, shape (rows, 2, tokens).
+        """
+        found: list[NDArray[np.float32]] = [np.zeros((0, 0), np.float32)] * len(batches)
+
+        def keep(request: Any, number: int) -> None:
+            found[number] = request.get_output_tensor(0).data.copy()
+
+        with self._lock:
+            self._queue.set_callback(keep)
+            try:
+                for number, batch in enumerate(batches):
+                    self._queue.start_async({0: np.ascontiguousarray(batch)}, number)
+            finally:
+                self._queue.wait_all()
+        return found
+
+
+def has_openvino() -> bool:
+    """Whether OpenVINO is installed."""
+    try:
+        openvino_package()
+    except MissingExtraError:
+        return False
+    return True
+
+
+def _converted(openvino: Any, module: Any, types: bool) -> Any:
+    import torch
+
+    class Stacked(torch.nn.Module):  # type: ignore[misc]
+        """Takes ids and types as one tensor, so that a graph has one input."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = module
+
+        def forward(self, stacked: Any) -> Any:
+            return run_encoder(self.inner, stacked[:, 0], None, stacked[:, 1] if types else None)
+
+    example = torch.ones((2, 2, 12), dtype=torch.long)
+    example[:, 1] = 0
+    with torch.no_grad(), quiet(), warnings.catch_warnings():
+        # Tracing warns of branches that depend on shapes; tests compare the graph at other shapes than the traced one.
+        warnings.simplefilter("ignore")
+        return openvino.convert_model(Stacked().eval(), example_input=example, input=[[-1, 2, -1]])
+
+
+def _in_eight_bits(openvino: Any, model: Any, rows: Sequence[NDArray[np.int64]], key: str) -> Any:
+    if len(rows) < _FEWEST_ROWS:
+        fault = f"int8 learns its ranges from pairs, and was given {len(rows)}"
+        raise InputError(fault, "give some 250 pairs of the kind to be scored", where="--precision")
+    folder = user_cache_folder() / "int8-rankers" / key[:32]
+    if not (folder / "int8.xml").is_file():
+        publish_folder(folder, lambda place: _quantise(openvino, model, rows, place / "int8.xml"))
+    return openvino.Core().read_model(str(folder / "int8.xml"))
+
+
+def _quantise(openvino: Any, model: Any, rows: Sequence[NDArray[np.int64]], target: Path) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        graph = Path(temporary) / "fp32.xml"
+        openvino.save_model(model, str(graph), compress_to_fp16=False)
+        task = {
+            "graph": str(graph),
+            "input": model.inputs[0].get_any_name(),
+            "ids": [row.tolist() for row in rows],
+            "target": str(target),
+        }
+        # In a process of its own, as for encoders: NNCF takes memory that is not given back, and prints to stdout.
+        done = subprocess.run(
+            [sys.executable, "-P", str(quantise_worker.__file__)],
+            input=json.dumps(task),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if done.returncode != 0:
+        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        if "No module named 'nncf'" in reason:
+            raise MissingExtraError("int8 with OpenVINO", "fast")
+        raise InputError(f"no int8 graph could be made ({reason})", "use --precision fp32", where="--precision")
