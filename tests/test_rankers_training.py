@@ -540,3 +540,15 @@ def test_transformers_are_trained_by_their_recipes(tmp_path, kind, recipe):
     opened = open_ranker(str(tmp_path / "one"), device="cpu", backend="torch")
     assert opened.fingerprint == prints[0]["after"]
     assert np.isfinite(opened.score([Pair("what is", "the first one")])).all()
+
+
+def test_the_way_through_accelerate_gives_the_same_training(tmp_path, monkeypatch):
+    accelerate = pytest.importorskip("accelerate")
+    plain, other = Knrm.create(vocabulary(), seed=1), Knrm.create(vocabulary(), seed=1)
+    expected = plain.fit(instances(20), FAST, seed=1, folder=tmp_path)
+    monkeypatch.setattr(
+        training, "_accelerator", lambda recipe, device: accelerate.Accelerator(cpu=True, device_placement=False)
+    )
+    found = other.fit(instances(20), FAST, seed=1, folder=tmp_path)
+    assert found.losses == expected.losses and found.gradient_norms == expected.gradient_norms
+    assert same(weights(plain), weights(other))
