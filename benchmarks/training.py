@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import random
+import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -168,6 +169,7 @@ def report(
     policy = measures.Policy(ties="ascending")
     first = measures.evaluate(qrels, {"bm25": data.bm25.select("topic_id", "doc_id", "score")}, MEASURE, policy)
     baseline = first.values[0, 0]
+    print(f"\n{name}: {MEASURE} over {len(baseline)} topics, BM25 {baseline.mean():.4f}; {count} instances a fold")
     rows = []
     for model in models:
         started = time.monotonic()
@@ -196,7 +198,7 @@ def report(
                 f"{time.monotonic() - started:.0f}",
             )
         )
-    print(f"\n{name}: {MEASURE} over {len(baseline)} topics, BM25 {baseline.mean():.4f}; {count} instances a fold")
+        print(f"{model} done", file=sys.stderr, flush=True)
     head = ("model", "mean", "by seed", "permuted labels", "difference", "p", "difference to BM25", "seconds")
     print(table(head, rows), flush=True)
 
