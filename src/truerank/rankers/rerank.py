@@ -37,7 +37,7 @@ __all__ = ["Aggregation", "rerank"]
 Aggregation = Literal["first", "max"]
 
 #: Documents in a block: small enough that little is lost when killed, large enough for full batches.
-_BLOCK: Final = 2048
+_BLOCK: Final = 1024
 
 
 def rerank(
