@@ -1,0 +1,105 @@
+"""Reranking throughput of a MiniLM cross-encoder against `sentence_transformers.CrossEncoder.predict`.
+
+    python benchmarks/reranking.py [vaswani|cacm] [--topics 20] [--repeats 3] [--int8]
+
+The encoder is the packaged MiniLM with a head drawn from a seed; the pairs are the BM25 top 100 of the collection's
+topics. Every way scores the same pairs in turn, several times; the median is printed, and how far the scores are from
+those of CrossEncoder. Loading and compiling are not counted; the first round warms every way up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from shared_data import SHARED, require_shared, table
+from truerank.lexical import build_index, model_of, search, topic_queries
+from truerank.rankers.base import Pair, Ranker, open_ranker
+from truerank.sources import read_documents
+
+DEPTH = 100
+
+
+def collection(name: str) -> tuple[str, str]:
+    """Documents and topics of a collection."""
+    folder = SHARED / "collections" / name
+    docs = next(path for path in sorted(folder.iterdir()) if path.name.startswith(("docs", "cacm.tar", "corpus")))
+    topics = next(path for path in sorted(folder.iterdir()) if path.name.startswith("topics"))
+    return str(docs), str(topics)
+
+
+def candidates(name: str, topics: int, folder: Path) -> list[Pair]:
+    """Query and document of the BM25 top 100."""
+    docs, source = collection(name)
+    index = build_index(docs, folder / "index")
+    queries = topic_queries(source)[:topics]
+    run = search(index, queries, model_of("anserini", "bm25", {}), k=DEPTH).run
+    texts = {document.doc_id: document.text for document in read_documents(docs)}
+    asked = {query.topic_id: query.text for query in queries}
+    return [Pair(asked[topic], texts[doc]) for topic, doc in run.select("topic_id", "doc_id").iter_rows()]
+
+
+def ways(pairs: list[Pair], folder: Path, *, int8: bool) -> dict[str, Callable[[], np.ndarray]]:
+    """What is timed; the first is what the others are compared with."""
+    import torch
+    from sentence_transformers import CrossEncoder
+
+    start = open_ranker("monobert:packaged", backend="torch", device="cpu", labels=1, seed=1)
+    start.save(folder / "model")
+    peer = CrossEncoder(str(folder / "model"), device="cpu", activation_fn=torch.nn.Identity())
+
+    def opened(**options: object) -> Callable[[], np.ndarray]:
+        ranker: Ranker = open_ranker(str(folder / "model"), device="cpu", **options)
+        return lambda: ranker.score(pairs)
+
+    plain = [tuple(pair) for pair in pairs]
+    found = {
+        "CrossEncoder.predict": lambda: peer.predict(plain, show_progress_bar=False),
+        "truerank, torch": opened(backend="torch"),
+        "truerank, OpenVINO": opened(backend="openvino"),
+    }
+    if int8:
+        some = tuple(pairs[:: max(1, len(pairs) // 256)][:256])
+        found["truerank, OpenVINO int8"] = opened(precision="int8", calibration=some)
+    return found
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("collection", nargs="?", default="vaswani", choices=("vaswani", "cacm"))
+    parser.add_argument("--topics", type=int, default=20)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--int8", action="store_true", help="also eight bits; calibrating takes a minute")
+    given = parser.parse_args()
+    require_shared()
+    with tempfile.TemporaryDirectory() as temporary:
+        pairs = candidates(given.collection, given.topics, Path(temporary))
+        timed = ways(pairs, Path(temporary), int8=given.int8)
+        scores = {name: np.asarray(way()) for name, way in timed.items()}
+        seconds: dict[str, list[float]] = {name: [] for name in timed}
+        for _ in range(given.repeats):
+            for name, way in timed.items():
+                begun = time.perf_counter()
+                way()
+                seconds[name].append(time.perf_counter() - begun)
+    first = next(iter(timed))
+    usual = statistics.median(seconds[first])
+    rows = []
+    for name, values in seconds.items():
+        median = statistics.median(values)
+        difference = float(np.abs(scores[name] - scores[first]).max())
+        rows.append((name, f"{len(pairs) / median:.0f}", f"{usual / median:.2f}", f"{difference:.1e}"))
+    print(f"{given.collection}: {len(pairs)} pairs, {os.cpu_count()} processors, median of {given.repeats}\n")
+    print(table(("way", "pairs/s", "ratio", "largest difference of a score"), rows))
+
+
+if __name__ == "__main__":
+    main()
