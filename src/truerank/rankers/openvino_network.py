@@ -25,7 +25,7 @@ from truerank.vectors.encoders.openvino import openvino_package
 
 __all__ = ["BATCH_TOKENS", "OpenVinoNetwork", "has_openvino"]
 
-#: Tokens in a batch, as measured best on two processors by benchmarks/reranking.py.
+#: Tokens in a batch: some dozen passages, so that a batch fills the processors without holding much.
 BATCH_TOKENS: Final = 1024
 _REQUESTS: Final = 2
 #: Code is compiled for every shape and kept: without a bound, memory grows with the number of lengths.

@@ -18,7 +18,7 @@ from truerank.work.artifacts import digest
 
 __all__ = ["CPU_TOKENS", "GPU_TOKENS", "GPU_WASTE", "CrossRanker", "TokenRow", "TorchRanker", "token_ids"]
 
-#: Tokens in a batch; on the CPU what keeps activations in its cache, see benchmarks/reranking.py.
+#: Tokens in a batch on the CPU: few, because its activations should stay in the cache.
 CPU_TOKENS: Final = 2048
 GPU_TOKENS: Final = 1 << 16
 #: On a GPU a batch may be padded by this part, because small batches leave it idle.
