@@ -56,7 +56,7 @@ def search_filtered(tmp_path: Path, texts: list[str], cut: float, floor: float =
     fields = ("title",) * 3
     plan = SearchPlan(
         open_exact=Opener(),
-        topic_vectors=TrigramEncoder().encode(TITLES),
+        topic_vectors=lambda: TrigramEncoder().encode(TITLES),
         floor=floor,
         top_k=5,
         prefilter=FilterPlan(tuple(TITLES), fields, {"title": cut}, block_size=700),

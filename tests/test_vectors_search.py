@@ -37,7 +37,7 @@ def rows_of(texts: list[str]):
 def plan_for(**changes: object) -> SearchPlan:
     given: dict[str, object] = {
         "open_exact": Opener(),
-        "topic_vectors": TrigramEncoder().encode(TOPICS),
+        "topic_vectors": lambda: TrigramEncoder().encode(TOPICS),
         "floor": 0.7,
         "top_k": 7,
         "block_size": 50,

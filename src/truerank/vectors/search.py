@@ -49,7 +49,8 @@ class SearchPlan:
     Args:
         open_exact: opens the full-precision encoder.
         open_screen: opens a low-precision encoder of the same model for a first pass; None for no such pass.
-        topic_vectors: full-precision unit vectors of the topic texts, shape (topics, dimension).
+        topic_vectors: gives the full-precision unit vectors of the topic texts, shape (topics, dimension); asked for
+            when the first text is compared, so that they can be computed while texts are filtered.
         floor: pairs above this similarity are wanted.
         top_k: so many nearest texts of each topic text are wanted. With a low-precision pass, those at or below the
             floor keep that pass's similarity and are marked as not exact.
@@ -60,7 +61,7 @@ class SearchPlan:
     """
 
     open_exact: Callable[[], Encoder]
-    topic_vectors: Vectors
+    topic_vectors: Callable[[], Vectors]
     floor: float
     top_k: int
     open_screen: Callable[[], Encoder] | None = None
@@ -125,7 +126,7 @@ def search(rows: Rows, plan: SearchPlan, job: Job) -> Found:
 
 
 def _scan(rows: Rows, plan: SearchPlan, job: Job) -> tuple[pl.DataFrame, ScreenCheck | None]:
-    exact = ScanTask(plan.open_exact, plan.topic_vectors, plan.floor, plan.top_k, probe=plan.probe)
+    exact = ScanTask(plan.open_exact, plan.topic_vectors(), plan.floor, plan.top_k, probe=plan.probe)
     if not _worth_screening(rows, plan):
         job.progress.start("encoding and comparing")
         store, count, bars = _pass(rows, exact, plan.block_size, job.part("exact"))
@@ -212,8 +213,8 @@ def _measured_error(rows: Rows, plan: SearchPlan, folder: Path) -> float:
     texts = [row[3] for row in islice(rows(), _PILOT_TEXTS)]
     error = _LEAST_ERROR
     if texts and plan.open_screen is not None:
-        exact = plan.open_exact().encode(texts) @ plan.topic_vectors.T
-        coarse = plan.open_screen().encode(texts) @ plan.topic_vectors.T
+        exact = plan.open_exact().encode(texts) @ plan.topic_vectors().T
+        coarse = plan.open_screen().encode(texts) @ plan.topic_vectors().T
         nearest = np.argsort(-exact, axis=1, kind="stable")[:, :_PILOT_TOPICS]
         similarity = np.take_along_axis(exact, nearest, axis=1)
         difference = np.abs(similarity - np.take_along_axis(coarse, nearest, axis=1))

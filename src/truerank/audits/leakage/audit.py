@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from importlib.util import find_spec
@@ -51,7 +52,7 @@ from truerank.sources import (
 )
 from truerank.sources.sample import SAMPLE
 from truerank.text.normalising import normalise
-from truerank.vectors.encoders import CachedEncoder, Encoder, EncoderSpec
+from truerank.vectors.encoders import CachedEncoder, Encoder, EncoderSpec, Vectors
 from truerank.vectors.prefilter import DEFAULT_CUTS, FilterPlan, estimate_recall
 from truerank.vectors.search import SearchPlan
 from truerank.work.artifacts import Artifacts, digest, installed_versions
@@ -219,7 +220,7 @@ class _Models:
         return SearchPlan(
             open_exact=partial(_open, self.exact, self.cache),
             open_screen=None if self.screen is None else partial(_open, self.screen, self.cache),
-            topic_vectors=self.encoder.encode(normalised),
+            topic_vectors=_begun(partial(self.encoder.encode, normalised)),
             floor=options.lowest,
             top_k=options.top_k,
             probe=probe,
@@ -243,6 +244,14 @@ def low_precision(exact: EncoderSpec) -> EncoderSpec | None:
         return None
     texts = [query.text for query in islice(open_queries(str(SAMPLE.train[0])), _CALIBRATION_TEXTS)]
     return replace(exact, backend="openvino", precision="int8", calibration=tuple(texts))
+
+
+def _begun(work: Callable[[], Vectors]) -> Callable[[], Vectors]:
+    """Begins the work in a thread; what comes back waits for its result."""
+    pool = ThreadPoolExecutor(1)
+    future = pool.submit(work)
+    pool.shutdown(wait=False)
+    return future.result
 
 
 @lru_cache(maxsize=4)
