@@ -106,7 +106,7 @@ def _seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def speed(rounds: int, sample: int) -> None:
+def speed(rounds: int, sample: int, only: list[str]) -> None:
     """Times the baseline and the audit in turn, and prints medians and ratios."""
     import faiss
     from sentence_transformers import SentenceTransformer
@@ -140,6 +140,7 @@ def speed(rounds: int, sample: int) -> None:
                 lambda: audited(whole, Path(folder) / str(next(number)), mode="prefilter"),
             ),
         }
+        ways = {name: way for name, way in ways.items() if not only or any(word in name for word in (*only, "faiss"))}
         # Models are opened (and quantised, the first time) outside the clock.
         audited([str(part)], Path(folder) / "warm")
         rates: dict[str, list[float]] = {name: [] for name in ways}
@@ -168,6 +169,8 @@ def _print_share(some: list[Query], medians: dict[str, float]) -> None:
     rate = matrix_rate()
     print(f"\nfp32 matrix products: {rate:.0f} GFLOP/s on {os.cpu_count()} cores; {tokens:.1f} tokens per line")
     for name in ("sentence-transformers + faiss", "core, exhaustive", "[fast], exhaustive"):
+        if name not in medians:
+            continue
         used = medians[name] * tokens * MFLOP_PER_TOKEN / 1000
         print(f"{name}: {used:.0f} GFLOP/s of the model's operations, {used / rate:.0%} of the fp32 rate")
 
@@ -188,12 +191,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sample", type=int, default=20000)
     parser.add_argument("--skip-core", action="store_true", help="leave out the slowest way of running the audit")
+    parser.add_argument(
+        "--only", nargs="*", default=[], metavar="WORD", help="time ways with such a word in their name"
+    )
     options = parser.parse_args()
     require_shared()
     if options.what == "exact":
         exact(options.skip_core)
     else:
-        speed(options.rounds, options.sample)
+        speed(options.rounds, options.sample, options.only)
 
 
 if __name__ == "__main__":
