@@ -212,6 +212,7 @@ class _Models:
         return cls(exact, low_precision(exact) if options.precision == "auto" else None, options.cache, encoder)
 
     def plan(self, texts: Sequence[TopicText], options: Options) -> SearchPlan:
+        """What to look for with these models; the topic texts are encoded from now on, while the log is read."""
         normalised = tuple(normalise(text.text) for text in texts)
         prefilter, probe = None, LexicalProbe(normalised)
         if options.mode == "prefilter":
