@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
+
+import real_browser
 
 pytest.importorskip("fastapi", reason="the extra [web] is not installed: judging is not tried in a browser")
 pytest.importorskip("uvicorn", reason="the extra [web] is not installed: judging is not tried in a browser")
@@ -16,20 +17,14 @@ from truerank.judging.exchange import export_labels
 from truerank.judging.items import Item, Text
 from truerank.judging.store import Store
 
-CHROMIUM = Path("/usr/bin/chromium")
 #: The hostile texts as they must be read: signs of writing direction as their code points.
 READABLE = [re.sub("[\u200f\u202a-\u202e]", lambda sign: f"U+{ord(sign[0]):04X}", text) for text in HOSTILE]
 
 
 @pytest.fixture(scope="module")
 def chromium():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: judging is not tried")
-    if not CHROMIUM.exists():
-        pytest.skip(f"no Chromium at {CHROMIUM}: judging is not tried in a browser")
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with real_browser.chromium("judging is") as started:
         yield started
-        started.close()
 
 
 @pytest.fixture

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import polars as pl
 import pytest
 
+import real_browser
 from reports_sample import made_result
 from truerank.audits.leakage.report import render
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Page, Section
 
-CHROMIUM = Path("/usr/bin/chromium")
 HOSTILE = (
     "<script>window.pwned = 1</script>",
     "</script><script>window.pwned = 2</script>",
@@ -28,13 +27,8 @@ HOSTILE = (
 
 @pytest.fixture(scope="module")
 def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pages are not tried")
-    if not CHROMIUM.exists():
-        pytest.skip(f"no Chromium at {CHROMIUM}: pages are not tried in a browser")
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with real_browser.chromium("pages are") as started:
         yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")

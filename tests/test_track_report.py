@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import real_browser
 from truerank.audits import track
 from truerank.audits.track.analysis import percent
 from truerank.audits.track.inputs import RowFilter, measure_name, read_means, read_metadata
@@ -25,7 +26,6 @@ from truerank.measures import Evaluation, Policy
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).parents[2] / "shared"))
 DATA = SHARED / "data"
-CHROMIUM = Path("/usr/bin/chromium")
 
 METADATA = """run,group,subtask,category
 a,north,fullrank,nnlm
@@ -533,13 +533,9 @@ def test_runs_over_a_real_collection(vaswani):
 
 @pytest.mark.shared
 def test_the_page_in_a_browser_has_every_figure_whole(vaswani):
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pages are not tried")
-    if not CHROMIUM.exists():
-        pytest.skip(f"no Chromium at {CHROMIUM}: pages are not tried in a browser")
     result, out = vaswani
     complaints: list[str] = []
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with real_browser.chromium("the report is") as browser:
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.on("console", lambda message: complaints.append(message.text))
         page.on("request", lambda sent: None if sent.url.startswith("file:") else complaints.append(sent.url))
@@ -555,6 +551,5 @@ def test_the_page_in_a_browser_has_every_figure_whole(vaswani):
                 }).map(text => text.textContent);
             })"""
         )
-        browser.close()
     assert cut == []
     assert complaints == []
