@@ -1,0 +1,40 @@
+"""The reusability audit: pools, active judging, stopping rules, and whether the collection is fair to new systems.
+
+Source: Craswell, Mitra, Yilmaz, Campos, Voorhees: Overview of the TREC 2019 Deep Learning Track (TREC 2019), section 5.
+"""
+
+from truerank.audits.reusability.active import ActiveLearner, LearnerOptions, Trace, trace
+from truerank.audits.reusability.features import Features
+from truerank.audits.reusability.following import Found, Outcome, apply_rule, follow
+from truerank.audits.reusability.pools import depth_pool
+from truerank.audits.reusability.stopping import (
+    ConstantBudget,
+    Decision,
+    Keeping,
+    OriginalSize,
+    Progress,
+    StoppingRule,
+    TrackProcedure,
+    heuristic,
+)
+
+__all__ = [
+    "ActiveLearner",
+    "ConstantBudget",
+    "Decision",
+    "Features",
+    "Found",
+    "Keeping",
+    "LearnerOptions",
+    "OriginalSize",
+    "Outcome",
+    "Progress",
+    "StoppingRule",
+    "Trace",
+    "TrackProcedure",
+    "apply_rule",
+    "depth_pool",
+    "follow",
+    "heuristic",
+    "trace",
+]
