@@ -18,7 +18,7 @@ def train(
         str,
         typer.Option(
             metavar="NAME|DIR",
-            help="knrm, pacrr, duet, hint, tk; or a checkpoint: a folder or Hugging Face id, monot5:t5-base.",
+            help="knrm, pacrr, duet, hint, tk; or a checkpoint: a folder or Hugging Face id, monot5:t5-base, cedr:DIR.",
         ),
     ],
     instances: Annotated[

@@ -43,6 +43,7 @@ RANKER_FILE: Final = "ranker.json"
 KINDS: Final[Mapping[str, tuple[str, str]]] = {
     "ance": ("truerank.rankers.ance", "Ance"),
     "bm25": ("truerank.rankers.bm25", "Bm25"),
+    "cedr": ("truerank.rankers.cedr", "Cedr"),
     "colbert": ("truerank.rankers.colbert", "ColBert"),
     "duet": ("truerank.rankers.duet", "Duet"),
     "hint": ("truerank.rankers.hint", "Hint"),
@@ -50,6 +51,7 @@ KINDS: Final[Mapping[str, tuple[str, str]]] = {
     "monobert": ("truerank.rankers.monobert", "MonoBert"),
     "monot5": ("truerank.rankers.monot5", "MonoT5"),
     "pacrr": ("truerank.rankers.pacrr", "Pacrr"),
+    "parade": ("truerank.rankers.parade", "Parade"),
     "tk": ("truerank.rankers.tk", "Tk"),
 }
 #: What the bare name of a kind opens: the checkpoints of the survivorship paper (section 2), where there is one.

@@ -14,6 +14,7 @@ from truerank.rankers.batches import length_batches, restore
 from truerank.rankers.checkpoints import Checkpoint, seeded
 from truerank.rankers.first_token import FAMILIES, run_encoder, shorten_last_layer
 from truerank.rankers.openvino_network import BATCH_TOKENS, OpenVinoNetwork, has_openvino
+from truerank.rankers.pair_frames import longest_input, pair_frame, pair_types
 from truerank.rankers.torch_ranker import CrossRanker, TokenRow, token_ids
 from truerank.vectors.encoders.openvino import openvino_package
 
@@ -39,7 +40,7 @@ class MonoBert(CrossRanker):
         shorten_last_layer(module)
         self._network: _Compiled | None = None
         self._in_openvino = _openvino_runs(module, self.device, runtime)
-        self._frame = _frame(tokenizer, name)
+        self._frame = pair_frame(tokenizer, name)
         self._types = int(getattr(module.config, "type_vocab_size", 0) or 0)
 
     @classmethod
@@ -71,7 +72,7 @@ class MonoBert(CrossRanker):
         if outputs not in (1, 2):
             fault = f"'{checkpoint.name}' has {outputs} outputs"
             raise InputError(fault, "give a cross-encoder with one or two", where="--model")
-        longest = _positions(config)
+        longest = longest_input(config)
         if not 8 <= int(max_tokens) <= longest:
             fault = f"{max_tokens} tokens, and '{checkpoint.name}' reads {longest}"
             raise InputError(fault, f"give 8 to {longest}", where="max_tokens")
@@ -82,16 +83,13 @@ class MonoBert(CrossRanker):
 
     def rows(self, pairs: Sequence[Pair]) -> list[TokenRow]:
         """The tokens of each pair; the document is cut."""
-        frame = self._frame
-        room = int(self.settings["max_tokens"]) - len(frame.before) - len(frame.between) - len(frame.after)
+        room = int(self.settings["max_tokens"]) - self._frame.tokens
         queries = token_ids(self.tokenizer, (pair.query for pair in pairs))
         documents = token_ids(self.tokenizer, (pair.document for pair in pairs))
         rows = []
         for pair in pairs:
             query = queries[pair.query][:room]
-            head = [*frame.before, *query, *frame.between]
-            second = len(frame.before) + len(query) + frame.first_between
-            rows.append(TokenRow([*head, *documents[pair.document][: room - len(query)], *frame.after], second))
+            rows.append(self._frame.row(query, documents[pair.document][: room - len(query)]))
         return rows
 
     def logits(self, rows: Sequence[TokenRow]) -> Any:
@@ -99,7 +97,7 @@ class MonoBert(CrossRanker):
         import torch
 
         ids, mask = self.matrix(rows)
-        types = torch.from_numpy(_types(rows, ids.shape[1])).to(self.device) if self._types > 1 else None
+        types = torch.from_numpy(pair_types(rows, ids.shape[1])).to(self.device) if self._types > 1 else None
         return run_encoder(self.module, ids, mask, types)
 
     def arithmetic(self) -> str:
@@ -146,15 +144,6 @@ class MonoBert(CrossRanker):
         return values[:, 0] if values.shape[1] == 1 else torch.log_softmax(values, dim=1)[:, 1]
 
 
-class _Frame(NamedTuple):
-    """The special tokens around the parts of a pair; the first of those between still have the first type."""
-
-    before: list[int]
-    between: list[int]
-    after: list[int]
-    first_between: int
-
-
 class _Compiled(NamedTuple):
     """A compiled network, and the version of the weights that it was made from."""
 
@@ -175,34 +164,7 @@ def _openvino_runs(module: Any, device: str, runtime: Runtime) -> bool:
     return wanted or (possible and runtime.backend == "auto" and has_openvino())
 
 
-def _types(rows: Sequence[TokenRow], width: int) -> NDArray[np.int64]:
-    places = np.arange(width)[None, :]
-    second = np.fromiter((row.second for row in rows), np.int64, len(rows))
-    lengths = np.fromiter((len(row.ids) for row in rows), np.int64, len(rows))
-    return ((places >= second[:, None]) & (places < lengths[:, None])).astype(np.int64)
-
-
 def _stacked(rows: Sequence[TokenRow]) -> NDArray[np.int64]:
     """Rows of one length as ids and types, shape (rows, 2, tokens)."""
     ids = np.array([row.ids for row in rows], np.int64)
-    return np.stack((ids, _types(rows, ids.shape[1])), axis=1)
-
-
-def _frame(tokenizer: Any, name: str) -> _Frame:
-    # What a tokenizer puts around a pair is seen from a pair.
-    probe = tokenizer.backend_tokenizer.encode("a", "a")
-    parts = probe.sequence_ids
-    if 0 not in parts or 1 not in parts:
-        raise InputError(f"the tokenizer of '{name}' makes no pairs", "give a cross-encoder", where="--model")
-    first, second = parts.index(0), parts.index(1)
-    end_first = len(parts) - 1 - parts[::-1].index(0) + 1
-    end_second = len(parts) - 1 - parts[::-1].index(1) + 1
-    kinds = probe.type_ids[end_first:second]
-    return _Frame(probe.ids[:first], probe.ids[end_first:second], probe.ids[end_second:], kinds.count(0))
-
-
-def _positions(config: Any) -> int:
-    longest = int(getattr(config, "max_position_embeddings", 0) or 0)
-    if config.model_type in ("roberta", "xlm-roberta", "camembert"):
-        longest -= int(config.pad_token_id or 0) + 1
-    return longest if longest > 0 else 1 << 20
+    return np.stack((ids, pair_types(rows, ids.shape[1])), axis=1)

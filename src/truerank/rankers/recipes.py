@@ -33,6 +33,7 @@ class Recipe:
         margin: of the hinge loss.
         optimiser: "adam" (weight decay added to the gradient), "adamw" (decoupled), "adafactor" (no relative step).
         learning_rate: after the warm-up.
+        head_rate: that of the layers above an encoder (CEDR, PARADE); 0 for the same.
         weight_decay: as the optimiser takes it.
         warmup_steps: steps over which the learning rate rises from 0; scaled where it is no shorter than the run.
         warmup_share: the same as a share of the run, used where `warmup_steps` is 0.
@@ -50,6 +51,7 @@ class Recipe:
     margin: float = 1.0
     optimiser: Optimiser = "adam"
     learning_rate: float = 1e-3
+    head_rate: float = 0.0
     weight_decay: float = 0.0
     warmup_steps: int = 0
     warmup_share: float = 0.0
@@ -122,8 +124,8 @@ _CHOICES: Final = {
     "precision": get_args(Precision),
 }
 _LOWEST: Final = {
-    "margin": 0, "learning_rate": 0, "weight_decay": 0, "warmup_steps": 0, "warmup_share": 0, "batch": 1,
-    "accumulate": 1, "clip": 0, "shuffle": 0,
+    "margin": 0, "learning_rate": 0, "head_rate": 0, "weight_decay": 0, "warmup_steps": 0, "warmup_share": 0,
+    "batch": 1, "accumulate": 1, "clip": 0, "shuffle": 0,
 }  # fmt: skip
 
 _RECIPES: Final = (
@@ -142,9 +144,11 @@ _RECIPES: Final = (
     ),
     Recipe(
         "cedr",
-        "CEDR (MacAvaney et al., 2019): softmax over the pair, 16 pairs, at the learning rate of its BERT.",
+        "CEDR (MacAvaney et al., 2019), section 3.1: softmax over the pair, BERT at 2e-5, the layers above it at 1e-3; "
+        "also of PARADE here.",
         loss="pair-softmax",
         learning_rate=2e-5,
+        head_rate=1e-3,
         batch=16,
     ),
     Recipe(
@@ -196,7 +200,12 @@ _RECIPES: Final = (
 #: Recipes by name.
 RECIPES: Final[Mapping[str, Recipe]] = {recipe.name: recipe for recipe in _RECIPES}
 #: The recipe of a kind of ranker where the user names none.
-DEFAULT_RECIPES: Final[Mapping[str, str]] = {"monobert": "monobert", "monot5": "pygaggle"}
+DEFAULT_RECIPES: Final[Mapping[str, str]] = {
+    "cedr": "cedr",
+    "monobert": "monobert",
+    "monot5": "pygaggle",
+    "parade": "cedr",
+}
 
 
 def recipe_named(name: str) -> Recipe:

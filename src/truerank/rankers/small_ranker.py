@@ -15,6 +15,7 @@ from truerank.rankers.base import Pair, Runtime, Scores, read_description, round
 from truerank.rankers.batches import length_batches, padded, restore
 from truerank.rankers.instances import Instance
 from truerank.rankers.recipes import Recipe
+from truerank.rankers.settings import settings_from
 from truerank.rankers.training import Fitted, fit
 from truerank.rankers.vocabulary import Vocabulary, open_vocabulary
 from truerank.work.artifacts import atomic_path, digest
@@ -147,7 +148,7 @@ class SmallRanker:
         Raises:
             InputError: an unknown setting, or one with a value it cannot have.
         """
-        return cls(vocabulary, _settings(cls.settings_type, settings), runtime, seed=seed)
+        return cls(vocabulary, settings_from(cls.settings_type, settings), runtime, seed=seed)
 
     @classmethod
     def open(cls, place: str, runtime: Runtime = _HERE, **settings: Any) -> Self:
@@ -162,7 +163,7 @@ class SmallRanker:
         file = folder / _WEIGHTS
         if not file.is_file():
             raise InputError(f"no trained {cls.kind} here", "train one with 'truerank train'", where=folder)
-        ranker = cls(open_vocabulary(folder), _settings(cls.settings_type, settings), runtime)
+        ranker = cls(open_vocabulary(folder), settings_from(cls.settings_type, settings), runtime)
         try:
             ranker.module.load_state_dict(load_file(str(file)))
         except Exception as error:  # torch and safetensors raise kinds of their own
@@ -268,19 +269,6 @@ class SmallRanker:
         # A text without words is one word of padding.
         width = length or max(1, *(len(row) for row in ids), 1)
         return torch.from_numpy(padded(ids, 0, width)[0]).to(self.device)
-
-
-def _settings(kind: type[Settings], values: Mapping[str, Any]) -> Settings:
-    defaults: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(kind)}
-    taken: dict[str, Any] = {}
-    for name, value in values.items():
-        if name not in defaults:
-            raise InputError(f"no setting '{name}'", f"there are {', '.join(defaults)}", where="--set")
-        try:
-            taken[name] = type(defaults[name])(value)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{name} is '{value}'", f"give a value such as {defaults[name]}", where="--set") from error
-    return kind(**taken)
 
 
 def _device(runtime: Runtime, kind: str) -> str:

@@ -250,10 +250,11 @@ class _Run:
     def __init__(self, torch: Any, trainee: Trainee, recipe: Recipe, steps: int) -> None:
         self._torch, self._trainee, self._recipe = torch, trainee, recipe
         module = trainee.module
-        self.parameters = [weight for weight in module.parameters() if weight.requires_grad]
+        groups = _groups(module, recipe)
+        self.parameters = [weight for group in groups for weight in group["params"]]
         self._accelerator = _accelerator(recipe, trainee.device)
         module.train()
-        self.optimiser = _optimiser(torch, self.parameters, recipe)
+        self.optimiser = _optimiser(torch, groups, recipe)
         self._model = _forward(torch, trainee)
         if self._accelerator is not None:
             self._model, self.optimiser = self._accelerator.prepare(self._model, self.optimiser)
@@ -265,7 +266,7 @@ class _Run:
     def step(self, batch: Sequence[Instance]) -> tuple[float, float]:
         """Changes the weights; returns the loss of the batch and the norm of its gradient."""
         for group in self.optimiser.param_groups:
-            group["lr"] = self._rate(len(self.losses))
+            group["lr"] = self._rate(len(self.losses)) * group["share"]
         self.optimiser.zero_grad(set_to_none=True)
         loss = 0.0
         for part in _parts(batch, self._recipe.accumulate):
@@ -359,7 +360,21 @@ def _forward(torch: Any, trainee: Trainee) -> Any:
     return Forward()
 
 
-def _optimiser(torch: Any, parameters: list[Any], recipe: Recipe) -> Any:
+def _groups(module: Any, recipe: Recipe) -> list[dict[str, Any]]:
+    """The weights to train, and what share of the learning rate they get: two groups where the rates differ."""
+    weights = [(name, weight) for name, weight in module.named_parameters() if weight.requires_grad]
+    if not recipe.head_rate or not hasattr(module, "encoder"):
+        return [{"params": [weight for _, weight in weights], "share": 1.0}]
+    parts: dict[bool, list[Any]] = {True: [], False: []}
+    for name, weight in weights:
+        parts[name.startswith("encoder.")].append(weight)
+    return [
+        {"params": parts[True], "share": 1.0},
+        {"params": parts[False], "share": recipe.head_rate / recipe.learning_rate},
+    ]
+
+
+def _optimiser(torch: Any, parameters: list[dict[str, Any]], recipe: Recipe) -> Any:
     settings = {"lr": recipe.learning_rate, "weight_decay": recipe.weight_decay}
     if recipe.optimiser == "adam":
         return torch.optim.Adam(parameters, **settings)

@@ -1,0 +1,35 @@
+"""Settings of a ranker from what a user wrote: names are checked, and texts become numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from truerank.errors import InputError
+
+__all__ = ["settings_from"]
+
+S = TypeVar("S")
+
+
+def settings_from(kind: type[S], values: Mapping[str, Any]) -> S:
+    """Settings with these values, each as the type of its default.
+
+    Args:
+        kind: a dataclass whose fields have defaults.
+        values: by name; texts are read.
+
+    Raises:
+        InputError: an unknown name, or a value that the setting cannot have.
+    """
+    defaults: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    taken: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in defaults:
+            raise InputError(f"no setting '{name}'", f"there are {', '.join(defaults)}", where="--set")
+        try:
+            taken[name] = type(defaults[name])(value)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{name} is '{value}'", f"give a value such as {defaults[name]}", where="--set") from error
+    return kind(**taken)
