@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from truerank import lexical as lexical
     from truerank.audits import leakage as leakage
     from truerank.audits import track as track
+    from truerank.audits import transfer as transfer
     from truerank.audits.leakage import demo as demo
+    from truerank.audits.transfer import match_versions as match_versions
     from truerank.lexical import build_index as build_index
     from truerank.lexical import search as search
     from truerank.lexical import tune as tune
@@ -36,11 +38,13 @@ __all__ = [
     "leakage",
     "lexical",
     "load_evaluation",
+    "match_versions",
     "order_changes",
     "rerank",
     "search",
     "track",
     "train",
+    "transfer",
     "tune",
 ]
 
@@ -62,6 +66,8 @@ _HOMES = {
     "judging": ("truerank.judging", None),
     "track": ("truerank.audits.track", None),
     "train": ("truerank.rankers.train", "train"),
+    "transfer": ("truerank.audits.transfer", None),
+    "match_versions": ("truerank.audits.transfer", "match_versions"),
 }
 
 

@@ -27,6 +27,12 @@ _OK, _USAGE, _INTERNAL, _INTERRUPTED = 0, 2, 70, 130
 #: In the order of `truerank --help`.
 COMMANDS: Final = (
     Entry("leakage", "leakage", "app", "Are my test queries in my training data?"),
+    Entry(
+        "transfer",
+        "transfer",
+        "app",
+        "Are my relevance judgments still true for the new version of the documents?",
+    ),
     Entry("judge", "judge", "app", "People, or models, judge what the audits propose."),
     Entry("track", "track", "app", "What do the runs of a track show?"),
     Entry("demo", "demo", "demo", "Audits the embedded sample, where the truth is known; needs no network."),
