@@ -22,7 +22,7 @@ from truerank.sources.documents import DocumentSource, open_documents
 from truerank.work.artifacts import Artifacts, hash_file, installed_versions
 from truerank.work.progress import Progress, Quiet
 
-__all__ = ["SMALL_KINDS", "Trained", "train"]
+__all__ = ["SMALL_KINDS", "Trained", "divided", "train"]
 
 #: The kinds whose networks are drawn anew; the others begin with a checkpoint.
 SMALL_KINDS: Final = ("duet", "hint", "knrm", "pacrr", "tk")
@@ -110,7 +110,7 @@ def train(
     )
     usual = DEFAULT_RECIPES.get(model.partition(":")[0], _DEFAULT_RECIPE)
     chosen = recipe if isinstance(recipe, Recipe) else recipe_named(recipe or usual)
-    of_recipe, of_model = _divided(changes or {})
+    of_recipe, of_model = divided(changes or {})
     chosen = chosen.changed(of_recipe)
     artifacts, told = Artifacts(out), progress or Quiet()
     runtime = Runtime(device=_device(device), backend="torch")
@@ -139,7 +139,8 @@ def train(
     return trained
 
 
-def _divided(changes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def divided(changes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Changes apart: those of the recipe, and those of the model's settings."""
     names = {"lr", *(each.name for each in fields(Recipe))}
     of_recipe = {name: value for name, value in changes.items() if name in names}
     return of_recipe, {name: value for name, value in changes.items() if name not in names}

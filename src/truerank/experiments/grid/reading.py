@@ -1,0 +1,322 @@
+"""Reading a design file: every fault is named with file and line, every value has its meaning checked."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, cast
+
+from truerank.experiments.grid.design import (
+    KINDS,
+    REPORTS,
+    Aggregation,
+    CollectionDesign,
+    Design,
+    FirstStage,
+    ModelDesign,
+    ReportDesign,
+    ReportKind,
+    SetDesign,
+)
+from truerank.experiments.grid.yaml_tree import Table, Value, read_tree
+from truerank.lexical.presets import MODELS, PRESETS, model_of
+from truerank.measures.grammar import parse_measures
+from truerank.rankers.recipes import DEFAULT_RECIPES, RECIPES, recipe_named
+from truerank.rankers.train import SMALL_KINDS, divided
+from truerank.sources import grammar
+from truerank.text.passages import policy_named
+
+__all__ = ["BUILD_PLACES", "read_design"]
+
+#: Names become names of folders and keys of `--set`.
+_NAME: Final = re.compile(r"[A-Za-z0-9][\w+-]*", re.ASCII)
+_AGGREGATES: Final = ("first", "max")
+_FIELDS: Final = ("title", "description", "narrative")
+_TOP: Final = ("name", "collections", "sets", "models", "seeds", "sizes", "measures", "report")
+_OF_COLLECTION: Final = (
+    "docs", "topics", "field", "qrels", "first_stage", "depth", "passages", "folds", "fold_seed", "leaking_topics",
+)  # fmt: skip
+_OF_SET: Final = ("kind", "label", "for", "sizes", "instances", "build")
+_OF_MODEL: Final = (
+    "model", "recipe", "changes", "vectors", "aggregate", "policy", "depth", "seeds", "sizes", "sets", "gpus", "cpus",
+)  # fmt: skip
+#: Arguments of `build_instances` that are places of data, relative to the design file.
+BUILD_PLACES: Final = frozenset((
+    "queries", "queries_from_documents", "candidates", "labels", "qrels", "train_qrels", "test_qrels", "run",
+    "test_run", "docs", "test_docs", "topics", "test_topics", "instances", "index", "sources", "leaks",
+))  # fmt: skip
+_REPORT_OF_KIND: Final[Mapping[str, str]] = {"by-version": "transfer", "by-depth": "survivorship"}
+
+
+def read_design(path: str | Path, *, settings: Mapping[str, str] | None = None) -> Design:
+    """Reads the design of an experiment from a YAML file; docs/experiments.md describes its keys.
+
+    Paths in it are relative to the file, `${NAME}` is taken from the environment.
+
+    Args:
+        path: the file.
+        settings: values that replace those of the file, by keys joined by dots: `collections.vaswani.docs`. Paths in
+            them are relative to the current folder.
+
+    Returns:
+        The design, every value written out.
+
+    Raises:
+        InputError: any fault of the file, with its line.
+    """
+    file = Path(path)
+    return _Reader(file, read_tree(file, settings or {})).design()
+
+
+class _Reader:
+    def __init__(self, file: Path, tree: Value) -> None:
+        self._file = file
+        self._folder = file.absolute().parent
+        self._top = tree.table(_TOP)
+
+    def design(self) -> Design:
+        """The whole file."""
+        top = self._top
+        collections = tuple(self._collection(*each) for each in self._named("collections"))
+        names = [each.name for each in collections]
+        sets = tuple(self._set(name, value, names) for name, value in self._named("sets"))
+        models = tuple(self._model(name, value, sets) for name, value in self._named("models"))
+        measures = top.read("measures", _measures, Design.measures)
+        self._check_mappings([model.name for model in models])
+        return Design(
+            top.need("name", "give the experiment a name").text(),
+            collections,
+            sets,
+            models,
+            measures,
+            self._report(sets),
+            file=self._file,
+        )
+
+    def _named(self, key: str) -> list[tuple[str, Value]]:
+        value = self._top.need(key, f"declare at least one below '{key}:'")
+        found = list(value.table())
+        if not found:
+            value.fault("nothing in it", f"declare at least one below '{key}:'")
+        for name, each in found:
+            if not _NAME.fullmatch(name):
+                each.fault(f"the name '{name}'", "use letters, digits, '-', '_' and '+'")
+        return found
+
+    def _collection(self, name: str, value: Value) -> CollectionDesign:
+        table = value.table(_OF_COLLECTION)
+        passages = table.read("passages", lambda each: each.table(("policy", "aggregate")), _nothing(value))
+        return CollectionDesign(
+            name,
+            docs=self._place(table.need("docs", "name the documents")),
+            topics=self._place(table.need("topics", "name the topics")),
+            qrels=self._place(table.need("qrels", "name the judgments")),
+            topic_field=table.read("field", _topic_field, CollectionDesign.topic_field),
+            first_stage=table.read("first_stage", self._first_stage, FirstStage()),
+            depth=table.read("depth", lambda each: each.whole(1), CollectionDesign.depth),
+            policy=passages.read("policy", _policy, CollectionDesign.policy),
+            aggregate=passages.read("aggregate", lambda each: each.choice(_AGGREGATES), CollectionDesign.aggregate),
+            folds=table.read("folds", self._folds, CollectionDesign.folds),
+            fold_seed=table.read("fold_seed", lambda each: each.whole(0), CollectionDesign.fold_seed),
+            leaking_topics=table.read("leaking_topics", self._place, None),
+        )
+
+    def _first_stage(self, value: Value) -> FirstStage:
+        table = value.table(("run", "model", "preset", "parameters"))
+        if "run" in table:
+            if len(table) > 1:
+                value.fault("a run, and how to search", "give one of them")
+            return FirstStage(self._place(table.need("run", "")))
+        model = table.read("model", lambda each: each.choice(MODELS), FirstStage.model)
+        preset = table.read("preset", lambda each: each.choice(list(PRESETS)), FirstStage.preset)
+        parameters: dict[str, Any] = table.read("parameters", lambda each: each.table().value.plain(), {})
+        value.checked(lambda: model_of(preset, model, parameters))
+        return FirstStage(None, model, preset, parameters)
+
+    def _folds(self, value: Value) -> int | str:
+        if isinstance(value.content, int) and not isinstance(value.content, bool):
+            return value.whole(2)
+        return self._place(value)
+
+    def _set(self, name: str, value: Value, collections: list[str]) -> SetDesign:
+        table = value.table(_OF_SET)
+        kind = table.need("kind", f"one of {', '.join(KINDS)}").choice(KINDS)
+        tested = tuple(each.choice(collections) for each in table.need("for", "name the collections it is for").items())
+        if ("instances" in table) == ("build" in table):
+            value.fault("needs either 'instances' or 'build'", "name a source of instances, or say how to build them")
+        build = table.read("build", self._build, None)
+        sizes = table.read("sizes", _sizes, self._top.read("sizes", lambda each: _by_default(each, _sizes), ()))
+        if build is not None and not sizes:
+            value.fault("no sizes", "write sizes: [1000, 2000]; sets that are built here need them")
+        default = kind if kind in ("none", "leak", "test") else name
+        return SetDesign(
+            name,
+            kind,
+            tested,
+            sizes,
+            table.read("instances", self._place, None),
+            build,
+            table.read("label", Value.text, default),
+        )
+
+    def _build(self, value: Value) -> dict[str, Any]:
+        table = value.table()
+        for key in ("kind", "sizes", "out"):
+            if key in table:
+                table.need(key, "").fault("stands in the set, not in its 'build'", "leave it out")
+        return {key: self._build_value(key, each) for key, each in table}
+
+    def _build_value(self, key: str, value: Value) -> Any:
+        if key not in BUILD_PLACES or not isinstance(value.content, str | list):
+            return value.plain()
+        if isinstance(value.content, list):
+            return [self._place(each) for each in value.content]
+        return self._place(value)
+
+    def _model(self, name: str, value: Value, sets: tuple[SetDesign, ...]) -> ModelDesign:
+        table = value.table(_OF_MODEL)
+        model = self._model_place(table.need("model", "name one: knrm, monot5:t5-base, …"))
+        recipe = table.read("recipe", lambda each: each.choice(list(RECIPES)), None)
+        changes: dict[str, Any] = table.read("changes", lambda each: each.table().value.plain(), {})
+        _check_changes(table, model, recipe, changes)
+        only = table.read("sets", lambda each: _among(each, [one.name for one in sets]), ())
+        sizes = table.read("sizes", _sizes, self._of_model("sizes", name, _sizes, ()))
+        taken = [one for one in sets if not only or one.name in only]
+        known = {size for one in taken for size in one.sizes}
+        if sizes and not known & set(sizes) and all(one.sizes for one in taken):
+            value.fault(f"no set has a size of {', '.join(map(str, sizes))}", "choose among the sizes of the sets")
+        return ModelDesign(
+            name,
+            model,
+            recipe,
+            changes,
+            table.read("vectors", self._vectors, ModelDesign.vectors),
+            table.read("aggregate", lambda each: cast(tuple[Aggregation, ...], _among(each, _AGGREGATES)), ()),
+            table.read("policy", _policy, None),
+            table.read("depth", lambda each: each.whole(1), None),
+            table.read("seeds", _seeds, self._of_model("seeds", name, _seeds, ModelDesign.seeds)),
+            sizes,
+            only,
+            table.read("gpus", Value.number, ModelDesign.gpus),
+            table.read("cpus", lambda each: each.whole(1), ModelDesign.cpus),
+        )
+
+    def _of_model(self, key: str, name: str, read: Any, default: Any) -> Any:
+        """What the top of the file says of a model: a list for all, or a mapping with a list for some."""
+        given = self._top.get(key)
+        if given is None or (key == "sizes" and not isinstance(given.content, dict)):
+            return default
+        if not isinstance(given.content, dict):
+            return read(given)
+        table = given.table()
+        return table.read(name, read, table.read("default", read, default) if key == "seeds" else default)
+
+    def _check_mappings(self, models: list[str]) -> None:
+        for key in ("seeds", "sizes"):
+            given = self._top.get(key)
+            if given is not None and isinstance(given.content, dict):
+                given.table((*models, "default"))
+
+    def _report(self, sets: tuple[SetDesign, ...]) -> ReportDesign:
+        usual = next((_REPORT_OF_KIND[one.kind] for one in sets if one.kind in _REPORT_OF_KIND), "leakage")
+        value = self._top.get("report")
+        labels = list(dict.fromkeys(one.label for one in sets))
+        first = labels[0] if ReportDesign.baseline not in labels else ReportDesign.baseline
+        if value is None:
+            return ReportDesign(cast(ReportKind, usual), first)
+        table = value.table(("kind", "baseline", "memorisation_size"))
+        return ReportDesign(
+            cast(ReportKind, table.read("kind", lambda each: each.choice(REPORTS), usual)),
+            table.read("baseline", lambda each: each.choice(labels), first),
+            table.read("memorisation_size", lambda each: _sizes(each)[0], None),
+        )
+
+    def _place(self, value: Value) -> str:
+        text = value.text()
+        if value.checked(lambda: grammar.parse(text)).scheme != "file":
+            return text
+        return os.path.normpath(self._base(value) / Path(text).expanduser())
+
+    def _model_place(self, value: Value) -> str:
+        text = value.text()
+        kind, separator, place = text.rpartition(":")
+        if text in SMALL_KINDS or not (place.startswith((".", "/", "~")) or (self._base(value) / place).is_dir()):
+            return text
+        return kind + separator + os.path.normpath(self._base(value) / Path(place).expanduser())
+
+    def _vectors(self, value: Value) -> str:
+        return value.text() if value.text() == "packaged" else self._place(value)
+
+    def _base(self, value: Value) -> Path:
+        return Path.cwd() if value.file == "--set" else self._folder
+
+
+def _nothing(value: Value) -> Table:
+    return Table(Value({}, value.file, value.line, value.path))
+
+
+def _topic_field(value: Value) -> str:
+    for part in value.text().split("+"):
+        if part.strip() not in _FIELDS:
+            value.fault(f"topics have no '{part.strip()}'", f"one of {', '.join(_FIELDS)}, joined by +")
+    return value.text()
+
+
+def _policy(value: Value) -> str:
+    return value.checked(lambda: policy_named(value.text())).name
+
+
+def _sizes(value: Value) -> tuple[int, ...]:
+    sizes = []
+    for each in value.items():
+        size = each.whole(2)
+        if size % 2:
+            each.fault(f"{size} instances", "give an even number: a query's two documents are two instances")
+        sizes.append(size)
+    if len(set(sizes)) < len(sizes) or not sizes:
+        value.fault("no sizes, or one that stands twice", "give each size once")
+    return tuple(sorted(sizes))
+
+
+def _by_default(value: Value, read: Any) -> Any:
+    if not isinstance(value.content, dict):
+        return read(value)
+    return value.table().read("default", read, ())
+
+
+def _seeds(value: Value) -> tuple[int, ...]:
+    seeds = tuple(each.whole(0) for each in value.items())
+    if len(set(seeds)) < len(seeds) or not seeds:
+        value.fault("no seeds, or one that stands twice", "give each seed once")
+    return seeds
+
+
+def _among(value: Value, choices: Any) -> tuple[str, ...]:
+    found = tuple(each.choice(choices) for each in value.items())
+    if len(set(found)) < len(found):
+        value.fault("one that stands twice", "give each once")
+    return found
+
+
+def _measures(value: Value) -> tuple[str, ...]:
+    texts = tuple(each.text() for each in value.items())
+    for each, text in zip(value.items(), texts, strict=True):
+        each.checked(lambda text=text: parse_measures(text))  # type: ignore[misc]
+    if not texts:
+        value.fault("no measures", "write [nDCG@10]")
+    return texts
+
+
+def _check_changes(table: Table, model: str, recipe: str | None, changes: Mapping[str, Any]) -> None:
+    if not changes:
+        return
+    chosen = recipe_named(recipe or DEFAULT_RECIPES.get(model.partition(":")[0], "truerank"))
+    of_recipe, _ = divided(changes)
+    value = table.need("changes", "")
+    for name, each in value.table():
+        if isinstance(each.content, list | dict) or each.content is None:
+            each.fault("no single value", "write one number or text")
+        if name in of_recipe:
+            each.checked(lambda name=name: chosen.changed({name: of_recipe[name]}))  # type: ignore[misc]

@@ -1,0 +1,255 @@
+"""YAML whose every value knows its line, so that a fault can be named where it stands."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, NoReturn, TypeVar
+
+import yaml
+
+from truerank.errors import InputError, TruerankError
+
+__all__ = ["Table", "Value", "read_tree"]
+
+_VARIABLE: Final = re.compile(r"\$\{(?P<name>\w+)(?::-(?P<default>[^}]*))?\}")
+#: More values than any design has; aliases can multiply a small file without end.
+_MOST: Final = 100_000
+_MERGE: Final = "tag:yaml.org,2002:merge"
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of the file.
+
+    Attributes:
+        content: a scalar, a list of values, or a mapping of values by key.
+        file: where it stands; "--set" where it was given on the command line.
+        line: in that file, from 1.
+        path: the keys above it, joined by dots.
+    """
+
+    content: Any
+    file: str
+    line: int | None
+    path: str
+
+    def fault(self, what: str, remedy: str) -> NoReturn:
+        """Raises what is wrong with it, with its place."""
+        name = f"{self.path}: " if self.path else ""
+        raise InputError(f"{name}{what}", remedy, where=self.file, line=self.line)
+
+    def checked(self, read: Callable[[], T]) -> T:
+        """What a function gives; its errors are named as faults of this value."""
+        try:
+            return read()
+        except TruerankError as error:
+            self.fault(error.fault, error.remedy)
+
+    def table(self, known: Collection[str] | None = None) -> Table:
+        """As a mapping, whose keys are among the known ones."""
+        if not isinstance(self.content, dict):
+            self.fault("no mapping", "write 'key: value' lines below it")
+        if known is not None:
+            for key, value in self.content.items():
+                if key not in known:
+                    near = difflib.get_close_matches(key, known, 1)
+                    meant = f"did you mean '{near[0]}'? " if near else ""
+                    replace(value, path=self.path).fault(f"unknown key '{key}'", f"{meant}known: {', '.join(known)}")
+        return Table(self)
+
+    def text(self) -> str:
+        """As text; a number is taken as it is written."""
+        if isinstance(self.content, bool) or not isinstance(self.content, str | int | float) or self.content == "":
+            self.fault("no text", "write a text here")
+        return str(self.content)
+
+    def whole(self, lowest: int) -> int:
+        """As a whole number."""
+        if isinstance(self.content, bool) or not isinstance(self.content, int):
+            self.fault(f"'{_shown(self.content)}' is no whole number", f"write {lowest} or more")
+        if self.content < lowest:
+            self.fault(f"{self.content} is too small", f"write {lowest} or more")
+        return int(self.content)
+
+    def number(self) -> float:
+        """As a number, 0 or more."""
+        if isinstance(self.content, bool) or not isinstance(self.content, int | float) or not self.content >= 0:
+            self.fault(f"'{_shown(self.content)}' is no number", "write 0 or more")
+        return float(self.content)
+
+    def choice(self, choices: Collection[str]) -> Any:
+        """As one of some names."""
+        if self.content not in choices:
+            near = difflib.get_close_matches(str(self.content), choices, 1)
+            meant = f"did you mean '{near[0]}'? " if near else ""
+            self.fault(f"'{_shown(self.content)}' is unknown", f"{meant}one of {', '.join(choices)}")
+        return self.content
+
+    def items(self) -> list[Value]:
+        """As a list; a single value is a list of one."""
+        if isinstance(self.content, list):
+            return list(self.content)
+        if isinstance(self.content, dict) or self.content is None:
+            self.fault("no list", "write [a, b, …]")
+        return [self]
+
+    def plain(self) -> Any:
+        """Without lines: scalars, lists, mappings."""
+        if isinstance(self.content, dict):
+            return {key: value.plain() for key, value in self.content.items()}
+        if isinstance(self.content, list):
+            return [value.plain() for value in self.content]
+        return self.content
+
+
+class Table:
+    """A mapping of the file."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+    def __iter__(self) -> Iterator[tuple[str, Value]]:
+        return iter(self.value.content.items())
+
+    def __len__(self) -> int:
+        return len(self.value.content)
+
+    def __contains__(self, key: str) -> bool:
+        return self.get(key) is not None
+
+    def get(self, key: str) -> Value | None:
+        """The value of a key; None where it is not there, or is empty."""
+        found: Value | None = self.value.content.get(key)
+        return None if found is None or found.content is None else found
+
+    def need(self, key: str, remedy: str) -> Value:
+        """The value of a key that has to be there."""
+        found = self.get(key)
+        if found is None:
+            self.value.fault(f"no '{key}'", remedy)
+        return found
+
+    def read(self, key: str, how: Callable[[Value], T], default: D) -> T | D:
+        """What a function makes of the value of a key; the default where it is not there."""
+        found = self.get(key)
+        return default if found is None else how(found)
+
+
+def read_tree(path: Path, settings: Mapping[str, str]) -> Value:
+    """Reads a file.
+
+    Args:
+        path: the file. `${NAME}` and `${NAME:-default}` in its texts are taken from the environment.
+        settings: values that replace those of the file, by the keys above them joined by dots.
+
+    Raises:
+        InputError: not readable, no YAML, a key that stands twice, an unset variable, a setting of no place.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError("no UTF-8 text", "save it as UTF-8", where=path) from error
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", "give a design file", where=path) from error
+    tree = _parsed(text, str(path), "")
+    if not isinstance(tree.content, dict):
+        tree.fault("no mapping of keys", "write name, collections, sets, models")
+    for key, value in settings.items():
+        tree = _with(tree, key.split("."), _parsed(value, "--set", key), key)
+    # Last, so that a variable that a setting replaces need not be set.
+    return _filled(tree)
+
+
+def _parsed(text: str, file: str, path: str) -> Value:
+    loader = yaml.SafeLoader(text)
+    count = 0
+
+    def value(node: Any, above: str, around: tuple[int, ...]) -> Value:
+        nonlocal count
+        count += 1
+        line = node.start_mark.line + 1 if file != "--set" else None
+        made = Value(None, file, line, above)
+        if id(node) in around or count > _MOST:
+            made.fault("an alias that contains itself, or too many values", "write the values out")
+        inside = (*around, id(node))
+        if isinstance(node, yaml.MappingNode):
+            return replace(made, content=dict(_entries(node, loader, made, lambda n, key: value(n, key, inside))))
+        if isinstance(node, yaml.SequenceNode):
+            return replace(made, content=[value(each, above, inside) for each in node.value])
+        return replace(made, content=loader.construct_object(node))
+
+    try:
+        node = loader.get_single_node()
+        return Value(None, file, 1, path) if node is None else value(node, path, ())
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = None if mark is None or file == "--set" else mark.line + 1
+        raise InputError(f"no YAML ({error.problem or error.context})", "mend it", where=file, line=line) from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise InputError(f"no YAML ({' '.join(str(error).split())[:120]})", "mend it", where=file) from error
+    finally:
+        loader.dispose()
+
+
+def _entries(node: Any, loader: Any, made: Value, value: Callable[[Any, str], Value]) -> Iterable[tuple[str, Value]]:
+    seen: set[str] = set()
+    for key_node, _ in node.value:
+        if key_node.tag == _MERGE:
+            continue
+        name = getattr(key_node, "value", None)
+        here = replace(made, line=None if made.line is None else key_node.start_mark.line + 1)
+        if not isinstance(name, str):
+            here.fault("a key that is no text", "write 'key: value'")
+        if name in seen:
+            here.fault(f"'{name}' stands twice", "give each key once")
+        seen.add(name)
+    loader.flatten_mapping(node)
+    for key_node, value_node in node.value:
+        path = f"{made.path}.{key_node.value}" if made.path else key_node.value
+        found = value(value_node, path)
+        # The line of the key: where a value is long, or empty, that is where its reader looks.
+        line = None if made.line is None else key_node.start_mark.line + 1
+        yield key_node.value, replace(found, line=line)
+
+
+def _filled(value: Value) -> Value:
+    """The tree with the variables of its texts replaced."""
+    if isinstance(value.content, dict):
+        return replace(value, content={key: _filled(each) for key, each in value.content.items()})
+    if isinstance(value.content, list):
+        return replace(value, content=[_filled(each) for each in value.content])
+
+    def found(match: re.Match[str]) -> str:
+        taken = os.environ.get(match["name"]) or match["default"]
+        if taken is None:
+            value.fault(f"the variable {match['name']} is not set", f"set it, or use --set {value.path}=VALUE")
+        return taken
+
+    return replace(value, content=_VARIABLE.sub(found, value.content)) if isinstance(value.content, str) else value
+
+
+def _with(tree: Value, keys: list[str], given: Value, path: str) -> Value:
+    if not isinstance(tree.content, dict):
+        raise InputError(f"'{path}' leads nowhere", "give the keys of the file, joined by dots", where="--set")
+    key, rest = keys[0], keys[1:]
+    if rest and key not in tree.content:
+        near = difflib.get_close_matches(key, tree.content, 1)
+        meant = f"did you mean '{near[0]}'? " if near else ""
+        raise InputError(
+            f"'{path}': the file has no '{key}' there", f"{meant}there are {', '.join(tree.content)}", where="--set"
+        )
+    changed = _with(tree.content[key], rest, given, path) if rest else given
+    return replace(tree, content={**tree.content, key: changed})
+
+
+def _shown(content: Any) -> str:
+    kind = {dict: "a mapping", list: "a list", type(None): "nothing"}.get(type(content))
+    return kind or str(content)
