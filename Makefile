@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 export TRUERANK_SHARED ?= $(abspath ../shared)
 
-.PHONY: demo test lint types unit docs clean benchmarks
+.PHONY: demo test lint types unit docs runs clean benchmarks
 
 demo: $(VENV)/.demo
 	$(BIN)/truerank demo --out demo-report
@@ -27,6 +27,10 @@ unit: $(VENV)/.test
 
 docs: $(VENV)/.test
 	$(BIN)/python scripts/make_reference.py
+
+# 33 runs of 8 teams over each of two small collections, for `truerank pool`: minutes.
+runs: $(VENV)/.test
+	$(BIN)/python scripts/make_runs.py runs
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
