@@ -25,7 +25,7 @@ from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA
 from truerank.work.artifacts import Artifacts, atomic_path, installed_versions
 
-__all__ = ["Choice", "CrossValidation", "Ranker", "Run", "cross_validate"]
+__all__ = ["Choice", "CrossValidation", "Ranker", "Run", "choose", "cross_validate"]
 
 Run = str | Path | pl.DataFrame | Iterable[RunRow]
 #: Ranks topics under parameters: (params, topics) -> run.
@@ -213,9 +213,7 @@ def cross_validate(
     every = tuple(dict.fromkeys([*topics, *(topic for fold in divided for topic in fold)]))
     scores = _joined([evaluate(judged, {name: grid.run(name, every)}, measures, policy) for name in grid.names])
     minimised = _minimised(scores.measures, minimise)
-    choices = tuple(
-        choice for measure in scores.measures for choice in _choices(scores, divided, measure, measure in minimised)
-    )
+    choices = choose(scores, divided, minimised)
     runs = _merged(grid, divided, choices, every)
     return CrossValidation(
         folds=divided,
@@ -227,6 +225,27 @@ def cross_validate(
         minimised=minimised,
         unjudged=tuple(topic for topic in every if topic not in set(topics)),
         origin=origin,
+    )
+
+
+def choose(scores: Evaluation, divided: Folds, minimise: Iterable[str] | None = None) -> tuple[Choice, ...]:
+    """Chooses one of several runs for each fold on the other folds, for each measure by itself, from their scores.
+
+    Args:
+        scores: one run per setting, in the order in which equal ones are preferred; its values may be means over seeds.
+        divided: the folds.
+        minimise: the measures of which the lowest mean is the best; None for those of which it is (MFR).
+
+    Returns:
+        By measure and fold, as `cross_validate` does.
+
+    Raises:
+        InputError: topics that no fold has, or a fold without judged topics.
+    """
+    checked, _ = _divided(divided, scores.topics, 0)
+    minimised = _minimised(scores.measures, minimise)
+    return tuple(
+        choice for measure in scores.measures for choice in _choices(scores, checked, measure, measure in minimised)
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
@@ -84,6 +84,7 @@ class Table:
         rows: one tuple per row, one cell per column.
         notes: sentences below the table.
         rules: positions of the rows that have a line above them, such as a total.
+        strong: cells that stand out, as (row, column): bold, with a star before them where nothing is bold.
 
     Raises:
         ValueError: there is no column, or a row has more or fewer cells than there are columns.
@@ -94,6 +95,7 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
     rules: tuple[int, ...] = ()
+    strong: frozenset[tuple[int, int]] = frozenset()
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -122,7 +124,8 @@ class Table:
         lines = [f"**{escape_markdown(self.title)}**", ""] if self.title else []
         lines.append("| " + " | ".join(escape_markdown(title) for title in titles) + " |")
         lines.append("| " + " | ".join("---:" if c.align == "right" else ":---" for c in self.columns) + " |")
-        lines += ["| " + " | ".join(escape_markdown(cell) for cell in row) + " |" for row in self._shown()]
+        shown = self._shown(escape_markdown, "**{}**")
+        lines += ["| " + " | ".join(row) + " |" for row in shown]
         for note in self.notes:
             lines += ["", escape_markdown(note)]
         return "\n".join(lines) + "\n"
@@ -138,10 +141,10 @@ class Table:
             lines += self._latex_heading(level)
         lines.append(" & ".join(escape_latex(c.title) for c in self.columns) + r" \\")
         lines.append(r"\midrule")
-        for number, row in enumerate(self._shown()):
+        for number, row in enumerate(self._shown(escape_latex, r"\textbf{{{}}}")):
             if number and number in self.rules:
                 lines.append(r"\midrule")
-            lines.append(" & ".join(escape_latex(cell) for cell in row) + r" \\")
+            lines.append(" & ".join(row) + r" \\")
         lines += [r"\bottomrule", r"\end{tabular}"]
         lines += [rf"\par\smallskip{{\footnotesize {escape_latex(note)}}}" for note in self.notes]
         lines.append(r"\end{table}")
@@ -165,11 +168,9 @@ class Table:
         lines.append("<thead>")
         lines += [f"<tr>{''.join(self._html_headings(level))}</tr>" for level in range(self._depth())]
         lines += ["</thead>", "<tbody>"]
-        for number, row in enumerate(self._shown()):
+        for number, row in enumerate(self._shown(_html_cell, "<strong>{}</strong>")):
             rule = ' class="rule"' if number and number in self.rules else ""
-            first, *rest = (
-                (column, _isolated(escape_html(cell))) for column, cell in zip(self.columns, row, strict=True)
-            )
+            first, *rest = zip(self.columns, row, strict=True)
             cells = [f'<th scope="row"{_html_class(first[0])}>{first[1]}</th>']
             cells += [f"<td{_html_class(column)}>{cell}</td>" for column, cell in rest]
             lines.append(f"<tr{rule}>{''.join(cells)}</tr>")
@@ -177,9 +178,10 @@ class Table:
         lines += [f'<p class="note">{escape_html(note)}</p>' for note in self.notes]
         return "\n".join(lines) + "\n"
 
-    def _shown(self) -> Iterator[list[str]]:
-        for row in self.rows:
-            yield [column.show(cell) for column, cell in zip(self.columns, row, strict=True)]
+    def _shown(self, escape: Callable[[str], str] = str, strong: str = "*{}") -> Iterator[list[str]]:
+        for number, row in enumerate(self.rows):
+            cells = [escape(column.show(cell)) for column, cell in zip(self.columns, row, strict=True)]
+            yield [strong.format(c) if (number, place) in self.strong else c for place, c in enumerate(cells)]
 
     def _depth(self) -> int:
         return 1 + max(len(column.above) for column in self.columns)
@@ -272,7 +274,9 @@ class Table:
 
     def _only(self, positions: Sequence[int]) -> Table:
         columns = tuple(self.columns[i] for i in positions)
-        return replace(self, columns=columns, rows=tuple(tuple(row[i] for i in positions) for row in self.rows))
+        strong = frozenset((row, positions.index(i)) for row, i in self.strong if i in positions)
+        rows = tuple(tuple(row[i] for i in positions) for row in self.rows)
+        return replace(self, columns=columns, rows=rows, strong=strong)
 
     def _text_block(self, width: int | None) -> str:
         widths = self._widths(width)
@@ -319,6 +323,10 @@ def escape_markdown(text: str) -> str:
     """The text as one line of Markdown that shows it, markup characters and all."""
     escaped = _MARKDOWN.sub(r"\\\1", normalise(text))
     return "".join(_ENTITIES.get(character, character) for character in escaped)
+
+
+def _html_cell(text: str) -> str:
+    return _isolated(escape_html(text))
 
 
 def _isolated(escaped: str) -> str:
