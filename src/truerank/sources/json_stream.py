@@ -5,6 +5,7 @@ Memory is bounded by the largest single item, not by the file.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator
@@ -17,7 +18,18 @@ from truerank.errors import InputError
 from truerank.sources import compressed
 from truerank.sources.lines import decoded
 
-__all__ = ["Item", "array_items", "first_byte", "loads", "member_items", "object_items"]
+__all__ = [
+    "Item",
+    "Parsed",
+    "Place",
+    "array_items",
+    "first_byte",
+    "loads",
+    "member_items",
+    "member_places",
+    "object_items",
+    "parsed_at",
+]
 
 _BLANKS: Final = b" \t\r\n"
 _SKIP_BLANKS: Final = re.compile(rb"[ \t\r\n]*")
@@ -28,11 +40,13 @@ _TOKEN: Final = re.compile(
 )
 _PLAIN_KEY: Final = re.compile(rb'"([ !#-\[\]-~]*)"[ \t\r\n]*:')
 _SCALAR: Final = re.compile(rb"[^\s,\[\]{}:\"]*")
-_STRING: Final = re.compile(rb"(?s)" + _STRING_BODY + rb'"')
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 _STEP: Final = np.array([1 if byte in b"[{" else -1 for byte in range(256)], np.int8)
 _WORTH_A_LEAP: Final = 1 << 12
 _LARGEST: Final = 1 << 28
+#: Where a list ends, most likely: behind it comes another member whose key is a number.
+_NEXT_LIST: Final = re.compile(rb'\][ \t\r\n]*,[ \t\r\n]*"[0-9]+"[ \t\r\n]*:')
+_PIECE: Final = 1 << 20
 
 
 class Item(NamedTuple):
@@ -41,6 +55,22 @@ class Item(NamedTuple):
     key: str
     raw: bytes
     line: int
+
+
+class Place(NamedTuple):
+    """Where a value begins in an uncompressed file: its offset in bytes and its line."""
+
+    offset: int
+    line: int
+
+
+class Parsed(NamedTuple):
+    """One value inside a large one: its key, the value, the line where it begins, whether bytes had to be repaired."""
+
+    key: str
+    value: Any
+    line: int
+    repaired: bool
 
 
 def first_byte(path: Path) -> bytes:
@@ -101,19 +131,70 @@ def member_items(path: Path, name: str) -> Iterator[Item]:
     scanner.fail(f"no column '{name}'", "give a file that has it, or name another with #COLUMN")
 
 
+def member_places(path: Path) -> dict[str, Place]:
+    """Where the values of the members of the file's object begin, by name; the file must not be compressed.
+
+    One pass over the file, in which nothing is held; of members with the same name the first one counts.
+    """
+    scanner = _Scanner(path)
+    scanner.expect(b"{")
+    places: dict[str, Place] = {}
+    for name in scanner.names():
+        scanner.peek()
+        places.setdefault(name, Place(scanner.offset, scanner.line()))
+        scanner.value(keep=False)
+    scanner.end()
+    return places
+
+
+def parsed_at(path: Path, place: Place, *, strict: bool) -> Iterator[Parsed]:
+    """The members of the object (or items of the array, numbered from 0) that begins at a place, as values.
+
+    Args:
+        path: the file, not compressed.
+        place: as `member_places` says.
+        strict: raise for bytes that are not UTF-8.
+
+    Raises:
+        InputError: no valid JSON, cut off, or neither an object nor an array.
+    """
+    scanner = _Scanner(path, place)
+    opening = scanner.peek()
+    if opening not in (b"{", b"["):
+        scanner.fail("a column that is no table", "give the MS MARCO QnA file, or name the format with ?format=")
+    scanner.expect(opening)
+    if opening == b"[":
+        for number, item in enumerate(scanner.items()):
+            yield Parsed(str(number), *_value(item, path, strict))
+        return
+    for key in scanner.names():
+        yield Parsed(key, *scanner.parsed(strict=strict))
+
+
+def _value(item: Item, path: Path, strict: bool) -> tuple[Any, int, bool]:
+    value, repaired = loads(item.raw, path, item.line, strict=strict)
+    return value, item.line, repaired
+
+
 class _Scanner:
     """A position in a stream of JSON bytes that only moves forward."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, place: Place | None = None) -> None:
         self._path = path
-        self._chunks = compressed.chunks(path)
+        self._chunks = compressed.chunks(path) if place is None else _pieces(path, place.offset)
         self._data = b""
         self._at = 0
-        self._line = 1
+        self._before = 0
+        self._line = 1 if place is None else place.line
         self._counted = 0
         self._fill()
-        if self._data.startswith(b"\xef\xbb\xbf"):
+        if place is None and self._data.startswith(b"\xef\xbb\xbf"):
             self._at = 3
+
+    @property
+    def offset(self) -> int:
+        """Bytes before the position, of the file as it is when unfolded."""
+        return self._before + self._at
 
     def fail(self, fault: str, remedy: str) -> None:
         raise InputError(fault, remedy, where=self._path, line=self.line())
@@ -201,6 +282,19 @@ class _Scanner:
             self._unexpected(self.peek(), "a value")
         return raw
 
+    def parsed(self, *, strict: bool) -> tuple[Any, int, bool]:
+        """The next value, its line, and whether bytes in it had to be repaired."""
+        opening = self.peek()
+        line = self.line()
+        if opening == b"[" and (match := _NEXT_LIST.search(self._data, self._at)):
+            # A list that closes too early is no JSON, so that a wrong guess cannot give a wrong value.
+            with contextlib.suppress(ValueError, RecursionError):
+                value = json.loads(self._data[self._at : match.start() + 1].decode("utf-8"))
+                self._at = match.start() + 1
+                return value, line, False
+        value, repaired = loads(self.value(), self._path, line, strict=strict)
+        return value, line, repaired
+
     def _composite(self, keep: bool) -> bytes:
         start, depth, at, fresh = self._at, 0, self._at, True
         while True:
@@ -229,8 +323,13 @@ class _Scanner:
         """Depth and position behind what lies in the buffer, as far as it does not close the value."""
         if len(self._data) - at < _WORTH_A_LEAP:
             return depth, at
-        outside, quote, cut = _STRING.sub(b"", self._data[at:]).partition(b'"')
-        stop = len(self._data) - len(quote) - len(cut)
+        # Between quotes that are not escaped lie the strings, every second part; an odd quote cuts the last one off.
+        data = self._data[at:] if b"\\" not in self._data else _unescaped(self._data[at:])
+        parts = data.split(b'"')
+        outside = b"".join(parts[::2])
+        if b"\\" in outside:
+            return depth, at
+        stop = len(self._data) - (0 if len(parts) % 2 else len(parts[-1]) + 1)
         brackets = np.frombuffer(outside.translate(None, _NO_BRACKETS), np.uint8)
         depths = depth + np.cumsum(_STEP[brackets], dtype=np.int64)
         if not len(depths):
@@ -267,6 +366,23 @@ class _Scanner:
             raise InputError(error.fault, error.remedy, where=self._path, line=self._line) from error
         if not piece:
             return False
+        self._before += self._at
         self._data = self._data[self._at :] + piece
         self._at = self._counted = 0
         return True
+
+
+def _unescaped(data: bytes) -> bytes:
+    """Bytes from outside a string with escaped quotes and backslashes overwritten, as long as before."""
+    return data.replace(b"\\\\", b"__").replace(b'\\"', b"__")
+
+
+def _pieces(path: Path, offset: int) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as stream:
+            stream.seek(offset)
+            while piece := stream.read(_PIECE):
+                yield piece
+    except OSError as error:
+        fault = f"cannot be read ({error.strerror or error})"
+        raise InputError(fault, "check the disk or copy it again", where=path) from error
