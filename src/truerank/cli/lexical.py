@@ -37,7 +37,7 @@ def index(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the index.")],
     preset: Annotated[PresetName, typer.Option(help="Whose analyser is used.")] = "anserini",
     tokeniser: Annotated[
-        Literal["lucene", "alphanumeric", "terrier", "whitespace"] | None,
+        Literal["lucene", "alphanumeric", "letters", "terrier", "whitespace"] | None,
         typer.Option(help="In place of the preset's tokeniser."),
     ] = None,
     stopwords: Annotated[

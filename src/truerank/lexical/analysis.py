@@ -34,8 +34,8 @@ class Analyser:
 
     Attributes:
         tokeniser: "lucene" (Unicode's word boundaries; a possessive s is dropped), "alphanumeric" (runs of letters and
-            digits), "terrier" (the same without words of more than 20 signs, 4 digits or 3 equal signs in a row) or
-            "whitespace" (case is kept).
+            digits), "letters" (runs of two or more letters), "terrier" (letters and digits without words of more than
+            20 signs, 4 digits or 3 equal signs in a row) or "whitespace" (case is kept).
         stopwords: "none", "lucene" (33 words), "grammar" (our own list of English words of grammar), or the path of a
             file with one word a line.
         stemmer: "none", "porter", "english" (Snowball's revision of it) or "krovetz".

@@ -17,6 +17,7 @@ _STANDARD: Final = re.compile(
     r"(?=_*[^\W_])\w+(?:(?<=[^\W\d_])['.:·’․‘﹒＇．](?=[^\W\d_])\w+|(?<=\d)['.,;’․‘﹒＇．，；٫٬](?=\d)\w+)*"
 )
 _ALPHANUMERIC: Final = re.compile(r"[^\W_]+")
+_LETTERS: Final = re.compile(r"[^\W\d_]{2,}")
 #: Scripts that are written without blanks, of which each sign is a word: Han and Hiragana.
 _SINGLE: Final = re.compile("[\u3041-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 _LONGEST: Final = 255
@@ -68,10 +69,17 @@ def _terrier(text: str) -> list[str]:
     ]
 
 
+def _letters(text: str) -> list[str]:
+    if text.isascii():
+        return _LETTERS.findall(text)
+    return [text[match.start() : match.end()] for match in _LETTERS.finditer(_shadow(text))]
+
+
 #: Each tokeniser by its name; the words are as they are written in the text.
 TOKENISERS: Final[dict[str, Tokeniser]] = {
     "lucene": _standard,
     "alphanumeric": _alphanumeric,
+    "letters": _letters,
     "terrier": _terrier,
     "whitespace": str.split,
 }

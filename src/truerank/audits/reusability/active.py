@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
+import scipy.sparse
 from numpy.typing import NDArray
 
 from truerank.audits.reusability.features import Features
 from truerank.audits.reusability.following import Found
+from truerank.audits.reusability.learner import Model, fit
+from truerank.errors import InputError
+from truerank.sources.qrels import QREL_SCHEMA
 
 __all__ = ["ActiveLearner", "LearnerOptions", "Trace", "trace"]
+
+#: Documents beyond those asked for that are scored in 64 bits.
+_SPARE: Final = 64
+_NONE: Final = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,16 @@ class LearnerOptions:
     regularisation: float = 1e-4
     batch: int = 1
     growing: bool = True
+
+    def __post_init__(self) -> None:
+        if self.random < 1 or self.batch < 1:
+            raise InputError("a batch or a number of random documents below 1", "give 1 or more")
+        if not self.regularisation > 0:
+            raise InputError(f"the regularisation is {self.regularisation:g}", "give more than 0")
+
+    def following(self, batch: int) -> int:
+        """The size of the batch after one of this size."""
+        return batch + (batch + 9) // 10 if self.growing else batch
 
 
 @dataclass(frozen=True)
@@ -71,14 +91,22 @@ class Trace:
 
     def qrels(self, judgments: int | None = None) -> pl.DataFrame:
         """The first judgments (all without a number) as qrels: columns topic_id, doc_id, relevance."""
-        raise NotImplementedError
+        documents = self.doc_ids[:judgments]
+        columns = {
+            "topic_id": [self.topic_id] * len(documents),
+            "doc_id": documents,
+            "relevance": self.grades[:judgments],
+        }
+        return pl.DataFrame(columns, schema=QREL_SCHEMA)
 
 
 class ActiveLearner:
     """Chooses the documents of a topic that are most likely relevant by the labels as they stand.
 
-    What it chooses depends on the seed, the topic and the labels: asked again with the same labels, it answers the
-    same; left-out teams and all teams draw by the same seeds.
+    Each time it is asked it trains anew: on the query as a relevant pseudo-document, the judged documents by their
+    grades now, and random documents that are not judged as presumed non-relevant ones. What it chooses depends on the
+    seed, the topic, and the labels; left-out teams and all teams draw by the same seeds. Equal scores are ordered by
+    the seed.
 
     Args:
         features: of the collection.
@@ -86,6 +114,8 @@ class ActiveLearner:
         query_text: the relevant pseudo-document.
         seed: of the presumed non-relevant documents and of ties.
         options: see `LearnerOptions`.
+
+    Source: Abualsaud et al., A system for efficient high-recall retrieval (SIGIR 2018); Cormack and Grossman, BMI.
     """
 
     def __init__(
@@ -93,9 +123,14 @@ class ActiveLearner:
     ) -> None:
         self.features, self.topic_id, self.seed = features, topic_id, seed
         self.options = options or LearnerOptions()
-        raise NotImplementedError
+        self._query = features.vector(query_text)
+        self._key = [seed, int.from_bytes(hashlib.sha256(topic_id.encode()).digest()[:8], "big")]
+        self._weights = np.zeros(features.matrix.shape[1])
+        self._intercept = 0.0
+        # The order of equal scores.
+        self._places = np.random.default_rng([*self._key, 0]).permutation(len(features))
 
-    def next(self, judged: Mapping[str, int], n: int, excluded: Sequence[str] = ()) -> list[str]:
+    def next(self, judged: Mapping[str, int], n: int, excluded: Iterable[str] = ()) -> list[str]:
         """The n documents that are most likely relevant among those not judged, the likeliest first.
 
         Args:
@@ -103,7 +138,72 @@ class ActiveLearner:
             n: how many; fewer come where fewer are left.
             excluded: documents that are not wanted either, such as those that others are judging.
         """
-        raise NotImplementedError
+        rows = self.features.rows
+        known = [(rows[doc_id], grade) for doc_id, grade in judged.items() if doc_id in rows]
+        places = np.array([row for row, _ in known], np.int64)
+        grades = np.array([grade for _, grade in known], np.int64)
+        others = np.array([rows[doc_id] for doc_id in excluded if doc_id in rows], np.int64)
+        return [self.features.doc_ids[row] for row in self._best(places, grades, n, others)]
+
+    def _best(
+        self, judged: NDArray[np.int64], grades: NDArray[np.int64], n: int, excluded: NDArray[np.int64] = _NONE
+    ) -> list[int]:
+        """The rows of the n likeliest documents."""
+        taken = np.zeros(len(self.features), np.bool_)
+        taken[judged] = True
+        self._train(judged, grades >= self.options.relevant_from, taken)
+        taken[excluded] = True
+        return self._ranked(taken, min(n, int(len(taken) - taken.sum())))
+
+    def _train(self, judged: NDArray[np.int64], relevant: NDArray[np.bool_], taken: NDArray[np.bool_]) -> None:
+        presumed = self._drawn(taken, len(judged))
+        # In the order of rows, so that the order of judgments changes no sum.
+        order = np.argsort(judged)
+        rows = self.features.matrix[np.concatenate([judged[order], presumed])]
+        labels = np.concatenate([[True], relevant[order], np.zeros(len(presumed), np.bool_)])
+        if labels.all():
+            return
+        data = np.concatenate([self._query.data, rows.data.astype(np.float64)])
+        terms = np.concatenate([self._query.indices, rows.indices])
+        touched, columns = self._touched(terms)
+        starts = np.concatenate([[0], rows.indptr + self._query.nnz])
+        matrix = scipy.sparse.csr_matrix((data, columns, starts), shape=(len(labels), len(touched)))
+        found = fit(matrix, labels, self.options.regularisation, Model(self._weights[touched], self._intercept))
+        self._weights[:] = 0
+        self._weights[touched], self._intercept = found.weights, found.intercept
+
+    def _touched(self, terms: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """The terms that occur, ascending, and the number of each among them."""
+        marks = np.zeros(len(self._weights), np.bool_)
+        marks[terms] = True
+        return np.flatnonzero(marks), (np.cumsum(marks, dtype=np.int32) - 1)[terms]
+
+    def _drawn(self, taken: NDArray[np.bool_], judgments: int) -> NDArray[np.int64]:
+        """Random documents that are not judged; which depends on the number of judgments alone, besides the seed."""
+        left = len(taken) - int(taken.sum())
+        if left <= self.options.random:
+            return np.flatnonzero(~taken)
+        draw = np.random.default_rng([*self._key, 1 + judgments])
+        found: dict[int, None] = {}
+        while len(found) < self.options.random:
+            drawn = draw.integers(0, len(taken), 2 * self.options.random)
+            found.update(dict.fromkeys(drawn[~taken[drawn]].tolist()))
+        return np.array(sorted(list(found)[: self.options.random]), np.int64)
+
+    def _ranked(self, taken: NDArray[np.bool_], n: int) -> list[int]:
+        if not n:
+            return []
+        matrix = self.features.matrix
+        scores = matrix @ self._weights.astype(np.float32)
+        scores[taken] = -np.inf
+        # 32 bits find the candidates, 64 bits order them.
+        wide = min(n + _SPARE, len(scores) - int(taken.sum()))
+        candidates = np.argpartition(-scores, wide - 1)[:wide] if wide < len(scores) else np.arange(len(scores))
+        border = scores[candidates].min()
+        candidates = candidates if border == -np.inf else np.flatnonzero(scores >= border)
+        exact = matrix[candidates].astype(np.float64) @ self._weights
+        order = np.lexsort((self._places[candidates], -exact))
+        return [int(row) for row in candidates[order[:n]]]
 
 
 def trace(
@@ -132,4 +232,23 @@ def trace(
     Returns:
         The trace; it depends on the seed, and not on any stopping rule.
     """
-    raise NotImplementedError
+    chosen = options or LearnerOptions()
+    learner = ActiveLearner(features, topic_id, query, seed, chosen)
+    documents = list(dict.fromkeys(pool))
+    labels = {doc_id: judge(doc_id) for doc_id in documents}
+    batches = [0] * len(documents)
+    size, number, whole = chosen.batch, 0, False
+    while len(labels) < length:
+        number += 1
+        found = learner.next(labels, min(size, length - len(labels)))
+        if not found:
+            whole = True
+            break
+        labels.update((doc_id, judge(doc_id)) for doc_id in found)
+        batches += [number] * len(found)
+        size = chosen.following(size)
+    whole = whole or all(doc_id in labels for doc_id in features.doc_ids)
+    return Trace(
+        topic_id, len(documents), seed, tuple(labels), tuple(labels.values()), tuple(batches),
+        chosen.relevant_from, whole,
+    )  # fmt: skip

@@ -2,32 +2,182 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
 
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from truerank.errors import InputError
+from truerank.lexical import Analyser, Index, build_index, open_index
+from truerank.lexical.postings import BlockTask, IndexField, RunBuffer
 from truerank.records import Document
+from truerank.work.progress import Progress
 
-__all__ = ["Features"]
+__all__ = ["ANALYSER", "Features"]
+
+#: Alphabetic tokens of two or more letters, lower-cased, stemmed by Porter; no word is left out.
+ANALYSER: Final = Analyser("letters", "none", "porter")
+_MIN_FREQUENCY: Final = 2
+_BLOCK: Final = 1 << 10
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
     """Documents as rows of a sparse matrix: (1 + ln tf) · ln(N/df), of length 1.
 
+    Terms are stems of alphabetic tokens of two or more letters that stand in two documents or more. A document without
+    such a term has an empty row.
+
     Attributes:
-        doc_ids: of the rows.
+        doc_ids: of the rows, in the order of the collection.
+        terms: of the columns, ascending.
+        idf: ln(N/df) of the terms, shape (terms,).
         matrix: SciPy CSR, shape (documents, terms), 32-bit floats.
+
+    Source: the features that BMI, the core of HiCAL, uses (Cormack and Grossman).
     """
 
     doc_ids: tuple[str, ...]
+    terms: tuple[str, ...]
+    idf: NDArray[np.float64]
     matrix: Any
 
     @classmethod
     def of_documents(cls, documents: Iterable[Document]) -> Features:
-        """The features of documents in memory or from a stream.
+        """The features of documents, made in memory.
 
         Args:
-            documents: with distinct ids.
+            documents: with distinct ids; title and body count.
+
+        Raises:
+            InputError: no document, or two of one id.
         """
-        raise NotImplementedError
+        task, buffer = BlockTask(ANALYSER, (IndexField.parse("contents"),)), RunBuffer()
+        ids: list[str] = []
+        block: list[Document] = []
+
+        def flush() -> None:
+            buffer.add(task(len(ids), block))
+            ids.extend(document.doc_id for document in block)
+            block.clear()
+
+        for document in documents:
+            block.append(document)
+            if len(block) == _BLOCK:
+                flush()
+        if block:
+            flush()
+        if not ids:
+            raise InputError("no documents", "give a collection that holds some", where="--docs")
+        if len(set(ids)) != len(ids):
+            raise InputError("two documents of one id", "give every document an id of its own", where="--docs")
+        run = buffer.sorted()
+        found = run.by_document()
+        starts = np.searchsorted(found.documents, np.arange(len(ids) + 1))
+        return _weighted(tuple(ids), run.terms, starts, found.terms, found.counts.sum(axis=1))
+
+    @classmethod
+    def of_index(cls, index: Index | str | Path) -> Features:
+        """The features of an index's documents; memory grows with its postings, about 12 bytes each.
+
+        Args:
+            index: made with the analyser `ANALYSER` (letters, no stopwords, Porter) of titles and bodies.
+
+        Raises:
+            InputError: no index, or one whose terms are others.
+        """
+        opened = open_index(index)
+        if opened.analyser != ANALYSER or opened.fields != ("contents",):
+            raise InputError(
+                f"the terms of this index are others ({opened.analyser.name}; fields {', '.join(opened.fields)})",
+                "build it with --tokeniser letters --stopwords none --stemmer porter",
+                where=opened.folder,
+            )
+        every = np.arange(len(opened))
+        rows, terms, counts = opened.vectors(every)
+        starts = np.searchsorted(rows, np.arange(len(opened) + 1))
+        del rows
+        names = [opened.term(number) for number in range(opened.terms)]
+        return _weighted(tuple(opened.doc_ids(every)), names, starts, terms, counts.sum(axis=1))
+
+    @classmethod
+    def of_collection(
+        cls, docs: str, folder: str | Path | None = None, *, workers: int = 1, progress: Progress | None = None
+    ) -> Features:
+        """The features of a collection that is read as a stream.
+
+        Args:
+            docs: the documents, see `sources.open_documents`.
+            folder: where their index is kept and found again; None for a temporary one.
+            workers: processes that analyse documents.
+            progress: is told how many documents are done.
+
+        Raises:
+            InputError: a fault in the documents; the folder holds the index of another collection.
+        """
+        if folder is None:
+            with tempfile.TemporaryDirectory(prefix="truerank-features-") as temporary:
+                built = build_index(docs, temporary, analyser=ANALYSER, workers=workers, progress=progress)
+                return cls.of_index(built)
+        if not Index.is_index(Path(folder)):
+            build_index(docs, folder, analyser=ANALYSER, workers=workers, progress=progress)
+        return cls.of_index(folder)
+
+    def __len__(self) -> int:
+        """The number of documents."""
+        return len(self.doc_ids)
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """The row of each document."""
+        return {doc_id: row for row, doc_id in enumerate(self.doc_ids)}
+
+    @cached_property
+    def columns(self) -> dict[str, int]:
+        """The column of each term."""
+        return {term: column for column, term in enumerate(self.terms)}
+
+    def vector(self, text: str) -> Any:
+        """The row of any text, weighted as a document of the collection: SciPy CSR, shape (1, terms), 64-bit floats."""
+        counts: dict[int, int] = {}
+        for term in ANALYSER(text):
+            column = self.columns.get(term)
+            if column is not None:
+                counts[column] = counts.get(column, 0) + 1
+        columns = np.array(sorted(counts), np.int32)
+        weights = (1 + np.log([counts[column] for column in columns.tolist()])) * self.idf[columns]
+        norm = np.linalg.norm(weights)
+        weights = weights / norm if norm else weights
+        return scipy.sparse.csr_matrix((weights, columns, [0, len(columns)]), shape=(1, len(self.terms)))
+
+
+def _weighted(
+    doc_ids: tuple[str, ...], names: Sequence[str], starts: NDArray[Any], terms: NDArray[Any], counts: NDArray[Any]
+) -> Features:
+    """The features from term counts, document after document and by term within each."""
+    frequency = np.bincount(terms, minlength=len(names))
+    with np.errstate(divide="ignore"):
+        idf = np.log(len(doc_ids) / frequency)
+    kept = frequency >= _MIN_FREQUENCY
+    column = np.cumsum(kept, dtype=np.int32) - 1
+    stays = kept[terms]
+    before = np.concatenate([[0], np.cumsum(stays)])
+    indptr = before[starts]
+    terms, counts = terms[stays], counts[stays]
+    weights = ((1 + np.log(counts)) * idf[terms]).astype(np.float32)
+    indices = column[terms]
+    kind = np.int32 if len(indices) < 2**31 else np.int64
+    matrix = scipy.sparse.csr_matrix(
+        (weights, indices.astype(kind, copy=False), indptr.astype(kind)), shape=(len(doc_ids), int(kept.sum()))
+    )
+    sizes = np.diff(indptr)
+    squares = np.bincount(np.repeat(np.arange(len(sizes)), sizes), weights.astype(np.float64) ** 2, len(sizes))
+    matrix.data /= np.repeat(np.sqrt(np.where(squares > 0, squares, 1)), sizes).astype(np.float32)
+    shown = tuple(name for name, stays in zip(names, kept.tolist(), strict=True) if stays)
+    return Features(doc_ids, shown, idf[kept], matrix)

@@ -1,4 +1,4 @@
-"""A stopping rule applied to what was found: how many judgments each topic gets, which are kept, and why not the others.
+"""A stopping rule applied to what was found: how many judgments each topic gets, which are kept, why not the others.
 
 A rule that never stops is bounded by the end of the trace, and the outcome says so.
 """
@@ -18,7 +18,6 @@ __all__ = ["Found", "Outcome", "apply_rule", "follow"]
 Ints = NDArray[np.int64]
 #: How an outcome came about: the rule ended or dropped the topic; it wanted more than there is; the budget was spent.
 Ending = Literal["stop", "drop", "trace", "budget"]
-#: A rule that asks for one judgment at a time still ends with the trace; this is for one that asks for none.
 _STUCK: Final = "asks to go on, but not for more judgments than there are"
 
 
@@ -84,4 +83,73 @@ def apply_rule(rule: StoppingRule, topics: Sequence[Found], *, budget: int | Non
     Raises:
         InputError: as `follow`.
     """
-    raise NotImplementedError
+    walks = [_Walk(rule, topic) for topic in topics]
+    spent, live = 0, list(walks)
+    while live:
+        for walk in live:
+            walk.step(None if budget is None else budget - spent)
+            spent = sum(one.judged for one in walks) if budget is not None else 0
+        live = [walk for walk in live if walk.ending is None]
+    return tuple(walk.outcome() for walk in walks)
+
+
+class _Walk:
+    """One topic on its way."""
+
+    def __init__(self, rule: StoppingRule, topic: Found) -> None:
+        self._rule, self._topic = rule, topic
+        self.judged = 0
+        self.ending: Ending | None = None
+        self._steps, self._reason, self._until = 0, "", 0
+
+    def step(self, left: int | None) -> None:
+        """Asks the rule once and goes as far as it says; `left` judgments can still be paid for."""
+        topic = self._topic
+        decision = self._asked()
+        if decision.action != "continue":
+            self.ending, self._reason, self._until = decision.action, decision.reason, 0
+            return
+        self._steps += 1
+        self._until = decision.until
+        paid = len(topic.found) if left is None else self.judged + left
+        reached = min(decision.until, len(topic.found), paid)
+        if reached < decision.until:
+            self.ending = "budget" if reached == paid and left is not None else "trace"
+            self._reason = self._cut_short(reached)
+        self.judged = reached
+
+    def outcome(self) -> Outcome:
+        """What became of the topic."""
+        topic, relevant = self._topic, self._relevant()
+        why_not = self._rule.keeping.why_not(relevant, self.judged)
+        if self.ending == "drop":
+            why_not = self._reason
+        return Outcome(
+            topic.topic_id, topic.pool, self.judged, relevant, not why_not, why_not, self.ending or "stop",
+            self._reason, self._steps, self._until,
+        )  # fmt: skip
+
+    def _relevant(self) -> int:
+        return int(self._topic.found[self.judged - 1]) if self.judged else 0
+
+    def _asked(self) -> Decision:
+        topic = self._topic
+        progress = Progress(
+            topic.topic_id, topic.pool, self.judged, self._relevant(), topic.found[: self.judged], self._steps
+        )
+        decision = self._rule.stop(progress)
+        if decision.action == "continue" and decision.until <= self.judged:
+            raise InputError(
+                f"the rule {self._rule.name} {_STUCK} ({decision.until:,} of topic {topic.topic_id}, which has "
+                f"{self.judged:,})",
+                "let it answer a larger number, or stop",
+                where="--rule",
+            )
+        return decision
+
+    def _cut_short(self, reached: int) -> str:
+        if self.ending == "budget":
+            return f"the assessors' budget was spent at {reached:,} judgments"
+        if self._topic.whole:
+            return f"all {reached:,} documents are judged"
+        return f"not stopped by the end of the trace, {reached:,} judgments"

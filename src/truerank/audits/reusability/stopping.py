@@ -101,6 +101,11 @@ class Keeping(NamedTuple):
         return ""
 
 
+#: How the track keeps topics; and the same whatever the share of relevant documents.
+AS_THE_TRACK: Final = Keeping()
+ANY_RATIO: Final = Keeping(MIN_RELEVANT, None)
+
+
 @runtime_checkable
 class StoppingRule(Protocol):
     """Decides topic by topic when enough is judged. It is asked first before anything is judged.
@@ -148,7 +153,7 @@ class TrackProcedure:
     bound: float = MAX_RATIO
     cap: int | None = None
     reached: bool = False
-    keeping: Keeping = Keeping()
+    keeping: Keeping = AS_THE_TRACK
     name: str = "Track"
 
     def __post_init__(self) -> None:
@@ -161,25 +166,32 @@ class TrackProcedure:
 
     def stop(self, progress: Progress) -> Decision:
         """The next step of the procedure."""
-        judged, relevant = progress.judged, progress.relevant
-        if progress.steps and self.cap is not None and judged >= self.cap:
-            return Decision.stop(f"cap of {self.cap:,} judgments")
-        if progress.steps == 0:
+        judged, relevant, steps = progress.judged, progress.relevant, progress.steps
+        if steps == 0:
             return self._until(progress.pool + MARGIN, "pool and 100 more")
-        if progress.steps == 1:
-            if 2 * relevant < progress.pool:
-                return Decision.stop("2R < P")
-            if judged < 2 * relevant + MARGIN:
-                return self._until(2 * relevant + MARGIN, "2R + 100")
-        if progress.steps <= 2 and (
-            2 * relevant + MARGIN < judged or (self.reached and 2 * relevant + MARGIN == judged)
-        ):
+        ended = self._ended(progress)
+        if ended is not None:
+            return ended
+        if steps == 1 and judged < 2 * relevant + MARGIN:
+            return self._until(2 * relevant + MARGIN, "2R + 100")
+        return self._until(judged + max(1, math.ceil(self.increment * relevant)), "increment")
+
+    def _ended(self, progress: Progress) -> Decision | None:
+        judged, relevant, steps = progress.judged, progress.relevant, progress.steps
+        goal = 2 * relevant + MARGIN
+        if self.cap is not None and judged >= self.cap:
+            return Decision.stop(f"cap of {self.cap:,} judgments")
+        if steps == 1 and 2 * relevant < progress.pool:
+            return Decision.stop("2R < P")
+        if steps == 1 and judged < goal:
+            return None
+        if steps <= 2 and (goal < judged or (self.reached and goal == judged)):
             return Decision.stop("2R + 100 ≤ J" if self.reached else "2R + 100 < J")
         if relevant > self.bound * judged:
             return Decision.drop(f"R/J above {self.bound:g}")
-        if progress.steps > 2 and 2 * relevant < judged:
+        if steps > 2 and 2 * relevant < judged:
             return Decision.stop("R < J/2")
-        return self._until(judged + max(1, math.ceil(self.increment * relevant)), "increment")
+        return None
 
     def _until(self, judgments: int, reason: str) -> Decision:
         return Decision.go_on(judgments if self.cap is None else min(self.cap, judgments), reason)
@@ -210,7 +222,7 @@ class ConstantBudget:
     """
 
     judgments: int
-    keeping: Keeping = Keeping(MIN_RELEVANT, None)
+    keeping: Keeping = ANY_RATIO
 
     def __post_init__(self) -> None:
         if self.judgments < 1:
@@ -241,7 +253,7 @@ class OriginalSize:
 
     sizes: Mapping[str, int]
     topics: frozenset[str] | None = None
-    keeping: Keeping = Keeping()
+    keeping: Keeping = AS_THE_TRACK
     name: str = "Original Size"
 
     def stop(self, progress: Progress) -> Decision:
