@@ -1,0 +1,82 @@
+"""Heat maps of ranks: how often each system stood at each position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.reports.figures.style import ACCENT, INK, new_figure, plain, settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["HeatMap", "heat_maps"]
+
+#: A cell is seen even where it counts once.
+_FAINTEST: Final = 0.08
+_ROW: Final = 0.125
+_LETTERS: Final = 5.5
+
+
+@dataclass(frozen=True, eq=False)
+class HeatMap:
+    """One heat map: its title, the systems from the top, and how often each stood at each position.
+
+    `counts` has the shape (systems, positions); the first position is 1.
+    """
+
+    title: str
+    systems: tuple[str, ...]
+    counts: NDArray[np.int64]
+
+
+def heat_maps(maps: Sequence[HeatMap], *, x_label: str = "position", columns: int = 2) -> Figure:
+    """Heat maps beside and below each other; the darker a cell, the more often a system stood there.
+
+    Darkness is the system's share of all its positions, so that the figure needs no colour; a line marks where it
+    would stand if nothing ever moved.
+
+    Args:
+        maps: what is drawn; systems in the order that is taken for true.
+        x_label: of the positions.
+        columns: how many stand in a row.
+
+    Returns:
+        The figure.
+    """
+    columns = max(1, min(columns, len(maps)))
+    rows = max(1, -(-len(maps) // columns))
+    longest = max((len(one.systems) for one in maps), default=1)
+    with settings():
+        figure = new_figure(rows * (0.75 + max(8, longest) * _ROW))
+        plots = figure.subplots(rows, columns, squeeze=False).ravel()
+        for axes, one in zip(plots, maps, strict=False):
+            _draw(axes, one, x_label)
+        for axes in plots[len(maps) :]:
+            axes.set_axis_off()
+    return figure
+
+
+def _draw(axes: Any, one: HeatMap, x_label: str) -> None:
+    from matplotlib.collections import PolyCollection
+    from matplotlib.colors import to_rgba
+
+    systems, positions = one.counts.shape
+    row, column = np.nonzero(one.counts)
+    share = one.counts[row, column] / one.counts.sum(axis=1)[row]
+    corners = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
+    places = np.stack([column + 1, row + 1], axis=1).astype(np.float64)
+    ink = np.tile(to_rgba(INK), (len(row), 1))
+    ink[:, 3] = _FAINTEST + (1 - _FAINTEST) * share
+    axes.add_collection(PolyCollection(list(places[:, None, :] + corners), facecolors=ink, edgecolors="none"))
+    axes.plot([0.5, positions + 0.5], [0.5, positions + 0.5], color=ACCENT, linewidth=0.5, zorder=0)
+    axes.set_xlim(0.5, positions + 0.5)
+    axes.set_ylim(systems + 0.5, 0.5)
+    axes.set_yticks(np.arange(1, systems + 1), [plain(name) for name in one.systems], fontsize=_LETTERS)
+    axes.tick_params(axis="x", labelsize=7)
+    axes.set_title(plain(one.title), loc="left", fontsize=8.5)
+    axes.set_xlabel(plain(x_label))
