@@ -13,13 +13,14 @@ from truerank.work.progress import Progress
 __all__ = ["CandidateTexts"]
 
 _SCHEMA: Final = (
-    "CREATE TABLE documents (doc_id TEXT PRIMARY KEY, title TEXT NOT NULL, body TEXT NOT NULL) WITHOUT ROWID"
+    "CREATE TABLE documents (doc_id TEXT PRIMARY KEY, title TEXT NOT NULL, body TEXT NOT NULL, url TEXT NOT NULL) "
+    "WITHOUT ROWID"
 )
 _AT_ONCE: Final = 1 << 14
 
 
 class CandidateTexts:
-    """Titles and bodies by document id; memory does not grow with the collection.
+    """Titles, bodies and URLs by document id; memory does not grow with the collection.
 
     Args:
         path: the file, made by `collect`.
@@ -56,8 +57,9 @@ class CandidateTexts:
             connection.execute(_SCHEMA)
             # Empty documents too: that a document has no text is not that it is missing.
             for block in open_documents(docs, strict=strict, keep_empty=True).batches():
-                rows = [(one.doc_id, _whole(one.title), _whole(one.body)) for one in block if one.doc_id in wanted]
-                connection.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?, ?)", rows)
+                kept = (one for one in block if one.doc_id in wanted)
+                rows = [(one.doc_id, _whole(one.title), _whole(one.body), _whole(one.url)) for one in kept]
+                connection.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?, ?, ?)", rows)
                 progress.advance(len(block))
             connection.commit()
         finally:
@@ -75,18 +77,24 @@ class CandidateTexts:
 
     def texts(self, doc_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Title and body of those of the documents that were found."""
-        found: dict[str, tuple[str, str]] = {}
+        return {doc_id: (title, body) for doc_id, title, body in self._rows("title, body", doc_ids)}
+
+    def urls(self, doc_ids: Sequence[str]) -> dict[str, str]:
+        """URLs of those of the documents that were found; empty where a document has none."""
+        return dict(self._rows("url", doc_ids))
+
+    def _rows(self, columns: str, doc_ids: Sequence[str]) -> Iterator[tuple[str, ...]]:
         distinct = list(dict.fromkeys(doc_ids))
         connection = sqlite3.connect(self.path)
         try:
             for start in range(0, len(distinct), _AT_ONCE):
                 some = distinct[start : start + _AT_ONCE]
                 marks = ",".join("?" * len(some))
-                rows = connection.execute(f"SELECT doc_id, title, body FROM documents WHERE doc_id IN ({marks})", some)
-                found.update((doc_id, (title, body)) for doc_id, title, body in rows)
+                yield from connection.execute(
+                    f"SELECT doc_id, {columns} FROM documents WHERE doc_id IN ({marks})", some
+                )
         finally:
             connection.close()
-        return found
 
 
 def _whole(text: str) -> str:

@@ -1,0 +1,256 @@
+"""What became of a page between two crawls, found from the two texts alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["REASONS", "PageFault", "PageText", "page_fault"]
+
+#: The classes, from the plainest to the one that is left over.
+REASONS: Final = (
+    "empty",
+    "error page",
+    "boilerplate only",
+    "truncated",
+    "content missing",
+    "other document",
+    "content changed",
+)
+
+_WORD: Final = re.compile(r"\w+")
+_SENTENCE: Final = re.compile(r"[^.!?\n]*[.!?\n]?")
+#: What servers, gates and registrars write in place of a page; looked for in the title and the first words.
+_ERRORS: Final = re.compile(
+    r"\b(?:(?:http |error |code |status )*(?:40[0-9]|41[0-9]|429|50[0-9])\b[ :.-]*(?:error|not found|forbidden|unauthori[sz]ed|"
+    r"bad gateway|bad request|internal|service|gateway|gone|moved|too many|unavailable)?|"
+    r"(?:page|file|document|url|resource|article|content|site)\b[^.]{0,40}?\b(?:not found|cannot be found|could not be found|"
+    r"was not found|does not exist|doesn.t exist|no longer exists|has been removed|is missing|isn.t available)|"
+    r"can(?:.t|not| not) (?:find|locate|open|display) (?:that|the|this) (?:page|file|document|site)|not found|"
+    r"(?:internal|unknown|unexpected|fatal|server|application|runtime|database|connection|script|proxy) (?:server )?"
+    r"(?:error|problem|exception)|(?:error|problem|exception) (?:occurred|establishing|processing|loading|has occurred)|"
+    r"something went wrong|went wrong|oops|uncaught exception|stack trace|connection refused|bad gateway|"
+    r"(?:access|permission) (?:is )?(?:denied|forbidden)|forbidden|not authori[sz]ed|do(?:n.t| not) have (?:permission|access)|"
+    r"(?:log|sign)(?:ged)?[ -]?in (?:to|is required|required|with|before|first)|(?:must|need to|have to) (?:be )?(?:log|sign)(?:ged)?"
+    r"[ -]?in|session (?:has )?expired|forgot(?:ten)? (?:your )?password|"
+    r"(?:are|you.re|am) (?:not )?a (?:human|robot)|not a robot|captcha|security check|checking your browser|"
+    r"enable (?:javascript|cookies)|javascript (?:is )?(?:disabled|required)|ddos|cloudflare|"
+    r"(?:temporarily|currently|service|site|server|is) (?:unavailable|down for|offline|overloaded)|"
+    r"(?:under|for|scheduled|routine) (?:scheduled )?maintenance|try (?:again|refreshing)|"
+    r"domain (?:name )?(?:is|may be|has|for|name)\b|(?:is|be) for sale|buy this domain|parked|account (?:has been )?suspended|"
+    r"apache/|nginx|iis)",
+    re.IGNORECASE,
+)
+#: Words of what stands around a page's content.
+_AROUND: Final = frozenset(
+    """
+    about accept accessibility account address advertise advertisement advertising agree alerts all answers app article articles
+    author authors back basket blog bookmark bookmarks brand browse button by careers cart catalogue categories category
+    check checkout choose citation citations cited click comment comments company consent contact content continue
+    cookie cookies copyright country create data date download downloads edition email english enter events expand explore
+    facebook faq faqs favourites features feed feeds feedback follow footer forum friend gallery german help hide home
+    imprint index instagram international issues join journals language languages latest learn legal like likes link linkedin
+    links list load log login logout main manage map media member members menu more most my navigation news newsletter
+    next notice office our out page pages password permissions pinterest policies policy popular powered preferences
+    press previous print privacy product products profile promotion protected protection publications published recent
+    recommended refuse register registered related report reprints reserved rights rss save search select send services
+    settings share shop show sidebar sign site sitemap skip social sponsored store subscribe subscription subscriptions
+    support tags team terms title titles toggle top topics tour track trending tweet twitter upcoming update updates
+    upgrade us use user view website websites welcome youtube your ©
+    """.split()
+)
+#: So many words in a row tell one text from another.
+_SHINGLE: Final = 3
+#: A page with fewer words has no content.
+_FEWEST: Final = 3
+#: An error page is short; a longer text that mentions an error is about it.
+_LONGEST_ERROR: Final = 120
+_HEAD: Final = 60
+_AROUND_SHARE: Final = 0.3
+#: Up to this share of common text two pages are different ones.
+_OTHER: Final = 0.15
+#: Words of a first or last line that changes with every crawl.
+_EDGE: Final = 12
+#: From this share of common text on, a page has nothing new.
+_NOTHING_NEW: Final = 0.8
+
+
+@dataclass(frozen=True)
+class PageText:
+    """Title and body of a page, as words.
+
+    Attributes:
+        title: may be empty.
+        body: may be empty.
+    """
+
+    title: str
+    body: str
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The words of the body, in lower case."""
+        return tuple(word.lower() for word in _WORD.findall(self.body))
+
+    @cached_property
+    def shingles(self) -> tuple[tuple[str, ...], ...]:
+        """Runs of words, one beginning at each word that has enough behind it; of a shorter text the whole."""
+        words = self.words
+        if len(words) < _SHINGLE:
+            return (words,) if words else ()
+        return tuple(zip(*(words[start:] for start in range(_SHINGLE)), strict=False))
+
+
+class PageFault(NamedTuple):
+    """What became of a page: one of `REASONS`, and what shows it."""
+
+    reason: str
+    evidence: str
+
+
+def page_fault(before: PageText, after: PageText) -> PageFault:
+    """Names what happened to a page that is no longer what it was.
+
+    Args:
+        before: the version that still is what was judged.
+        after: the version that seems to be something else.
+
+    Returns:
+        The class: "empty" (no text), "error page" (what a server, a login or a registrar shows in place of a page),
+        "boilerplate only" (navigation and notices), "truncated" (the beginning of the other version), "content
+        missing" (the other version without a part of it), "other document" (next to nothing in common, as after a
+        redirect to another topic), "content changed" (the rest).
+    """
+    size = len(after.words)
+    if size < _FEWEST:
+        return PageFault("empty", f"{size} words of text, {len(before.words):,d} in the other version")
+    common = _Common(before, after)
+    found = _error(after, common) or _boilerplate(after, common) or _truncated(common) or _missing(common)
+    if found is not None:
+        return found
+    if common.inside <= _OTHER or common.of_before <= _OTHER:
+        titles = (
+            f"; title '{_short(before.title)}', then '{_short(after.title)}'" if before.title != after.title else ""
+        )
+        return PageFault("other document", f"{common.of_before:.0%} of the text in common{titles}")
+    gone = f"; no longer there: '{_short(common.lost_text)}'" if common.lost_text else ""
+    return PageFault(
+        "content changed", f"{common.of_before:.0%} of the text kept, {1 - common.of_after:.0%} is new{gone}"
+    )
+
+
+class _Common:
+    """What two texts have in common, by runs of words."""
+
+    def __init__(self, before: PageText, after: PageText) -> None:
+        self.before = before
+        self.after = after
+        #: For each word of a version, whether it is part of a run that the other one has too.
+        self.kept = _covered(before, after)
+        self.known = _covered(after, before)
+        self.of_before = _share(self.kept)
+        self.of_after = _share(self.known)
+        #: The same without a first and last line, which change with every crawl.
+        self.inside = _share(_trimmed(self.known))
+
+    @property
+    def lost(self) -> tuple[int, int]:
+        """The longest part of the first version that the other lacks: its first word and the one behind it.
+
+        Single words that happen to be kept do not end it.
+        """
+        gone = np.flatnonzero(~self.kept)
+        if not len(gone):
+            return (0, 0)
+        breaks = np.flatnonzero(np.diff(gone) > 2 * _SHINGLE)
+        starts, ends = gone[np.r_[0, breaks + 1]], gone[np.r_[breaks, len(gone) - 1]] + 1
+        longest = int(np.argmax(ends - starts))
+        return int(starts[longest]), int(ends[longest])
+
+    @property
+    def lost_text(self) -> str:
+        """The beginning of that part."""
+        start, end = self.lost
+        return " ".join(self.before.words[start : min(end, start + 12)])
+
+
+def _error(after: PageText, common: _Common) -> PageFault | None:
+    size = len(after.words)
+    if size > _LONGEST_ERROR or common.of_before > _OTHER:
+        return None
+    head = f"{after.title}. {' '.join(after.body.split()[:_HEAD])}"
+    # What the other version says too is no sign of an error.
+    same = f"{common.before.title}. {common.before.body}".lower()
+    signs = list(dict.fromkeys(match[0].strip().lower() for match in _ERRORS.finditer(head)))
+    signs = [sign for sign in signs if sign and sign not in same]
+    if not signs:
+        return None
+    return PageFault("error page", f"{', '.join(repr(sign) for sign in signs[:3])} in a text of {size:,d} words")
+
+
+def _boilerplate(after: PageText, common: _Common) -> PageFault | None:
+    around = sum(word in _AROUND for word in after.words) / len(after.words)
+    if around < _AROUND_SHARE or common.of_before > _OTHER:
+        return None
+    return PageFault("boilerplate only", f"{around:.0%} of {len(after.words):,d} words are those of menus and notices")
+
+
+def _truncated(common: _Common) -> PageFault | None:
+    """The kept words stand at the beginning, and what follows is gone."""
+    kept = common.kept
+    if common.inside < _NOTHING_NEW or not kept.any():
+        return None
+    # The cut for which most words before it are kept and most behind it are gone.
+    score = np.cumsum(np.r_[0, np.where(kept, 1, -1)])
+    score[: int(np.argmax(kept)) + 1] = -len(kept)
+    cut = int(np.argmax(score))
+    tail = kept[cut : max(cut, len(kept) - _EDGE)]
+    head = _trimmed(kept[:cut])
+    if len(tail) < _SHINGLE or tail.mean() > 0.1 or head.mean() < 0.9:
+        return None
+    end = " ".join(common.before.words[max(0, cut - 6) : cut])
+    return PageFault("truncated", f"the first {cut:,d} of {len(kept):,d} words, up to '… {_short(end)}'")
+
+
+def _missing(common: _Common) -> PageFault | None:
+    start, end = common.lost
+    if common.inside < _NOTHING_NEW or common.of_before <= _OTHER or end - start < _SHINGLE:
+        return None
+    return PageFault(
+        "content missing",
+        f"{end - start:,d} of {len(common.kept):,d} words in a row are gone, from '{_short(common.lost_text)}' on",
+    )
+
+
+def _covered(text: PageText, other: PageText) -> NDArray[np.bool_]:
+    """For each word, whether it stands in a run that the other text has; shape (words,)."""
+    there = set(other.shingles)
+    starts = np.fromiter((shingle in there for shingle in text.shingles), np.bool_, len(text.shingles))
+    covered = np.zeros(len(text.words), np.bool_)
+    for shift in range(_SHINGLE):
+        part = starts[: max(0, len(covered) - shift)]
+        covered[shift : shift + len(part)] |= part
+    return covered
+
+
+def _trimmed(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Without the false ones at both ends, up to `_EDGE` each."""
+    there = np.flatnonzero(flags)
+    if not len(there):
+        return flags
+    return flags[min(int(there[0]), _EDGE) : max(int(there[-1]) + 1, len(flags) - _EDGE)]
+
+
+def _share(flags: NDArray[np.bool_]) -> float:
+    return float(flags.mean()) if len(flags) else 0.0
+
+
+def _short(text: str, words: int = 8) -> str:
+    parts: Sequence[str] = text.split()
+    return " ".join(parts[:words]) + (" …" if len(parts) > words else "")
