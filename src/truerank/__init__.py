@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from truerank.audits import leakage as leakage
     from truerank.audits import track as track
     from truerank.audits import transfer as transfer
-    from truerank.audits.leakage import demo as demo
+    from truerank.audits.leakage.demo import demo as demo
+    from truerank.audits.transfer import carry_judgments as carry_judgments
     from truerank.audits.transfer import match_versions as match_versions
     from truerank.lexical import build_index as build_index
     from truerank.lexical import search as search
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 __all__ = [
     "__version__",
     "build_index",
+    "carry_judgments",
     "compare",
     "comparison_report",
     "cross_validate",
@@ -67,6 +69,7 @@ _HOMES = {
     "track": ("truerank.audits.track", None),
     "train": ("truerank.rankers.train", "train"),
     "transfer": ("truerank.audits.transfer", None),
+    "carry_judgments": ("truerank.audits.transfer", "carry_judgments"),
     "match_versions": ("truerank.audits.transfer", "match_versions"),
 }
 

@@ -74,3 +74,71 @@ def match(
         result = transfer.match_versions(version, qrels, out, options, progress=shown)
     emit(result.text(), result.json(), as_json)
     note(f"matched: {out}")
+
+
+@app.command("carry")
+def carry(
+    qrels: Annotated[str, typer.Option(metavar="SRC", help="The judgments to carry over.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="The new judgments; the name says the compression.")
+    ],
+    matched: Annotated[
+        str | None, typer.Option(metavar="DIR", help="The folder that 'transfer match --out' wrote.")
+    ] = None,
+    to: Annotated[str | None, typer.Option(metavar="NAME", help="With --matched: the version to carry to.")] = None,
+    mapping: Annotated[
+        str | None, typer.Option("--map", metavar="FILE", help="A table: judged id, id to carry to.")
+    ] = None,
+    pattern: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|REGEX",
+            help="The id holds that of its document: qna, cast, segment, window, or an expression with one group.",
+        ),
+    ] = None,
+    docs: Annotated[
+        str | None, typer.Option(metavar="SRC", help="With --map or --pattern: the collection; what it lacks is lost.")
+    ] = None,
+    combine: Annotated[
+        Literal["max", "min", "majority", "agree"],
+        typer.Option(help="What several judgments of one topic become that go to the same document."),
+    ] = "max",
+    expert: Annotated[
+        str | None, typer.Option(metavar="SRC", help="Judgments of experts: how often do they disagree?")
+    ] = None,
+    relevant: Annotated[int, typer.Option(help="A carried judgment is relevant from this grade on.")] = 1,
+    expert_relevant: Annotated[int, typer.Option(help="An expert's judgment is relevant from this grade on.")] = 1,
+    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
+    as_json: JsonFlag = False,
+) -> None:
+    """Writes judgments of passages as judgments of documents, or those of one version for another.
+
+    Beside the file stand `FILE.lost.tsv`, `FILE.ambiguous.tsv` and `FILE.merged.tsv` (each judgment that was not
+    carried or was put together with others, and why), with --expert `FILE.disagreements.tsv`, and
+    `FILE.manifest.json`.
+
+    Examples:
+
+        truerank transfer carry --qrels train.qrels --matched matched/ --to V2 --out train-v2.qrels
+
+        truerank transfer carry --qrels passages.qrels --map passage-to-doc.tsv --docs docs.tsv.gz --out docs.qrels
+        --expert nist.qrels
+
+        truerank transfer carry --qrels cast.qrels --pattern cast --out docs.qrels.gz
+    """
+    with progress() as shown:
+        result = transfer.carry_judgments(
+            qrels,
+            out,
+            transfer.Route(matched=matched, to=to, mapping=mapping, pattern=pattern, docs=docs),
+            transfer.CarryOptions(
+                combine=combine,
+                relevant=relevant,
+                expert=expert,
+                expert_relevant=expert_relevant,
+                confidence=confidence,
+            ),
+            progress=shown,
+        )
+    emit(result.text(), result.json(), as_json)
+    note(f"judgments: {out}")

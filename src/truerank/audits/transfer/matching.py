@@ -216,7 +216,7 @@ def _matched(reader: _Reader, versions: tuple[Version, ...], options: MatchOptio
     )
     frame = frame.with_columns(part["found"].alias(name) for name, part in zip(names[1:], pairs, strict=True))
     stacked = pl.concat(pairs)
-    interleaved = (np.arange(len(stacked)).reshape(len(pairs), -1).T).ravel() if len(base) else []
+    interleaved: NDArray[np.int64] = (np.arange(len(stacked)).reshape(len(pairs), -1).T).ravel()
     warnings = tuple(_warnings(versions, base, counts, options))
     return Matched(frame, stacked[interleaved].select(list(FOUND_SCHEMA)), tuple(names), options.by, counts, warnings)
 
@@ -291,7 +291,7 @@ def _reason(names: _Names, exact: pl.Expr) -> pl.Expr:
         "id": "document with this id",
         "mapping": "document that the mapping names",
     }
-    lost = pl.when(pl.lit(names.by == "url") & ~pl.col("present")).then(
+    lost: Any = pl.when(pl.lit(names.by == "url") & ~pl.col("present")).then(
         pl.lit(f"not in {judged}, so that its URL is not known")
     )
     if names.by == "url":

@@ -156,14 +156,15 @@ class Matched:
             rules.append(len(rows))
             total = max(1, len(self.frame))
             for status, number in self.status(name).items():
-                rows.append((name, status, number, 100 * number / total))
+                rows.append((name, status, "", number, 100 * number / total))
                 some = reasons.filter((pl.col("version") == name) & (pl.col("status") == status))
-                rows += [("", f"  {reason}", n, 100 * n / total) for _, _, reason, n in some.iter_rows()]
+                rows += [("", "", reason, n, 100 * n / total) for _, _, reason, n in some.iter_rows()]
         return Table(
             title=f"{len(self.frame):,d} judged documents of {self.judged}, matched by {self.by}.",
             columns=(
                 Column("version"),
                 Column("what became of them"),
+                Column("of these, because"),
                 Column("documents", align="right", format=",d"),
                 Column("%", align="right", format=".1f"),
             ),
