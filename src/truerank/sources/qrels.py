@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,13 +16,14 @@ from truerank.sources.duplicates import PairWindow
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import line_blocks
 
-__all__ = ["QREL_SCHEMA", "read_qrels", "read_qrels_frame"]
+__all__ = ["QREL_SCHEMA", "qrel_frames", "read_qrels", "read_qrels_frame"]
 
 #: The columns of judgments as a frame.
 QREL_SCHEMA: Final[dict[str, Any]] = {"topic_id": pl.String, "doc_id": pl.String, "relevance": pl.Int32}
 _BEIR_HEADER: Final = ("query-id", "corpus-id", "score")
 _LAYOUTS: Final = (("topic_id", None, "doc_id", "relevance"), ("topic_id", "doc_id", "relevance"))
 _LARGEST: Final = 2**31 - 1
+_ROWS: Final = 1 << 16
 
 
 def read_qrels(spec: str | SourceSpec) -> Iterator[Qrel]:
@@ -58,17 +60,37 @@ def read_qrels_frame(spec: str | SourceSpec) -> pl.DataFrame:
             beyond 32 bits.
     """
     spec = _checked(spec)
-    if spec.scheme == "irds":
-        records = [(qrel.topic_id, qrel.doc_id, qrel.relevance) for qrel in irds.qrels(spec.location)]
-        return pl.DataFrame(records, schema=QREL_SCHEMA, orient="row")
-    path = _qrels_path(spec.path)
-    blocks = frames.frames(path, QREL_SCHEMA, _LAYOUTS, _values, header=_BEIR_HEADER)
-    frame = pl.concat([pl.DataFrame(schema=QREL_SCHEMA), *blocks], rechunk=True)
-    if not len(frame):
-        raise _nothing(path)
-    if pair := frames.repeated_pair(frame["topic_id"], frame["doc_id"]):
-        frames.raise_repeat(path, pair, _BEIR_HEADER)
+    frame = pl.concat([pl.DataFrame(schema=QREL_SCHEMA), *qrel_frames(spec)], rechunk=True)
+    if spec.scheme != "irds" and (pair := frames.repeated_pair(frame["topic_id"], frame["doc_id"])):
+        frames.raise_repeat(_qrels_path(spec.path), pair, _BEIR_HEADER)
     return frame
+
+
+def qrel_frames(spec: str | SourceSpec) -> Iterator[pl.DataFrame]:
+    """Reads relevance judgments as columns, some 16 MiB of text at a time; pairs that stand twice are not looked for.
+
+    Args:
+        spec: the source, see `grammar.parse`.
+
+    Yields:
+        Frames with the columns of `QREL_SCHEMA`, in the order of the source.
+
+    Raises:
+        InputError: as in `read_qrels_frame`, but for pairs that stand twice.
+    """
+    spec = _checked(spec)
+    if spec.scheme == "irds":
+        stream = irds.qrels(spec.location)
+        while records := [(qrel.topic_id, qrel.doc_id, qrel.relevance) for qrel in islice(stream, _ROWS)]:
+            yield pl.DataFrame(records, schema=QREL_SCHEMA, orient="row")
+        return
+    path = _qrels_path(spec.path)
+    found = False
+    for frame in frames.frames(path, QREL_SCHEMA, _LAYOUTS, _values, header=_BEIR_HEADER):
+        found = True
+        yield frame
+    if not found:
+        raise _nothing(path)
 
 
 def _checked(spec: str | SourceSpec) -> SourceSpec:

@@ -114,6 +114,12 @@ class Artifacts:
             frame.write_parquet(temporary, compression="zstd", statistics=True)
         return self._note(name)
 
+    def lazy_parquet(self, name: str, frame: pl.LazyFrame, rows: int) -> Path:
+        """Writes a table that need not fit into memory as Parquet, in groups of so many rows."""
+        with atomic_path(self.folder / name) as temporary:
+            frame.sink_parquet(temporary, compression="zstd", statistics=True, row_group_size=rows, maintain_order=True)
+        return self._note(name)
+
     def manifest(self, content: Mapping[str, Any]) -> Path:
         """Writes `manifest.json`: the content, and the hash of every artifact written so far."""
         return self.json("manifest.json", {**content, "artifacts": dict(sorted(self._written.items()))})

@@ -1,0 +1,180 @@
+"""The non-relevant document of a query, drawn from the first stage's best documents that nobody judged relevant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+
+import polars as pl
+
+from truerank import lexical
+from truerank.errors import InputError
+from truerank.experiments.instances.keyed import Keyed
+from truerank.sources.runs import run_frames
+from truerank.work.artifacts import atomic_path, digest
+from truerank.work.progress import Progress
+
+__all__ = ["Asked", "FirstStage", "FoundNegative", "IndexStage", "RunStage", "Usable", "everything"]
+
+#: Queries that are searched, and saved, at a time.
+_BLOCK: Final = 2000
+_IDS: Final = 1 << 16
+_FOUND: Final = {"query_id": pl.String, "doc_id": pl.String, "rank": pl.Int64}
+#: Which of some documents may stand in a row.
+Usable = Callable[[Sequence[str]], Sequence[bool]]
+
+
+class Asked(NamedTuple):
+    """A query that needs a non-relevant document, and the documents that it must not be."""
+
+    query_id: str
+    text: str
+    barred: Collection[str]
+
+
+class FoundNegative(NamedTuple):
+    """A document, and where it stands in the ranking, counted from 1."""
+
+    doc_id: str
+    rank: int
+
+
+class FirstStage(Protocol):
+    """A ranking of documents for queries."""
+
+    def negatives(self, asked: Sequence[Asked], keys: Keyed, usable: Usable) -> dict[str, FoundNegative]:
+        """For each query one of its best documents, at random; queries without any are absent.
+
+        Args:
+            asked: the queries.
+            keys: what draws: the document with the smallest number of query and document is taken.
+            usable: which documents may be drawn.
+        """
+
+    def known(self, doc_ids: Collection[str]) -> Collection[str]:
+        """Which of these documents the collection holds; all of them where the first stage does not know."""
+
+
+class RunStage:
+    """The rankings of a run file, which is read once for all queries.
+
+    Args:
+        path: the run.
+        top_k: how many documents of each query count.
+    """
+
+    def __init__(self, path: str, top_k: int) -> None:
+        self._path, self._top_k = path, top_k
+
+    def negatives(self, asked: Sequence[Asked], keys: Keyed, usable: Usable) -> dict[str, FoundNegative]:
+        """See `FirstStage`."""
+        by_id = {one.query_id: one for one in asked}
+        ids = pl.Series(sorted(by_id), dtype=pl.String).implode()
+        best: dict[str, tuple[int, FoundNegative]] = {}
+        first: int | None = None
+        for frame in run_frames(self._path, ("topic_id", "doc_id", "rank")):
+            if first is None:
+                first = 0 if frame["rank"].min() == 0 else 1  # some runs count ranks from 0
+            own = frame.filter(pl.col("topic_id").is_in(ids), pl.col("rank") < self._top_k + first)
+            own = own.filter(pl.Series(usable(own["doc_id"].to_list()), dtype=pl.Boolean)) if len(own) else own
+            for query_id, doc_id, rank in own.iter_rows():
+                query = by_id[query_id]
+                if doc_id in query.barred:
+                    continue
+                key = keys(f"{query.text}\0{doc_id}")
+                if query_id not in best or key < best[query_id][0]:
+                    best[query_id] = (key, FoundNegative(doc_id, rank + 1 - first))
+        return {query_id: best[query_id][1] for query_id in by_id if query_id in best}
+
+    def known(self, doc_ids: Collection[str]) -> Collection[str]:
+        """See `FirstStage`."""
+        return doc_ids
+
+
+class IndexStage:
+    """Rankings searched for the queries that were drawn, in blocks that are kept until the set is built.
+
+    Args:
+        folder: of the index.
+        model: what ranks.
+        top_k: how many documents of each query count.
+        cache: where finished blocks lie; its name stands for all that the blocks depend on.
+        workers: processes that search.
+        progress: is told how many queries were searched.
+    """
+
+    def __init__(
+        self, folder: Path, model: lexical.Model | lexical.Expansion, top_k: int, cache: Path, workers: int,
+        progress: Progress,
+    ) -> None:  # fmt: skip
+        self._index = lexical.open_index(folder)
+        self._searcher = lexical.Searcher(self._index)
+        self._model, self._top_k, self._cache = model, top_k, cache
+        self._workers, self._progress = workers, progress
+
+    def negatives(self, asked: Sequence[Asked], keys: Keyed, usable: Usable) -> dict[str, FoundNegative]:
+        """See `FirstStage`."""
+        self._progress.start("searching for non-relevant documents", len(asked))
+        found: dict[str, FoundNegative] = {}
+        for start in range(0, len(asked), _BLOCK):
+            some = asked[start : start + _BLOCK]
+            for query_id, doc_id, rank in self._block(some, keys, usable).iter_rows():
+                found[query_id] = FoundNegative(doc_id, rank)
+            self._progress.advance(len(some))
+        return found
+
+    def known(self, doc_ids: Collection[str]) -> Collection[str]:
+        """See `FirstStage`."""
+        wanted, total = frozenset(doc_ids), len(self._index)
+        there: set[str] = set()
+        for start in range(0, total, _IDS):
+            there.update(wanted.intersection(self._index.doc_ids(range(start, min(total, start + _IDS)))))
+        return there
+
+    def _block(self, asked: Sequence[Asked], keys: Keyed, usable: Usable) -> pl.DataFrame:
+        name = digest([(one.query_id, one.text, sorted(one.barred)) for one in asked])
+        path = self._cache / f"negatives-{name[:32]}.arrow"
+        if path.is_file():
+            with path.open("rb") as stream:
+                return pl.read_ipc(stream)
+        rows = []
+        for one, doc_ids in zip(asked, self._rankings(asked), strict=True):
+            if best := _drawn(one, doc_ids, keys, usable):
+                rows.append((one.query_id, *best))
+        frame = pl.DataFrame(rows, schema=_FOUND, orient="row")
+        with atomic_path(path) as temporary:
+            frame.write_ipc(temporary)
+        return frame
+
+    def _rankings(self, asked: Sequence[Asked]) -> Iterator[list[str]]:
+        if self._workers == 1:
+            for one in asked:
+                ranking = lexical.retrieve(self._searcher, self._model, one.text, self._top_k)
+                yield [] if ranking is None else self._index.doc_ids(ranking.documents)
+            return
+        queries = [lexical.TopicQuery(str(place), one.text) for place, one in enumerate(asked)]
+        try:
+            run = lexical.search(self._searcher, queries, self._model, k=self._top_k, workers=self._workers).run
+        except InputError:  # not one of these queries has a term of the collection
+            run = pl.DataFrame(schema={"topic_id": pl.String, "doc_id": pl.String})
+        lists: Mapping[str, list[str]] = dict(
+            run.group_by("topic_id", maintain_order=True).agg("doc_id").iter_rows()
+        )
+        for query in queries:
+            yield lists.get(query.topic_id, [])
+
+
+def everything(doc_ids: Sequence[str]) -> Sequence[bool]:
+    """Every document may stand in a row."""
+    return [True] * len(doc_ids)
+
+
+def _drawn(asked: Asked, doc_ids: Sequence[str], keys: Keyed, usable: Usable) -> FoundNegative | None:
+    allowed: Iterable[tuple[int, str]] = (
+        (rank, doc_id)
+        for rank, (doc_id, may) in enumerate(zip(doc_ids, usable(doc_ids), strict=True), start=1)
+        if may and doc_id not in asked.barred
+    )
+    best = min(((keys(f"{asked.text}\0{doc_id}"), doc_id, rank) for rank, doc_id in allowed), default=None)
+    return None if best is None else FoundNegative(best[1], best[2])
