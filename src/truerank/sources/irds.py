@@ -8,15 +8,16 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, groupby, islice
 from typing import Any, Final, Literal
 
 from truerank.errors import InputError
 from truerank.records import Document, Qrel, Topic
 from truerank.sources.blocks import RawBlock
+from truerank.sources.rows import Row
 from truerank.sources.tables import well_formed
 
-__all__ = ["check", "count_documents", "documents", "fingerprint", "qrels", "queries", "topics"]
+__all__ = ["annotated_queries", "check", "count_documents", "documents", "fingerprint", "qrels", "queries", "topics"]
 
 _BLOCK: Final = 1 << 13
 _TITLES: Final = ("title", "query", "text", "question", "original_query", "raw_utterance", "short_query")
@@ -96,6 +97,50 @@ def qrels(dataset_id: str) -> Iterator[Qrel]:
     for items in _blocks(dataset_id, "qrels"):
         for item in items:
             yield Qrel(str(item.query_id), str(item.doc_id), int(item.relevance), str(getattr(item, "iteration", "0")))
+
+
+def annotated_queries(dataset_id: str) -> Iterator[Row]:
+    """The queries of a data set whose judgments name every document that was shown, in order (`msmarco-qna/dev`).
+
+    Of msmarco-qna, whose document ids are a passage's id and the number of one of its URLs, the passage's id is kept.
+
+    Yields:
+        Rows with query_id, query, query_type, answers, and shown: a list of doc_id and selected.
+
+    Raises:
+        InputError: unknown id, files that cannot be had, or judgments in another order than the queries.
+    """
+    judged = groupby(chain.from_iterable(_blocks(dataset_id, "qrels")), key=lambda item: str(item.query_id))
+    found = next(judged, None)
+    for number, item in enumerate(chain.from_iterable(_blocks(dataset_id, "queries")), start=1):
+        query_id = str(item.query_id)
+        shown = []
+        if found is not None and found[0] == query_id:
+            shown = [
+                {"doc_id": _passage(dataset_id, str(one.doc_id)), "selected": int(one.relevance > 0)}
+                for one in found[1]
+            ]
+            found = next(judged, None)
+        yield Row(
+            number,
+            {
+                "query_id": query_id,
+                "query": _title(item),
+                "query_type": getattr(item, "type", None),
+                "answers": [str(text) for text in getattr(item, "answers", ())],
+                "shown": shown,
+            },
+        )
+    if found is not None:
+        raise InputError(
+            f"the judgments of query '{found[0]}' stand in another order than the queries",
+            "write a log of your own with the columns query_id, query, shown, selected",
+            where=f"irds:{dataset_id}",
+        )
+
+
+def _passage(dataset_id: str, doc_id: str) -> str:
+    return doc_id.rpartition("-")[0] if dataset_id.startswith("msmarco-qna") and "-" in doc_id else doc_id
 
 
 def count_documents(dataset_id: str) -> int:

@@ -1,0 +1,346 @@
+"""Annotation logs: which documents a person was shown for a query, in which order, and which of them answered it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from truerank.errors import InputError
+from truerank.sources import columns, compressed, formats, grammar, hub, irds
+from truerank.sources.annotation_logs_columns import column_rows
+from truerank.sources.grammar import SourceSpec
+from truerank.sources.rows import Row, rows
+from truerank.sources.tables import as_text, well_formed
+
+__all__ = ["FAULTS", "NO_ANSWER", "Annotation", "AnnotationLog", "LogCounts", "Shown", "open_annotations"]
+
+#: What MS MARCO QnA writes in the place of an answer.
+NO_ANSWER: Final = "No Answer Present."
+#: What can be wrong with a record, and what was done about it.
+FAULTS: Final[Mapping[str, str]] = {
+    "no-query-id": "no id of the query; the record's key or line stands for it",
+    "no-query": "no text of the query",
+    "no-type": "no type of the query, although others have one",
+    "no-answers": "no field of answers, although others have one",
+    "nothing-shown": "no document was shown",
+    "no-text": "a shown document without text and without id; it keeps its position",
+    "no-selection": "it is not said whether a document was selected; taken for not selected",
+    "bad-selection": "a selection that is neither 0 nor 1; taken for not selected",
+    "selected-not-shown": "a selected document that was not shown; left out",
+    "repeated-document": "a document that was shown for the query before; it keeps its position",
+    "repeated-query": "a query id that was read before; the record is left out",
+    "answer-without-selection": "an answer, but no document selected",
+    "selection-without-answer": "a selected document, but no answer",
+    "repaired": "bytes that are not UTF-8; the record is read as latin-1",
+}
+_QNA: Final = {"passage_text", "is_selected", "url"}
+_EXAMPLES: Final = 5
+_OF_FIELDS: Final = frozenset(("no-type", "no-answers"))
+_SHOWN: Final = ("shown", "passages", "documents", "docs", "results", "candidates")
+_SELECTED: Final = ("selected", "selected_ids", "chosen", "relevant")
+_TYPES: Final = ("query_type", "type", "category")
+_ANSWERS: Final = ("answers", "answer")
+_DOC_IDS: Final = ("doc_id", "docid", "id", "_id", "passage_id", "pid", "document_id")
+_DOC_TEXTS: Final = ("passage_text", "text", "body", "contents", "passage")
+_MARKS: Final = ("is_selected", "selected")
+
+
+class Shown(NamedTuple):
+    """One document as it was shown; a log that knows documents by their texts only leaves the id empty."""
+
+    doc_id: str
+    text: str = ""
+    url: str = ""
+    selected: bool = False
+
+
+class Annotation(NamedTuple):
+    """What one person saw and did for one query: the documents in the order shown, and the answers written."""
+
+    query_id: str
+    query: str
+    query_type: str
+    shown: tuple[Shown, ...]
+    answers: tuple[str, ...] = ()
+
+    @property
+    def positions(self) -> list[int]:
+        """Where the selected documents stood, counted from 0."""
+        return [position for position, one in enumerate(self.shown) if one.selected]
+
+    @property
+    def survived(self) -> bool:
+        """Whether any document was selected, so that the query has a judgment."""
+        return any(one.selected for one in self.shown)
+
+
+class LogCounts(NamedTuple):
+    """What was read: all records, those handed on, and the faults by kind, with the places of the first few."""
+
+    read: int = 0
+    kept: int = 0
+    faults: Mapping[str, int] = {}
+    examples: Mapping[str, tuple[str, ...]] = {}
+
+    def json(self) -> dict[str, Any]:
+        """The counts by name."""
+        return {
+            "read": self.read,
+            "kept": self.kept,
+            "faults": {kind: self.faults[kind] for kind in FAULTS if kind in self.faults},
+            "examples": {kind: list(self.examples[kind]) for kind in FAULTS if kind in self.examples},
+        }
+
+
+def open_annotations(spec: str | SourceSpec, *, strict: bool = False) -> AnnotationLog:
+    """Opens an annotation log.
+
+    MS MARCO QnA v2.1 as one JSON object of columns, row by row as JSON, JSONL or Parquet, or `hf:…/ms_marco/v2.1`;
+    `irds:msmarco-qna/dev` and other data sets whose judgments name every document shown, in order. Logs of one's own:
+    JSONL, JSON, CSV or TSV with a header and the columns `query_id`, `query`, `shown`, `selected` (and `query_type`),
+    where `shown` and `selected` are lists of ids (separated by blanks in CSV and TSV) or `shown` holds objects with
+    `doc_id`, `text`, `url` and `selected`.
+
+    Args:
+        spec: the source, see `grammar.parse`.
+        strict: raise for bytes that are not UTF-8.
+
+    Returns:
+        The log; it can be iterated any number of times.
+
+    Raises:
+        InputError: nothing there, or of a kind that holds no annotations.
+    """
+    return AnnotationLog(grammar.parse(spec) if isinstance(spec, str) else spec, strict=strict)
+
+
+class AnnotationLog:
+    """The records of one log in its order; memory grows by a few bytes for each query id, to find repeated ones.
+
+    Args:
+        spec: the source.
+        strict: raise for bytes that are not UTF-8.
+    """
+
+    def __init__(self, spec: SourceSpec, *, strict: bool = False) -> None:
+        self.spec = spec
+        self._strict = strict
+        self._reading = _Reading(spec.location)
+        self._form: str = spec.scheme
+        if spec.scheme == "irds":
+            irds.check(spec.location, "qrels")
+        elif spec.scheme == "file":
+            self._form = formats.detect(spec.path, spec.format)
+            if self._form not in ("qna", "json", "jsonl", "csv", "tsv", "parquet"):
+                fault = f"a file of the kind '{self._form}' holds no annotations"
+                raise InputError(fault, "give MS MARCO QnA JSON, JSONL, CSV or TSV", where=spec.location)
+
+    @property
+    def name(self) -> str:
+        """The file name without endings, or the id."""
+        return self.spec.name
+
+    @property
+    def counts(self) -> LogCounts:
+        """What the last iteration read."""
+        return self._reading.counts()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The identity of the content, for provenance."""
+        if self.spec.scheme == "irds":
+            return irds.fingerprint(self.spec.location)
+        return hub.fingerprint(self.spec) if self.spec.scheme == "hf" else compressed.fingerprint(self.spec.path)
+
+    def __iter__(self) -> Iterator[Annotation]:
+        self._reading = reading = _Reading(self.spec.location)
+        for row in self._rows():
+            found = reading.annotation(row)
+            if found is not None:
+                yield found
+        if not reading.read:
+            raise InputError("no records in it", "give a log that holds some", where=self.spec.location)
+
+    def _rows(self) -> Iterator[Row]:
+        if self._form == "irds":
+            return irds.annotated_queries(self.spec.location)
+        if self._form == "hf":
+            return hub.records(self.spec, strict=self._strict)
+        if self._form == "qna":
+            return column_rows(self.spec.path, strict=self._strict)
+        return rows(self.spec.path, self._form, strict=self._strict)
+
+
+class _Keys(NamedTuple):
+    identifier: str | None
+    query: str | None
+    kind: str | None
+    shown: str
+    selected: str | None
+    answers: str | None
+
+
+class _Reading:
+    """One pass over a log: makes annotations of rows and counts what is wrong with them."""
+
+    def __init__(self, where: str) -> None:
+        self.read = self._kept = 0
+        self._where = where
+        self._faults: Counter[str] = Counter()
+        self._examples: dict[str, list[str]] = {}
+        self._names: tuple[str, ...] = ()
+        self._keys: _Keys | None = None
+        #: Fields that at least one record has; only then is it a fault of another to lack it.
+        self._seen: set[str] = set()
+        self._ids: set[int] = set()
+
+    def counts(self) -> LogCounts:
+        kinds = [kind for kind in self._faults if kind not in _OF_FIELDS or kind in self._seen]
+        return LogCounts(
+            self.read,
+            self._kept,
+            {kind: self._faults[kind] for kind in kinds},
+            {kind: tuple(self._examples[kind]) for kind in kinds},
+        )
+
+    def annotation(self, row: Row) -> Annotation | None:
+        self.read += 1
+        keys = self._keys_of(row)
+        values = row.values
+        identifier = (as_text(values.get(keys.identifier)) or "").strip() if keys.identifier else ""
+        if not identifier:
+            key = values.get("key")
+            identifier = f"line-{row.line}" if key is None else f"key-{key}"
+            self._fault("no-query-id", identifier)
+        mark = hash(identifier)
+        if mark in self._ids:
+            self._fault("repeated-query", identifier)
+            return None
+        self._ids.add(mark)
+        query = (as_text(values.get(keys.query)) or "").strip() if keys.query else ""
+        if not query:
+            self._fault("no-query", identifier)
+        if row.repaired:
+            self._fault("repaired", identifier)
+        shown = self._shown(values.get(keys.shown), values.get(keys.selected) if keys.selected else None, identifier)
+        kind = self._field(values.get(keys.kind) if keys.kind else None, "no-type", identifier)
+        answers = self._read_answers(values.get(keys.answers) if keys.answers else None, shown, identifier)
+        self._kept += 1
+        return Annotation(identifier, _clean(query), as_text(kind) or "", shown, answers)
+
+    def _fault(self, kind: str, place: str) -> None:
+        self._faults[kind] += 1
+        examples = self._examples.setdefault(kind, [])
+        if len(examples) < _EXAMPLES:
+            examples.append(place)
+
+    def _keys_of(self, row: Row) -> _Keys:
+        names = tuple(row.values)
+        if self._keys is not None and names == self._names:
+            return self._keys
+        shown = columns.named(names, _SHOWN)
+        if shown is None and self._keys is not None:
+            return self._keys
+        if shown is None and "key" not in names:
+            fault = f"no column 'shown' or 'passages'; there are {', '.join(names[:12]) or 'none'}"
+            raise InputError(fault, "rename the columns", where=self._where, line=row.line)
+        query = columns.named(names, [name for name in columns.TEXT_NAMES if name not in _TYPES])
+        kind, answers = columns.named(names, _TYPES), columns.named(names, _ANSWERS)
+        keys = _Keys(
+            columns.named(names, columns.ID_NAMES),
+            query,
+            kind,
+            shown or "passages",
+            columns.named(names, _SELECTED),
+            answers,
+        )
+        self._names, self._keys = names, keys
+        return keys
+
+    def _field(self, value: Any, fault: str, identifier: str) -> Any:
+        """A field that may be missing in all records, but not in some."""
+        if value is None or value == "":
+            self._fault(fault, identifier)
+            return None
+        self._seen.add(fault)
+        return value
+
+    def _read_answers(self, value: Any, shown: tuple[Shown, ...], identifier: str) -> tuple[str, ...]:
+        found = self._field(value, "no-answers", identifier)
+        if found is None:
+            return ()
+        texts = [found] if isinstance(found, str) else found if isinstance(found, list) else []
+        answers = tuple(
+            _clean(text) for text in texts if isinstance(text, str) and text.strip() and text.strip() != NO_ANSWER
+        )
+        survived = any(one.selected for one in shown)
+        if answers and not survived:
+            self._fault("answer-without-selection", identifier)
+        if survived and not answers:
+            self._fault("selection-without-answer", identifier)
+        return answers
+
+    def _shown(self, value: Any, selected: Any, identifier: str) -> tuple[Shown, ...]:
+        if isinstance(value, str):
+            value = value.split()
+        if isinstance(value, dict):
+            # Hugging Face stores a list of records as a record of lists.
+            lists = {name: column for name, column in value.items() if isinstance(column, list)}
+            length = max(map(len, lists.values()), default=0)
+            value = [{name: column[i] for name, column in lists.items() if i < len(column)} for i in range(length)]
+        if not isinstance(value, list) or not value:
+            self._fault("nothing-shown", identifier)
+            return ()
+        chosen = _identifiers(selected)
+        shown = tuple(self._one(entry, chosen, identifier) for entry in value)
+        marks = {one.doc_id or one.text for one in shown}
+        if chosen and (strange := chosen - {one.doc_id for one in shown}):
+            for one in sorted(strange):
+                self._fault("selected-not-shown", f"{identifier}: {one}")
+        if len(marks) < len(shown):
+            for _ in range(len(shown) - len(marks)):
+                self._fault("repeated-document", identifier)
+        return shown
+
+    def _one(self, entry: Any, chosen: frozenset[str] | None, identifier: str) -> Shown:
+        if not isinstance(entry, dict):
+            doc_id = (as_text(entry) or "").strip()
+            if not doc_id:
+                self._fault("no-text", identifier)
+            return Shown(_clean(doc_id), selected=chosen is not None and doc_id in chosen)
+        if chosen is None and len(entry) == len(_QNA) and entry.keys() == _QNA:
+            # The layout of MS MARCO, millions of times.
+            text, mark, url = entry["passage_text"], entry["is_selected"], entry["url"]
+            if isinstance(text, str) and text and mark in (0, 1) and isinstance(url, str):
+                return Shown("", _clean(text), _clean(url), mark == 1)
+        doc_id = next((str(entry[name]).strip() for name in _DOC_IDS if entry.get(name) is not None), "")
+        text = next((entry[name] for name in _DOC_TEXTS if isinstance(entry.get(name), str)), "")
+        url = entry.get("url")
+        if not doc_id and not text.strip():
+            self._fault("no-text", identifier)
+        selected = doc_id in chosen if chosen is not None else self._mark(entry, identifier)
+        return Shown(_clean(doc_id), _clean(text), _clean(url) if isinstance(url, str) else "", selected)
+
+    def _mark(self, entry: Mapping[str, Any], identifier: str) -> bool:
+        mark = next((entry[name] for name in _MARKS if entry.get(name) is not None), None)
+        if mark is None:
+            self._fault("no-selection", identifier)
+            return False
+        if mark not in (0, 1):
+            self._fault("bad-selection", identifier)
+            return False
+        return bool(mark)
+
+
+def _identifiers(value: Any) -> frozenset[str] | None:
+    """The ids of the selected documents; None where the log marks the documents themselves."""
+    if value is None:
+        return None
+    entries: Sequence[Any] = value.split() if isinstance(value, str) else value if isinstance(value, list) else [value]
+    return frozenset(_clean((as_text(entry) or "").strip()) for entry in entries)
+
+
+def _clean(text: str) -> str:
+    return text if text.isascii() else well_formed(text)
