@@ -81,7 +81,7 @@ class CandidateTexts:
 
     def urls(self, doc_ids: Sequence[str]) -> dict[str, str]:
         """URLs of those of the documents that were found; empty where a document has none."""
-        return dict(self._rows("url", doc_ids))
+        return {doc_id: url for doc_id, url in self._rows("url", doc_ids)}  # noqa: C416
 
     def _rows(self, columns: str, doc_ids: Sequence[str]) -> Iterator[tuple[str, ...]]:
         distinct = list(dict.fromkeys(doc_ids))

@@ -27,42 +27,47 @@ REASONS: Final = (
 _WORD: Final = re.compile(r"\w+")
 _SENTENCE: Final = re.compile(r"[^.!?\n]*[.!?\n]?")
 #: What servers, gates and registrars write in place of a page; looked for in the title and the first words.
-_ERRORS: Final = re.compile(
-    r"\b(?:(?:http |error |code |status )*(?:40[0-9]|41[0-9]|429|50[0-9])\b[ :.-]*(?:error|not found|forbidden|unauthori[sz]ed|"
-    r"bad gateway|bad request|internal|service|gateway|gone|moved|too many|unavailable)?|"
-    r"(?:page|file|document|url|resource|article|content|site)\b[^.]{0,40}?\b(?:not found|cannot be found|could not be found|"
-    r"was not found|does not exist|doesn.t exist|no longer exists|has been removed|is missing|isn.t available)|"
-    r"can(?:.t|not| not) (?:find|locate|open|display) (?:that|the|this) (?:page|file|document|site)|not found|"
+_ERROR_SIGNS: Final = (
+    r"(?:(?:http |error |code |status )*(?:40\d|41\d|429|50\d)\b[ :.-]*(?:error|not found|forbidden|unauthori[sz]ed|"
+    r"bad gateway|bad request|internal|service|gateway|gone|moved|too many|unavailable)?)",
+    r"(?:page|file|document|url|resource|article|content|site)\b[^.]{0,40}?\b(?:(?:was |is )?not found|"
+    r"(?:can|could)(?: ?not|n.t) be found|does(?: not|n.t) exist|no longer exists|has been removed|is missing)",
+    r"can(?:.t|not| not) (?:find|locate|open|display) (?:that|the|this) (?:page|file|document|site)",
+    r"not found",
     r"(?:internal|unknown|unexpected|fatal|server|application|runtime|database|connection|script|proxy) (?:server )?"
-    r"(?:error|problem|exception)|(?:error|problem|exception) (?:occurred|establishing|processing|loading|has occurred)|"
-    r"something went wrong|went wrong|oops|uncaught exception|stack trace|connection refused|bad gateway|"
-    r"(?:access|permission) (?:is )?(?:denied|forbidden)|forbidden|not authori[sz]ed|do(?:n.t| not) have (?:permission|access)|"
-    r"(?:log|sign)(?:ged)?[ -]?in (?:to|is required|required|with|before|first)|(?:must|need to|have to) (?:be )?(?:log|sign)(?:ged)?"
-    r"[ -]?in|session (?:has )?expired|forgot(?:ten)? (?:your )?password|"
-    r"(?:are|you.re|am) (?:not )?a (?:human|robot)|not a robot|captcha|security check|checking your browser|"
-    r"enable (?:javascript|cookies)|javascript (?:is )?(?:disabled|required)|ddos|cloudflare|"
-    r"(?:temporarily|currently|service|site|server|is) (?:unavailable|down for|offline|overloaded)|"
-    r"(?:under|for|scheduled|routine) (?:scheduled )?maintenance|try (?:again|refreshing)|"
-    r"domain (?:name )?(?:is|may be|has|for|name)\b|(?:is|be) for sale|buy this domain|parked|account (?:has been )?suspended|"
-    r"apache/|nginx|iis)",
-    re.IGNORECASE,
+    r"(?:error|problem|exception)",
+    r"(?:error|problem|exception) (?:occurred|establishing|processing|loading|has occurred)",
+    r"went wrong|oops|uncaught exception|stack trace|connection refused|bad gateway|apache/|nginx|cloudflare|ddos",
+    r"(?:access|permission) (?:is )?(?:denied|forbidden)|forbidden|not authori[sz]ed",
+    r"do(?:n.t| not) have (?:permission|access)",
+    r"(?:log|sign)(?:ged)?[ -]?in (?:to|is required|required|with|before|first)",
+    r"(?:must|need to|have to) (?:be )?(?:log|sign)(?:ged)?[ -]?in|session (?:has )?expired",
+    r"forgot(?:ten)? (?:your )?password",
+    r"(?:are|you.re|am) (?:not )?a (?:human|robot)|not a robot|captcha|security check|checking your browser",
+    r"enable (?:javascript|cookies)|javascript (?:is )?(?:disabled|required)",
+    r"(?:temporarily|currently|service|site|server|is) (?:unavailable|down for|offline|overloaded)",
+    r"(?:under|for|scheduled|routine) (?:scheduled )?maintenance|try (?:again|refreshing)",
+    r"domain (?:name )?(?:is|may be|has|for|name)\b|(?:is|be) for sale|buy this domain|parked",
+    r"account (?:has been )?suspended",
 )
+_ERRORS: Final = re.compile(rf"\b(?:{'|'.join(_ERROR_SIGNS)})", re.IGNORECASE)
 #: Words of what stands around a page's content.
 _AROUND: Final = frozenset(
     """
-    about accept accessibility account address advertise advertisement advertising agree alerts all answers app article articles
-    author authors back basket blog bookmark bookmarks brand browse button by careers cart catalogue categories category
-    check checkout choose citation citations cited click comment comments company consent contact content continue
-    cookie cookies copyright country create data date download downloads edition email english enter events expand explore
-    facebook faq faqs favourites features feed feeds feedback follow footer forum friend gallery german help hide home
-    imprint index instagram international issues join journals language languages latest learn legal like likes link linkedin
-    links list load log login logout main manage map media member members menu more most my navigation news newsletter
-    next notice office our out page pages password permissions pinterest policies policy popular powered preferences
-    press previous print privacy product products profile promotion protected protection publications published recent
-    recommended refuse register registered related report reprints reserved rights rss save search select send services
-    settings share shop show sidebar sign site sitemap skip social sponsored store subscribe subscription subscriptions
-    support tags team terms title titles toggle top topics tour track trending tweet twitter upcoming update updates
-    upgrade us use user view website websites welcome youtube your ©
+    about accept accessibility account address advertise advertisement advertising agree alerts all answers app
+    article articles author authors back basket blog bookmark bookmarks brand browse button by careers cart
+    catalogue categories category check checkout choose citation citations cited click comment comments company
+    consent contact content continue cookie cookies copyright country create data date download downloads edition
+    email english enter events expand explore facebook faq faqs favourites features feed feedback feeds follow
+    footer forum friend gallery german help hide home imprint index instagram international issues join journals
+    language languages latest learn legal like likes link linkedin links list load log login logout main manage map
+    media member members menu more most my navigation news newsletter next notice office our out page pages
+    password permissions pinterest policies policy popular powered preferences press previous print privacy product
+    products profile promotion protected protection publications published recent recommended refuse register
+    registered related report reprints reserved rights rss save search select send services settings share shop
+    show sidebar sign site sitemap skip social sponsored store subscribe subscription subscriptions support tags
+    team terms title titles toggle top topics tour track trending tweet twitter upcoming update updates upgrade us
+    use user view website websites welcome your youtube ©
     """.split()
 )
 #: So many words in a row tell one text from another.
