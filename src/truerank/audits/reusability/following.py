@@ -11,7 +11,8 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.audits.reusability.stopping import StoppingRule
+from truerank.audits.reusability.stopping import Decision, Progress, StoppingRule
+from truerank.errors import InputError
 
 __all__ = ["Found", "Outcome", "apply_rule", "follow"]
 

@@ -166,32 +166,30 @@ class TrackProcedure:
 
     def stop(self, progress: Progress) -> Decision:
         """The next step of the procedure."""
-        judged, relevant, steps = progress.judged, progress.relevant, progress.steps
-        if steps == 0:
+        judged, relevant = progress.judged, progress.relevant
+        if progress.steps == 0:
             return self._until(progress.pool + MARGIN, "pool and 100 more")
-        ended = self._ended(progress)
-        if ended is not None:
-            return ended
-        if steps == 1 and judged < 2 * relevant + MARGIN:
+        if enough := self._enough(progress):
+            return Decision.stop(enough)
+        if progress.steps == 1 and judged < 2 * relevant + MARGIN:
             return self._until(2 * relevant + MARGIN, "2R + 100")
+        if relevant > self.bound * judged:
+            return Decision.drop(f"relevant/judged above {self.bound:g}")
         return self._until(judged + max(1, math.ceil(self.increment * relevant)), "increment")
 
-    def _ended(self, progress: Progress) -> Decision | None:
-        judged, relevant, steps = progress.judged, progress.relevant, progress.steps
+    def _enough(self, progress: Progress) -> str:
+        """Why the topic is judged enough; empty where it is not."""
+        judged, relevant = progress.judged, progress.relevant
         goal = 2 * relevant + MARGIN
         if self.cap is not None and judged >= self.cap:
-            return Decision.stop(f"cap of {self.cap:,} judgments")
-        if steps == 1 and 2 * relevant < progress.pool:
-            return Decision.stop("2R < P")
-        if steps == 1 and judged < goal:
-            return None
-        if steps <= 2 and (goal < judged or (self.reached and goal == judged)):
-            return Decision.stop("2R + 100 ≤ J" if self.reached else "2R + 100 < J")
-        if relevant > self.bound * judged:
-            return Decision.drop(f"R/J above {self.bound:g}")
-        if steps > 2 and 2 * relevant < judged:
-            return Decision.stop("R < J/2")
-        return None
+            return f"cap of {self.cap:,} judgments"
+        if progress.steps == 1 and 2 * relevant < progress.pool:
+            return "2R < P"
+        if progress.steps <= 2 and (goal < judged or (self.reached and goal == judged)):
+            return "2R + 100 ≤ J" if self.reached else "2R + 100 < J"
+        # A bound below one half drops such a topic instead.
+        rarer = 2 * relevant < judged and relevant <= self.bound * judged
+        return "R < J/2" if progress.steps > 2 and rarer else ""
 
     def _until(self, judgments: int, reason: str) -> Decision:
         return Decision.go_on(judgments if self.cap is None else min(self.cap, judgments), reason)
