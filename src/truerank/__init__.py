@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from truerank import judging as judging
     from truerank import lexical as lexical
     from truerank.audits import leakage as leakage
+    from truerank.audits import reusability as reusability
     from truerank.audits import track as track
     from truerank.audits import transfer as transfer
     from truerank.audits.leakage.demo import demo as demo
@@ -43,6 +44,7 @@ __all__ = [
     "match_versions",
     "order_changes",
     "rerank",
+    "reusability",
     "search",
     "track",
     "train",
@@ -66,6 +68,7 @@ _HOMES = {
     "leakage": ("truerank.audits.leakage", None),
     "demo": ("truerank.audits.leakage", "demo"),
     "judging": ("truerank.judging", None),
+    "reusability": ("truerank.audits.reusability", None),
     "track": ("truerank.audits.track", None),
     "train": ("truerank.rankers.train", "train"),
     "transfer": ("truerank.audits.transfer", None),

@@ -35,6 +35,7 @@ COMMANDS: Final = (
     ),
     Entry("judge", "judge", "app", "People, or models, judge what the audits propose."),
     Entry("track", "track", "app", "What do the runs of a track show?"),
+    Entry("pool", "pool", "app", "Do my judgments rank systems fairly, also new ones?"),
     Entry("demo", "demo", "demo", "Audits the embedded sample, where the truth is known; needs no network."),
     Entry(
         "evaluate",

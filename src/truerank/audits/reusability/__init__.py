@@ -17,6 +17,8 @@ from truerank.audits.reusability.stopping import (
     TrackProcedure,
     heuristic,
 )
+from truerank.audits.reusability.stopping_specs import FunctionRule, load_rule
+from truerank.audits.reusability.topics import TopicStatistics, topics
 
 __all__ = [
     "ActiveLearner",
@@ -24,17 +26,21 @@ __all__ = [
     "Decision",
     "Features",
     "Found",
+    "FunctionRule",
     "Keeping",
     "LearnerOptions",
     "OriginalSize",
     "Outcome",
     "Progress",
     "StoppingRule",
+    "TopicStatistics",
     "Trace",
     "TrackProcedure",
     "apply_rule",
     "depth_pool",
     "follow",
     "heuristic",
+    "load_rule",
+    "topics",
     "trace",
 ]

@@ -1,0 +1,164 @@
+"""Stopping rules by name, as the command line gives them, and rules of the user's own in Python."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from truerank.audits.reusability.stopping import (
+    AS_THE_TRACK,
+    ConstantBudget,
+    Decision,
+    Keeping,
+    OriginalSize,
+    Progress,
+    StoppingRule,
+    TrackProcedure,
+    heuristic,
+)
+from truerank.errors import InputError
+
+__all__ = ["FunctionRule", "load_rule"]
+
+_REMEDY: Final = "one of track, heuristic, budget:N, original, MODULE:FUNCTION, FILE.py:FUNCTION"
+_NUMBERS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "increment": float, "bound": float, "cap": int, "min_relevant": int, "max_ratio": float,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FunctionRule:
+    """A rule of the user's own: a function from a `Progress` to what is to be done.
+
+    It answers a `Decision`; a whole number, for "judge on until there are so many"; or "stop" or "drop".
+
+    Attributes:
+        name: for tables.
+        function: called with how far the topic is; first before anything is judged.
+        keeping: which of the topics that it ends are kept.
+    """
+
+    name: str
+    function: Callable[[Progress], Any]
+    keeping: Keeping = AS_THE_TRACK
+
+    def stop(self, progress: Progress) -> Decision:
+        """What the function answers, as a decision.
+
+        Raises:
+            InputError: it fails, or answers something else.
+        """
+        place = f"at topic {progress.topic_id}, {progress.judged:,} judgments"
+        try:
+            answer = self.function(progress)
+        except Exception as error:
+            fault = f"the rule failed {place} ({type(error).__name__}: {error})"
+            raise InputError(fault, "correct it", where=self.name) from error
+        if isinstance(answer, Decision) and answer.action in ("stop", "drop", "continue"):
+            return answer
+        if isinstance(answer, int) and not isinstance(answer, bool):
+            return Decision.go_on(answer)
+        if answer == "stop":
+            return Decision.stop("own rule")
+        if answer == "drop":
+            return Decision.drop("own rule")
+        raise InputError(
+            f"the rule answered {str(answer)[:60]!r} {place}",
+            "let it answer a Decision, a number of judgments, 'stop' or 'drop'",
+            where=self.name,
+        )
+
+
+def load_rule(
+    spec: str, *, sizes: Mapping[str, int] | None = None, topics: frozenset[str] | None = None
+) -> StoppingRule:
+    """A rule by its name.
+
+    `track` and `heuristic` take options: `track:increment=0.5,bound=0.6,reached=yes`, `heuristic:cap=1000`; all but
+    `original` take `min_relevant=3` and `max_ratio=0.6` (or `none`). `budget:400` judges 400 documents of every topic.
+    A rule of one's own is `module:function` or `file.py:function`; an object with a method `stop` will do too.
+
+    Args:
+        spec: the name with its options.
+        sizes: judgments by topic, for `original`.
+        topics: the official evaluation set, for `original`.
+
+    Raises:
+        InputError: no such rule, option or function; `original` without sizes.
+    """
+    name, _, rest = spec.partition(":")
+    if name == "original":
+        if sizes is None:
+            raise InputError("the rule 'original' needs official judgments", "give them", where="--rule")
+        return OriginalSize(sizes, topics)
+    if name in ("track", "heuristic"):
+        options = _options(rest)
+        return heuristic(**options) if name == "heuristic" else TrackProcedure(**options)
+    if name == "budget":
+        number, _, more = rest.partition(",")
+        if not number.isdigit():
+            raise InputError(f"'{spec}' names no number of judgments", "write budget:400", where="--rule")
+        found = ConstantBudget(int(number))
+        keeping = _options(more).get("keeping")
+        return found if keeping is None else dataclasses.replace(found, keeping=keeping)
+    if rest:
+        return _own(spec)
+    raise InputError(f"no stopping rule '{spec}'", _REMEDY, where="--rule")
+
+
+def _options(text: str) -> dict[str, Any]:
+    """Options NAME=VALUE, joined by commas, as keywords of `TrackProcedure`."""
+    given: dict[str, Any] = {}
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition("=")
+        if name == "reached" and value in ("yes", "no"):
+            given[name] = value == "yes"
+            continue
+        try:
+            given[name] = None if name in ("cap", "max_ratio") and value == "none" else _NUMBERS[name](value)
+        except (KeyError, ValueError) as error:
+            known = ", ".join((*_NUMBERS, "reached (yes or no)"))
+            raise InputError(f"'{part}' is no option of a rule", f"options are {known}", where="--rule") from error
+    kept = {name: given.pop(name) for name in ("min_relevant", "max_ratio") if name in given}
+    return {**given, "keeping": AS_THE_TRACK._replace(**kept)} if kept else given
+
+
+def _own(spec: str) -> StoppingRule:
+    place, _, name = spec.rpartition(":")
+    found = getattr(_module(place, spec), name, None)
+    if isinstance(found, type):
+        found = found()
+    if isinstance(found, StoppingRule):
+        return found
+    if not callable(found):
+        raise InputError(f"no function '{name}' there", "name a function, or a rule with a method stop", where=place)
+    return FunctionRule(spec, found)
+
+
+def _module(place: str, spec: str) -> Any:
+    try:
+        if not place.endswith(".py"):
+            return importlib.import_module(place)
+        path = Path(place)
+        if not path.is_file():
+            raise InputError("no such file", "give a file of Python, or MODULE:FUNCTION", where=place)
+        loading = importlib.util.spec_from_file_location(f"truerank_rule_{path.stem}", path)
+        if loading is None or loading.loader is None:
+            raise InputError("not a file of Python", "give FILE.py:FUNCTION", where=place)
+        module = importlib.util.module_from_spec(loading)
+        # Dataclasses look their module up while they are made.
+        sys.modules[loading.name] = module
+        loading.loader.exec_module(module)
+    except InputError:
+        raise
+    except ModuleNotFoundError as error:
+        raise InputError(f"no module '{error.name}' (rule '{spec}')", _REMEDY, where="--rule") from error
+    except Exception as error:
+        raise InputError(f"cannot be loaded ({type(error).__name__}: {error})", "correct it", where=place) from error
+    return module
