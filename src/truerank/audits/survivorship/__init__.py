@@ -1,0 +1,30 @@
+"""The survivorship audit: which queries did the annotation throw away, and what does that do?
+
+    propose   discarded queries, the kinds of query that are missing, the passages behind them
+    judge     why a query was unanswered, and whether it can be answered
+    estimate  discarded shares by kind and depth, judgments at every simulated depth
+    act       rescue queries, restore depth, filter training triples
+    measure   scores and trained rankers by depth
+
+Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022).
+"""
+
+from truerank.audits.survivorship.depths import Depths, depth, open_depths
+from truerank.audits.survivorship.options import (
+    DepthOptions,
+    MapOptions,
+    ProfileOptions,
+    SimulateOptions,
+    TriplesOptions,
+)
+
+__all__ = [
+    "DepthOptions",
+    "Depths",
+    "MapOptions",
+    "ProfileOptions",
+    "SimulateOptions",
+    "TriplesOptions",
+    "depth",
+    "open_depths",
+]

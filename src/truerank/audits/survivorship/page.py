@@ -1,0 +1,79 @@
+"""The reports of the survivorship audit: pages with their figures, written whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import truerank
+from truerank.reports.figures import page_svg, to_files
+from truerank.reports.pages import Drawing, Facts, Finding, Page, Part, Section
+from truerank.work.artifacts import Artifacts
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Draft", "DraftSection", "Picture", "write_page"]
+
+_FOOTER: Final = "This page asks the network for nothing."
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A figure with its name (of files, and in the page) and its caption."""
+
+    name: str
+    caption: str
+    figure: Figure
+
+
+@dataclass(frozen=True, eq=False)
+class DraftSection:
+    """A section whose figures are not drawn yet."""
+
+    name: str
+    title: str
+    parts: tuple[Part | Picture, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """A page whose figures are not drawn yet; `facts` are its provenance."""
+
+    title: str
+    lead: str
+    findings: tuple[Finding, ...]
+    sections: tuple[DraftSection, ...]
+    facts: Facts
+    footer: tuple[str, ...] = ()
+
+
+def write_page(artifacts: Artifacts, draft: Draft) -> None:
+    """Writes `report.html`, and every figure as `figures/NAME.svg` and `.pdf`.
+
+    Args:
+        artifacts: the folder.
+        draft: the page.
+    """
+    sections = []
+    for section in draft.sections:
+        parts: list[Part] = []
+        for part in section.parts:
+            if isinstance(part, Picture):
+                svg, pdf = to_files(part.figure, name=part.name, description=part.caption)
+                artifacts.text(f"figures/{part.name}.svg", svg)
+                artifacts.binary(f"figures/{part.name}.pdf", pdf)
+                parts.append(Drawing(page_svg(svg), part.caption, dense=True))
+            else:
+                parts.append(part)
+        sections.append(Section(section.name, section.title, tuple(parts)))
+    sections.append(Section("provenance", "Where this comes from", (draft.facts,)))
+    page = Page(
+        title=draft.title,
+        kicker="truerank",
+        lead=draft.lead,
+        findings=draft.findings,
+        sections=tuple(sections),
+        footer=(*draft.footer, _FOOTER, f"truerank {truerank.__version__}"),
+    )
+    artifacts.text("report.html", page.html())
