@@ -4,7 +4,10 @@ Every figure can be read without colour (hatching, dashes, markers, words), take
 that it fits light and dark, and keeps its words as text.
 """
 
+from truerank.reports.figures.distributions import cumulative_curves, side_by_side_histograms
 from truerank.reports.figures.export import page_svg, to_files, to_pdf, to_svg, to_svg_file
+from truerank.reports.figures.heat_maps import HeatMap, heat_maps
+from truerank.reports.figures.lines import Line, LinePanel, line_panels
 from truerank.reports.figures.ordered import Group, grouped_scores, ordered_scores
 from truerank.reports.figures.pairs import topic_pairs
 from truerank.reports.figures.scatters import Panel, Series, scatter_panels
@@ -12,14 +15,21 @@ from truerank.reports.figures.thresholds import histogram, precision_curve, stac
 
 __all__ = [
     "Group",
+    "HeatMap",
+    "Line",
+    "LinePanel",
     "Panel",
     "Series",
+    "cumulative_curves",
     "grouped_scores",
+    "heat_maps",
     "histogram",
+    "line_panels",
     "ordered_scores",
     "page_svg",
     "precision_curve",
     "scatter_panels",
+    "side_by_side_histograms",
     "stacked_histograms",
     "to_files",
     "to_pdf",

@@ -1,0 +1,396 @@
+"""Cross-validated effectiveness by training set: what differs from the baseline, and which models change places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.experiments.report.board import Board, Row
+from truerank.experiments.report.options import ReportOptions
+from truerank.experiments.report.tuning import Tuned, tuned
+from truerank.measures import (
+    Comparison,
+    Difference,
+    Evaluation,
+    Interval,
+    OrderChanges,
+    compare,
+    lower_is_better,
+    mean_interval,
+    order_changes,
+)
+from truerank.reports.tables import Cell, Column, Table
+
+__all__ = ["Effectiveness", "Estimate", "effectiveness"]
+
+Floats = NDArray[np.float64]
+
+_NUMBER: Final[dict[str, Any]] = {"align": "right", "format": ".4f"}
+_SIGNED: Final[dict[str, Any]] = {"align": "right", "format": "+.4f"}
+
+
+class Estimate(NamedTuple):
+    """One row under one condition by one measure.
+
+    Attributes:
+        row: the row.
+        condition: the training sets.
+        measure: its name.
+        mean: over topics with its interval, of values that are means over seeds, or of the chosen trainings.
+        over_seeds: the mean over seeds with its interval; `n` counts the seeds that all settings have.
+        sd_seeds: the standard deviation of the seeds' means; None below two.
+        runs: lowest and highest mean of a single training, of any setting.
+        chosen: the settings that were chosen and in how many folds.
+        difference: to the baseline; None for the baseline itself, and for measures that are no means over topics.
+        difference_over_seeds: the same from one value per seed that both have, with the interval over seeds.
+    """
+
+    row: Row
+    condition: str
+    measure: str
+    mean: Interval
+    over_seeds: Interval
+    sd_seeds: float | None
+    runs: tuple[float, float]
+    chosen: str
+    difference: Difference | None
+    difference_over_seeds: Interval | None
+
+
+@dataclass(frozen=True, eq=False)
+class Effectiveness:
+    """The rows of one collection under all conditions.
+
+    Attributes:
+        board: the scores behind it.
+        options: the choices behind it.
+        estimates: by row, condition and measure.
+        values: by row and condition, the values of each topic, shape (measures, topics).
+        comparison: the differences to the baseline; None where there is nothing to compare.
+        orders: how the order of the models of a group changes, by group, condition and measure.
+        unmatched: rows and conditions of which no size is finished under every condition.
+    """
+
+    board: Board
+    options: ReportOptions
+    estimates: Mapping[tuple[Row, str, str], Estimate]
+    values: Mapping[tuple[Row, str], Floats]
+    comparison: Comparison | None
+    orders: Mapping[tuple[str, str, str], OrderChanges]
+    unmatched: tuple[Row, ...]
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The measures as they are spelled."""
+        return self.board.scores.measures
+
+    def shown_rows(self) -> list[Row]:
+        """The rows of which anything is known, block by block."""
+        known = {key[0] for key in self.estimates}
+        groups = list(dict.fromkeys(row.group for row in self.board.rows))
+        return sorted((row for row in self.board.rows if row in known), key=lambda row: groups.index(row.group))
+
+    def cell(self, row: Row, condition: str, measure: str) -> str | None:
+        """What the table says: the mean, † for a significant difference, ‡ for an overtaking, ↔ for a swap."""
+        found = self.estimates.get((row, condition, measure))
+        if found is None or found.mean.mean is None:
+            return None
+        mark = "†" if found.difference is not None and found.difference.significant else ""
+        changes = self.orders.get((row.group, condition, measure))
+        if changes is not None:
+            mark += "‡" if any(one.system == row.model for one in changes.overtakings) else ""
+            mark += "↔" if any(row.model in one[:2] for one in changes.swaps) else ""
+        return f"{found.mean.mean:.4f}{mark}"
+
+    def table(self) -> Table:
+        """One row per model, the conditions side by side under each measure; the best of each measure stands out."""
+        rows, conditions = self.shown_rows(), self.board.conditions
+        grouped = any(row.group for row in rows)
+        lead = [*([Column("queries")] if grouped else []), Column("model")]
+        keys = [(measure, condition) for measure in self.measures for condition in conditions]
+        columns = (*lead, *(Column(condition, (measure,), align="right") for measure, condition in keys))
+        cells = [
+            (*([row.group] if grouped else []), row.model, *(self.cell(row, c, m) for m, c in keys)) for row in rows
+        ]
+        strong = {
+            (place, len(lead) + keys.index((measure, condition)))
+            for place, row in enumerate(rows)
+            for measure in self.measures
+            for condition in self.best([(row, condition) for condition in conditions], measure)
+        }
+        rules = tuple(place for place, row in enumerate(rows) if place and rows[place - 1].group != row.group)
+        title = f"{self.board.collection}: effectiveness by training set, cross-validated over all topics."
+        return Table(title, columns, tuple(cells), self.notes(), rules, frozenset(strong))
+
+    def best(self, places: Sequence[tuple[Row, str]], measure: str) -> list[str]:
+        """The conditions with the best mean; none where only one is known."""
+        known = {
+            place: float(found.mean.mean)
+            for place in places
+            if (found := self.estimates.get((*place, measure))) is not None and found.mean.mean is not None
+        }
+        if len(known) < 2:
+            return []
+        best = (min if lower_is_better(measure) else max)(known.values())
+        return [place[1] for place, mean in known.items() if mean == best]
+
+    def details(self) -> Table:
+        """Every number behind the table: intervals over topics, spread over seeds, p, and what was chosen."""
+        columns = (
+            Column("measure"),
+            Column("queries"),
+            Column("model"),
+            Column("trained on"),
+            Column("topics", align="right", format=",d"),
+            *(Column(name, ("over topics",), **_NUMBER) for name in ("mean", "low", "high")),
+            Column("seeds", ("over seeds",), align="right", format="d"),
+            *(Column(name, ("over seeds",), **_NUMBER) for name in ("mean", "sd", "low", "high")),
+            *(Column(name, ("single trainings",), **_NUMBER) for name in ("lowest", "highest")),
+            *(Column(name, ("difference, over topics",), **_SIGNED) for name in ("mean", "low", "high")),
+            *(Column(name, ("p",), align="right", format=".4g") for name in ("raw", "corrected")),
+            Column("†", ("p",)),
+            *(Column(name, ("difference, over seeds",), **_SIGNED) for name in ("mean", "low", "high")),
+            Column("chosen, folds"),
+        )
+        rows = [
+            _detail(self.estimates[row, condition, measure])
+            for measure in self.measures
+            for row in self.shown_rows()
+            for condition in self.board.conditions
+            if (row, condition, measure) in self.estimates
+        ]
+        if not any(row[1] for row in rows):
+            columns = columns[:1] + columns[2:]
+            rows = [row[:1] + row[2:] for row in rows]
+        rules = tuple(place for place, row in enumerate(rows) if place and rows[place - 1][0] != row[0])
+        title = f"{self.board.collection}: effectiveness by training set in detail; differences are to {self._base}."
+        return Table(title, columns, tuple(rows), self.notes(), rules)
+
+    def notes(self) -> tuple[str, ...]:
+        """How the numbers were made, one sentence each."""
+        found = [self._chosen_by(), "Bold (or a star): the best of a row by each measure."]
+        if self.comparison is not None:
+            found.append(
+                f"† differs from {self._base}: {self.comparison.method.sentences()[0][3:-1]}; {self._family()}."
+            )
+        if self.orders:
+            found.append(
+                f"‡ overtakes a model that stays trained on {self._base}; ↔ changes places with one when both change."
+            )
+        lower = [measure for measure in self.measures if lower_is_better(measure)]
+        found += [f"Lower is better: {', '.join(lower)}."] if lower else []
+        found += self.board.scores.notes()
+        first = self.board.first_stage
+        means = ", ".join(f"{m} {v:.4f}" for m, v in zip(first.measures, first.mean[0], strict=True))
+        return (*found, f"What is reranked, without a model: {means}.")
+
+    def json(self) -> dict[str, Any]:
+        """Everything, as plain numbers and texts."""
+        first = self.board.first_stage
+        return {
+            "collection": self.board.collection,
+            "baseline": self.board.baseline,
+            "conditions": list(self.board.conditions),
+            "topics": len(self.board.scores.topics),
+            "leaking_topics": len(self.board.leaking),
+            "estimates": [_estimate_json(one) for one in self.estimates.values()],
+            "comparison": None if self.comparison is None else self.comparison.json(),
+            "orders": [
+                {"group": group, "condition": condition, **found.json()}
+                for (group, condition, _), found in self.orders.items()
+            ],
+            "first_stage": dict(zip(first.measures, first.mean[0].tolist(), strict=True)),
+            "unmatched": [row.name for row in self.unmatched],
+        }
+
+    @property
+    def _base(self) -> str:
+        return self.board.baseline
+
+    def _chosen_by(self) -> str:
+        folds = f"{len(self.board.folds)} folds"
+        if self.options.choose == "runs":
+            return f"For each of {folds} and each measure, the training that is best on the other folds is chosen."
+        return (
+            f"By topic, values are means over seeds; for each of {folds} and each measure, the training size that is "
+            "best on the other folds is chosen, among the sizes that are finished of every training set."
+        )
+
+    def _family(self) -> str:
+        return f"{self.options.method.corrected()}, α = {self.options.method.alpha:g}"
+
+
+def effectiveness(board: Board, options: ReportOptions) -> Effectiveness:
+    """Tunes every row under every condition and compares it with itself under the baseline.
+
+    Args:
+        board: the scores.
+        options: test, correction, level; what cross-validation chooses between.
+
+    Source: leakage paper, section 4, Tables 3 to 5; transfer paper, section 6, Tables 4 and 5.
+    """
+    mode = options.choose or "sizes"
+    found: dict[tuple[Row, str], Tuned] = {}
+    unmatched = []
+    for row in board.rows:
+        held = [condition for condition in board.conditions if board.sizes(row, condition)]
+        shared = board.shared_sizes(row)
+        if held and not shared:
+            unmatched.append(row)
+        for condition in held if shared else ():
+            found[row, condition] = tuned(board, row, condition, shared, mode)
+    comparison = _comparison(board, found, options)
+    return Effectiveness(
+        board=board,
+        options=options,
+        estimates={
+            (row, condition, measure): _estimate(board, found, (row, condition, measure), comparison, options)
+            for row, condition in found
+            for measure in board.scores.measures
+        },
+        values={key: one.values for key, one in found.items()},
+        comparison=comparison,
+        orders=dict(_orders(board, found)),
+        unmatched=tuple(unmatched),
+    )
+
+
+def _comparison(board: Board, found: Mapping[tuple[Row, str], Tuned], options: ReportOptions) -> Comparison | None:
+    """Every row under every condition against itself under the baseline; corrected by measure over all of them."""
+    means = [m for m, kind in zip(board.scores.measures, board.scores.aggregates, strict=True) if kind == "mean"]
+    pairs = [
+        (row, condition) for row, condition in found if condition != board.baseline and (row, board.baseline) in found
+    ]
+    if not pairs or not means:
+        return None
+    rows = list(dict.fromkeys(row for row, _ in pairs))
+    by_condition: dict[str, Evaluation] = {}
+    for condition in board.conditions:
+        own = [row for row in rows if condition == board.baseline or (row, condition) in pairs]
+        if own:
+            values = [found[row, condition].values for row in own]
+            by_condition[condition] = board.evaluation([row.name for row in own], values)
+    return compare(by_condition, board.baseline, measures=means, method=options.method)
+
+
+def _estimate(
+    board: Board,
+    found: Mapping[tuple[Row, str], Tuned],
+    key: tuple[Row, str, str],
+    comparison: Comparison | None,
+    options: ReportOptions,
+) -> Estimate:
+    row, condition, measure = key
+    one, place = found[row, condition], board.scores.measures.index(measure)
+    kind = (board.scores.aggregates or ("mean",) * len(board.scores.measures))[place]
+    values = one.values[place]
+    mean = mean_interval(values[~np.isnan(values)], options.confidence)
+    if kind != "mean":
+        aggregated = float(board.evaluation(["tuned"], [one.values]).mean[0, place])
+        mean = Interval(mean.n, aggregated, None, None)
+    seeds = one.by_seed[:, place]
+    base = found.get((row, board.baseline))
+    shared = [seed for seed in one.seeds if base is not None and seed in base.seeds]
+    over_seeds = None
+    if condition != board.baseline and base is not None and shared:
+        own = np.array([one.by_seed[one.seeds.index(seed), place] for seed in shared])
+        other = np.array([base.by_seed[base.seeds.index(seed), place] for seed in shared])
+        over_seeds = mean_interval(own - other, options.confidence)
+    difference = None
+    if comparison is not None and condition != board.baseline:
+        names = {(d.run, d.measure): d for d in comparison.differences}
+        difference = names.get((f"{condition}/{row.name}", measure))
+    return Estimate(
+        row=row,
+        condition=condition,
+        measure=measure,
+        mean=mean,
+        over_seeds=mean_interval(seeds, options.confidence),
+        sd_seeds=float(seeds.std(ddof=1)) if len(seeds) > 1 else None,
+        runs=(float(np.nanmin(one.runs[:, place])), float(np.nanmax(one.runs[:, place]))),
+        chosen=one.chosen(measure),
+        difference=difference,
+        difference_over_seeds=over_seeds,
+    )
+
+
+def _orders(
+    board: Board, found: Mapping[tuple[Row, str], Tuned]
+) -> Iterator[tuple[tuple[str, str, str], OrderChanges]]:
+    """The order of the models of each group under the baseline and under each other condition."""
+    for group in dict.fromkeys(row.group for row in board.rows):
+        for condition in board.conditions[1:] if board.conditions[0] == board.baseline else ():
+            rows = [row for row in board.rows if row.group == group and (row, condition) in found]
+            rows = [row for row in rows if (row, board.baseline) in found]
+            if len(rows) < 2:
+                continue
+            before, after = (
+                board.evaluation([row.model for row in rows], [found[row, side].values for row in rows]).mean
+                for side in (board.baseline, condition)
+            )
+            for place, measure in enumerate(board.scores.measures):
+                if not (np.isfinite(before[:, place]).all() and np.isfinite(after[:, place]).all()):
+                    continue
+                yield (
+                    (group, condition, measure),
+                    order_changes(
+                        {row.model: float(v) for row, v in zip(rows, before[:, place], strict=True)},
+                        {row.model: float(v) for row, v in zip(rows, after[:, place], strict=True)},
+                        measure=measure,
+                        ascending=lower_is_better(measure),
+                        conditions=(board.baseline, condition),
+                    ),
+                )
+
+
+def _detail(one: Estimate) -> tuple[Cell, ...]:
+    difference = one.difference
+    shown: tuple[Cell, ...] = (None,) * 6
+    if difference is not None:
+        shown = (
+            difference.difference,
+            difference.low,
+            difference.high,
+            difference.p,
+            difference.p_corrected,
+            "†" if difference.significant else "",
+        )
+    seeds = one.difference_over_seeds
+    over: tuple[Cell, ...] = (None,) * 3 if seeds is None else seeds[1:]
+    spread: tuple[Cell, ...] = (one.over_seeds.n, one.over_seeds.mean, one.sd_seeds, *one.over_seeds[2:])
+    return (
+        one.measure,
+        one.row.group,
+        one.row.model,
+        one.condition,
+        *one.mean,
+        *spread,
+        *one.runs,
+        *shown,
+        *over,
+        one.chosen,
+    )
+
+
+def _estimate_json(one: Estimate) -> dict[str, Any]:
+    return {
+        "group": one.row.group,
+        "model": one.row.model,
+        "trained_on": one.condition,
+        "measure": one.measure,
+        **one.mean._asdict(),
+        "over_seeds": {**one.over_seeds._asdict(), "sd": one.sd_seeds},
+        "single_trainings": list(one.runs),
+        "chosen": one.chosen,
+        "difference": None
+        if one.difference is None
+        else {
+            name: getattr(one.difference, name)
+            for name in ("difference", "low", "high", "p", "p_corrected", "significant", "better", "effect", "case")
+        },
+        "difference_over_seeds": None if one.difference_over_seeds is None else one.difference_over_seeds._asdict(),
+    }

@@ -1,0 +1,342 @@
+"""Tables 6 to 8 of the leakage paper: ranks, scores and rank offsets of leaked documents, from a grid's results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from truerank.errors import InputError
+from truerank.experiments.grid.results import GridResults
+from truerank.experiments.memorising import Change, Memorisation, Spread, difference_of_differences, memorisation
+from truerank.experiments.report.board import Board, Row, size_name
+from truerank.experiments.report.options import ReportOptions
+from truerank.measures import correct
+from truerank.reports.tables import Cell, Column, Table
+
+__all__ = ["Memorised", "memorised", "memorised_tables"]
+
+_SIGNED: Final[dict[str, Any]] = {"align": "right", "format": "+.4f"}
+
+
+class Memorised(NamedTuple):
+    """What one row remembers of one leak on one collection.
+
+    Attributes:
+        collection: its name.
+        row: the row.
+        condition: the leaking training sets.
+        kind: "leak", "test", or what the design says.
+        size: of the training sets, in instances.
+        seeds: that models with and without the leak share.
+        topics: that have leaked relevant documents.
+        unscored: leaked pairs without scores.
+        rank: mean rank of the leaked relevant documents.
+        score: their mean score.
+        offset: ranks from the leaked relevant to the leaked non-relevant documents.
+        gain: how many ranks the relevant ones rise by.
+        loss: how many the non-relevant ones fall by.
+        found: the values by topic.
+    """
+
+    collection: str
+    row: Row
+    condition: str
+    kind: str
+    size: int
+    seeds: tuple[int, ...]
+    topics: int
+    unscored: int
+    rank: Change
+    score: Change
+    offset: Change
+    gain: Spread
+    loss: Spread
+    found: Memorisation
+
+    def json(self) -> dict[str, Any]:
+        """Everything but the values by topic."""
+        changes = {
+            name: {
+                side: value._asdict() if isinstance(value, Spread) else value
+                for side, value in change._asdict().items()
+            }
+            for name, change in (("rank", self.rank), ("score", self.score), ("offset", self.offset))
+        }
+        return {
+            "collection": self.collection,
+            "group": self.row.group,
+            "model": self.row.model,
+            "trained_on": self.condition,
+            "kind": self.kind,
+            "size": self.size,
+            "seeds": list(self.seeds),
+            "topics": self.topics,
+            "unscored": self.unscored,
+            **changes,
+            "gain": self.gain._asdict(),
+            "loss": self.loss._asdict(),
+        }
+
+
+def memorised(
+    results: GridResults, boards: Sequence[Board], options: ReportOptions
+) -> tuple[tuple[Memorised, ...], tuple[str, ...]]:
+    """What every row remembers of every leak, at one training size.
+
+    Args:
+        results: of the grid.
+        boards: the scores by collection.
+        options: the training size, the draws of the intervals.
+
+    Returns:
+        One result per collection, leak and row; and, in sentences, what is missing.
+
+    Raises:
+        InputError: a size was asked for that no model was trained with on any leak.
+    """
+    found, missing = [], []
+    for board in boards:
+        leaked = results.leaked(board.collection)
+        for condition in board.faults:
+            for row in board.rows:
+                sets = board.of(row, condition)["set"].unique().to_list()
+                pairs = leaked.filter(pl.col("set").is_in(sets)).select("topic_id", "doc_id", "relevant").unique()
+                size = _size(board, row, condition, options.memorisation_size)
+                if not pairs.height:
+                    continue
+                if size is None:
+                    wanted = options.memorisation_size
+                    at = "in a shared size" if wanted is None else f"at {size_name(wanted)} instances"
+                    missing.append(
+                        f"{board.collection}, {row.name}: no finished training {at} both on {condition} and on "
+                        f"{board.baseline}, so memorisation is not known."
+                    )
+                    continue
+                found.append(_one(results, board, (row, condition, size), pairs, options))
+    if missing and not found and options.memorisation_size is not None:
+        raise InputError(
+            f"no model was trained with {size_name(options.memorisation_size)} instances with and without a leak",
+            "choose another size",
+            where="--memorisation-size",
+        )
+    return tuple(found), tuple(missing)
+
+
+def memorised_tables(found: Sequence[Memorised], baseline: str, options: ReportOptions) -> dict[str, Table]:
+    """The tables by name: ranks, scores, the difference of the differences, offsets."""
+    if not found:
+        return {}
+    tables = {
+        "memorised-ranks": _sides(found, "rank", ".2f", "Mean rank of the leaked relevant documents", options),
+        "memorised-scores": _sides(found, "score", ".3f", "Mean score of the leaked relevant documents", options),
+    }
+    differences = list(_differences(found, options))
+    if differences:
+        tables["memorised-differences"] = _differences_table(differences, baseline, options)
+    return {**tables, "memorised-offsets": _offsets(found, baseline, options)}
+
+
+def _one(
+    results: GridResults, board: Board, key: tuple[Row, str, int], pairs: pl.DataFrame, options: ReportOptions
+) -> Memorised:
+    row, condition, size = key
+    sides = [_scores(results, board, row, side, size) for side in (condition, board.baseline)]
+    found, draws = memorisation(sides[0], sides[1], pairs), options.draws
+    return Memorised(
+        collection=board.collection,
+        row=row,
+        condition=condition,
+        kind=board.kinds[condition],
+        size=size,
+        seeds=found.seeds,
+        topics=len(found.values("rank_with")[0]),
+        unscored=found.unscored,
+        rank=found.rank(draws),
+        score=found.score(draws),
+        offset=found.offset(draws),
+        gain=found.spread("gain", draws),
+        loss=found.spread("loss", draws),
+        found=found,
+    )
+
+
+def _scores(results: GridResults, board: Board, row: Row, condition: str, size: int) -> pl.DataFrame:
+    """What the trainings of a row say, with their seeds."""
+    cells = board.of(row, condition, size)
+    parts = [
+        results.scores(cell)
+        .filter(pl.col("collection") == board.collection)
+        .select(pl.lit(seed, dtype=pl.Int64).alias("seed"), "topic_id", "doc_id", "score", "candidate")
+        for cell, seed in cells.select("cell", "seed").rows()
+    ]
+    return pl.concat(parts)
+
+
+def _size(board: Board, row: Row, condition: str, wanted: int | None) -> int | None:
+    """The size wanted, or the largest, that is finished with and without the leak under a shared seed."""
+    both = [size for size in board.sizes(row, condition) if size in board.sizes(row, board.baseline)]
+    for size in reversed([size for size in both if wanted in (None, size)]):
+        seeds = [set(board.of(row, side, size)["seed"].to_list()) for side in (condition, board.baseline)]
+        if seeds[0] & seeds[1]:
+            return size
+    return None
+
+
+def _layout(found: Sequence[Memorised]) -> tuple[list[str], list[tuple[str, Row]], Mapping[Any, Memorised]]:
+    """Collections, rows of a table as (condition, row), and what stands where."""
+    order = list(dict.fromkeys(one.condition for one in found))
+    places = sorted(dict.fromkeys((one.condition, one.row) for one in found), key=lambda place: order.index(place[0]))
+    by_place = {(one.collection, one.condition, one.row): one for one in found}
+    return list(dict.fromkeys(one.collection for one in found)), places, by_place
+
+
+def _marked(found: Sequence[Memorised], name: str, options: ReportOptions) -> set[tuple[str, str, Row]]:
+    """Where the difference is significant, corrected for all of the table."""
+    p = [getattr(one, name).p for one in found]
+    corrected = correct(p, options.method.correction)
+    return {
+        (one.collection, one.condition, one.row)
+        for one, value in zip(found, corrected, strict=True)
+        if value is not None and value < options.method.alpha
+    }
+
+
+def _sides(found: Sequence[Memorised], name: str, form: str, title: str, options: ReportOptions) -> Table:
+    """With and without the leak, and the difference with its interval, side by side for each collection."""
+    collections, places, by_place = _layout(found)
+    marked = _marked(found, name, options)
+    headings = ("with", "without", "difference", _interval_title(options))
+    columns = [Column("trained on"), Column("model")]
+    for collection in collections:
+        columns += [Column(heading, (collection,), align="right") for heading in headings]
+    rows = []
+    for condition, row in places:
+        cells: list[Cell] = [condition, row.name]
+        for collection in collections:
+            one = by_place.get((collection, condition, row))
+            if one is None:
+                cells += [None] * 4
+                continue
+            change: Change = getattr(one, name)
+            mark = "†" if (collection, condition, row) in marked else ""
+            cells += [_plus_minus(change.with_leak, form), _plus_minus(change.without, form)]
+            cells += [_shown(change.difference.mean, f"+{form}", mark), _ends(change.difference, f"+{form}")]
+        rows.append(tuple(cells))
+    title = f"{title} {_at(found)}, with and without the leak."
+    return Table(title, tuple(columns), tuple(rows), _notes(found, options), _rules(places))
+
+
+def _offsets(found: Sequence[Memorised], baseline: str, options: ReportOptions) -> Table:
+    """The increase of the offset and its two parts, side by side for each collection."""
+    collections, places, by_place = _layout(found)
+    marked = _marked(found, "offset", options)
+    titles = ("increase", _interval_title(options), "relevant rise", "non-relevant fall")
+    columns = [Column("trained on"), Column("model")]
+    columns += [Column(title, (collection,), align="right") for collection in collections for title in titles]
+    rows = []
+    for condition, row in places:
+        cells: list[Cell] = [condition, row.name]
+        for collection in collections:
+            one = by_place.get((collection, condition, row))
+            if one is None:
+                cells += [None] * 4
+                continue
+            mark = "†" if (collection, condition, row) in marked else ""
+            cells.append((_plus_minus(one.offset.difference, ".3f") or "–") + mark)
+            cells += [
+                _ends(one.offset.difference, "+.3f"),
+                _shown(one.gain.mean, "+.3f"),
+                _shown(one.loss.mean, "+.3f"),
+            ]
+        rows.append(tuple(cells))
+    notes = (
+        "The offset is the mean rank of the leaked non-relevant documents of a topic minus that of the relevant ones; "
+        f"its increase over {baseline} is what the relevant ones rise by and the non-relevant ones fall by, in ranks.",
+        *_notes(found, options),
+    )
+    title = f"Increase of the rank offset between leaked relevant and non-relevant documents {_at(found)}."
+    return Table(title, tuple(columns), tuple(rows), notes, _rules(places))
+
+
+def _differences(
+    found: Sequence[Memorised], options: ReportOptions
+) -> Iterator[tuple[str, Row, str, str, Spread, Spread, Spread]]:
+    """Of each row with a leak of test data and another one: both changes of the score, and their difference."""
+    for one in found:
+        for other in found:
+            same = (one.collection, one.row, one.size) == (other.collection, other.row, other.size)
+            if same and one.kind == "test" and other.kind == "leak":
+                both = difference_of_differences(one.found, other.found, "score", options.draws)
+                changes = one.score.difference, other.score.difference
+                yield one.collection, one.row, one.condition, other.condition, *changes, both
+
+
+def _differences_table(rows: Sequence[tuple[Any, ...]], baseline: str, options: ReportOptions) -> Table:
+    columns = (
+        Column("collection"),
+        Column("model"),
+        Column("leak"),
+        Column("other leak"),
+        Column("of the leak", ("change of the score",), **_SIGNED),
+        Column("of the other", ("change of the score",), **_SIGNED),
+        *(Column(name, ("difference of the differences",), **_SIGNED) for name in ("mean", "low", "high")),
+    )
+    notes = (
+        f"Each change is with minus without the leak ({baseline}), macro-averaged over the topics that leak there.",
+        f"Intervals: {_bootstrap(options)}; topics that both leaks have are drawn together.",
+    )
+    cells = tuple(
+        (collection, row.name, first, second, one.mean, other.mean, both.mean, both.low, both.high)
+        for collection, row, first, second, one, other, both in rows
+    )
+    return Table(
+        "Mean score of the leaked relevant documents: the difference of the differences.", columns, cells, notes
+    )
+
+
+def _notes(found: Sequence[Memorised], options: ReportOptions) -> tuple[str, ...]:
+    topics = dict.fromkeys(f"{one.collection}, {one.condition}: {one.topics:,} topics" for one in found)
+    notes = [
+        "Macro-averaged over topics (mean within a topic and seed, then over seeds) ± standard deviation over topics. "
+        f"{'; '.join(topics)}.",
+        "A leaked document outside the reranked ones is inserted by its score, ties by document id, each by itself.",
+        f"Intervals: {_bootstrap(options)}. † paired t-test over topics, {options.method.correction} over the "
+        f"{len(found)} comparisons of the table, α = {options.method.alpha:g}.",
+    ]
+    unscored = sum(one.unscored for one in found)
+    if unscored:
+        notes.append(f"{unscored:,} leaked pairs were not scored and are left out.")
+    return tuple(notes)
+
+
+def _bootstrap(options: ReportOptions) -> str:
+    return f"percentile bootstrap over topics, {options.method.resamples:,} draws, seed {options.method.seed}"
+
+
+def _at(found: Sequence[Memorised]) -> str:
+    sizes = dict.fromkeys(size_name(one.size) for one in sorted(found, key=lambda one: one.size))
+    return f"at {' or '.join(sizes)} training instances"
+
+
+def _interval_title(options: ReportOptions) -> str:
+    return f"{100 * options.confidence:.6g}% interval"
+
+
+def _rules(places: Sequence[tuple[str, Row]]) -> tuple[int, ...]:
+    return tuple(place for place, key in enumerate(places) if place and places[place - 1][0] != key[0])
+
+
+def _plus_minus(spread: Spread, form: str) -> str | None:
+    if spread.mean is None:
+        return None
+    return f"{spread.mean:{form}}" if spread.sd is None else f"{spread.mean:{form}} ± {spread.sd:{form}}"
+
+
+def _shown(value: float | None, form: str, mark: str = "") -> str | None:
+    return None if value is None else f"{value:{form}}{mark}"
+
+
+def _ends(spread: Spread, form: str) -> str | None:
+    return None if spread.low is None or spread.high is None else f"{spread.low:{form}} to {spread.high:{form}}"

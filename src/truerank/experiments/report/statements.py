@@ -1,0 +1,136 @@
+"""What a report found, in words: a sentence per collection and training set, with intervals, and no more than that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from truerank.experiments.memorising import Spread
+from truerank.experiments.report.effectiveness import Effectiveness, Estimate
+from truerank.experiments.report.memorised import Memorised
+from truerank.measures import lower_is_better
+
+__all__ = ["Statement", "effect_statements", "memory_statements", "order_statements"]
+
+
+class Statement(NamedTuple):
+    """A finding: what it is about, the verdict in few words, the sentence, and whether a difference was shown."""
+
+    subject: str
+    verdict: str
+    sentence: str
+    shown: bool
+
+
+def effect_statements(found: Sequence[Effectiveness]) -> tuple[Statement, ...]:
+    """By collection and training set, which rows differ from the baseline by the first measure."""
+    return tuple(
+        statement
+        for one in found
+        for condition in one.board.faults
+        if (statement := _effect(one, condition)) is not None
+    )
+
+
+def order_statements(found: Sequence[Effectiveness]) -> tuple[str, ...]:
+    """By collection and training set, whether the order of the models changes, by every measure."""
+    return tuple(_orders(found))
+
+
+def memory_statements(found: Sequence[Memorised], baseline: str) -> tuple[Statement, ...]:
+    """By collection and leak, what became of the ranks of leaked documents."""
+    places = dict.fromkeys((one.collection, one.condition) for one in found)
+    return tuple(
+        _memory([one for one in found if (one.collection, one.condition) == place], baseline) for place in places
+    )
+
+
+def _effect(one: Effectiveness, condition: str) -> Statement | None:
+    measure = one.measures[0]
+    rows = [
+        estimate
+        for row in one.shown_rows()
+        if (estimate := one.estimates.get((row, condition, measure))) is not None
+        and estimate.difference is not None
+        and estimate.difference.difference is not None
+    ]
+    subject = f"{one.board.collection}, {condition}"
+    if not rows:
+        return None
+    survivors = [row for row in rows if row.difference is not None and row.difference.significant]
+    against, lower = one.board.baseline, ", lower is better" if lower_is_better(measure) else ""
+    if survivors:
+        named = "; ".join(map(_named, survivors))
+        rest = len(rows) - len(survivors)
+        others = f" No difference is shown for the other {rest}." if rest else ""
+        return Statement(
+            subject,
+            f"{len(survivors)} of {len(rows)} differ",
+            f"{measure}{lower}: {len(survivors)} of {len(rows)} differ significantly from {against}: {named}.{others}",
+            True,
+        )
+    named = "; ".join(map(_named, rows)) if len(rows) <= 6 else _range(rows)
+    what = "no difference is shown" if len(rows) == 1 else f"no difference is shown for any of {len(rows)}"
+    reach = [row.difference.detectable for row in rows if row.difference is not None and row.difference.detectable]
+    limits = f"{min(reach):.4f}" + (f" to {max(reach):.4f}" if max(reach) > min(reach) else "") if reach else ""
+    found = f" Differences below {limits} are too small for these topics to show reliably." if reach else ""
+    sentence = f"{measure}{lower}: {what} to {against}: {named}.{found}"
+    return Statement(subject, "no difference shown", sentence, False)
+
+
+def _orders(found: Sequence[Effectiveness]) -> Iterator[str]:
+    for one in found:
+        for (group, condition, measure), changes in one.orders.items():
+            where = f"{one.board.collection}{f', {group}' if group else ''}, {measure}"
+            if changes.overtakings or changes.swaps:
+                parts = [f"{pair.system} passes {pair.other}" for pair in changes.overtakings]
+                passing = (
+                    f" Trained on {condition}, {'; '.join(parts)} trained on {one.board.baseline}." if parts else ""
+                )
+                pairs = "; ".join(f"{pair.better} and {pair.worse}" for pair in changes.swaps)
+                swapped = f" {pairs} change places." if pairs else ""
+                yield f"{where}: the order of the models changes.{passing}{swapped}"
+
+
+def _memory(found: Sequence[Memorised], baseline: str) -> Statement:
+    first = found[0]
+    clear = [one for one in found if _excludes_zero(one.offset.difference)]
+    changes = "; ".join(
+        f"{one.row.name}: rank {_signed(one.rank.difference, '+.2f')}, offset {_signed(one.offset.difference, '+.2f')}"
+        for one in found
+    )
+    grown = sum((one.offset.difference.mean or 0) > 0 for one in clear)
+    verdict = "no memorisation shown" if not grown else f"offset grows for {grown} of {len(found)}"
+    sentence = (
+        f"Leaked documents after training on {first.condition}, compared with {baseline}: the rank of the relevant "
+        f"ones (negative: it rises) and the offset to the non-relevant ones change by {changes}. Intervals, not "
+        "corrected, are in brackets."
+    )
+    return Statement(f"{first.collection}, {first.condition}: memory", verdict, sentence, bool(grown))
+
+
+def _named(one: Estimate) -> str:
+    found = one.difference
+    if found is None or found.difference is None:
+        return one.row.name
+    ends = "" if found.low is None or found.high is None else f" [{found.low:+.4f}, {found.high:+.4f}]"
+    return f"{one.row.name} {found.difference:+.4f}{ends}"
+
+
+def _range(rows: Sequence[Estimate]) -> str:
+    differences = [row.difference for row in rows if row.difference is not None]
+    values = [one.difference for one in differences if one.difference is not None]
+    ends = [end for one in differences for end in (one.low, one.high) if end is not None]
+    around = f", intervals within [{min(ends):+.4f}, {max(ends):+.4f}]" if ends else ""
+    return f"differences {min(values):+.4f} to {max(values):+.4f}{around}"
+
+
+def _excludes_zero(spread: Spread) -> bool:
+    return spread.low is not None and spread.high is not None and (spread.low > 0 or spread.high < 0)
+
+
+def _signed(spread: Spread, form: str) -> str:
+    if spread.mean is None:
+        return "unknown"
+    ends = "" if spread.low is None or spread.high is None else f" [{spread.low:{form}}, {spread.high:{form}}]"
+    return f"{spread.mean:{form}}{ends}"
