@@ -4,9 +4,14 @@ Source: Craswell, Mitra, Yilmaz, Campos, Voorhees: Overview of the TREC 2019 Dee
 """
 
 from truerank.audits.reusability.active import ActiveLearner, LearnerOptions, Trace, trace
+from truerank.audits.reusability.bandit import Ordered, adaptive_pool
 from truerank.audits.reusability.features import Features
 from truerank.audits.reusability.following import Found, Outcome, apply_rule, follow
 from truerank.audits.reusability.pools import depth_pool
+from truerank.audits.reusability.pools_building import build
+from truerank.audits.reusability.pools_inputs import teams_of
+from truerank.audits.reusability.pools_options import PoolOptions, PoolSources
+from truerank.audits.reusability.pools_results import Pool
 from truerank.audits.reusability.stopping import (
     ConstantBudget,
     Decision,
@@ -29,18 +34,25 @@ __all__ = [
     "FunctionRule",
     "Keeping",
     "LearnerOptions",
+    "Ordered",
     "OriginalSize",
     "Outcome",
+    "Pool",
+    "PoolOptions",
+    "PoolSources",
     "Progress",
     "StoppingRule",
     "TopicStatistics",
     "Trace",
     "TrackProcedure",
+    "adaptive_pool",
     "apply_rule",
+    "build",
     "depth_pool",
     "follow",
     "heuristic",
     "load_rule",
+    "teams_of",
     "topics",
     "trace",
 ]

@@ -55,8 +55,12 @@ def grade_of(standings: Sequence[Standing], grades: dict[str, int]) -> int | Non
     return max(counts, key=lambda grade: (counts[grade], grade)) if counts else None
 
 
-def read_grades(path: str | Path) -> pl.DataFrame:
+def read_grades(path: str | Path, *, allow_none: bool = False) -> pl.DataFrame:
     """The judgments of a store as qrels: columns topic_id, doc_id, relevance, in the order of the store.
+
+    Args:
+        path: the store.
+        allow_none: take a store in which nothing is judged yet.
 
     Raises:
         InputError: no store, one that does not grade documents, or one without a judgment.
@@ -71,7 +75,7 @@ def read_grades(path: str | Path) -> pl.DataFrame:
             for item in store.items()
             if (grade := grade_of(by_item.get(item.item_id, []), grades)) is not None
         ]
-    if not found:
+    if not found and not allow_none:
         raise InputError("nothing is judged yet", "judge first, or give qrels", where=path)
     return pl.DataFrame(_once(found), schema=QREL_SCHEMA, orient="row")
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from truerank.errors import InputError
 
-__all__ = ["POOL_SCHEMA", "depth_pool"]
+__all__ = ["POOL_SCHEMA", "depth_pool", "first_documents"]
 
 #: The columns of a pool.
 POOL_SCHEMA = {"topic_id": pl.String, "doc_id": pl.String}
@@ -32,14 +32,24 @@ def depth_pool(runs: Mapping[str, pl.DataFrame], depth: int, *, sparse: pl.DataF
         raise InputError("no runs", "give one or more", where="--run")
     if depth < 1:
         raise InputError(f"the depth is {depth}", "give 1 or more", where="--depth")
-    firsts = [
-        frame.sort("topic_id", "score", "doc_id", descending=[False, True, True])
-        .group_by("topic_id", maintain_order=True)
-        .head(depth)
-        .select("topic_id", "doc_id")
-        for frame in runs.values()
-    ]
-    pool = pl.concat(firsts)
+    pool = pl.concat([first_documents(frame, depth).select("topic_id", "doc_id") for frame in runs.values()])
     if sparse is not None:
         pool = pl.concat([pool, sparse.select("topic_id", "doc_id").join(pool, on="topic_id", how="semi")])
     return pool.unique().sort("topic_id", "doc_id")
+
+
+def first_documents(run: pl.DataFrame, depth: int | None = None) -> pl.DataFrame:
+    """The first documents of each topic of a run.
+
+    Args:
+        run: columns topic_id, doc_id and score; equal scores by document id descending.
+        depth: documents of a topic at most; None for all.
+
+    Returns:
+        Columns topic_id, doc_id and place (from 1), ordered by topic and place.
+    """
+    # As trec_eval reads scores: in 32 bits.
+    narrow = run.with_columns(pl.col("score").cast(pl.Float32))
+    ordered = narrow.sort("topic_id", "score", "doc_id", descending=[False, True, True])
+    ordered = ordered.select("topic_id", "doc_id", (pl.int_range(pl.len()).over("topic_id") + 1).alias("place"))
+    return ordered if depth is None else ordered.filter(pl.col("place") <= depth)
