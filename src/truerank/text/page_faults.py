@@ -20,7 +20,7 @@ REASONS: Final = (
     "boilerplate only",
     "truncated",
     "content missing",
-    "other document",
+    "redirect",
     "content changed",
 )
 
@@ -129,7 +129,7 @@ def page_fault(before: PageText, after: PageText) -> PageFault:
     Returns:
         The class: "empty" (no text), "error page" (what a server, a login or a registrar shows in place of a page),
         "boilerplate only" (navigation and notices), "truncated" (the beginning of the other version), "content
-        missing" (the other version without a part of it), "other document" (next to nothing in common, as after a
+        missing" (the other version without a part of it), "redirect" (next to nothing in common, as after a
         redirect to another topic), "content changed" (the rest).
     """
     size = len(after.words)
@@ -143,7 +143,7 @@ def page_fault(before: PageText, after: PageText) -> PageFault:
         titles = (
             f"; title '{_short(before.title)}', then '{_short(after.title)}'" if before.title != after.title else ""
         )
-        return PageFault("other document", f"{common.of_before:.0%} of the text in common{titles}")
+        return PageFault("redirect", f"{common.of_before:.0%} of the text in common{titles}")
     gone = f"; no longer there: '{_short(common.lost_text)}'" if common.lost_text else ""
     return PageFault(
         "content changed", f"{common.of_before:.0%} of the text kept, {1 - common.of_after:.0%} is new{gone}"

@@ -1,0 +1,208 @@
+"""From scores to probabilities, candidates and data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from truerank.audits.transfer.candidates import Comparing, cut_offs, data_sets, find_candidates, set_name
+from truerank.audits.transfer.probabilities import Curve, fit_curve
+from truerank.audits.transfer.scan_options import AGGREGATIONS, Aggregation, ScanOptions
+from truerank.audits.transfer.scan_results import LOW, SCORES_SCHEMA, SKIPPED_SCHEMA, Scan, curves
+from truerank.audits.transfer.scoring import id_column
+from truerank.errors import InputError
+from truerank.rankers.base import Ranker
+from truerank.rankers.candidate_texts import CandidateTexts
+from truerank.text.page_faults import REASONS
+
+__all__ = ["Setting", "compare_versions"]
+
+#: The paper's second count (section 4).
+_VERY: Final = 0.95
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the comparison needs beside the scores."""
+
+    names: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+    texts: Mapping[str, Path]
+    options: ScanOptions
+    ranker: Ranker
+    agreed: Mapping[str, float]
+
+
+def compare_versions(found: pl.DataFrame, rows: pl.DataFrame, skipped: pl.DataFrame, setting: Setting) -> Scan:
+    """Compares the versions of each judged document.
+
+    Args:
+        found: the scores, columns as in `scoring.SCORE_SCHEMA`.
+        rows: what was scored, see `scan_rows.judged_rows`, with the documents that calibrate.
+        skipped: judged documents that were left out before.
+        setting: what else the comparison needs.
+
+    Returns:
+        The scan, not yet written.
+
+    Raises:
+        InputError: no judged document is in two versions, or scores cannot become probabilities.
+    """
+    options, names = setting.options, setting.names
+    kind = _kind_of_probability(options, setting.ranker)
+    ids = rows.select("row", *(pl.col(id_column(name)).alias(str(place)) for place, name in enumerate(names))).unpivot(
+        index="row", variable_name="version", value_name="version_doc_id"
+    )
+    ids = ids.with_columns(pl.col("version").cast(pl.UInt8))
+    scores = found.join(ids, on=["row", "version"], how="left", maintain_order="left").join(
+        rows.select("row", "topic_id", "query", "doc_id", "relevance", "sampled"), on="row", maintain_order="left"
+    )
+    scores = scores.rename({"first": "first_score", "max": "max_score"})
+    fitted = _fitted(scores, kind)
+    scores = scores.with_columns(_probability(scores[f"{name}_score"], kind, fitted.get(name)) for name in AGGREGATIONS)
+    judged = scores.filter(~pl.col("sampled"))
+    judged = judged.with_columns(pl.col("version").replace_strict(dict(enumerate(names)), return_dtype=pl.String))
+    judged = judged.with_columns(_urls(judged, setting.texts))
+    compared = judged.filter(pl.len().over("row") > 1)
+    alone = rows.filter(~pl.col("sampled") & ~pl.col("row").is_in(compared["row"].unique().implode()))
+    gone = alone.select("topic_id", "doc_id", pl.lit("a version lacks the document that was matched").alias("reason"))
+    if compared.is_empty():
+        raise InputError("no judged document is in two versions", "match the versions again", where="--matched")
+    compared = compared.select(list(SCORES_SCHEMA)).cast(pl.Schema(SCORES_SCHEMA))
+    cuts: dict[Aggregation, float] = dict.fromkeys(AGGREGATIONS, options.cut_off)
+    if options.percentile is not None:
+        cuts = cut_offs(compared, setting.pairs, options.percentile)
+    comparing = Comparing(compared, setting.pairs, cuts, setting.texts)
+    candidates = find_candidates(comparing)
+    sets = data_sets(comparing, candidates, names)
+    left_out = pl.concat([skipped, gone]).cast(pl.Schema(SKIPPED_SCHEMA))
+    summary = _summary(_Found(kind, fitted, cuts, candidates, sets, left_out), compared, setting)
+    scan = Scan(compared, candidates, sets, left_out, summary)
+    if kind != "raw":
+        summary["below"] = {name: _below(frame) for name, frame in curves(scan, options.best)}
+    return scan
+
+
+def _kind_of_probability(options: ScanOptions, ranker: Ranker) -> str:
+    """How scores become probabilities."""
+    if options.probability != "auto":
+        return options.probability
+    if options.percentile is not None:
+        return "raw"
+    return "exp" if getattr(ranker, "kind", "") == "monot5" else "logistic"
+
+
+def _fitted(scores: pl.DataFrame, kind: str) -> dict[Aggregation, Curve]:
+    """One curve for each aggregation, from the best version of each judged document and the sampled others."""
+    if kind != "logistic":
+        return {}
+    found: dict[Aggregation, Curve] = {}
+    for name in AGGREGATIONS:
+        judged = (
+            scores.filter(~pl.col("sampled")).group_by("row", maintain_order=True).agg(pl.col(f"{name}_score").max())
+        )
+        others = scores.filter(pl.col("sampled"))[f"{name}_score"]
+        found[name] = fit_curve(judged[f"{name}_score"].to_numpy(), others.to_numpy())
+    return found
+
+
+def _probability(scores: pl.Series, kind: str, curve: Curve | None) -> pl.Series:
+    name = scores.name.removesuffix("_score")
+    values = scores.to_numpy()
+    if kind == "exp":
+        if len(values) and values.max() > 1e-6:
+            fault = f"a score of {values.max():g} is no logarithm of a probability"
+            raise InputError(fault, "use --probability logistic", where="--probability")
+        values = np.exp(np.minimum(values, 0.0))
+    elif curve is not None:
+        values = curve(values)
+    return pl.Series(name, np.round(values, 6))
+
+
+def _urls(scores: pl.DataFrame, texts: Mapping[str, Path]) -> pl.Series:
+    known = {
+        version: CandidateTexts(path).urls(scores.filter(pl.col("version") == version)["version_doc_id"].to_list())
+        for version, path in texts.items()
+    }
+    listed = zip(scores["version"].to_list(), scores["version_doc_id"].to_list(), strict=True)
+    return pl.Series("url", [known[version].get(doc_id, "") for version, doc_id in listed], pl.String)
+
+
+@dataclass(frozen=True)
+class _Found:
+    kind: str
+    fitted: Mapping[Aggregation, Curve]
+    cuts: Mapping[Aggregation, float]
+    candidates: pl.DataFrame
+    sets: pl.DataFrame
+    skipped: pl.DataFrame
+
+
+def _summary(found: _Found, compared: pl.DataFrame, setting: Setting) -> dict[str, Any]:
+    options = setting.options
+    very = {name: _VERY if options.percentile is None else 2 * cut for name, cut in found.cuts.items()}
+    about: dict[str, dict[str, Any]] = {}
+    for first, second in setting.pairs:
+        for better, worse in ((first, second), (second, first)):
+            for name in AGGREGATIONS:
+                told = {"aggregation": name, "better": better, "worse": worse, "very": very[name]}
+                about[set_name(better, worse, name)] = told
+    about["all versions"] = {"aggregation": "", "better": "", "worse": "", "very": 2.0}
+    notes = []
+    if found.kind == "logistic":
+        areas = ", ".join(f"{label} {found.fitted[name].auc:.3f}" for name, label in AGGREGATIONS.items())
+        notes.append(
+            "Probabilities come from a curve fitted to judged documents (the best version of each) against "
+            f"{found.fitted['max'].others:,d} documents not judged relevant, with equal weight; AUC {areas}."
+        )
+    return {
+        "versions": list(setting.names),
+        "pairs": [list(pair) for pair in setting.pairs],
+        "ranker": {"name": setting.ranker.name, "fingerprint": setting.ranker.fingerprint},
+        "agreement": dict(setting.agreed),
+        "policy": setting.options.policy,
+        "probability": {"kind": found.kind, **{name: curve.json() for name, curve in found.fitted.items()}},
+        "percentile": options.percentile,
+        "cut_off": dict(found.cuts),
+        "judged": compared["row"].n_unique() + len(found.skipped),
+        "compared": compared["row"].n_unique(),
+        "passages": int(compared["passages"].sum()),
+        "skipped": dict(found.skipped["reason"].value_counts(sort=True).sort("reason").iter_rows()),
+        "candidates": len(found.candidates),
+        "sets": _summarised(found.sets, found.candidates, about),
+        "below": {},
+        "notes": notes,
+    }
+
+
+def _summarised(sets: pl.DataFrame, candidates: pl.DataFrame, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """For each data set its documents, those that differ very much, and the classes of reasons."""
+    why = candidates.select("topic_id", "doc_id", "better", "worse", "reason")
+    joined = sets.join(why, on=["topic_id", "doc_id", "better", "worse"], how="left", maintain_order="left")
+    found: dict[str, Any] = {}
+    for name, about in known.items():
+        inside = joined.filter(pl.col("set") == name)
+        counted = dict(inside["reason"].drop_nulls().value_counts().iter_rows())
+        found[name] = {
+            "aggregation": about["aggregation"],
+            "better": about["better"],
+            "worse": about["worse"],
+            "documents": len(inside),
+            "very": int((inside["difference"].fill_null(0.0) > about["very"]).sum()),
+            "reasons": {reason: int(counted[reason]) for reason in REASONS if reason in counted},
+        }
+    return found
+
+
+def _below(frame: pl.DataFrame) -> dict[str, Any]:
+    """How many probabilities are below `LOW`, by aggregation."""
+    found: dict[str, Any] = {"documents": len(frame)}
+    for name in AGGREGATIONS:
+        low = int(np.count_nonzero(frame[name].to_numpy() < LOW))
+        found[name] = {"below": low, "share": round(low / max(1, len(frame)), 6)}
+    return found

@@ -1,0 +1,108 @@
+"""From scores to probabilities of relevance, so that a difference of 0.5 means the same for every ranker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from truerank.errors import InputError
+
+__all__ = ["Curve", "fit_curve"]
+
+Floats = NDArray[np.float64]
+
+#: Keeps the slope finite where all relevant documents score above all others.
+_PENALTY: Final = 1e-4
+_STEPS: Final = 100
+
+
+@dataclass(frozen=True)
+class Curve:
+    """P(relevant) = 1 / (1 + exp(-(slope · score + offset))), for as many relevant documents as others.
+
+    Attributes:
+        slope: per unit of the score.
+        offset: at score 0.
+        relevant: documents it was fitted to.
+        others: likewise.
+        auc: the share of pairs of a relevant document and another in which the relevant one scores higher.
+    """
+
+    slope: float
+    offset: float
+    relevant: int
+    others: int
+    auc: float
+
+    def __call__(self, scores: Floats) -> Floats:
+        """The probability of each score."""
+        found: Floats = expit(self.slope * scores + self.offset)
+        return found
+
+    def json(self) -> dict[str, Any]:
+        """The curve as plain numbers."""
+        return {
+            "slope": round(self.slope, 6),
+            "offset": round(self.offset, 6),
+            "relevant": self.relevant,
+            "others": self.others,
+            "auc": round(self.auc, 6),
+        }
+
+
+def fit_curve(relevant: Floats, others: Floats) -> Curve:
+    """Fits the curve; both sides weigh the same, whatever their numbers.
+
+    Args:
+        relevant: scores of judged relevant documents, shape (m,).
+        others: scores of documents that are not, shape (n,).
+
+    Returns:
+        The maximum of the likelihood with a small penalty on the slope.
+
+    Raises:
+        InputError: no documents on a side, or relevant ones do not score higher.
+
+    Source: Platt (1999).
+    """
+    if not len(relevant) or not len(others):
+        raise InputError(
+            "nothing to calibrate with: no judged topic has a document that is not relevant to it",
+            "give --first-stage, or --percentile instead of a cut-off",
+            where="--probability",
+        )
+    scores = np.concatenate([relevant, others])
+    centre, scale = float(scores.mean()), float(scores.std()) or 1.0
+    x = np.column_stack([(scores - centre) / scale, np.ones(len(scores))])
+    y = np.r_[np.ones(len(relevant)), np.zeros(len(others))]
+    weights = np.r_[np.full(len(relevant), 0.5 / len(relevant)), np.full(len(others), 0.5 / len(others))]
+    found = np.zeros(2)
+    penalty = np.diag([_PENALTY, 0.0])
+    for _ in range(_STEPS):
+        guess = expit(x @ found)
+        slope = x.T @ (weights * (guess - y)) + penalty @ found
+        bend = (x * (weights * guess * (1 - guess))[:, None]).T @ x + penalty + 1e-9 * np.eye(2)
+        step = np.linalg.solve(bend, slope)
+        # A long step from a flat place would overshoot.
+        found = found - step * min(1.0, 5.0 / float(np.abs(step).max() or 1.0))
+        if np.abs(step).max() < 1e-10:
+            break
+    auc = _auc(relevant, others)
+    if found[0] <= 0:
+        raise InputError(
+            f"the ranker does not tell judged documents from others (AUC {auc:.2f})",
+            "use another --model, or check that topics and judgments belong together",
+            where="--probability",
+        )
+    return Curve(float(found[0] / scale), float(found[1] - found[0] * centre / scale), len(relevant), len(others), auc)
+
+
+def _auc(relevant: Floats, others: Floats) -> float:
+    ordered = np.sort(others)
+    below = np.searchsorted(ordered, relevant, side="left")
+    tied = np.searchsorted(ordered, relevant, side="right") - below
+    return float((below + 0.5 * tied).mean() / len(others))

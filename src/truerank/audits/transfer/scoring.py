@@ -1,0 +1,151 @@
+"""Scores of judged documents in every version: passages, first and best, in blocks that are saved as they finish."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from truerank.rankers.base import Pair, Ranker, RankerSpec
+from truerank.rankers.candidate_texts import CandidateTexts
+from truerank.rankers.score_cache import CachedScores, ScoreCache
+from truerank.text.passages import Policy, joined
+from truerank.work.blocks import BlockStore, run_blocks
+from truerank.work.jobs import Job
+
+__all__ = ["SCORE_SCHEMA", "Scoring", "id_column", "sample_pairs", "score_rows"]
+
+#: One row per judged document and version it was found in: the row of the judged document, the place of the version,
+#: passages, the place of the best one, and the scores of the first and the best.
+SCORE_SCHEMA: Final[dict[str, Any]] = {
+    "row": pl.UInt32,
+    "version": pl.UInt8,
+    "passages": pl.UInt32,
+    "best": pl.UInt32,
+    "first": pl.Float64,
+    "max": pl.Float64,
+    "block": pl.UInt32,
+    "asked": pl.Int64,
+    "hits": pl.Int64,
+}
+
+
+def id_column(version: str) -> str:
+    """The column of a frame of rows that holds the documents' ids in a version."""
+    return f"id:{version}"
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """What scores rows; picklable where the ranker is a spec.
+
+    Attributes:
+        ranker: the ranker, or how to open it.
+        texts: the files of `CandidateTexts` by version.
+        policy: how documents are cut.
+        cache: the file of a `ScoreCache`, or None.
+    """
+
+    ranker: Ranker | RankerSpec
+    texts: Mapping[str, Path]
+    policy: Policy
+    cache: str | None
+
+    def open(self) -> Callable[[_Block], pl.DataFrame]:
+        """Opens ranker, cache and texts."""
+        ranker = self.ranker.open() if isinstance(self.ranker, RankerSpec) else self.ranker
+        scores = CachedScores(ranker, None if self.cache is None else ScoreCache(self.cache))
+
+        def work(block: _Block) -> pl.DataFrame:
+            before = scores.asked, scores.hits
+            frame = self._scored(block, scores)
+            counts = {"block": block.number, "asked": scores.asked - before[0], "hits": scores.hits - before[1]}
+            return frame.with_columns(**{name: pl.lit(count) for name, count in counts.items()}).cast(
+                pl.Schema(SCORE_SCHEMA)
+            )
+
+        return work
+
+    def _scored(self, block: _Block, scores: CachedScores) -> pl.DataFrame:
+        pairs: list[Pair] = []
+        rows: list[tuple[int, int]] = []
+        sizes: list[int] = []
+        for place, (version, doc_ids) in enumerate(block.ids.items()):
+            held = CandidateTexts(self.texts[version]).texts([doc_id for doc_id in doc_ids if doc_id is not None])
+            cut = {doc_id: tuple(self.policy.cut(joined(*text))) for doc_id, text in held.items()}
+            for row, query, doc_id in zip(block.rows, block.queries, doc_ids, strict=True):
+                if doc_id in cut:
+                    pairs += [Pair(query, passage) for passage in cut[doc_id]]
+                    rows.append((row, place))
+                    sizes.append(len(cut[doc_id]))
+        values = scores.score(pairs).astype(np.float64)
+        ends = np.cumsum(sizes)
+        parts = [values[end - size : end] for end, size in zip(ends, sizes, strict=True)]
+        return pl.DataFrame(
+            {
+                "row": [row for row, _ in rows],
+                "version": [version for _, version in rows],
+                "passages": sizes,
+                "best": [int(part.argmax()) for part in parts],
+                "first": [float(part[0]) for part in parts],
+                "max": [float(part.max()) for part in parts],
+            }
+        )
+
+
+class _Block(NamedTuple):
+    """Some rows: their numbers, the queries, and the documents' ids by version."""
+
+    number: int
+    rows: list[int]
+    queries: list[str]
+    ids: dict[str, list[str | None]]
+
+
+def score_rows(rows: pl.DataFrame, scoring: Scoring, job: Job, block_size: int) -> pl.DataFrame:
+    """Scores all rows in all versions.
+
+    Args:
+        rows: columns `row`, `query`, and `id_column` of each version.
+        scoring: what scores them.
+        job: where finished blocks lie, and what runs them.
+        block_size: rows in a block.
+
+    Returns:
+        Columns as in `SCORE_SCHEMA`, by row and version.
+    """
+    store = BlockStore(job.folder / "blocks")
+    job.progress.start("scoring", len(rows))
+    versions = list(scoring.texts)
+
+    def settle(frame: pl.DataFrame) -> pl.DataFrame:
+        job.progress.advance(frame["row"].n_unique())
+        return frame
+
+    count = run_blocks(scoring, _blocks(rows, versions, block_size), store, job.engine, settle)
+    parts = [store.load(number) for number in range(count)]
+    return pl.concat([pl.DataFrame(schema=SCORE_SCHEMA), *parts]).sort("row", "version")
+
+
+def sample_pairs(rows: pl.DataFrame, scoring: Scoring, size: int) -> list[Pair]:
+    """First passages at even distances, as they will be scored; for the ranges of a ranker in eight bits."""
+    version = next(iter(scoring.texts))
+    there = rows.drop_nulls(id_column(version))
+    chosen = there.gather_every(max(1, len(there) // size)).head(size)
+    ids = chosen[id_column(version)].to_list()
+    held = CandidateTexts(scoring.texts[version]).texts(ids)
+    return [
+        Pair(query, next(scoring.policy.cut(joined(*held[doc_id]))))
+        for query, doc_id in zip(chosen["query"].to_list(), ids, strict=True)
+        if doc_id in held
+    ]
+
+
+def _blocks(rows: pl.DataFrame, versions: Sequence[str], size: int) -> Iterator[_Block]:
+    for number, part in enumerate(rows.iter_slices(size)):
+        ids = {version: part[id_column(version)].to_list() for version in versions}
+        yield _Block(number, part["row"].to_list(), part["query"].to_list(), ids)
