@@ -10,6 +10,7 @@ Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022).
 """
 
 from truerank.audits.survivorship.depths import Depths, depth, open_depths
+from truerank.audits.survivorship.kinds import Kinds, independence
 from truerank.audits.survivorship.options import (
     DepthOptions,
     MapOptions,
@@ -17,14 +18,19 @@ from truerank.audits.survivorship.options import (
     SimulateOptions,
     TriplesOptions,
 )
+from truerank.audits.survivorship.profiling import Profile, profile
 
 __all__ = [
     "DepthOptions",
     "Depths",
+    "Kinds",
     "MapOptions",
+    "Profile",
     "ProfileOptions",
     "SimulateOptions",
     "TriplesOptions",
     "depth",
+    "independence",
     "open_depths",
+    "profile",
 ]
