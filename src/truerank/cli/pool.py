@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from truerank.audits import reusability
 from truerank.audits.reusability.bandit import Method
-from truerank.cli.console import JsonFlag, emit, progress
+from truerank.cli.console import JsonFlag, emit, note, progress
 from truerank.errors import InputError
 from truerank.judging.tables import Form, show
 
@@ -73,6 +74,65 @@ def build(
     with progress() as shown:
         found = reusability.build(run, out, sources=sources, options=options, progress=shown)
     emit(found.text(), found.json(), as_json)
+
+
+_SERVE_HELP = """
+Serves a store in whose topics active learning goes on where the pool ends, until Ctrl-C.
+
+Everybody judges the pool of their topics first; then a model of all labels as they stand chooses what they judge next,
+in batches that grow, until the stopping rule ends the topic. The index of the collection is made once and kept beside
+the store. Rules: track, heuristic:cap=1000, budget:400, MODULE:FUNCTION, FILE.py:FUNCTION; see `pool simulate`.
+
+Examples:
+
+    truerank pool serve judged --docs docs.jsonl
+
+    truerank pool serve judged --docs irds:msmarco-passage --relevant-from 2 --rule track:increment=0.5 --budget 12000
+"""
+
+
+@app.command("serve", help=_SERVE_HELP)
+def serve(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="A store of a relevance scheme, see 'pool build'.")],
+    docs: Annotated[str, typer.Option(metavar="SRC", help="The collection.")],
+    rule: Annotated[str, typer.Option(metavar="RULE", help="When a topic is judged enough.")] = "track",
+    budget: Annotated[int | None, typer.Option(help="Judgments over all topics.")] = None,
+    batch: Annotated[
+        int | None, typer.Option(help="Documents between two trainings (default: 1, growing by a tenth).")
+    ] = None,
+    relevant_from: Annotated[int, typer.Option(help="The lowest grade that counts as relevant.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of the presumed non-relevant documents and of ties.")] = 0,
+    work: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the index is kept (default: STORE.collection).")
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes that analyse documents.")] = 1,
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for a free one.")] = 8000,
+    annotator: Annotated[
+        list[str], typer.Option(metavar="NAME", help="Who may enter (default: everybody in the store); repeat.")
+    ] = [],  # noqa: B006
+    new_token: Annotated[
+        list[str], typer.Option(metavar="NAME", help="Make a new access token and end the old one; repeat.")
+    ] = [],  # noqa: B006
+    allow_host: Annotated[
+        list[str], typer.Option(metavar="NAME", help="A host name by which a proxy reaches this server; repeat.")
+    ] = [],  # noqa: B006
+    certificate: Annotated[Path | None, typer.Option(metavar="FILE", help="A TLS certificate chain in PEM.")] = None,
+    key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key in PEM.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Serves a store with active learning."""
+    learner = reusability.LearnerOptions(relevant_from, batch=batch or 1, growing=batch is None)
+    with progress() as shown:
+        desk = reusability.serve(
+            store, docs, rule=rule, budget=budget, seed=seed, learner=learner, work=work, workers=workers,
+            progress=shown, host=host, port=port, annotators=annotator, new_tokens=new_token,
+            allow_hosts=allow_host, certificate=certificate, key=key,
+        )  # fmt: skip
+    emit(desk.text(), desk.json(), as_json)
+    sys.stdout.flush()
+    desk.run()
+    note("ended; every confirmed label is kept")
 
 
 _TOPICS_HELP = """

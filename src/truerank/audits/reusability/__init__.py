@@ -12,6 +12,8 @@ from truerank.audits.reusability.pools_building import build
 from truerank.audits.reusability.pools_inputs import teams_of
 from truerank.audits.reusability.pools_options import PoolOptions, PoolSources
 from truerank.audits.reusability.pools_results import Pool
+from truerank.audits.reusability.proposer import Assistant, Collection, open_collection
+from truerank.audits.reusability.proposer_desk import serve
 from truerank.audits.reusability.stopping import (
     ConstantBudget,
     Decision,
@@ -27,6 +29,8 @@ from truerank.audits.reusability.topics import TopicStatistics, topics
 
 __all__ = [
     "ActiveLearner",
+    "Assistant",
+    "Collection",
     "ConstantBudget",
     "Decision",
     "Features",
@@ -52,6 +56,8 @@ __all__ = [
     "follow",
     "heuristic",
     "load_rule",
+    "open_collection",
+    "serve",
     "teams_of",
     "topics",
     "trace",

@@ -54,6 +54,14 @@ class LearnerOptions:
         """The size of the batch after one of this size."""
         return batch + (batch + 9) // 10 if self.growing else batch
 
+    def left_of_batch(self, chosen: int) -> int:
+        """How many documents the present batch still lacks when so many were chosen."""
+        size, end = self.batch, self.batch
+        while end <= chosen:
+            size = self.following(size)
+            end += size
+        return end - chosen
+
 
 @dataclass(frozen=True)
 class Trace:
@@ -127,8 +135,8 @@ class ActiveLearner:
         self._key = [seed, int.from_bytes(hashlib.sha256(topic_id.encode()).digest()[:8], "big")]
         self._weights = np.zeros(features.matrix.shape[1])
         self._intercept = 0.0
-        # The order of equal scores.
-        self._places = np.random.default_rng([*self._key, 0]).permutation(len(features))
+        # Orders equal scores.
+        self._mask = np.random.default_rng([*self._key, 0]).integers(0, 1 << 63, dtype=np.uint64)
 
     def next(self, judged: Mapping[str, int], n: int, excluded: Iterable[str] = ()) -> list[str]:
         """The n documents that are most likely relevant among those not judged, the likeliest first.
@@ -202,8 +210,16 @@ class ActiveLearner:
         border = scores[candidates].min()
         candidates = candidates if border == -np.inf else np.flatnonzero(scores >= border)
         exact = matrix[candidates].astype(np.float64) @ self._weights
-        order = np.lexsort((self._places[candidates], -exact))
+        order = np.lexsort((_mixed(candidates.astype(np.uint64) ^ self._mask), -exact))
         return [int(row) for row in candidates[order[:n]]]
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Numbers in which neighbours have nothing in common: the finaliser of SplitMix64."""
+    with np.errstate(over="ignore"):
+        numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
+        numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB)
+    return numbers ^ (numbers >> np.uint64(31))
 
 
 def trace(

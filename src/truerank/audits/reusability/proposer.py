@@ -1,0 +1,190 @@
+"""The learner as a live assistant: while people judge a pool, it says what they judge next, until a rule stops."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from truerank.audits.reusability.active import ActiveLearner, LearnerOptions
+from truerank.audits.reusability.features import Features
+from truerank.audits.reusability.following import Found, Outcome, apply_rule, follow
+from truerank.audits.reusability.labels_now import document_of, grade_of, grades_by_label
+from truerank.audits.reusability.pools_batches import pool_item
+from truerank.audits.reusability.pools_texts import DocumentTexts
+from truerank.audits.reusability.stopping import StoppingRule, TrackProcedure
+from truerank.errors import InputError
+from truerank.judging import Item, Standing, Store
+from truerank.records import Topic
+from truerank.sources import open_documents
+from truerank.work.artifacts import write_text
+from truerank.work.progress import Progress
+
+__all__ = ["ACTIVE", "Assistant", "Collection", "open_collection"]
+
+#: What marks the items that the learner chose; all others of a store are the pool.
+ACTIVE: Final = "active"
+_STAGE: Final = "stage"
+_MARK: Final = "collection.txt"
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A collection as the assistant needs it: what the learner sees, and what people read."""
+
+    features: Features
+    texts: DocumentTexts
+
+
+def open_collection(docs: str, folder: str | Path, *, workers: int = 1, progress: Progress | None = None) -> Collection:
+    """The features and texts of a collection, made once and found again in a folder.
+
+    Args:
+        docs: the documents, see `sources.open_documents`.
+        folder: where both are kept: an index of the features' terms, and the texts by id.
+        workers: processes that analyse documents.
+        progress: is told how many documents are done.
+
+    Raises:
+        InputError: a fault in the documents, or the folder was made from others.
+    """
+    place = Path(folder)
+    identity = open_documents(docs).fingerprint + "\n"
+    mark = place / _MARK
+    if mark.is_file() and mark.read_text(encoding="utf-8") != identity:
+        raise InputError("made from another collection", "remove the folder, or name another", where=place)
+    texts = DocumentTexts(place / "documents.sqlite")
+    if not mark.is_file():
+        texts = DocumentTexts.collect(docs, texts.path, progress=progress)
+        features = Features.of_collection(docs, place / "index", workers=workers, progress=progress)
+        write_text(mark, identity)
+        return Collection(features, texts)
+    return Collection(Features.of_index(place / "index"), texts)
+
+
+@dataclass
+class _Live:
+    """A topic as it stands: its pool and what was chosen, in the order of the store."""
+
+    topic: Topic
+    pool: int = 0
+    chosen: int = 0
+    open_pool: int = 0
+    grades: dict[str, int] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+    skipped: set[str] = field(default_factory=set)
+
+
+class Assistant:
+    """A `Proposer` that goes on where the pool ends.
+
+    A topic belongs to the annotators who judge its pool. When one has judged all that is theirs, they get the next
+    batch of their first topic that the rule does not end, chosen by a model of all labels as they stand: a grade that
+    is changed counts at the next batch. A document that someone skips is not proposed again.
+
+    Args:
+        collection: see `open_collection`.
+        rule: when a topic ends; the track's procedure where none is given.
+        seed: of the learner.
+        options: see `LearnerOptions`.
+        budget: judgments over all topics; None for no bound.
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        rule: StoppingRule | None = None,
+        *,
+        seed: int = 0,
+        options: LearnerOptions | None = None,
+        budget: int | None = None,
+    ) -> None:
+        self.rule: StoppingRule = rule or TrackProcedure()
+        self.options = options or LearnerOptions()
+        self._collection, self._seed, self._budget = collection, seed, budget
+        self._learners: dict[str, ActiveLearner] = {}
+        # Proposed, but perhaps not in the store yet: two annotators of a topic get different documents.
+        self._given: dict[str, dict[str, Item]] = {}
+        self._lock = threading.Lock()
+
+    def propose(self, store: Store, annotator: str, n: int) -> Sequence[Item]:
+        """The annotator's next documents, at most n; none when all of their topics have ended."""
+        with self._lock:
+            live = _read(store)
+            left = None if self._budget is None else self._budget - sum(len(one.grades) for one in live.values())
+            if left is not None and left <= 0:
+                return []
+            for topic_id in _own_topics(store, annotator):
+                wanted = self._wanted(live[topic_id])
+                size = min(wanted, n, self.options.left_of_batch(live[topic_id].chosen))
+                # None come where the whole collection is judged.
+                if size and (items := self._chosen(live[topic_id], size if left is None else min(size, left))):
+                    return items
+            return []
+
+    def outcomes(self, store: Store) -> tuple[Outcome, ...]:
+        """What the rule makes of every topic by the labels as they stand."""
+        return apply_rule(self.rule, [self._found(one) for one in _read(store).values()], budget=self._budget)
+
+    def _wanted(self, live: _Live) -> int:
+        """How many more documents of a topic the rule wants; none while its pool is not judged."""
+        if live.open_pool:
+            return 0
+        outcome = follow(self.rule, self._found(live))
+        waiting = len(live.seen) - len(live.grades) - len(live.skipped)
+        return max(0, outcome.until - outcome.judged - waiting) if outcome.ending == "trace" else 0
+
+    def _found(self, live: _Live) -> Found:
+        relevant = np.array([grade >= self.options.relevant_from for grade in live.grades.values()], np.int64)
+        return Found(live.topic.topic_id, live.pool, np.cumsum(relevant))
+
+    def _chosen(self, live: _Live, n: int) -> list[Item]:
+        name = live.topic.topic_id
+        learner = self._learners.get(name)
+        if learner is None:
+            learner = ActiveLearner(self._collection.features, name, live.topic.title, self._seed, self.options)
+            self._learners[name] = learner
+        given = self._given.setdefault(name, {})
+        waiting = [doc_id for doc_id in given if doc_id not in live.seen]
+        chosen = learner.next(live.grades, n, [*live.seen, *waiting])
+        documents = self._collection.texts.of(chosen)
+        for doc_id in chosen:
+            given[doc_id] = pool_item(live.topic, documents[doc_id], {_STAGE: ACTIVE})
+        return [given[doc_id] for doc_id in chosen]
+
+
+def _read(store: Store) -> dict[str, _Live]:
+    """The topics of a store in the order of its items."""
+    grades = grades_by_label(store)
+    standings: dict[str, list[Standing]] = {}
+    for standing in store.standing():
+        standings.setdefault(standing.item_id, []).append(standing)
+    live: dict[str, _Live] = {}
+    for item in store.items():
+        one = live.setdefault(item.topic_id, _Live(_topic(item)))
+        doc_id = document_of(item)
+        in_pool = item.data.get(_STAGE) != ACTIVE
+        one.pool += in_pool
+        one.chosen += not in_pool
+        said = standings.get(item.item_id, [])
+        # What was skipped is as good as judged, but says nothing.
+        one.open_pool += in_pool and not said
+        one.seen.add(doc_id)
+        grade = grade_of(said, grades)
+        if grade is not None:
+            one.grades[doc_id] = grade
+        elif said:
+            one.skipped.add(doc_id)
+    return live
+
+
+def _topic(item: Item) -> Topic:
+    return Topic(item.topic_id, item.text("query") or item.title, item.description, item.narrative)
+
+
+def _own_topics(store: Store, annotator: str) -> list[str]:
+    return list(dict.fromkeys(store.item(item_id).topic_id for item_id in store.assigned(annotator)))
