@@ -188,7 +188,7 @@ def _boards(results: GridResults, cells: pl.DataFrame, options: ReportOptions) -
         done = own.filter(pl.col("status") == "done")["cell"].unique(maintain_order=True).to_list()
         if not done:
             continue
-        judged = results.qrels(collection)
+        judged, policy = results.qrels(collection), _policy(results.design, collection, options.policy)
         conditions = own["condition"].unique(maintain_order=True).to_list()
         pairs = own.select("group", "row").unique(maintain_order=True).rows()
         yield Board(
@@ -198,8 +198,8 @@ def _boards(results: GridResults, cells: pl.DataFrame, options: ReportOptions) -
             baseline=baseline,
             kinds=dict(own.select("condition", "kind").unique(maintain_order=True).rows()),
             cells=own,
-            scores=_scored(results, collection, judged, done, options),
-            first_stage=_evaluated({"first stage": results.first_stage(collection)}, judged, options),
+            scores=_scored(results, collection, judged, done, (options.measures, policy)),
+            first_stage=evaluate(judged, {"first stage": results.first_stage(collection)}, [*options.measures], policy),
             folds=results.folds(collection),
             leaking=_leaking(results, collection),
         )
@@ -212,12 +212,17 @@ def _leaking(results: GridResults, collection: str) -> tuple[str, ...]:
 
 
 def _scored(
-    results: GridResults, collection: str, judged: pl.DataFrame, cells: Sequence[str], options: ReportOptions
+    results: GridResults,
+    collection: str,
+    judged: pl.DataFrame,
+    cells: Sequence[str],
+    scoring: tuple[tuple[str, ...], Policy],
 ) -> Evaluation:
+    measures, policy = scoring
     parts = []
     for start in range(0, len(cells), _AT_ONCE):
         runs = {cell: results.run(cell, collection) for cell in cells[start : start + _AT_ONCE]}
-        parts.append(_evaluated(runs, judged, options))
+        parts.append(evaluate(judged, runs, [*measures], policy))
     return replace(
         parts[0],
         runs=tuple(run for part in parts for run in part.runs),
@@ -228,9 +233,12 @@ def _scored(
     )
 
 
-def _evaluated(runs: Mapping[str, pl.DataFrame], judged: pl.DataFrame, options: ReportOptions) -> Evaluation:
-    policy: Policy = options.policy
-    return evaluate(judged, runs, list(options.measures), policy)
+def _policy(design: Design, collection: str, policy: Policy) -> Policy:
+    """The policy with the depth that was reranked, beyond which a relevant document is not found (MFR)."""
+    if policy.depth is not None:
+        return policy
+    own = design.collection(collection).depth
+    return replace(policy, depth=max(own, *(model.depth or own for model in design.models)))
 
 
 def _check_baseline(cells: pl.DataFrame, baseline: str) -> None:

@@ -170,6 +170,35 @@ class Effectiveness:
         title = f"{self.board.collection}: effectiveness by training set in detail; differences are to {self._base}."
         return Table(title, columns, tuple(rows), self.notes(), rules)
 
+    def order_table(self) -> Table | None:
+        """Every pair of models that changes places and every overtaking; None where there is none."""
+        rows = [
+            (measure, condition, group, kind, *pair)
+            for (group, condition, measure), changes in self.orders.items()
+            for kind, pairs in (("↔ change places", changes.swaps), ("‡ overtakes", changes.overtakings))
+            for pair in pairs
+        ]
+        rows.sort(key=lambda row: self.measures.index(row[0]))
+        grouped = any(row[2] for row in rows)
+        columns = (
+            Column("measure"),
+            Column("trained on"),
+            *([Column("queries")] if grouped else []),
+            Column("kind"),
+            Column("model"),
+            Column("other"),
+            Column(f"both on {self._base}", ("model minus other",), **_SIGNED),
+            Column("afterwards", ("model minus other",), **_SIGNED),
+        )
+        cells = tuple(row if grouped else (*row[:2], *row[3:]) for row in rows)
+        notes = (
+            f"Afterwards, both are trained on the other set (↔), or the model is and the other one on {self._base} (‡).",
+            "A change of order says nothing about chance: whether a model differs from itself is tested above.",
+        )
+        title = f"{self.board.collection}: models whose order changes with the training set."
+        rules = tuple(place for place in range(1, len(rows)) if rows[place - 1][0] != rows[place][0])
+        return Table(title, columns, cells, notes, rules) if rows else None
+
     def notes(self) -> tuple[str, ...]:
         """How the numbers were made, one sentence each."""
         found = [self._chosen_by(), "Bold (or a star): the best of a row by each measure."]

@@ -172,7 +172,7 @@ class ExperimentReport:
         }
 
     def _tables(self) -> Iterator[tuple[str, Table]]:
-        names = {one: f"effectiveness-{_file_name(one.board.collection)}" for one in self.effects}
+        names = {one: f"effectiveness-{one.board.collection}" for one in self.effects}
         if self.effects and self.options.kind == "transfer":
             yield "strategies", strategies_table(self.effects)
         elif self.effects and self.options.kind == "survivorship":
@@ -184,15 +184,14 @@ class ExperimentReport:
             yield "sizes", sizes_table(self.sizes, self.boards[0].scores.measures[0], self.baseline)
         yield from memorised_tables(self.memorised, self.baseline, self.options).items()
         for found in self.pilots:
-            yield f"pilot-{_file_name(found.collection)}", found.table()
+            yield f"pilot-{found.collection}", found.table()
         for one, name in names.items():
             if self.options.kind == "survivorship":
                 for number, compared in enumerate(survivorship.depths_compared(one).values(), start=1):
-                    yield f"pairs-{_file_name(one.board.collection)}-{number}", compared.table()
-            for (group, condition, measure), changes in one.orders.items():
-                if changes.swaps or changes.overtakings:
-                    parts = (name.replace("effectiveness", "order"), group, condition, measure)
-                    yield "-".join(_file_name(part) for part in parts if part), changes.swap_table()
+                    yield f"pairs-{one.board.collection}-{number}", compared.table()
+            order = one.order_table()
+            if order is not None:
+                yield name.replace("effectiveness", "order"), order
             yield f"{name}-details", one.details()
         yield "grid", self.grid
 
@@ -283,8 +282,3 @@ def _left_out(results: GridResults, found: tuple[Board, ...], effects: tuple[Eff
 def _size_json(one: SizeEffect) -> dict[str, Any]:
     intervals = {name: getattr(one, name)._asdict() for name in ("mean", "baseline", "difference")}
     return {**one._asdict(), "row": one.row.name, "seeds": list(one.seeds), **intervals}
-
-
-def _file_name(text: str) -> str:
-    """The text as a part of a file name."""
-    return "".join(sign if sign.isalnum() or sign in "-_@." else "-" for sign in text).strip("-.") or "unnamed"

@@ -66,7 +66,7 @@ def _effect(one: Effectiveness, condition: str) -> Statement | None:
         return Statement(
             subject,
             f"{len(survivors)} of {len(rows)} differ",
-            f"{measure}{lower}: {len(survivors)} of {len(rows)} differ significantly from {against}: {named}.{others}",
+            f"{measure}{lower}: {len(survivors)} of {len(rows)} differ from {against} after correction: {named}.{others}",
             True,
         )
     named = "; ".join(map(_named, rows)) if len(rows) <= 6 else _range(rows)
@@ -74,22 +74,30 @@ def _effect(one: Effectiveness, condition: str) -> Statement | None:
     reach = [row.difference.detectable for row in rows if row.difference is not None and row.difference.detectable]
     limits = f"{min(reach):.4f}" + (f" to {max(reach):.4f}" if max(reach) > min(reach) else "") if reach else ""
     found = f" Differences below {limits} are too small for these topics to show reliably." if reach else ""
-    sentence = f"{measure}{lower}: {what} to {against}: {named}.{found}"
+    sentence = f"{measure}{lower}: {what} to {against}: {named} (intervals not corrected).{found}"
     return Statement(subject, "no difference shown", sentence, False)
 
 
 def _orders(found: Sequence[Effectiveness]) -> Iterator[str]:
     for one in found:
-        for (group, condition, measure), changes in one.orders.items():
-            where = f"{one.board.collection}{f', {group}' if group else ''}, {measure}"
-            if changes.overtakings or changes.swaps:
-                parts = [f"{pair.system} passes {pair.other}" for pair in changes.overtakings]
-                passing = (
-                    f" Trained on {condition}, {'; '.join(parts)} trained on {one.board.baseline}." if parts else ""
-                )
-                pairs = "; ".join(f"{pair.better} and {pair.worse}" for pair in changes.swaps)
-                swapped = f" {pairs} change places." if pairs else ""
-                yield f"{where}: the order of the models changes.{passing}{swapped}"
+        for group, condition in dict.fromkeys(key[:2] for key in one.orders):
+            changed = {
+                measure: one.orders[group, condition, measure]
+                for measure in one.measures
+                if (group, condition, measure) in one.orders
+            }
+            changed = {name: changes for name, changes in changed.items() if changes.swaps or changes.overtakings}
+            if not changed:
+                continue
+            parts = []
+            for name, changes in changed.items():
+                passing = [f"{pair.system} would pass {pair.other}" for pair in changes.overtakings]
+                swapping = [f"{pair.better} and {pair.worse} change places" for pair in changes.swaps]
+                parts.append(f"{name} ({'; '.join([*passing, *swapping])})")
+            yield (
+                f"{one.board.collection}{f', {group}' if group else ''}: training on {condition} in place of "
+                f"{one.board.baseline} changes the order of the models by {', '.join(parts)}."
+            )
 
 
 def _memory(found: Sequence[Memorised], baseline: str) -> Statement:
