@@ -54,6 +54,9 @@ COMMANDS: Final = (
     Entry("tune", "lexical", "tune", "Chooses a model's parameters by cross-validation over the topics."),
     Entry("rerank", "rerank", "rerank", "Orders the first documents of each topic of a run by a ranker."),
     Entry("train", "train", "train", "Trains a ranker: one epoch by a named recipe."),
+    Entry(
+        "instances", "instances", "app", "Training sets with known faults: built, proven, written for other programs."
+    ),
 )
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+
+import polars as pl
 
 from truerank.errors import InputError
 from truerank.sources import compressed, formats, grammar, hub
@@ -32,6 +38,9 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _NEEDED: Final = (("query", "query_id"), ("relevant", "relevant_id"), ("nonrelevant", "nonrelevant_id"))
 _HEADER: Final = {name for names in _NAMES.values() for name in names}
+#: The table in a folder that `instances build` wrote, and how a size of it is named.
+_BUILT: Final = "instances.parquet"
+_SIZED: Final = re.compile(r"(?P<folder>.+)\?size=(?P<size>\d+)")
 _SAMPLE: Final = 100
 _BLOCK: Final = 1000
 
@@ -62,7 +71,8 @@ def open_instances(
     JSONL, JSON, CSV, TSV with a header, Parquet and Hugging Face data sets with the columns query_id, query,
     relevant_id, relevant, nonrelevant_id, nonrelevant (or positive, negative, anchor …), of which ids or texts may be
     missing; TSV of three columns without a header: MS MARCO triples, of texts, or of ids where topics and documents
-    are given.
+    are given. A folder that `instances build` wrote, and `FOLDER?size=1000`: its first 500 rows, which are 1,000 pairs
+    of a query and a document.
 
     Args:
         spec: the source, see `sources.grammar.parse`.
@@ -76,7 +86,35 @@ def open_instances(
     Raises:
         InputError: nothing there, or a kind of source that holds no instances.
     """
+    if isinstance(spec, str) and (built := _built(spec)) is not None:
+        return InstanceSource(built.table, topics, docs, topic_field, built=built)
     return InstanceSource(grammar.parse(spec) if isinstance(spec, str) else spec, topics, docs, topic_field)
+
+
+class _Built(NamedTuple):
+    """The table of a folder that `instances build` wrote, and how many rows of it are read, None for all."""
+
+    table: SourceSpec
+    rows: int | None
+
+
+def _built(spec: str) -> _Built | None:
+    """The built set that a source is; None for any other source."""
+    text, size = spec.strip(), None
+    if (match := _SIZED.fullmatch(text)) and not Path(text).exists():
+        text, size = match["folder"], int(match["size"])
+    table = Path(text) / _BUILT
+    if not table.is_file():
+        if size is None:
+            return None
+        raise InputError("no built training set there", "?size= goes with what 'instances build' wrote", where=spec)
+    if size is None:
+        return _Built(replace(grammar.parse(str(table)), name=Path(text).name, spec=spec), None)
+    there = pl.scan_parquet(table, glob=False).select(pl.len()).collect().item()
+    if size < 2 or size % 2 or size // 2 > there:
+        fault = f"the set has {2 * there:,} instances, not {size:,}"
+        raise InputError(fault, "give an even number up to that", where=spec)
+    return _Built(replace(grammar.parse(str(table)), name=f"{Path(text).name}-{size}", spec=spec), size // 2)
 
 
 class InstanceSource:
@@ -87,9 +125,18 @@ class InstanceSource:
         topics: texts of the queries.
         docs: texts of the documents.
         topic_field: of the topics.
+        built: the source is the table of a built set.
     """
 
-    def __init__(self, spec: SourceSpec, topics: str | None, docs: str | None, topic_field: str = "title") -> None:
+    def __init__(
+        self,
+        spec: SourceSpec,
+        topics: str | None,
+        docs: str | None,
+        topic_field: str = "title",
+        *,
+        built: _Built | None = None,
+    ) -> None:
         if spec.scheme == "irds":
             raise InputError("instances are not read from ir_datasets", "write them as JSONL or TSV", where=spec.spec)
         if topic_field not in ("title", "description", "narrative"):
@@ -100,7 +147,7 @@ class InstanceSource:
         if self._form not in ("tsv", "csv", "jsonl", "json", "parquet", "hf"):
             fault = f"a file of the kind '{self._form}' holds no instances"
             raise InputError(fault, "give JSONL, Parquet, CSV or TSV", where=spec.location)
-        self._topics, self._topic_field = topics, topic_field
+        self._topics, self._topic_field, self._built = topics, topic_field, built
         self._docs: DocumentSource | None = None if docs is None else open_documents(docs, keep_empty=True)
 
     @property
@@ -110,7 +157,14 @@ class InstanceSource:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The identity of the content, for provenance."""
+        """The identity of the content, for provenance; of a built set that of the rows that are read, so that a size
+        keeps it when larger ones are built."""
+        if self._built is not None:
+            together, count = hashlib.sha256(), 0
+            for instance in self:
+                together.update(json.dumps(instance).encode())
+                count += 1
+            return f"rows:{together.hexdigest()};rows={count}"
         own = hub.fingerprint(self.spec) if self._form == "hf" else compressed.fingerprint(self.spec.path)
         return own if self._docs is None else f"{own};docs={self._docs.fingerprint}"
 
@@ -140,6 +194,8 @@ class InstanceSource:
         return sum(1 for _ in self._found())
 
     def _found(self) -> Iterator[_Found]:
+        if self._built is not None:
+            return self._of_rows(_built_rows(self._built))
         if self._form == "hf":
             return self._of_rows(hub.records(self.spec))
         if self._form == "tsv" and not self._has_header():
@@ -236,6 +292,17 @@ class InstanceSource:
     def _unknown(self, fault: str, option: str, found: _Found) -> InputError:
         remedy = f"name a source that has it with {option}"
         return InputError(fault, remedy, where=self.spec.location, line=found.line)
+
+
+def _built_rows(built: _Built) -> Iterator[Row]:
+    """The instances of a built set, a thousand at a time: their texts may be long."""
+    frame = pl.scan_parquet(built.table.path, glob=False)
+    frame = frame if built.rows is None else frame.head(built.rows)
+    number = 0
+    for block in frame.collect_batches(chunk_size=_BLOCK, maintain_order=True):
+        for values in block.iter_rows(named=True):
+            number += 1
+            yield Row(number, values)
 
 
 class _Texts:

@@ -96,13 +96,13 @@ class Artifacts:
     def text(self, name: str, text: str) -> Path:
         """Writes a text file."""
         write_text(self.folder / name, text)
-        return self._note(name)
+        return self.note(name)
 
     def binary(self, name: str, content: bytes) -> Path:
         """Writes a file that is no text."""
         with atomic_path(self.folder / name) as temporary:
             temporary.write_bytes(content)
-        return self._note(name)
+        return self.note(name)
 
     def json(self, name: str, value: Mapping[str, Any]) -> Path:
         """Writes a JSON object, keys in the order given."""
@@ -112,13 +112,13 @@ class Artifacts:
         """Writes a table as Parquet."""
         with atomic_path(self.folder / name) as temporary:
             frame.write_parquet(temporary, compression="zstd", statistics=True)
-        return self._note(name)
+        return self.note(name)
 
     def lazy_parquet(self, name: str, frame: pl.LazyFrame, rows: int) -> Path:
         """Writes a table that need not fit into memory as Parquet, in groups of so many rows."""
         with atomic_path(self.folder / name) as temporary:
             frame.sink_parquet(temporary, compression="zstd", statistics=True, row_group_size=rows, maintain_order=True)
-        return self._note(name)
+        return self.note(name)
 
     def manifest(self, content: Mapping[str, Any]) -> Path:
         """Writes `manifest.json`: the content, and the hash of every artifact written so far."""
@@ -135,6 +135,7 @@ class Artifacts:
         with (self.folder / "run.log").open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(line, ensure_ascii=False) + "\n")
 
-    def _note(self, name: str) -> Path:
+    def note(self, name: str) -> Path:
+        """Takes a file that stands in the folder already into the manifest."""
         self._written[name] = hash_file(self.folder / name)
         return self.folder / name

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from bisect import insort
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from heapq import nsmallest
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import polars as pl
 
@@ -15,14 +18,14 @@ from truerank.sources.runs import run_frames
 from truerank.work.artifacts import atomic_path, digest
 from truerank.work.progress import Progress
 
-__all__ = ["Asked", "FirstStage", "FoundNegative", "IndexStage", "RunStage", "Usable", "everything"]
+__all__ = ["Asked", "FirstStage", "FoundNegative", "IndexStage", "Negatives", "RunStage", "Usable", "everything"]
 
 #: Queries that are searched, and saved, at a time.
 _BLOCK: Final = 2000
 _IDS: Final = 1 << 16
 _FOUND: Final = {"query_id": pl.String, "doc_id": pl.String, "rank": pl.Int64}
 #: Which of some documents may stand in a row.
-Usable = Callable[[Sequence[str]], Sequence[bool]]
+Usable: TypeAlias = Callable[[Sequence[str]], Sequence[bool]]
 
 
 class Asked(NamedTuple):
@@ -40,16 +43,20 @@ class FoundNegative(NamedTuple):
     rank: int
 
 
+Negatives: TypeAlias = dict[str, tuple[FoundNegative, ...]]
+
+
 class FirstStage(Protocol):
     """A ranking of documents for queries."""
 
-    def negatives(self, asked: Sequence[Asked], keys: Keyed, usable: Usable) -> dict[str, FoundNegative]:
-        """For each query one of its best documents, at random; queries without any are absent.
+    def negatives(self, asked: Sequence[Asked], keys: Keyed, usable: Usable, count: int = 1) -> Negatives:
+        """For each query some of its best documents, at random; queries without any are absent.
 
         Args:
             asked: the queries.
-            keys: what draws: the document with the smallest number of query and document is taken.
+            keys: what draws: the documents with the smallest numbers of query and document are taken, in that order.
             usable: which documents may be drawn.
+            count: how many are drawn at most.
         """
 
     def known(self, doc_ids: Collection[str]) -> Collection[str]:
@@ -67,11 +74,11 @@ class RunStage:
     def __init__(self, path: str, top_k: int) -> None:
         self._path, self._top_k = path, top_k
 
-    def negatives(self, asked: Sequence[Asked], keys: Keyed, usable: Usable) -> dict[str, FoundNegative]:
+    def negatives(self, asked: Sequence[Asked], keys: Keyed, usable: Usable, count: int = 1) -> Negatives:
         """See `FirstStage`."""
         by_id = {one.query_id: one for one in asked}
         ids = pl.Series(sorted(by_id), dtype=pl.String).implode()
-        best: dict[str, tuple[int, FoundNegative]] = {}
+        best: defaultdict[str, list[tuple[int, FoundNegative]]] = defaultdict(list)
         first: int | None = None
         for frame in run_frames(self._path, ("topic_id", "doc_id", "rank")):
             if first is None:
@@ -82,10 +89,9 @@ class RunStage:
                 query = by_id[query_id]
                 if doc_id in query.barred:
                     continue
-                key = keys(f"{query.text}\0{doc_id}")
-                if query_id not in best or key < best[query_id][0]:
-                    best[query_id] = (key, FoundNegative(doc_id, rank + 1 - first))
-        return {query_id: best[query_id][1] for query_id in by_id if query_id in best}
+                insort(best[query_id], (keys(f"{query.text}\0{doc_id}"), FoundNegative(doc_id, rank + 1 - first)))
+                del best[query_id][count:]
+        return {query_id: tuple(one for _, one in best[query_id]) for query_id in by_id if query_id in best}
 
     def known(self, doc_ids: Collection[str]) -> Collection[str]:
         """See `FirstStage`."""
@@ -105,22 +111,28 @@ class IndexStage:
     """
 
     def __init__(
-        self, folder: Path, model: lexical.Model | lexical.Expansion, top_k: int, cache: Path, workers: int,
+        self,
+        folder: Path,
+        model: lexical.Model | lexical.Expansion,
+        top_k: int,
+        *,
+        cache: Path,
+        workers: int,
         progress: Progress,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._index = lexical.open_index(folder)
         self._searcher = lexical.Searcher(self._index)
         self._model, self._top_k, self._cache = model, top_k, cache
         self._workers, self._progress = workers, progress
 
-    def negatives(self, asked: Sequence[Asked], keys: Keyed, usable: Usable) -> dict[str, FoundNegative]:
+    def negatives(self, asked: Sequence[Asked], keys: Keyed, usable: Usable, count: int = 1) -> Negatives:
         """See `FirstStage`."""
         self._progress.start("searching for non-relevant documents", len(asked))
-        found: dict[str, FoundNegative] = {}
+        found: Negatives = {}
         for start in range(0, len(asked), _BLOCK):
             some = asked[start : start + _BLOCK]
-            for query_id, doc_id, rank in self._block(some, keys, usable).iter_rows():
-                found[query_id] = FoundNegative(doc_id, rank)
+            for query_id, doc_id, rank in self._block(some, keys, usable, count).iter_rows():
+                found[query_id] = (*found.get(query_id, ()), FoundNegative(doc_id, rank))
             self._progress.advance(len(some))
         return found
 
@@ -132,16 +144,17 @@ class IndexStage:
             there.update(wanted.intersection(self._index.doc_ids(range(start, min(total, start + _IDS)))))
         return there
 
-    def _block(self, asked: Sequence[Asked], keys: Keyed, usable: Usable) -> pl.DataFrame:
-        name = digest([(one.query_id, one.text, sorted(one.barred)) for one in asked])
+    def _block(self, asked: Sequence[Asked], keys: Keyed, usable: Usable, count: int) -> pl.DataFrame:
+        name = digest([count, *((one.query_id, one.text, sorted(one.barred)) for one in asked)])
         path = self._cache / f"negatives-{name[:32]}.arrow"
         if path.is_file():
             with path.open("rb") as stream:
                 return pl.read_ipc(stream)
-        rows = []
-        for one, doc_ids in zip(asked, self._rankings(asked), strict=True):
-            if best := _drawn(one, doc_ids, keys, usable):
-                rows.append((one.query_id, *best))
+        rows = [
+            (one.query_id, *best)
+            for one, doc_ids in zip(asked, self._rankings(asked), strict=True)
+            for best in _drawn(one, doc_ids, keys, usable, count)
+        ]
         frame = pl.DataFrame(rows, schema=_FOUND, orient="row")
         with atomic_path(path) as temporary:
             frame.write_ipc(temporary)
@@ -158,9 +171,7 @@ class IndexStage:
             run = lexical.search(self._searcher, queries, self._model, k=self._top_k, workers=self._workers).run
         except InputError:  # not one of these queries has a term of the collection
             run = pl.DataFrame(schema={"topic_id": pl.String, "doc_id": pl.String})
-        lists: Mapping[str, list[str]] = dict(
-            run.group_by("topic_id", maintain_order=True).agg("doc_id").iter_rows()
-        )
+        lists: Mapping[str, list[str]] = dict(run.group_by("topic_id", maintain_order=True).agg("doc_id").iter_rows())
         for query in queries:
             yield lists.get(query.topic_id, [])
 
@@ -170,11 +181,12 @@ def everything(doc_ids: Sequence[str]) -> Sequence[bool]:
     return [True] * len(doc_ids)
 
 
-def _drawn(asked: Asked, doc_ids: Sequence[str], keys: Keyed, usable: Usable) -> FoundNegative | None:
-    allowed: Iterable[tuple[int, str]] = (
+def _drawn(asked: Asked, doc_ids: Sequence[str], keys: Keyed, usable: Usable, count: int) -> Iterator[FoundNegative]:
+    allowed = (
         (rank, doc_id)
         for rank, (doc_id, may) in enumerate(zip(doc_ids, usable(doc_ids), strict=True), start=1)
         if may and doc_id not in asked.barred
     )
-    best = min(((keys(f"{asked.text}\0{doc_id}"), doc_id, rank) for rank, doc_id in allowed), default=None)
-    return None if best is None else FoundNegative(best[1], best[2])
+    numbered = [(keys(f"{asked.text}\0{doc_id}"), FoundNegative(doc_id, rank)) for rank, doc_id in allowed]
+    for _, found in nsmallest(count, numbered):
+        yield found

@@ -1,0 +1,325 @@
+"""The rows of a set with leaks, or without: planned as ids, then filled with the texts of what was drawn only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from truerank.errors import InputError
+from truerank.experiments.instances.built import Built, open_built
+from truerank.experiments.instances.drafts import SCHEMA, Draft
+from truerank.experiments.instances.drawing import Wanted
+from truerank.experiments.instances.filling import Prepared, Training
+from truerank.experiments.instances.leaks import (
+    Candidates,
+    Leak,
+    excluded,
+    leaks_above,
+    read_candidates,
+    spread,
+    verified_leaks,
+    wanted,
+)
+from truerank.experiments.instances.opening import Opened
+from truerank.experiments.instances.options import BuildOptions
+from truerank.experiments.instances.texts import Texts, filled
+from truerank.experiments.instances.topic_rows import (
+    JudgedTopics,
+    TopicPlan,
+    plan_topics,
+    read_judged_topics,
+    topic_drafts,
+)
+from truerank.experiments.instances.writing import ROWS
+from truerank.judging.labels import Judgments, open_judgments
+from truerank.sources.topics import read_topics
+from truerank.text.normalising import normalise
+from truerank.work.artifacts import hash_file
+
+__all__ = ["Assembled", "assemble"]
+
+#: By how much more is drawn where too much of it could not be used.
+_GROWTH: Final = 4
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """The rows of a set, without their texts, and what is to be said about them.
+
+    Attributes:
+        drafts: the rows in order; with `fill` only those that leak.
+        opened: gives the texts.
+        fill: the rows without a leak, from another set.
+        inputs: where everything comes from.
+        leaks: how many rows leak, and of how many topics; None where none does.
+        skipped: what could not be used, by reason.
+        notes: what a user must know.
+    """
+
+    drafts: tuple[Draft, ...]
+    opened: Opened
+    fill: pl.LazyFrame | None
+    inputs: dict[str, Any]
+    leaks: dict[str, Any] | None
+    skipped: dict[str, int]
+    notes: tuple[str, ...]
+
+    def blocks(self) -> Iterator[pl.DataFrame]:
+        """The rows with their texts, in frames with the columns of `SCHEMA` but `number`."""
+        schema = {name: kind for name, kind in SCHEMA.items() if name != "number"}
+        for start in range(0, len(self.drafts), ROWS):
+            some = self.drafts[start : start + ROWS]
+            texts = filled(some, self.opened.training_texts, self.opened.test_texts)
+            rows = [
+                {
+                    **{name: value for name, value in draft._asdict().items() if name in schema},
+                    "relevant": relevant,
+                    "nonrelevant": other,
+                }
+                for draft, (relevant, other) in zip(some, texts, strict=True)
+            ]
+            yield pl.DataFrame(rows, schema=schema)
+        if self.fill is not None:
+            yield from self.fill.select(list(schema)).collect_batches(chunk_size=ROWS, maintain_order=True)
+
+
+def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
+    """Draws the rows of a set.
+
+    Args:
+        kind: "none", "leak" or "test".
+        rows: of the largest size.
+        opened: gives the sources; its options were checked for this kind.
+
+    Raises:
+        InputError: a fault in a source, or fewer rows than asked for.
+    """
+    options, seed = opened.options, opened.seed
+    candidates = read_candidates(options.candidates)
+    judgments, leaks = _leaks(kind, options, candidates)
+    names = [name for _, name in opened.sources]
+    barred = excluded(candidates, judgments, names)
+    training = Training(opened.lanes, options, seed, barred)
+    topics = read_judged_topics(options) if kind == "test" else None
+    stage = opened.test_stage if topics is not None and topics.relevant_only else None
+    plans = [] if topics is None else plan_topics(topics, options, seed, stage)
+    lead = _Lead(leaks, plans, topics)
+    lead_rows = (options.leaks or 0) if kind != "none" else 0
+    drawn = _drawn(training, opened, lead, rows - lead_rows)
+    chosen = _lead_rows(lead, drawn, opened, lead_rows)
+    notes = list(chosen.notes)
+    if options.fill is None:
+        fill, own_notes = _turns(drawn.lanes, rows - len(chosen.drafts), options.allow_fewer)
+        frame = None
+        notes += own_notes
+    else:
+        fill = []
+        frame = _filled_from(options.fill, seed, rows - len(chosen.drafts), barred.texts)
+    if not options.candidates:
+        notes.append("No candidates of an audit were given: nothing shows that the rows of the role none do not leak.")
+    inputs = {
+        "queries": [
+            {"name": name, "source": source.spec.spec, "fingerprint": source.fingerprint, "read": scanned.read,
+             "excluded": scanned.excluded}
+            for (source, name), scanned in zip(opened.sources, training.scanned, strict=True)
+        ],
+        **opened.inputs(),
+        "candidates": list(candidates.inputs),
+    }  # fmt: skip
+    if options.fill is not None:
+        inputs["fill"] = {"folder": options.fill, "sha256": hash_file(Path(options.fill) / "instances.parquet")}
+    return Assembled(
+        (*chosen.drafts, *fill), opened, frame, inputs, chosen.about, {**drawn.skipped, **chosen.skipped}, tuple(notes)
+    )
+
+
+@dataclass(frozen=True)
+class _Lead:
+    """What the rows that leak are made of: leaks of training queries, or test topics."""
+
+    leaks: list[Leak]
+    plans: list[TopicPlan]
+    topics: JudgedTopics | None
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Rows whose texts are there: of each source, and of leaking queries."""
+
+    lanes: list[Prepared]
+    leaking: list[tuple[Leak, Draft]]
+    skipped: dict[str, int]
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    drafts: list[Draft] = field(default_factory=list)
+    about: dict[str, Any] | None = None
+    skipped: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def _leaks(kind: str, options: BuildOptions, candidates: Candidates) -> tuple[Judgments | None, list[Leak]]:
+    judgments = open_judgments(list(options.labels)) if options.labels else None
+    if kind != "leak":
+        return judgments, []
+    topics = None if options.topics is None else {topic.topic_id for topic in read_topics(options.topics).topics}
+    if options.test is not None:
+        candidates = _of_test(candidates, options.test)
+        own = set(candidates.table["topic_id"])
+        topics = own if topics is None else topics & own
+    if options.threshold is not None:
+        leaks = leaks_above(candidates, options.threshold, judgments, topics)
+    else:
+        judgments, leaks = verified_leaks(options.labels, topics)
+    if not leaks:
+        source = "labels" if options.threshold is None else "candidates"
+        fault = f"the {source} hold no leak" + ("" if topics is None else f" of the {len(topics):,} topics")
+        raise InputError(fault, "check labels, topics and threshold", where="--labels")
+    return judgments, leaks
+
+
+def _of_test(candidates: Candidates, test: str) -> Candidates:
+    names = candidates.table["test"].unique(maintain_order=True).to_list()
+    if test not in names:
+        fault = f"no test set called '{test}' among the candidates"
+        raise InputError(fault, f"there are {', '.join(names) or 'none'}", where="--test")
+    return Candidates(candidates.table.filter(pl.col("test") == test), candidates.inputs)
+
+
+def _drawn(training: Training, opened: Opened, lead: _Lead, fill_rows: int) -> _Drawn:
+    """Draws until there is enough of every source, or it holds no more."""
+    options, lanes = opened.options, training.lanes
+    share = -(-fill_rows // max(1, len(lanes))) if options.fill is None and lanes else 0
+    count = share + 64 + share // 16 if share else 0
+    room = 2 * count + 1000 if share else 0
+    looked_for = wanted(lead.leaks) if lead.leaks else Wanted()
+    while True:
+        training.scan(room, looked_for, opened.progress.start)
+        prepared = training.rows(count) if share else []
+        if any(len(one.drafts) < count and not one.complete for one in prepared):
+            room *= _GROWTH
+            continue
+        leaking, lost = training.leaking(lead.leaks) if lead.leaks else ([], {})
+        drafts = [draft for one in prepared for draft in one.drafts] + [draft for _, draft in leaking]
+        _collect(opened, drafts, lead.plans)
+        texts = opened.training_texts
+        whole = [_with_texts(one, texts) for one in prepared]
+        if all(one.complete or len(one.drafts) >= share for one in whole):
+            break
+        count, room = count * _GROWTH, room * _GROWTH
+    kept = [(leak, draft) for leak, draft in leaking if _has_texts(draft, texts)]
+    missing = {"leaks whose documents the collection lacks": len(leaking) - len(kept)}
+    skipped = Counter({reason: number for one in whole for reason, number in one.skipped.items()})
+    skipped.update({reason: number for reason, number in {**lost, **missing}.items() if number})
+    return _Drawn(whole, kept, dict(skipped))
+
+
+def _collect(opened: Opened, drafts: Sequence[Draft], plans: Sequence[TopicPlan]) -> None:
+    """Reads the collections, each once, for the documents of all rows."""
+    own = {doc_id for draft in drafts for doc_id in (draft.relevant_id, draft.nonrelevant_id)}
+    tested = {doc_id for plan in plans for doc_id, _ in (*plan.relevant, *plan.others)}
+    if opened.test_texts is opened.training_texts:
+        opened.training_texts.collect(own | tested)
+        return
+    opened.training_texts.collect(own)
+    opened.test_texts.collect(tested)
+
+
+def _with_texts(prepared: Prepared, texts: Texts) -> Prepared:
+    kept = tuple(draft for draft in prepared.drafts if _has_texts(draft, texts))
+    lost = len(prepared.drafts) - len(kept)
+    reason = {"drawn queries whose documents the collection lacks": lost} if lost else {}
+    return Prepared(kept, prepared.complete, {**prepared.skipped, **reason})
+
+
+def _has_texts(draft: Draft, texts: Texts) -> bool:
+    return texts.has(draft.relevant_id) and texts.has(draft.nonrelevant_id)
+
+
+def _lead_rows(lead: _Lead, drawn: _Drawn, opened: Opened, asked: int) -> _Chosen:
+    """The rows that leak."""
+    options = opened.options
+    if lead.topics is not None:
+        drafts = topic_drafts(lead.plans, lead.topics.name, options.per_topic, opened.test_texts.has)
+        negatives = "first stage, unjudged" if lead.topics.relevant_only else "judged"
+        about: dict[str, Any] = {"per_topic": options.per_topic, "negatives": negatives}
+        notes = () if negatives == "judged" else (
+            "The test judgments hold relevant documents only: non-relevant ones are unjudged documents of the first "
+            "stage.",
+        )  # fmt: skip
+        what = f"rows of test topics ({len(lead.topics.judged):,} topics, {options.per_topic} rows of each at most)"
+    elif lead.leaks:
+        of_text = {(leak.topic_id, leak.text or leak.query_id): draft for leak, draft in drawn.leaking}
+        ordered = spread((leak for leak, _ in drawn.leaking), opened.seed)
+        drafts = [of_text[leak.topic_id, leak.text or leak.query_id] for leak in ordered]
+        verified = sum(leak.verified for leak in ordered[:asked])
+        about = {"verified": verified, "unverified": min(asked, len(ordered)) - verified}
+        unverified = about["unverified"]
+        notes = (f"{unverified:,} of the leaks are candidates that nobody verified.",) if unverified else ()
+        what = "leaking queries with documents"
+    else:
+        return _Chosen()
+    if len(drafts) < asked and not options.allow_fewer:
+        raise InputError(
+            f"there are {len(drafts):,} {what}, not {asked:,}", f"ask for --leaks {len(drafts)}, or --allow-fewer",
+            where="--leaks",
+        )  # fmt: skip
+    if len(drafts) < asked:
+        notes = (*notes, f"There are only {len(drafts):,} {what}, not {asked:,}.")
+    taken = drafts[:asked]
+    topics = len({draft.topic_id for draft in taken})
+    return _Chosen(taken, {"rows": len(taken), "usable": len(drafts), "topics": topics, **about}, {}, notes)
+
+
+def _turns(lanes: Sequence[Prepared], count: int, allow_fewer: bool) -> tuple[list[Draft], list[str]]:
+    """The sources take turns; a text that an earlier turn brought is passed over."""
+    rows: list[Draft] = []
+    taken: set[str] = set()
+    waiting = [iter(lane.drafts) for lane in lanes]
+    given = [0] * len(lanes)
+    open_lanes = list(range(len(lanes)))
+    while len(rows) < count and open_lanes:
+        for place in list(open_lanes):
+            if len(rows) == count:
+                break
+            draft = next((one for one in waiting[place] if one.query not in taken), None)
+            if draft is None:
+                open_lanes.remove(place)
+                continue
+            taken.add(draft.query)
+            rows.append(draft)
+            given[place] += 1
+    notes = _too_small(lanes, given, count, len(rows), allow_fewer) if len(open_lanes) < len(lanes) else []
+    return rows, notes
+
+
+def _too_small(lanes: Sequence[Prepared], given: Sequence[int], count: int, found: int, allow_fewer: bool) -> list[str]:
+    share = -(-count // len(lanes))
+    names = [lane.drafts[0].source if lane.drafts else "an empty source" for lane in lanes]
+    short = [(name, number) for name, number in zip(names, given, strict=True) if number < count // len(lanes)]
+    told = [f"{name} has {number:,} usable queries, fewer than its share of {share:,}" for name, number in short]
+    if told and not allow_fewer:
+        raise InputError("; ".join(told), "ask for a smaller size, or --allow-fewer", where="--queries")
+    notes = [f"{sentence}; other sources make up for it." for sentence in told]
+    return [*notes, f"There are only {found:,} rows without a leak, not {count:,}."] if found < count else notes
+
+
+def _filled_from(folder: str, seed: int, count: int, barred: Collection[str]) -> pl.LazyFrame:
+    """The first rows of a built set without leaks, without those that leak after all."""
+    built: Built = open_built(folder)
+    if built.kind != "none" or built.seed != seed:
+        fault = f"a set of the kind {built.kind} with seed {built.seed}"
+        raise InputError(fault, f"fill with one of the kind none and seed {seed}", where=folder)
+    queries = built.lazy().select("query").collect()["query"].to_list()
+    places = [place for place, query in enumerate(queries) if normalise(query) not in barred][:count]
+    if len(places) < count:
+        fault = f"{len(places):,} rows without a leak, not {count:,}"
+        raise InputError(fault, "build it larger, or this set smaller", where=folder)
+    chosen = pl.LazyFrame({"number": places}, schema={"number": pl.Int64})
+    return built.lazy().join(chosen, on="number", how="semi", maintain_order="left")

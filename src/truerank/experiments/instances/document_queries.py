@@ -1,0 +1,165 @@
+"""Training queries made from a collection's own documents, for collections that come without any."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.errors import InputError
+from truerank.experiments.instances.keyed import Keyed
+from truerank.records import Document
+from truerank.sources.blocks import QueryBlock, SourceCounts
+from truerank.sources.documents import DocumentSource, open_documents
+from truerank.sources.grammar import SourceSpec
+from truerank.text.normalising import normalise
+from truerank.work.artifacts import atomic_path
+
+__all__ = ["CutRule", "DocumentQueries", "MadeQuery", "write_document_queries"]
+
+_PREFIX: Final = "doc-"
+
+
+class MadeQuery(NamedTuple):
+    """A query, and what is left of the document that it was taken from."""
+
+    query: str
+    rest: str
+
+
+@dataclass(frozen=True)
+class CutRule:
+    """How a document becomes a query and a document.
+
+    Args:
+        words: words that make the query where there is no title.
+        rest: words that must be left of the text; a record with fewer has a title only.
+        ends: a regular expression; what stands behind its first match counts neither as query nor as rest.
+    """
+
+    words: int = 8
+    rest: int = 20
+    ends: str = ""
+    _ends: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_ends", re.compile(self.ends) if self.ends else None)
+
+    def __call__(self, document: Document) -> MadeQuery | None:
+        """The title and the body; without a title the first words and the words behind them; None for a record that
+        has a title only."""
+        body = normalise(document.body)
+        own, tail = self._divided(body)
+        title, words = normalise(document.title), own.split()
+        if title:
+            return MadeQuery(title, body) if len(words) >= self.rest else None
+        if len(words) < self.words + self.rest:
+            return None
+        return MadeQuery(" ".join(words[: self.words]), " ".join([*words[self.words :], *tail.split()]))
+
+    def _divided(self, body: str) -> tuple[str, str]:
+        match = None if self._ends is None else self._ends.search(body)
+        return (body, "") if match is None else (body[: match.start()], body[match.start() :])
+
+
+class DocumentQueries:
+    """The queries that a collection's documents make, as a source; the id of a query is `doc-` and the document's id.
+
+    Args:
+        docs: the collection.
+        rule: how a document is divided.
+    """
+
+    def __init__(self, docs: str | DocumentSource, rule: CutRule) -> None:
+        self._docs = open_documents(docs) if isinstance(docs, str) else docs
+        self._rule = rule
+        self._counts = SourceCounts()
+
+    @property
+    def name(self) -> str:
+        """The name of the collection."""
+        return self._docs.name
+
+    @property
+    def spec(self) -> SourceSpec:
+        """Where the collection is."""
+        return self._docs.spec
+
+    @property
+    def counts(self) -> SourceCounts:
+        """What the last pass read; `skipped` are the records that have a title only."""
+        return self._counts
+
+    @property
+    def fingerprint(self) -> str:
+        """The identity of the collection and of the rule."""
+        return f"{self._docs.fingerprint};words={self._rule.words};rest={self._rule.rest};ends={self._rule.ends}"
+
+    @staticmethod
+    def document_of(query_id: str) -> str:
+        """The document that a query was made from."""
+        return query_id.removeprefix(_PREFIX)
+
+    def batches(self, size: int = 1 << 10) -> Iterator[QueryBlock]:
+        """The queries in blocks of at most `size`.
+
+        Raises:
+            InputError: a fault in the collection, or every record has a title only.
+        """
+        read = skipped = 0
+        for block in self._docs.batches(size):
+            made = [(document.doc_id, self._rule(document)) for document in block]
+            kept = [(f"{_PREFIX}{doc_id}", one.query) for doc_id, one in made if one is not None]
+            read, skipped = read + len(block), skipped + len(block) - len(kept)
+            if kept:
+                yield QueryBlock([query_id for query_id, _ in kept], [query for _, query in kept])
+        self._counts = SourceCounts(read=read, skipped=skipped)
+        if read == skipped:
+            fault = f"none of {read:,} documents leaves {self._rule.rest} words beside its title or first words"
+            raise InputError(fault, "lower --rest or --words", where=self.spec.location)
+
+    def usable(self, doc_ids: Sequence[str]) -> Sequence[bool]:
+        """Which documents have more than a title."""
+        found: list[bool] = np.isin(self._numbers.many(doc_ids), self._whole).tolist()
+        return found
+
+    @cached_property
+    def _numbers(self) -> Keyed:
+        return Keyed(0, "documents")
+
+    @cached_property
+    def _whole(self) -> NDArray[np.uint64]:
+        # Eight bytes for a document, so that the collection may be large.
+        parts = [self._numbers.many([self.document_of(one) for one in block.ids]) for block in self.batches()]
+        return np.concatenate(parts)
+
+
+def write_document_queries(docs: str, out: str | Path, rule: CutRule | None = None) -> SourceCounts:
+    """Writes the queries that a collection's documents make, so that `leakage audit` can be run over them.
+
+    Args:
+        docs: the collection, see `sources.open_documents`.
+        out: lines `id TAB query`; the ids are those of the training sets.
+        rule: how a document is divided.
+
+    Returns:
+        How many documents were read, and how many have a title only (`skipped`).
+
+    Raises:
+        InputError: a fault in the collection, or every record has a title only.
+    """
+    queries = DocumentQueries(docs, rule or CutRule())
+    with atomic_path(Path(out)) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as target:
+        for block in queries.batches():
+            target.writelines(_lines(block))
+    return queries.counts
+
+
+def _lines(block: QueryBlock) -> Iterable[str]:
+    return (f"{query_id}\t{text}\n" for query_id, text in zip(block.ids, block.texts, strict=True))

@@ -1,0 +1,185 @@
+"""Training queries as rows: those of random queries that do not leak, and those of leaking ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from truerank.experiments.instances.document_queries import DocumentQueries
+from truerank.experiments.instances.drafts import Draft
+from truerank.experiments.instances.drawing import Excluded, Queries, Scanned, Wanted, scan
+from truerank.experiments.instances.first_stage import Asked, FirstStage, Usable, everything
+from truerank.experiments.instances.judged import Judged, judged_documents
+from truerank.experiments.instances.keyed import Keyed
+from truerank.experiments.instances.leaks import Leak
+from truerank.experiments.instances.options import BuildOptions
+from truerank.records import Query
+
+__all__ = ["Lane", "Prepared", "Training"]
+
+
+class Lane(NamedTuple):
+    """A source of training queries with its name in the rows, its judgments (None where its documents are the queries),
+    and its first stage (None where non-relevant documents are judged ones)."""
+
+    source: Queries
+    name: str
+    qrels: str | None
+    stage: FirstStage | None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a lane gave.
+
+    Attributes:
+        drafts: rows in random order.
+        complete: whether the source holds no others.
+        skipped: how many queries that were drawn made no row, by reason.
+    """
+
+    drafts: tuple[Draft, ...]
+    complete: bool
+    skipped: dict[str, int] = field(default_factory=dict)
+
+
+class Training:
+    """The sources of training queries.
+
+    Args:
+        lanes: the sources in order.
+        options: `relevant_from`, `negatives`.
+        seed: of all choices.
+        excluded: queries that must not stand in a row without a leak.
+    """
+
+    def __init__(self, lanes: Sequence[Lane], options: BuildOptions, seed: int, excluded: Excluded) -> None:
+        self.lanes = tuple(lanes)
+        self._options, self._seed, self._excluded = options, seed, excluded
+        self.scanned: list[Scanned] = []
+        self._relevant, self._negative = Keyed(seed, "relevant documents"), Keyed(seed, "non-relevant documents")
+
+    def scan(self, room: int, wanted: Wanted, told: Callable[[str], None]) -> None:
+        """Reads every source once: draws so many queries, and looks for others."""
+        self.scanned = []
+        for lane in self.lanes:
+            told(f"reading queries of {lane.name}")
+            self.scanned.append(scan(lane.source, self._seed, room, self._excluded, wanted))
+
+    def rows(self, count: int) -> list[Prepared]:
+        """Rows of the queries that were drawn: at least so many of each source, or all there are."""
+        queries = [scanned.drawn for scanned in self.scanned]
+        judged = self._judged(queries)
+        return [
+            self._prepared(lane, scanned, own, count)
+            for lane, scanned, own in zip(self.lanes, self.scanned, judged, strict=True)
+        ]
+
+    def leaking(self, leaks: Sequence[Leak]) -> tuple[list[tuple[Leak, Draft]], dict[str, int]]:
+        """Rows of leaking queries, in their order, and why others are missing; a query is taken from the first source
+        that has a relevant document for it."""
+        found: list[list[tuple[int, Query]]] = []
+        for scanned in self.scanned:
+            hits = [(place, self._find(scanned, leak)) for place, leak in enumerate(leaks)]
+            found.append([(place, query) for place, query in hits if query is not None])
+        judged = self._judged([[query for _, query in own] for own in found])
+        rows: dict[int, Draft] = {}
+        seen: set[int] = set()
+        for lane, own, documents in zip(self.lanes, found, judged, strict=True):
+            seen.update(place for place, _ in own)
+            asked = [(place, query) for place, query in own if place not in rows]
+            drafts = self._drafts(lane, [query for _, query in asked], documents, "leak")
+            rows.update(
+                (place, draft._replace(topic_id=leaks[place].topic_id))
+                for (place, _), draft in zip(asked, drafts, strict=True)
+                if draft is not None
+            )
+        skipped = {
+            "leaks that no source of queries holds": len(leaks) - len(seen),
+            "leaks without a relevant or a non-relevant document": len(seen) - len(rows),
+        }
+        ordered = [(leaks[place], rows[place]) for place in sorted(rows)]
+        return ordered, {reason: number for reason, number in skipped.items() if number}
+
+    def _prepared(self, lane: Lane, scanned: Scanned, judged: dict[str, Judged], count: int) -> Prepared:
+        queries = [query for query in scanned.drawn if judged.get(query.query_id, Judged()).relevant]
+        drafts: list[Draft] = []
+        at = 0
+        while at < len(queries) and len(drafts) < count:
+            missing = count - len(drafts)
+            some = queries[at : at + missing + missing // 8 + 64]
+            at += len(some)
+            drafts += [draft for draft in self._drafts(lane, some, judged, "none") if draft is not None]
+        skipped = {
+            "drawn queries without a relevant document": len(scanned.drawn) - len(queries),
+            "drawn queries without a non-relevant document": at - len(drafts),
+        }
+        return Prepared(
+            tuple(drafts),
+            scanned.complete and at == len(queries),
+            {f"{lane.name}: {reason}": number for reason, number in skipped.items() if number},
+        )
+
+    def _judged(self, queries: Sequence[Sequence[Query]]) -> list[dict[str, Judged]]:
+        """The judgments of queries by source, without relevant documents that the collection is known to lack."""
+        specs = [(place, lane.qrels) for place, lane in enumerate(self.lanes) if lane.qrels is not None]
+        ids = [[query.query_id for query in queries[place]] for place, _ in specs]
+        read = judged_documents([spec for _, spec in specs], ids, self._options.relevant_from) if specs else []
+        by_place = {place: own for (place, _), own in zip(specs, read, strict=True)}
+        return [
+            _there(lane, by_place[place] if place in by_place else _own_documents(queries[place]))
+            for place, lane in enumerate(self.lanes)
+        ]
+
+    def _drafts(self, lane: Lane, queries: Sequence[Query], judged: dict[str, Judged], role: str) -> list[Draft | None]:
+        """A row for each query, None where it lacks a relevant or a non-relevant document."""
+        distinct = {query.query_id: query for query in queries}.values()
+        answerable = [query for query in distinct if judged.get(query.query_id, Judged()).relevant]
+        others = self._others(lane, answerable, judged)
+        drafts: dict[str, Draft] = {}
+        for query_id, text in answerable:
+            if query_id not in others:
+                continue
+            documents = judged[query_id].relevant
+            doc_id, grade = min(documents, key=lambda pair: (self._relevant(f"{text}\0{pair[0]}"), pair))
+            other_id, origin = others[query_id]
+            came = "its own document" if lane.qrels is None else f"qrels {grade}"
+            drafts[query_id] = Draft(role, None, lane.name, query_id, text, doc_id, other_id, f"{came}; {origin}")
+        return [drafts.get(query.query_id) for query in queries]
+
+    def _others(self, lane: Lane, queries: Sequence[Query], judged: dict[str, Judged]) -> dict[str, tuple[str, str]]:
+        """A non-relevant document for each query, and where it comes from."""
+        if lane.stage is None:
+            found: dict[str, tuple[str, str]] = {}
+            for query_id, text in queries:
+                documents = judged[query_id].others
+                if documents:
+                    pair = min(documents, key=lambda one: (self._negative(f"{text}\0{one[0]}"), one))
+                    found[query_id] = (pair[0], f"judged {pair[1]}")
+            return found
+        asked = [
+            Asked(query.query_id, query.text, frozenset(doc_id for doc_id, _ in judged[query.query_id].relevant))
+            for query in queries
+        ]
+        usable: Usable = lane.source.usable if isinstance(lane.source, DocumentQueries) else everything
+        negatives = lane.stage.negatives(asked, self._negative, usable)
+        return {query_id: (one[0].doc_id, f"first-stage rank {one[0].rank}") for query_id, one in negatives.items()}
+
+    @staticmethod
+    def _find(scanned: Scanned, leak: Leak) -> Query | None:
+        return scanned.by_text.get(leak.text) if leak.text else scanned.by_id.get(leak.query_id)
+
+
+def _own_documents(queries: Sequence[Query]) -> dict[str, Judged]:
+    return {query.query_id: Judged(((DocumentQueries.document_of(query.query_id), 1),)) for query in queries}
+
+
+def _there(lane: Lane, judged: dict[str, Judged]) -> dict[str, Judged]:
+    if lane.stage is None or lane.qrels is None:
+        return judged
+    known = lane.stage.known({doc_id for own in judged.values() for doc_id, _ in own.relevant})
+    return {
+        query_id: own._replace(relevant=tuple(pair for pair in own.relevant if pair[0] in known))
+        for query_id, own in judged.items()
+    }

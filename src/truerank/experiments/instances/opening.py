@@ -1,0 +1,192 @@
+"""Opening what a set is built from: sources of queries with their judgments, first stages, texts of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from truerank import lexical
+from truerank.errors import InputError
+from truerank.experiments.instances.document_queries import CutRule, DocumentQueries
+from truerank.experiments.instances.drawing import Queries
+from truerank.experiments.instances.filling import Lane
+from truerank.experiments.instances.first_stage import FirstStage, IndexStage, RunStage
+from truerank.experiments.instances.options import BuildOptions
+from truerank.experiments.instances.texts import Texts
+from truerank.lexical.index import Index
+from truerank.sources import compressed
+from truerank.sources.documents import open_documents
+from truerank.sources.grammar import parse, unique_names
+from truerank.sources.queries import open_queries
+from truerank.work.artifacts import digest, hash_file
+from truerank.work.progress import Progress
+
+__all__ = ["Opened", "described_file"]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a set is built from, opened when it is asked for.
+
+    Args:
+        options: of the set.
+        seed: of its choices; what is kept on the disk belongs to it.
+        work: where unfinished work lies.
+        progress: is told what is being read.
+    """
+
+    options: BuildOptions
+    seed: int
+    work: Path
+    progress: Progress
+
+    @cached_property
+    def docs(self) -> str | None:
+        """The training documents."""
+        return self.options.queries_from_documents or self.options.docs
+
+    @cached_property
+    def test_docs(self) -> str | None:
+        """The test documents."""
+        return self.options.test_docs or self.docs
+
+    @cached_property
+    def sources(self) -> tuple[tuple[Queries, str], ...]:
+        """The sources of training queries with names that differ."""
+        if self.options.queries_from_documents is not None:
+            made = DocumentQueries(self.options.queries_from_documents, self._rule)
+            return ((made, made.name),)
+        opened = [open_queries(spec) for spec in self.options.queries]
+        return tuple(zip(opened, unique_names([one.spec for one in opened]), strict=True))
+
+    @cached_property
+    def lanes(self) -> tuple[Lane, ...]:
+        """The sources of training queries, each with its judgments and its first stage."""
+        return tuple(
+            Lane(source, name, self._qrels(place), self._stage(place))
+            for place, (source, name) in enumerate(self.sources)
+        )
+
+    @cached_property
+    def test_stage(self) -> FirstStage:
+        """The first stage of the test topics."""
+        options = self.options
+        if options.test_run is not None:
+            return RunStage(options.test_run, options.top_k)
+        if options.test_index is not None:
+            return self._searched(Path(options.test_index), "test")
+        if self.test_docs == self.docs:
+            return self._index_stage
+        if self.test_docs is None:
+            raise InputError("is missing", "the texts of the test documents are needed", where="--test-docs")
+        return self._searched(self._made_index(self.test_docs, "test-index"), "test")
+
+    @cached_property
+    def training_texts(self) -> Texts:
+        """The texts of the training documents."""
+        rule = self._rule if self.options.queries_from_documents is not None else None
+        return Texts(self.docs, self.work, rule, self.progress)
+
+    @cached_property
+    def test_texts(self) -> Texts:
+        """The texts of the test documents; the same object where the collections are the same."""
+        same = self.test_docs == self.docs
+        return self.training_texts if same else Texts(self.test_docs, self.work, None, self.progress)
+
+    def inputs(self) -> dict[str, Any]:
+        """Documents, judgments and first stages, for provenance."""
+        options = self.options
+        found: dict[str, Any] = {}
+        for name, docs in (("docs", self.docs), ("test_docs", options.test_docs)):
+            if docs is not None:
+                opened = open_documents(docs)
+                found[name] = {"name": opened.name, "source": docs, "fingerprint": opened.fingerprint}
+        files = {"train_qrels": options.train_qrels, "runs": options.runs, "labels": options.labels}
+        files |= {name: (spec,) for name in ("qrels", "topics", "test_run") if (spec := getattr(options, name))}
+        found |= {name: [described_file(spec) for spec in specs] for name, specs in files.items() if specs}
+        if (options.queries or options.queries_from_documents) and options.negatives == "first-stage":
+            found["first_stage"] = self._first_stage
+        return found
+
+    @cached_property
+    def _rule(self) -> CutRule:
+        return CutRule(self.options.words, self.options.rest, self.options.ends)
+
+    @cached_property
+    def _first_stage(self) -> Mapping[str, Any]:
+        about: dict[str, Any] = {"top_k": self.options.top_k}
+        if self.options.runs:
+            return about
+        opened = lexical.open_index(self._index_folder)
+        return {**about, **self._model.json(), "preset": self.options.preset, "index": opened.fingerprint}
+
+    @cached_property
+    def _model(self) -> lexical.Model | lexical.Expansion:
+        return lexical.model_of(self.options.preset, self.options.model)
+
+    def _qrels(self, place: int) -> str | None:
+        options = self.options
+        if options.queries_from_documents is not None:
+            return None
+        if options.train_qrels:
+            return options.train_qrels[place if len(options.train_qrels) > 1 else 0]
+        spec = parse(options.queries[place])
+        if spec.scheme != "irds":
+            raise InputError("is missing", f"name the judgments of {spec.name}", where="--train-qrels")
+        return spec.spec
+
+    def _stage(self, place: int) -> FirstStage | None:
+        options = self.options
+        if options.negatives == "judged":
+            return None
+        if options.runs:
+            return RunStage(options.runs[place if len(options.runs) > 1 else 0], options.top_k)
+        return self._index_stage
+
+    @cached_property
+    def _index_folder(self) -> Path:
+        if self.options.index is not None:
+            return Path(self.options.index)
+        if self.docs is None:
+            raise InputError("is missing", "the texts of the training documents are needed", where="--docs")
+        return self._made_index(self.docs, "index")
+
+    @cached_property
+    def _index_stage(self) -> IndexStage:
+        return self._searched(self._index_folder, "training")
+
+    def _made_index(self, docs: str, name: str) -> Path:
+        folder = self.work / name
+        if not Index.is_index(folder):
+            analyser = lexical.analyser_of(self.options.preset)
+            lexical.build_index(docs, folder, analyser=analyser, progress=self.progress)
+        return folder
+
+    def _searched(self, folder: Path, purpose: str) -> IndexStage:
+        index = lexical.open_index(folder)
+        lexical.require_analyser(index, self.options.preset)
+        # What was found is kept under a name that stands for all it depends on.
+        about = [purpose, index.fingerprint, self._model.json(), self.options.top_k, self.seed, self.options.words,
+                 self.options.rest, self.options.ends]  # fmt: skip
+        cache = self.work / digest(about)[:16]
+        return IndexStage(
+            folder,
+            self._model,
+            self.options.top_k,
+            cache=cache,
+            workers=self.options.workers,
+            progress=self.progress,
+        )
+
+
+def described_file(spec: str) -> dict[str, Any]:
+    """A source, and where it is a file the hash of its bytes."""
+    parsed = parse(spec)
+    if parsed.scheme != "file":
+        return {"source": spec}
+    if compressed.is_folder(parsed.path):
+        return {"source": spec}
+    return {"source": spec, "sha256": hash_file(parsed.path)}
