@@ -1,0 +1,195 @@
+"""Describe: what the documents of the data sets are like."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit
+
+import polars as pl
+
+from truerank.audits.transfer.scan_results import Scan, load_scan
+from truerank.reports.tables import Column, Table
+
+__all__ = ["ALL", "Description", "SetDescription", "describe_sets", "registered_domain"]
+
+#: The last row: all judged documents that were compared.
+ALL: Final = "all"
+#: Second levels below which domains are registered, where the top level is a country's.
+_SECOND_LEVELS: Final = frozenset("ac co com edu gov gob go govt id info mil ne net nhs nom or org plc sch".split())
+
+
+@dataclass(frozen=True)
+class SetDescription:
+    """One data set.
+
+    Attributes:
+        name: of the set.
+        documents: how many.
+        with_url: of how many the URL is known; the next three are over these.
+        path_length: mean number of characters of the URL's path.
+        parameters: mean number of parameters.
+        domain: the most frequent registered domain; empty where no URL is known.
+        domain_share: its share of the documents.
+        similar: the most similar other set; empty where there is none.
+        similarity: Jaccard's, of the topics.
+    """
+
+    name: str
+    documents: int
+    with_url: int
+    path_length: float
+    parameters: float
+    domain: str
+    domain_share: float
+    similar: str
+    similarity: float
+
+    def json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {name: round(value, 6) if isinstance(value, float) else value for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class Description:
+    """The paper's Table 2."""
+
+    parts: tuple[SetDescription, ...]
+    version: str
+
+    def table(self) -> Table:
+        """The table."""
+        rows = tuple(
+            (
+                part.name,
+                part.documents,
+                part.path_length if part.with_url else None,
+                part.parameters if part.with_url else None,
+                part.similar or None,
+                part.similarity if part.similar else None,
+                part.domain or None,
+                100 * part.domain_share if part.domain else None,
+            )
+            for part in self.parts
+        )
+        lacking = self.parts[-1].documents - self.parts[-1].with_url
+        notes = (f"URLs are those of {self.version}; {lacking:,d} documents have none there.",)
+        number: dict[str, Any] = {"align": "right", "format": ".2f"}
+        return Table(
+            "The documents of the data sets.",
+            (
+                Column("set"),
+                Column("documents", align="right", format=",d"),
+                Column("path length", ("URLs",), **number),
+                Column("parameters", ("URLs",), **number),
+                Column("set", ("most similar by topics",)),
+                Column("Jaccard", ("most similar by topics",), **number),
+                Column("domain", ("most frequent",)),
+                Column("%", ("most frequent",), **number),
+            ),
+            rows,
+            notes,
+            rules=(len(rows) - 1,),
+        )
+
+    def json(self) -> dict[str, Any]:
+        """Plain values by set."""
+        return {"version": self.version, "sets": {part.name: part.json() for part in self.parts}}
+
+    def text(self) -> str:
+        """The table for a terminal."""
+        return self.table().text(120)
+
+
+def describe_sets(scan: Scan | str | Path, *, version: str | None = None) -> Description:
+    """Describes the data sets of a scan.
+
+    Args:
+        scan: the scan, or its folder.
+        version: whose URLs are counted; None for the judged version, and where a document has none there, any other.
+
+    Returns:
+        For each set, and for all documents that were compared, its URLs, its most similar set and its domains.
+
+    Raises:
+        InputError: no scan there.
+
+    Source: the transfer paper, Table 2.
+    """
+    opened = scan if isinstance(scan, Scan) else load_scan(scan)
+    urls = _urls(opened.scores, version)
+    sets = {name: opened.sets.filter(pl.col("set") == name) for name in opened.set_names}
+    topics = {name: frozenset(frame["topic_id"].to_list()) for name, frame in sets.items()}
+    everything = opened.scores.unique(["topic_id", "doc_id"], maintain_order=True)
+    parts = [_described(name, frame, urls, _nearest(name, topics)) for name, frame in sets.items()]
+    parts.append(_described(ALL, everything, urls, ("", 0.0)))
+    return Description(tuple(parts), version or "the judged version, else of any other")
+
+
+def registered_domain(url: str) -> str:
+    """The part of a URL's host that somebody registered: "wikipedia.org", "bbc.co.uk"; of an address, the address."""
+    try:
+        host = (urlsplit(url if "//" in url else f"//{url}").hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+    try:
+        return str(ipaddress.ip_address(host))
+    except ValueError:
+        pass
+    labels = host.split(".")
+    below = 3 if len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _SECOND_LEVELS else 2
+    return ".".join(labels[-below:])
+
+
+def _urls(scores: pl.DataFrame, version: str | None) -> pl.DataFrame:
+    known = scores.filter(pl.col("url") != "")
+    if version is not None:
+        known = known.filter(pl.col("version") == version)
+    return known.unique(["topic_id", "doc_id"], keep="first", maintain_order=True).select("topic_id", "doc_id", "url")
+
+
+def _described(name: str, frame: pl.DataFrame, urls: pl.DataFrame, nearest: tuple[str, float]) -> SetDescription:
+    joined = frame.select("topic_id", "doc_id").join(
+        urls, on=["topic_id", "doc_id"], how="inner", maintain_order="left"
+    )
+    found = joined["url"].to_list()
+    counted = Counter(registered_domain(url) for url in found)
+    domain, number = min(counted.items(), key=lambda item: (-item[1], item[0])) if counted else ("", 0)
+    lengths, parameters = _mean(map(_path_length, found)), _mean(map(_parameters, found))
+    share = number / max(1, len(found))
+    return SetDescription(name, len(frame), len(found), lengths, parameters, domain, share, *nearest)
+
+
+def _nearest(name: str, topics: Mapping[str, frozenset[str]]) -> tuple[str, float]:
+    others = [(_jaccard(topics[name], topics[other]), other) for other in topics if other != name]
+    best = max(others, key=lambda item: item[0], default=(0.0, ""))
+    return (best[1], best[0]) if best[0] else ("", 0.0)
+
+
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one | other) if one or other else 0.0
+
+
+def _path_length(url: str) -> int:
+    return len(_split(url)[0])
+
+
+def _parameters(url: str) -> int:
+    return len(parse_qsl(_split(url)[1], keep_blank_values=True, max_num_fields=None))
+
+
+def _split(url: str) -> tuple[str, str]:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "", ""
+    return parts.path, parts.query
+
+
+def _mean(numbers: Iterable[int]) -> float:
+    listed = list(numbers)
+    return sum(listed) / len(listed) if listed else 0.0

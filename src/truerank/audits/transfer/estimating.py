@@ -1,0 +1,352 @@
+"""Estimate: from a judged sample, how many judgments broke."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.special import betaincinv, ndtri
+
+from truerank.audits.transfer.judging_items import band_of, highest_difference
+from truerank.audits.transfer.scan_results import Scan, load_scan
+from truerank.errors import InputError
+from truerank.judging.ratings import RatingSource, read_ratings
+from truerank.reports.tables import Cell, Column, Table
+from truerank.sources.compressed import checked_file, chunks
+
+__all__ = ["COMBINATIONS", "Counts", "Estimate", "Estimates", "estimate_errors", "read_counts"]
+
+#: The paper's six columns (V1 above, V2 below; 2: relevant, and better than the other), by the labels of the scheme.
+COMBINATIONS: Final[Mapping[str, str]] = {
+    "neither": "00",
+    "only V2": "01",
+    "only V1": "10",
+    "both": "11",
+    "V1 better": "21",
+    "V2 better": "12",
+}
+_DRAWS: Final = 20_000
+
+
+class Counts(NamedTuple):
+    """A data set's labels.
+
+    Attributes:
+        name: of the data set.
+        labels: how many pairs have which of the paper's combinations.
+        documents: how many pairs the data set has.
+        error: the combination that is an error; empty for a set that was not made to find one.
+        strata: for each band of the difference, its pairs, those judged, and errors among these; empty where unknown.
+    """
+
+    name: str
+    labels: Mapping[str, int]
+    documents: int
+    error: str
+    strata: Mapping[str, tuple[int, int, int]] = {}
+
+
+class Interval(NamedTuple):
+    """A value and the ends of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How many errors a data set holds.
+
+    Attributes:
+        counts: the labels.
+        precision: share of errors among the judged, with Wilson's interval.
+        errors: times the documents of the set.
+        stratified: each band of the difference by its own precision; None where fewer than two bands are known.
+    """
+
+    counts: Counts
+    precision: Interval | None
+    errors: Interval | None
+    stratified: Interval | None
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """The paper's Table 3, with intervals.
+
+    Attributes:
+        parts: one for each data set.
+        versions: the names of V1 and V2.
+        confidence: of the intervals.
+        notes: what was left out.
+    """
+
+    parts: tuple[Estimate, ...]
+    versions: tuple[str, str] = ("V1", "V2")
+    confidence: float = 0.95
+    notes: tuple[str, ...] = ()
+
+    def table(self) -> Table:
+        """Table 3: counts, precision, documents, errors."""
+        number: dict[str, Any] = {"align": "right", "format": ",d"}
+        above = f"relevance {'/'.join(self.versions)}"
+        columns = [Column("set")]
+        columns += [Column(f"{pair[0]}/{pair[1]}", (above,), **number) for pair in COMBINATIONS.values()]
+        columns += [Column("precision", align="right", format=".2f"), Column("interval", align="right")]
+        columns += [Column("documents", **number), Column("errors", **number), Column("interval", ("",), align="right")]
+        if any(part.stratified for part in self.parts):
+            columns += [Column("by bands", **number), Column("interval", ("by bands",), align="right")]
+        rows = tuple(tuple(self._row(part))[: len(columns)] for part in self.parts)
+        notes = (
+            "2: relevant, and better than the other version. Errors: precision times documents; an error is a pair "
+            "whose worse version is not relevant while the better one is.",
+            f"Intervals: {self.confidence:.0%}, Wilson; by bands: each band of the difference by its own precision, "
+            "with intervals from draws of the posterior (Jeffreys' prior).",
+            *self.notes,
+        )
+        return Table("How many judgments broke.", tuple(columns), rows, notes)
+
+    def json(self) -> dict[str, Any]:
+        """Everything as plain numbers."""
+        return {
+            "versions": list(self.versions),
+            "confidence": self.confidence,
+            "sets": {part.counts.name: _part_json(part) for part in self.parts},
+            "notes": list(self.notes),
+        }
+
+    def text(self) -> str:
+        """The table for a terminal."""
+        return self.table().text(130)
+
+    def _row(self, part: Estimate) -> list[Cell]:
+        row: list[Cell] = [part.counts.name, *(part.counts.labels.get(pair, 0) for pair in COMBINATIONS.values())]
+        row += [None if part.precision is None else part.precision.value, _ends(part.precision, ".2f")]
+        row.append(part.counts.documents)
+        for found in (part.errors, part.stratified):
+            row += [None if found is None else round(found.value), _ends(found, ",.0f")]
+        return row
+
+
+def estimate_errors(
+    labels: RatingSource | None = None,
+    scan: Scan | str | Path | None = None,
+    *,
+    counts: str | Path | None = None,
+    confidence: float = 0.95,
+    include_models: bool = False,
+    seed: int = 0,
+) -> Estimates:
+    """Estimates how many judgments broke.
+
+    Args:
+        labels: what people said about a sample of a scan's data sets (`items.jsonl`): a judging store or label files.
+        scan: the scan, or its folder.
+        counts: instead of both, a CSV of labels already counted: set, 00, 01, 10, 11, 21, 12, documents, error.
+        confidence: of the intervals.
+        include_models: count the labels of models like those of people.
+        seed: of the draws for the estimate by bands.
+
+    Returns:
+        For each data set its counts, precision and number of errors.
+
+    Raises:
+        InputError: labels or counts cannot be read, or belong to no data set of the scan.
+
+    Source: the transfer paper, section 5, Table 3; intervals of precision: Wilson (1927).
+    """
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence {confidence:g}", "give a number between 0 and 1", where="--confidence")
+    if counts is not None:
+        if labels is not None or scan is not None:
+            raise InputError("labels are counted already", "give --counts, or --labels with --scan", where="--counts")
+        given = read_counts(counts)
+        return Estimates(tuple(_estimate(one, confidence, seed) for one in given), confidence=confidence)
+    if labels is None or scan is None:
+        raise InputError("nothing to estimate from", "give --labels and --scan, or --counts", where="--labels")
+    opened = scan if isinstance(scan, Scan) else load_scan(scan)
+    found, notes = _counted(labels, opened, include_models)
+    first, second = opened.versions[:2]
+    parts = tuple(_estimate(one, confidence, seed) for one in found)
+    return Estimates(parts, (first, second), confidence, notes)
+
+
+def read_counts(path: str | Path) -> list[Counts]:
+    """Reads counted labels: CSV with the columns set, 00, 01, 10, 11, 21, 12, documents, and error ("10", "01" or
+    empty).
+
+    Raises:
+        InputError: not readable, columns are missing, or a cell is no number.
+    """
+    path = checked_file(Path(path))
+    try:
+        text = b"".join(chunks(path)).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError("not in UTF-8", "save it as UTF-8", where=path) from error
+    reader = csv.DictReader(io.StringIO(text))
+    needed = ("set", *COMBINATIONS.values(), "documents", "error")
+    lacking = [name for name in needed if name not in (reader.fieldnames or ())]
+    if lacking:
+        fault = f"no column '{lacking[0]}'"
+        raise InputError(fault, f"give the columns {', '.join(needed)}", where=path, line=1)
+    found = []
+    for row in reader:
+        side = (row["error"] or "").strip()
+        if side not in ("", "01", "10"):
+            fault = f"'{side}' is no error of a set"
+            raise InputError(fault, "give 10 (V1 is right), 01 (V2 is) or nothing", where=path, line=reader.line_num)
+        numbers = {name: _whole(row[name], path, reader.line_num) for name in (*COMBINATIONS.values(), "documents")}
+        documents = numbers.pop("documents")
+        found.append(Counts(row["set"] or "", numbers, documents, side))
+    if not found:
+        raise InputError("no data set in it", "give one row for each", where=path)
+    return found
+
+
+def wilson(found: int, total: int, confidence: float) -> tuple[float, float]:
+    """Wilson's score interval of a share.
+
+    Source: Wilson (1927).
+    """
+    z = float(ndtri((1 + confidence) / 2))
+    share, penalty = found / total, z * z / total
+    spread = z * math.sqrt(share * (1 - share) / total + penalty / (4 * total))
+    middle = share + penalty / 2
+    return max(0.0, (middle - spread) / (1 + penalty)), min(1.0, (middle + spread) / (1 + penalty))
+
+
+def _estimate(counts: Counts, confidence: float, seed: int) -> Estimate:
+    total = sum(counts.labels.values())
+    if not counts.error or not total:
+        return Estimate(counts, None, None, None)
+    broken = counts.labels.get(counts.error, 0)
+    low, high = wilson(broken, total, confidence)
+    precision = Interval(broken / total, low, high)
+    size = counts.documents
+    # What was judged is known, whatever the interval says of the rest.
+    ends = max(float(broken), low * size), min(float(size - total + broken), high * size)
+    errors = Interval(precision.value * size, *ends) if size >= total else None
+    return Estimate(counts, precision, errors, _by_bands(counts, confidence, seed))
+
+
+def _by_bands(counts: Counts, confidence: float, seed: int) -> Interval | None:
+    """The sum over the bands: errors that were seen, and those expected among the pairs that were not judged."""
+    strata = [one for one in counts.strata.values() if one[0]]
+    if len(strata) < 2 or any(judged == 0 for _, judged, _ in strata):
+        return None
+    value = sum(size * broken / judged for size, judged, broken in strata)
+    draw = np.random.default_rng(seed)
+    total: NDArray[np.float64] = np.zeros(_DRAWS)
+    for size, judged, broken in strata:
+        # Drawn through the inverse of the distribution, which is the same with every version of NumPy.
+        shares = betaincinv(broken + 0.5, judged - broken + 0.5, draw.random(_DRAWS))
+        total += broken + (size - judged) * shares
+    low, high = np.quantile(total, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(value, float(low), float(high))
+
+
+def _counted(labels: RatingSource, scan: Scan, include_models: bool) -> tuple[list[Counts], tuple[str, ...]]:
+    ratings = read_ratings(labels, scheme="transfer")
+    decided = ratings.decided(_answer, include_models=include_models)
+    if not decided:
+        raise InputError(
+            "no pair is labelled by people", "let people judge, or give --include-models", where="--labels"
+        )
+    tied = sum(answer is None for answer in decided.values())
+    by_set: dict[str, list[tuple[Any, str]]] = {}
+    for at, answer in decided.items():
+        if answer is not None:
+            unit = ratings.units[at]
+            by_set.setdefault(unit.dataset, []).append((unit, COMBINATIONS[answer]))
+    unknown = [name for name in by_set if name not in scan.summary["sets"] and name != "random"]
+    if len(unknown) == len(by_set):
+        fault = f"the labels belong to no data set of the scan (theirs: {', '.join(sorted(by_set))})"
+        raise InputError(fault, "judge the items.jsonl of this scan", where="--labels")
+    found = [
+        _counts_of(name, members, scan)
+        for name, members in sorted(by_set.items(), key=lambda item: _place(item[0], scan))
+        if name not in unknown
+    ]
+    notes = []
+    if tied:
+        notes.append(f"{tied:,d} pairs on which annotators are tied are left out.")
+    if unknown:
+        left = sum(len(by_set[name]) for name in unknown)
+        notes.append(f"{left:,d} labels of other data sets are left out: {', '.join(unknown)}.")
+    return found, tuple(notes)
+
+
+def _answer(labels: tuple[str, ...]) -> str | None:
+    return next((label for label in labels if label in COMBINATIONS), None)
+
+
+def _place(name: str, scan: Scan) -> int:
+    names = list(scan.summary["sets"])
+    return names.index(name) if name in names else len(names)
+
+
+def _counts_of(name: str, members: Sequence[tuple[Any, str]], scan: Scan) -> Counts:
+    counted = Counter(pair for _, pair in members)
+    labels = {pair: counted[pair] for pair in COMBINATIONS.values()}
+    about = scan.summary["sets"].get(name)
+    if about is None:
+        return Counts(name, labels, int(scan.summary["compared"]), "")
+    aggregation = about["aggregation"]
+    if not aggregation:
+        return Counts(name, labels, about["documents"], "")
+    error = "10" if [about["better"], about["worse"]] in scan.summary["pairs"] else "01"
+    lowest, highest = scan.summary["cut_off"][aggregation], highest_difference(scan, aggregation)
+    differences = scan.sets.filter(pl.col("set") == name)["difference"].to_list()
+    sizes = Counter(band_of(value, lowest, highest) for value in differences)
+    known = dict(zip(_keys(scan, name), differences, strict=True))
+    judged: Counter[str] = Counter()
+    broken: Counter[str] = Counter()
+    for unit, pair in members:
+        difference = known.get((unit.topic_id, str(unit.data.get("doc_id", unit.doc_id))))
+        band = unit.stratum or ("" if difference is None else band_of(difference, lowest, highest))
+        judged[band] += 1
+        broken[band] += pair == error
+    strata = {band: (sizes[band], judged[band], broken[band]) for band in sorted(sizes)}
+    return Counts(name, labels, about["documents"], error, strata if set(judged) <= set(sizes) else {})
+
+
+def _keys(scan: Scan, name: str) -> list[tuple[str, str]]:
+    inside = scan.sets.filter(pl.col("set") == name)
+    return list(zip(inside["topic_id"].to_list(), inside["doc_id"].to_list(), strict=True))
+
+
+def _whole(cell: str | None, path: Path, line: int) -> int:
+    text = (cell or "").strip().replace(",", "")
+    if not text.isascii() or not text.isdigit():
+        raise InputError(f"'{cell}' is no number of pairs", "give a whole number", where=path, line=line)
+    return int(text)
+
+
+def _ends(found: Interval | None, form: str) -> str | None:
+    return None if found is None else f"{found.low:{form}}–{found.high:{form}}"
+
+
+def _part_json(part: Estimate) -> dict[str, Any]:
+    counts = part.counts
+    values = {"precision": part.precision, "errors": part.errors, "errors_by_bands": part.stratified}
+    return {
+        "labels": dict(counts.labels),
+        "judged": sum(counts.labels.values()),
+        "documents": counts.documents,
+        "error": counts.error,
+        "bands": {
+            band: {"documents": size, "judged": judged, "errors": broken}
+            for band, (size, judged, broken) in counts.strata.items()
+        },
+        **{name: None if value is None else [round(part, 6) for part in value] for name, value in values.items()},
+    }
