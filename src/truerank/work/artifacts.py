@@ -120,6 +120,13 @@ class Artifacts:
             frame.sink_parquet(temporary, compression="zstd", statistics=True, row_group_size=rows, maintain_order=True)
         return self.note(name)
 
+    @contextlib.contextmanager
+    def stream(self, name: str) -> Iterator[Path]:
+        """A temporary path for a file that is written bit by bit; it appears when the block ends without an error."""
+        with atomic_path(self.folder / name) as temporary:
+            yield temporary
+        self.note(name)
+
     def manifest(self, content: Mapping[str, Any]) -> Path:
         """Writes `manifest.json`: the content, and the hash of every artifact written so far."""
         return self.json("manifest.json", {**content, "artifacts": dict(sorted(self._written.items()))})
