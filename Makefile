@@ -45,7 +45,7 @@ $(VENV)/.demo: $(BIN)/python pyproject.toml
 
 $(VENV)/.test: $(VENV)/.demo
 	$(BIN)/python -m pip install --quiet $(TORCH)
-	$(BIN)/python -m pip install --quiet --editable '.[fast,neural,ray,web,track]' --group lint --group test
+	$(BIN)/python -m pip install --quiet --editable '.[fast,neural,ray,web,track,pages]' --group lint --group test
 	@touch $@
 
 clean:
