@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from truerank.audits.leakage.demo import demo as demo
     from truerank.audits.transfer import carry_judgments as carry_judgments
     from truerank.audits.transfer import match_versions as match_versions
+    from truerank.experiments.instances import BuildOptions as BuildOptions
+    from truerank.experiments.instances import build_instances as build_instances
+    from truerank.experiments.instances import export_instances as export_instances
+    from truerank.experiments.instances import instance_stats as instance_stats
+    from truerank.experiments.instances import write_document_queries as write_document_queries
     from truerank.lexical import build_index as build_index
     from truerank.lexical import search as search
     from truerank.lexical import tune as tune
@@ -29,14 +34,18 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "BuildOptions",
     "__version__",
     "build_index",
+    "build_instances",
     "carry_judgments",
     "compare",
     "comparison_report",
     "cross_validate",
     "demo",
     "evaluate",
+    "export_instances",
+    "instance_stats",
     "judging",
     "leakage",
     "lexical",
@@ -50,10 +59,16 @@ __all__ = [
     "train",
     "transfer",
     "tune",
+    "write_document_queries",
 ]
 
 # Loaded on first use, so that `import truerank` stays instant.
 _HOMES = {
+    "BuildOptions": ("truerank.experiments.instances", "BuildOptions"),
+    "build_instances": ("truerank.experiments.instances", "build_instances"),
+    "export_instances": ("truerank.experiments.instances", "export_instances"),
+    "instance_stats": ("truerank.experiments.instances", "instance_stats"),
+    "write_document_queries": ("truerank.experiments.instances", "write_document_queries"),
     "build_index": ("truerank.lexical", "build_index"),
     "rerank": ("truerank.rankers.rerank", "rerank"),
     "search": ("truerank.lexical", "search"),

@@ -170,6 +170,46 @@ def build(
     emit(built.text(), built.json(), as_json)
 
 
+@app.command("stats")
+def stats(
+    folders: Annotated[
+        list[str], typer.Argument(metavar="DIR…", help="What 'instances build --out' wrote; DIR?size=N: a size of it.")
+    ],
+    candidates: Annotated[
+        list[str], typer.Option(metavar="DIR", help="Audits to check against; default: those of the sets.")
+    ] = [],  # noqa: B006
+    labels: Annotated[list[str], typer.Option(metavar="SRC", help="Judged pairs; default: those of the sets.")] = [],  # noqa: B006
+    train_qrels: Annotated[
+        list[str], typer.Option(metavar="SRC", help="Training judgments; default: those of the sets.")
+    ] = [],  # noqa: B006
+    qrels: Annotated[
+        str | None, typer.Option(metavar="SRC", help="Test judgments; default: those of the sets.")
+    ] = None,
+    fail_on: Annotated[
+        Literal["broken"] | None, typer.Option(help="Exit with 1 if a property of a set is broken.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Proves what training sets promise: each property with holds, BROKEN or not checked, and its numbers.
+
+    Counts, balance of the sources, nested sizes, texts, repeats, ranks of the non-relevant documents; that no leaking
+    query is in a row without a leak; that no relevant document is the non-relevant one of its query; of several sets
+    what they share, and that their rows without a leak are the same.
+
+    Examples:
+
+        truerank instances stats none/ leak/ test/
+
+        truerank instances stats 'leak/?size=1000' --candidates audit/ --fail-on broken
+    """
+    result = instances.instance_stats(
+        folders, candidates=candidates, labels=labels, train_qrels=train_qrels, qrels=qrels
+    )
+    emit(result.text(), result.json(), as_json)
+    if fail_on and not result.holds:
+        raise typer.Exit(1)
+
+
 @app.command("queries")
 def queries(
     docs: Annotated[str, typer.Argument(metavar="SRC", help="The collection.")],

@@ -4,6 +4,7 @@ from truerank.experiments.instances.building import build_instances
 from truerank.experiments.instances.built import Built, open_built
 from truerank.experiments.instances.document_queries import CutRule, DocumentQueries, write_document_queries
 from truerank.experiments.instances.options import FORMATS, KINDS, BuildOptions
+from truerank.experiments.instances.stats import InstanceStats, instance_stats
 from truerank.experiments.instances.writing import export_instances
 
 __all__ = [
@@ -13,8 +14,10 @@ __all__ = [
     "Built",
     "CutRule",
     "DocumentQueries",
+    "InstanceStats",
     "build_instances",
     "export_instances",
+    "instance_stats",
     "open_built",
     "write_document_queries",
 ]

@@ -1,0 +1,255 @@
+"""What a built set promises, checked row by row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from truerank.experiments.instances.built import TABLE, Built
+from truerank.experiments.instances.document_queries import DocumentQueries
+from truerank.experiments.instances.drawing import Excluded
+from truerank.judging.labels import Judgments
+from truerank.text.normalising import normalise
+from truerank.work.artifacts import hash_file
+
+__all__ = ["Evidence", "LoadedSet", "Property", "load_set", "proofs"]
+
+_FAULTS: Final = ("leak", "test")
+_LACKING: Final = "not checked: "
+
+
+class Property(NamedTuple):
+    """A promise, whether it holds (None where it could not be checked), and the numbers that say so."""
+
+    name: str
+    holds: bool | None
+    numbers: str
+
+
+class LoadedSet(NamedTuple):
+    """A built set, or the beginning of one.
+
+    `rows` has the columns of the table without the texts of documents, and `texts`: whether all three are there.
+    """
+
+    label: str
+    built: Built
+    sizes: tuple[int, ...]
+    rows: pl.DataFrame
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The options that the set was built with and that are not as they are by default."""
+        found: Mapping[str, Any] = self.built.manifest["options"]
+        return found
+
+    @property
+    def fill(self) -> pl.DataFrame:
+        """The rows without a leak."""
+        return self.rows.filter(pl.col("role") == "none")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a set is checked against; each is None where it is not at hand, and `missing` says why.
+
+    Attributes:
+        barred: queries that must not stand in a row without a leak.
+        judgments: what people said about leaks.
+        above: (topic, text) of the candidates above the threshold, for leaks that nobody verified.
+        relevant: documents judged relevant, by the source of the query and its id.
+        missing: why something is not at hand.
+    """
+
+    barred: Excluded | None = None
+    judgments: Judgments | None = None
+    above: Collection[tuple[str, str]] | None = None
+    relevant: Mapping[tuple[str, str], Collection[str]] | None = None
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+
+def load_set(label: str, built: Built, size: int | None) -> LoadedSet:
+    """Reads a set without the texts of its documents.
+
+    Args:
+        label: what it is called in the report.
+        built: the set.
+        size: in instances; None for all of it.
+    """
+    frame = built.lazy() if size is None else built.lazy().head(size // 2)
+    texts = [pl.col(name).str.strip_chars().str.len_bytes() > 0 for name in ("query", "relevant", "nonrelevant")]
+    rows = (
+        frame.with_columns(texts=pl.all_horizontal(texts)).drop("relevant", "nonrelevant").collect(engine="streaming")
+    )
+    sizes = built.sizes if size is None else tuple(one for one in {*built.sizes, size} if one <= size)
+    return LoadedSet(label, built, tuple(sorted(sizes)), rows)
+
+
+def proofs(one: LoadedSet, evidence: Evidence) -> Iterator[Property]:
+    """The promises of a set.
+
+    Args:
+        one: the set.
+        evidence: what it is checked against.
+    """
+    yield _unchanged(one)
+    yield _sizes(one)
+    yield _texts(one)
+    yield _apart(one)
+    yield _by_judgments(one, evidence)
+    if one.built.kind in ("by-depth", "by-version"):
+        yield _by_column(one)
+        return
+    yield _nested(one)
+    yield _balanced(one)
+    yield _no_repeats(one)
+    yield _no_candidate(one, evidence)
+    yield _ranks(one)
+    if one.built.kind == "leak":
+        yield _leaks(one, evidence)
+    if one.built.kind == "test":
+        yield _topics(one)
+
+
+def _unchanged(one: LoadedSet) -> Property:
+    then = one.built.manifest.get("artifacts", {}).get(TABLE)
+    now = hash_file(one.built.folder / TABLE)
+    return Property("the table is the one that was built", then == now, f"SHA-256 {now[:12]}…")
+
+
+def _sizes(one: LoadedSet) -> Property:
+    numbers = one.rows["number"]
+    in_order = bool((numbers == pl.Series(range(len(numbers)), dtype=pl.Int64)).all())
+    fits = len(numbers) == max(one.sizes) // 2
+    told = ", ".join(f"{size:,} instances = {size // 2:,} rows" for size in one.sizes)
+    return Property("every size has its rows, numbered in order", in_order and fits, told)
+
+
+def _nested(one: LoadedSet) -> Property:
+    leaking = one.rows["role"].is_in(_FAULTS)
+    count, smallest = int(leaking.sum()), min(one.sizes) // 2
+    first = bool(leaking.head(count).all()) and count <= smallest
+    asked = int(one.options.get("leaks") or 0)
+    whole = count == asked or (bool(one.options.get("allow_fewer")) and count <= asked)
+    told = f"{count:,} rows leak, {asked:,} asked for; the smallest size has {smallest:,} rows"
+    return Property("sizes are nested, and each holds all rows that leak", first and whole, told)
+
+
+def _texts(one: LoadedSet) -> Property:
+    without = len(one.rows) - int(one.rows["texts"].sum())
+    return Property("no row lacks a text", without == 0, f"{without:,} of {len(one.rows):,} rows lack one")
+
+
+def _apart(one: LoadedSet) -> Property:
+    rows = one.rows.select("query", "relevant_id", "nonrelevant_id").unique()
+    relevant = rows.select("query", doc_id="relevant_id").unique()
+    both = relevant.join(rows.select("query", doc_id="nonrelevant_id").unique(), on=("query", "doc_id"))
+    both = both.filter(pl.col("doc_id") != "")
+    return Property(
+        "no relevant document is the non-relevant of its query", both.is_empty(), f"{len(both):,} pairs are both"
+    )
+
+
+def _by_judgments(one: LoadedSet, evidence: Evidence) -> Property:
+    name = "no non-relevant document was judged relevant to its query"
+    if evidence.relevant is None:
+        return Property(name, None, _LACKING + evidence.missing.get("qrels", "no judgments"))
+    checked = wrong = 0
+    columns = ("source", "query_id", "nonrelevant_id")
+    for source, query_id, doc_id in one.rows.select(columns).iter_rows():
+        judged = evidence.relevant.get((source, query_id))
+        if judged is None and one.options.get("queries_from_documents") and query_id.startswith("doc-"):
+            judged = (DocumentQueries.document_of(query_id),)
+        checked += judged is not None
+        wrong += judged is not None and doc_id in judged
+    return Property(name, wrong == 0, f"{wrong:,} of {checked:,} rows whose judgments are at hand")
+
+
+def _balanced(one: LoadedSet) -> Property:
+    queries = one.built.manifest["inputs"].get("queries") or []
+    names = [source["name"] for source in queries] or sorted(set(one.fill["source"]))
+    told, holds = [], True
+    for size in one.sizes:
+        counts = dict(one.fill.filter(pl.col("number") < size // 2)["source"].value_counts().iter_rows())
+        given = [int(counts.get(name, 0)) for name in names]
+        total = sum(counts.values())
+        share, more = divmod(total, max(1, len(names)))
+        holds &= given == [share + (place < more) for place in range(len(names))]
+        told.append(f"{size:,}: " + " + ".join(f"{number:,}" for number in given))
+    return Property("sources have equal shares of the rows without a leak", holds, "; ".join(told))
+
+
+def _no_repeats(one: LoadedSet) -> Property:
+    queries = one.rows.filter(pl.col("role") != "test")["query"]
+    repeated = len(queries) - queries.map_elements(normalise, return_dtype=pl.String).n_unique()
+    return Property("no training query stands twice", repeated == 0, f"{repeated:,} of {len(queries):,} do")
+
+
+def _no_candidate(one: LoadedSet, evidence: Evidence) -> Property:
+    name = "no leaking query in a row without a leak"
+    if evidence.barred is None:
+        return Property(name, None, _LACKING + evidence.missing.get("candidates", "no candidates"))
+    barred, fill = evidence.barred, one.fill
+    by_text = sum(normalise(query) in barred.texts for query in fill["query"])
+    by_id = sum(query_id in barred.ids.get(source, ()) for source, query_id in fill.select("source", "query_id").rows())
+    told = f"{by_text:,} by text and {by_id:,} by id, of {len(fill):,} rows and {len(barred.texts):,} leaking queries"
+    return Property(name, not by_text and not by_id, told)
+
+
+def _ranks(one: LoadedSet) -> Property:
+    name, top = "non-relevant documents of the first stage stand among its best", int(one.options.get("top_k", 100))
+    found = one.rows["origin"].str.extract(r"first-stage rank (\d+)").cast(pl.Int64).drop_nulls()
+    ranks: list[int] = found.to_list()
+    judged = len(one.rows) - len(ranks)
+    if not ranks:
+        return Property(name, True, f"all {judged:,} were judged")
+    mean = sum(ranks) / len(ranks)
+    told = f"{len(ranks):,} of ranks {min(ranks)} to {max(ranks)} (mean {mean:.1f}), {judged:,} judged ones"
+    return Property(name, min(ranks) >= 1 and max(ranks) <= top, told)
+
+
+def _leaks(one: LoadedSet, evidence: Evidence) -> Property:
+    rows = one.rows.filter(pl.col("role") == "leak").select("topic_id", "query", "query_id").rows()
+    per_topic = Counter(topic for topic, _, _ in rows).values()
+    told = f"{len(rows):,} rows of {len(per_topic):,} topics, {min(per_topic)} to {max(per_topic)} each"
+    if one.options.get("threshold") is not None:
+        name = "every leak is a candidate above the threshold"
+        if evidence.above is None:
+            return Property(name, None, _LACKING + evidence.missing.get("candidates", "no candidates"))
+        above = sum((topic, query) in evidence.above for topic, query, _ in rows)
+        return Property(name, above == len(rows), f"{above:,} of {told}; not verified by people")
+    name = "every leak was judged one"
+    if evidence.judgments is None:
+        return Property(name, None, _LACKING + evidence.missing.get("labels", "no labels"))
+    found = [evidence.judgments.find(topic, query, query_id) for topic, query, query_id in rows]
+    verified = sum(pair is not None and pair.leak is True for pair in found)
+    return Property(name, verified == len(rows), f"{verified:,} of {told}")
+
+
+def _topics(one: LoadedSet) -> Property:
+    rows = one.rows.filter(pl.col("role") == "test")
+    most = int(one.options.get("per_topic", 2))
+    groups = rows.group_by("topic_id").agg(
+        pl.len().alias("rows"),
+        pl.col("relevant_id").n_unique().alias("relevant"),
+        pl.col("nonrelevant_id").n_unique().alias("others"),
+    )
+    apart = groups.filter((pl.col("relevant") == pl.col("rows")) & (pl.col("others") == pl.col("rows")))
+    full = groups.filter(pl.col("rows") == most)
+    holds = len(apart) == len(groups) and not len(groups.filter(pl.col("rows") > most))
+    told = f"{len(rows):,} rows of {len(groups):,} topics; {len(full):,} topics have {most}, none more than that"
+    return Property(f"each topic at most {most} times, with different documents", holds, told)
+
+
+def _by_column(one: LoadedSet) -> Property:
+    if one.built.kind == "by-depth":
+        depths, most = one.rows["depth"], int(one.options["depth"])
+        counts: Sequence[tuple[int, int]] = sorted(depths.value_counts().rows())
+        told = ", ".join(f"{number:,} of depth {depth}" for depth, number in counts[:10])
+        return Property(f"no row is deeper than {most}", bool((depths <= most).all()), told)
+    versions = one.rows["version"].unique().to_list()
+    return Property("all rows are of one version", len(versions) == 1, ", ".join(map(str, versions[:10])))

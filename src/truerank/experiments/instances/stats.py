@@ -1,0 +1,311 @@
+"""Proving what training sets promise, alone and next to each other."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from truerank.errors import InputError
+from truerank.experiments.instances.built import open_built
+from truerank.experiments.instances.judged import judged_documents
+from truerank.experiments.instances.leaks import excluded, leaks_above, read_candidates
+from truerank.experiments.instances.proofs import Evidence, LoadedSet, Property, load_set, proofs
+from truerank.judging.labels import open_judgments
+from truerank.reports.tables import Cell, Column, Table
+from truerank.sources.grammar import parse
+
+__all__ = ["InstanceStats", "Pair", "instance_stats"]
+
+_SIZED: Final = re.compile(r"(?P<folder>.+)\?size=(?P<size>\d+)")
+_VERDICTS: Final = {True: "holds", False: "BROKEN", None: "not checked"}
+_ROW: Final = ("query_id", "relevant_id", "nonrelevant_id")
+
+
+class Pair(NamedTuple):
+    """Two sets next to each other: what they share, and whether their rows without a leak are the same ones."""
+
+    first: str
+    second: str
+    rows: int
+    queries: int
+    documents: int
+    same_fill: Property
+
+
+@dataclass(frozen=True)
+class InstanceStats:
+    """What was checked of several sets.
+
+    Attributes:
+        sets: the sets in the order given.
+        properties: for each set what it promises.
+        pairs: every two of them.
+    """
+
+    sets: tuple[LoadedSet, ...]
+    properties: tuple[tuple[Property, ...], ...]
+    pairs: tuple[Pair, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether no promise is broken."""
+        checked = [one for own in self.properties for one in own] + [pair.same_fill for pair in self.pairs]
+        return all(one.holds is not False for one in checked)
+
+    def json(self) -> dict[str, Any]:
+        """Everything, as plain numbers and texts."""
+        return {
+            "holds": self.holds,
+            "sets": [
+                {
+                    "set": one.label,
+                    "kind": one.built.kind,
+                    "seed": one.built.seed,
+                    "sizes": list(one.sizes),
+                    "rows": len(one.rows),
+                    "counts": {f"{role}: {source}": number for role, source, number in _counts(one)},
+                    "properties": [each._asdict() for each in own],
+                }
+                for one, own in zip(self.sets, self.properties, strict=True)
+            ],
+            "pairs": [{**pair._asdict(), "same_fill": pair.same_fill._asdict()} for pair in self.pairs],
+        }
+
+    def counts_table(self) -> Table:
+        """The rows of each set by role and source."""
+        rows: list[tuple[Cell, ...]] = [
+            (one.label, one.built.kind, role, source, number)
+            for one in self.sets
+            for role, source, number in _counts(one)
+        ]
+        columns = (
+            Column("set"), Column("kind"), Column("role"), Column("source"),
+            Column("rows", align="right", format=",d"),
+        )  # fmt: skip
+        return Table("Rows by role and source", columns, tuple(rows))
+
+    def table(self) -> Table:
+        """What each set promises, and whether it holds."""
+        rows = [
+            (one.label, each.name, _VERDICTS[each.holds], each.numbers)
+            for one, own in zip(self.sets, self.properties, strict=True)
+            for each in own
+        ]
+        broken = sum(each.holds is False for own in self.properties for each in own)
+        unchecked = sum(each.holds is None for own in self.properties for each in own)
+        note = f"{len(rows):,} properties: {broken} broken, {unchecked} not checked."
+        columns = (Column("set"), Column("property"), Column("verdict"), Column("numbers"))
+        return Table("What the sets promise", columns, tuple(rows), notes=(note,))
+
+    def pairs_table(self) -> Table:
+        """What every two sets share."""
+        rows: list[tuple[Cell, ...]] = [
+            (pair.first, pair.second, pair.rows, pair.queries, pair.documents, _VERDICTS[pair.same_fill.holds],
+             pair.same_fill.numbers)
+            for pair in self.pairs
+        ]  # fmt: skip
+        numbers = [Column(name, align="right", format=",d") for name in ("rows", "queries", "documents")]
+        columns = (Column("set"), Column("next to"), *numbers, Column("same rows without a leak"), Column("numbers"))
+        return Table("What two sets share", columns, tuple(rows))
+
+    def text(self) -> str:
+        """The tables in plain characters."""
+        tables = [self.counts_table(), self.table(), *([self.pairs_table()] if self.pairs else [])]
+        return "\n".join(table.text() for table in tables)
+
+
+def instance_stats(
+    sets: Sequence[str | Path],
+    *,
+    candidates: Sequence[str] = (),
+    labels: Sequence[str] = (),
+    train_qrels: Sequence[str] = (),
+    qrels: str | None = None,
+) -> InstanceStats:
+    """Proves what training sets promise: counts, balance, nested sizes, overlap, no leak among the rows without one, no
+    relevant document as a non-relevant one.
+
+    Args:
+        sets: folders that `instances build` wrote, or `DIR?size=N` for the beginning of one.
+        candidates: audits to check against; default: those that each set was built with.
+        labels: judged pairs; default: those that each set was built with.
+        train_qrels: training judgments; default: those that each set was built with.
+        qrels: test judgments; default: those that each set was built with.
+
+    Returns:
+        The properties of each set and of every two of them.
+
+    Raises:
+        InputError: no set there, or a source that was named cannot be read.
+    """
+    loaded = tuple(_loaded(str(one)) for one in sets)
+    if not loaded:
+        raise InputError("no training set was named", "give the folders that 'instances build' wrote")
+    given = {"candidates": tuple(candidates), "labels": tuple(labels), "train_qrels": tuple(train_qrels)}
+    own = [_own_sources(one, given, qrels) for one in loaded]
+    relevant = _relevant(loaded, own)
+    evidence = [_evidence(one, sources, found) for one, sources, found in zip(loaded, own, relevant, strict=True)]
+    found = tuple(tuple(proofs(one, known)) for one, known in zip(loaded, evidence, strict=True))
+    return InstanceStats(loaded, found, tuple(_pair(one, other) for one, other in combinations(loaded, 2)))
+
+
+class _Sources(NamedTuple):
+    """Where the evidence about a set lies, and which of it is not there."""
+
+    candidates: tuple[str, ...]
+    labels: tuple[str, ...]
+    train_qrels: tuple[str, ...]
+    qrels: str | None
+    missing: dict[str, str]
+
+
+def _loaded(spec: str) -> LoadedSet:
+    match = None if Path(spec).exists() else _SIZED.fullmatch(spec)
+    built = open_built(match["folder"] if match else spec)
+    size = int(match["size"]) if match else None
+    if size is not None and (size < 2 or size % 2 or size // 2 > built.rows):
+        fault = f"the set has {2 * built.rows:,} instances, not {size:,}"
+        raise InputError(fault, "give an even number up to that", where=spec)
+    name = built.folder.resolve().name
+    return load_set(name if size is None else f"{name}-{size}", built, size)
+
+
+def _own_sources(one: LoadedSet, given: dict[str, tuple[str, ...]], qrels: str | None) -> _Sources:
+    """What was named, else what the set was built with, as far as it is still there."""
+    missing: dict[str, str] = {}
+    found: dict[str, tuple[str, ...]] = {}
+    for name, named in given.items():
+        specs = named or tuple(one.options.get(name) or ())
+        gone = [spec for spec in specs if not named and not _is_there(spec)]
+        found[name] = () if gone else specs
+        if gone:
+            missing[name] = f"{gone[0]} is not there"
+    own = qrels or one.options.get("qrels")
+    if own and not qrels and not _is_there(own):
+        missing["qrels"], own = f"{own} is not there", None
+    if "train_qrels" in missing:
+        missing["qrels"] = missing["train_qrels"]
+    return _Sources(found["candidates"], found["labels"], found["train_qrels"], own, missing)
+
+
+def _is_there(spec: str) -> bool:
+    parsed = parse(spec)
+    return parsed.scheme != "file" or parsed.path.exists()
+
+
+def _judged_by(one: LoadedSet, sources: _Sources) -> dict[str, tuple[str, int]]:
+    """For each source of queries the judgments, and the lowest grade that is relevant."""
+    bound = int(one.options.get("relevant_from", 1))
+    names = [source["name"] for source in one.built.manifest["inputs"].get("queries") or []]
+    specs = sources.train_qrels
+    judged: dict[str, tuple[str, int]] = {}
+    for place, name in enumerate(names):
+        if specs:
+            judged[name] = (specs[place if len(specs) > 1 else 0], bound)
+        elif (source := one.built.manifest["inputs"]["queries"][place]["source"]).startswith("irds:"):
+            judged[name] = (source, bound)
+    return judged
+
+
+def _relevant(
+    loaded: Sequence[LoadedSet], own: Sequence[_Sources]
+) -> list[dict[tuple[str, str], frozenset[str]] | None]:
+    """The documents judged relevant to the queries of each set; every source of judgments is read once for all."""
+    asked: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
+    uses: list[dict[tuple[str, bool], tuple[str, int]]] = []
+    for one, sources in zip(loaded, own, strict=True):
+        use = {(name, False): judged for name, judged in _judged_by(one, sources).items()}
+        if sources.qrels is not None:
+            judged = (sources.qrels, int(one.options.get("test_relevant_from", 1)))
+            use |= {(name, True): judged for name in one.rows.filter(pl.col("role") == "test")["source"].unique()}
+        uses.append(use)
+        for (name, tests), key in use.items():
+            asked[key].update(_ids(one, name, tests))
+    keys = list(asked)
+    read = {key: judged_documents([key[0]], [asked[key]], key[1])[0] for key in keys}
+    return [
+        {
+            (name, query_id): frozenset(doc_id for doc_id, _ in read[key][query_id].relevant)
+            for (name, tests), key in use.items()
+            for query_id in _ids(one, name, tests)
+            if query_id in read[key]
+        }
+        if use or one.options.get("queries_from_documents")
+        else None
+        for one, use in zip(loaded, uses, strict=True)
+    ]
+
+
+def _ids(one: LoadedSet, name: str, tests: bool) -> list[str]:
+    is_test = pl.col("role") == "test"
+    return one.rows.filter((pl.col("source") == name) & (is_test if tests else ~is_test))["query_id"].to_list()
+
+
+def _evidence(one: LoadedSet, sources: _Sources, relevant: dict[tuple[str, str], frozenset[str]] | None) -> Evidence:
+    judgments = open_judgments(list(sources.labels)) if sources.labels else None
+    evidence = Evidence(judgments=judgments, relevant=relevant, missing=sources.missing)
+    if not sources.candidates:
+        return evidence
+    candidates = read_candidates(sources.candidates)
+    names = sorted(set(one.rows["source"]))
+    threshold = one.options.get("threshold")
+    above = None if threshold is None else leaks_above(candidates, float(threshold), judgments, None)
+    return replace(
+        evidence,
+        barred=excluded(candidates, judgments, names),
+        above=None if above is None else {(leak.topic_id, leak.text) for leak in above},
+    )
+
+
+def _counts(one: LoadedSet) -> list[tuple[str, str, int]]:
+    counts = one.rows.group_by("role", "source", maintain_order=True).len()
+    return list(counts.iter_rows())
+
+
+def _pair(one: LoadedSet, other: LoadedSet) -> Pair:
+    rows = one.rows.select(_ROW).unique().join(other.rows.select(_ROW).unique(), on=_ROW)
+    queries = set(one.rows["query"]) & set(other.rows["query"])
+    documents = _documents(one) & _documents(other)
+    return Pair(one.label, other.label, len(rows), len(queries), len(documents), _same_fill(one, other))
+
+
+def _documents(one: LoadedSet) -> set[str]:
+    return set(one.rows["relevant_id"]) | set(one.rows["nonrelevant_id"])
+
+
+def _same_fill(one: LoadedSet, other: LoadedSet) -> Property:
+    """Whether the rows without a leak are the same ones, as far as both sets go."""
+    name = "same rows without a leak"
+    if "none" not in one.rows["role"] or "none" not in other.rows["role"]:
+        return Property(name, None, "a set without such rows")
+    if one.built.seed != other.built.seed or _made_of(one) != _made_of(other):
+        return Property(name, None, "another seed, or other sources or candidates")
+    common = min(len(one.fill), len(other.fill))
+    mine, theirs = (each.fill.head(common).select(*_ROW, "source") for each in (one, other))
+    same = int((mine.hash_rows(seed=0) == theirs.hash_rows(seed=0)).sum()) if not mine.equals(theirs) else common
+    return Property(name, same == common, f"{same:,} of the first {common:,}")
+
+
+def _made_of(one: LoadedSet) -> object:
+    inputs = one.built.manifest["inputs"]
+    fill = inputs.get("fill")
+    if fill is not None:
+        return (
+            fill["sha256"]
+            if not Path(fill["folder"]).exists()
+            else _made_of_manifest(open_built(fill["folder"]).manifest)
+        )
+    return _made_of_manifest(one.built.manifest)
+
+
+def _made_of_manifest(manifest: Any) -> object:
+    inputs = manifest["inputs"]
+    queries = [(source["name"], source["fingerprint"]) for source in inputs.get("queries") or []]
+    return queries, [audit["sha256"] for audit in inputs.get("candidates") or []]
