@@ -16,6 +16,7 @@ import polars as pl
 from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
+from truerank.audits.reusability.pools import first_documents
 from truerank.errors import InputError
 from truerank.measures import parse_measures
 from truerank.measures.effectiveness import View, computes, score
@@ -24,14 +25,13 @@ from truerank.measures.judgments import Judgments
 from truerank.measures.policy import Policy
 from truerank.measures.rankings import Hits
 
-__all__ = ["Judged", "Qrels", "RunRanks", "Scorer", "simulated_measures"]
+__all__ = ["Judged", "Qrels", "RunRanks", "Scorer", "Universe", "simulated_measures"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 #: Judgments that are scored at once.
 _CHUNK: Final = 1 << 19
-_DECIMALS: Final = 6
 
 
 class Judged(NamedTuple):
@@ -39,6 +39,23 @@ class Judged(NamedTuple):
 
     topic: int
     documents: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Universe:
+    """The documents that anything is known of.
+
+    Attributes:
+        topics: the ids of the topics.
+        documents: of each topic, the ids of the documents that were judged, or that the assessor has a grade for.
+        grades: their grades, shape (documents,) each.
+        collection: how many documents the collection has.
+    """
+
+    topics: tuple[str, ...]
+    documents: tuple[tuple[str, ...], ...]
+    grades: tuple[Ints, ...]
+    collection: int
 
 
 class Qrels(NamedTuple):
@@ -66,16 +83,14 @@ class RunRanks:
     results: Ints
 
     @classmethod
-    def of(
-        cls, runs: Mapping[str, pl.DataFrame], topics: Sequence[str], documents: Sequence[Sequence[str]]
-    ) -> RunRanks:
+    def of(cls, runs: Mapping[str, pl.DataFrame], universe: Universe) -> RunRanks:
         """Looks the documents up in the runs.
 
         Args:
             runs: by name; columns topic_id, doc_id, score. Ties as trec_eval reads them.
-            topics: the topics.
-            documents: of each topic, those that are looked up.
+            universe: the documents that are looked up.
         """
+        topics, documents = universe.topics, universe.documents
         starts = np.concatenate([[0], np.cumsum([len(some) for some in documents])]).astype(np.int64)
         wanted = pl.DataFrame(
             {
@@ -89,9 +104,9 @@ class RunRanks:
         ranks = np.empty((len(runs), len(wanted)), np.int32)
         results = np.zeros((len(runs), len(topics)), np.int64)
         for number, frame in enumerate(runs.values()):
-            ranked = _ranked(frame.join(order, on="topic_id", how="semi"))
+            ranked = first_documents(frame.join(order, on="topic_id", how="semi"))
             found = wanted.join(ranked, on=["topic_id", "doc_id"], how="left", maintain_order="left")
-            ranks[number] = found["place"].fill_null(-1).to_numpy()
+            ranks[number] = found["place"].fill_null(0).to_numpy() - 1
             sizes = ranked.group_by("topic_id").len()
             results[number] = order.join(sizes, on="topic_id", how="left", maintain_order="left")["len"].fill_null(0)
         return cls(tuple(runs), tuple(topics), starts, ranks, results)
@@ -102,16 +117,16 @@ class Scorer:
 
     Args:
         ranks: where the runs have the documents.
-        grades: of each topic, the grades of its documents, shape (documents,) each.
+        universe: the documents and their grades.
         measures: see `simulated_measures`.
         rel: the lowest grade that binary measures count as relevant.
     """
 
-    def __init__(self, ranks: RunRanks, grades: Sequence[Ints], measures: Sequence[Measure], rel: int = 1) -> None:
+    def __init__(self, ranks: RunRanks, universe: Universe, measures: Sequence[Measure], rel: int = 1) -> None:
         self.ranks, self.measures = ranks, tuple(measures)
         self.names = tuple(map(str, measures))
         self.ascending = tuple(lower_is_better(name) for name in self.names)
-        self._grades = tuple(grades)
+        self._grades = universe.grades
         self._policy = Policy(rel=rel)
         self._numbers: dict[tuple[int, bytes], int] = {}
         self._sets: list[Judged] = []
@@ -126,9 +141,14 @@ class Scorer:
             self._sets.append(Judged(judged.topic, documents))
         return self._numbers[key]
 
-    def topic(self, number: int) -> int:
-        """The topic of a set."""
-        return self._sets[number].topic
+    @property
+    def rel(self) -> int:
+        """The lowest grade that counts as relevant."""
+        return self._policy.rel
+
+    def judged(self, number: int) -> Judged:
+        """A set by its number; the documents ascend."""
+        return self._sets[number]
 
     def values(self) -> Floats:
         """The scores of all sets, shape (sets, measures, runs); those that came since the last call are scored now."""
@@ -195,14 +215,4 @@ def _judgments(owner: Ints, documents: Ints, grades: Ints) -> Judgments:
                 "relevance": grades.astype(np.int32),
             }
         )
-    )
-
-
-def _ranked(frame: pl.DataFrame) -> pl.DataFrame:
-    """Columns topic_id, doc_id and place (from 0): scores as 32-bit numbers, equal ones by document id descending."""
-    ordered = frame.select("topic_id", "doc_id", pl.col("score").cast(pl.Float32)).sort(
-        "topic_id", "score", "doc_id", descending=[False, True, True]
-    )
-    return ordered.select(
-        "topic_id", "doc_id", (pl.int_range(pl.len(), dtype=pl.Int32).over("topic_id")).alias("place")
     )
