@@ -18,7 +18,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -36,7 +36,7 @@ from truerank.rankers.vocabulary import Vocabulary, open_vocabulary
 from truerank.sources import read_documents, read_qrels_frame, read_topics
 
 SOURCES = {"vaswani": ("docs.trec.gz", "topics.trec.txt"), "cacm": ("cacm.tar.gz", "topics.txt")}
-MODELS: Mapping[str, tuple[type[SmallRanker], dict[str, int]]] = {
+MODELS: Mapping[str, tuple[type[SmallRanker], dict[str, Any]]] = {
     "knrm": (Knrm, {"max_query": 30, "max_document": 120}),
     "pacrr": (Pacrr, {"max_query": 30, "max_document": 120}),
     "duet": (Duet, {"max_query": 30, "max_document": 120, "pool": 20}),

@@ -14,12 +14,18 @@ from truerank.errors import InputError
 from truerank.rankers import checkpoints
 from truerank.rankers.base import Pair, RankerSpec, Runtime, Scores, rounded, write_description
 from truerank.rankers.batches import length_batches, padded, restore
+from truerank.rankers.instances import Instance
+from truerank.rankers.recipes import Recipe
+from truerank.rankers.training import Fitted, fit
 from truerank.work.artifacts import digest
+from truerank.work.progress import Progress
 
 __all__ = ["CPU_TOKENS", "GPU_TOKENS", "GPU_WASTE", "CrossRanker", "TokenRow", "TorchRanker", "token_ids"]
 
 #: Tokens in a batch on the CPU: few, because its activations should stay in the cache.
 CPU_TOKENS: Final = 2048
+#: While training on the CPU, the part of a batch that may be padding: fewer rows at a time would cost more than that.
+CPU_TRAINING_WASTE: Final = 0.25
 GPU_TOKENS: Final = 1 << 16
 #: On a GPU a batch may be padded by this part, because small batches leave it idle.
 GPU_WASTE: Final = 0.1
@@ -140,9 +146,32 @@ class CrossRanker(TorchRanker):
         Rows of one length are run without a mask. Shape (rows, classes).
         """
 
+    def training_logits(self, rows: Sequence[TokenRow]) -> Any:
+        """What `logits` says of rows of any lengths; on the CPU those of like length run together, to pad less."""
+        import torch
+
+        if self.device != "cpu":
+            return self.logits(rows)
+        lengths = np.fromiter((len(row.ids) for row in rows), np.int64, len(rows))
+        batches = length_batches(lengths, tokens=CPU_TOKENS, waste=CPU_TRAINING_WASTE)
+        found = torch.cat([self.logits([rows[number] for number in batch]) for batch in batches])
+        return found[torch.from_numpy(np.argsort(np.concatenate(batches), kind="stable"))]
+
     @abstractmethod
     def scores_of(self, logits: Any) -> Any:
         """Scores from what the network says, shape (rows,)."""
+
+    def fit(
+        self,
+        instances: Iterable[Instance],
+        recipe: Recipe,
+        *,
+        seed: int,
+        folder: Path,
+        progress: Progress | None = None,
+    ) -> Fitted:
+        """Trains all weights in place; arguments and errors as in `training.fit`."""
+        return fit(self, instances, recipe, seed=seed, folder=folder, progress=progress)
 
     def score(self, pairs: Sequence[Pair]) -> Scores:
         """The score of each pair, shape (pairs,); higher is better; equal pairs have equal scores.

@@ -348,13 +348,16 @@ def _accelerator(recipe: Recipe, device: str) -> Any:
 def _forward(torch: Any, trainee: Trainee) -> Any:
     """The way from pairs to logits as one module, so that accelerate sees every call."""
 
+    # A ranker may have a way of its own to compute a batch of training.
+    compute = getattr(trainee, "training_logits", trainee.logits)
+
     class Forward(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.module = trainee.module
 
         def forward(self, pairs: Sequence[Pair]) -> Any:
-            logits = trainee.logits(trainee.rows(pairs))
+            logits = compute(trainee.rows(pairs))
             return logits[:, 0] if logits.dim() == 2 and logits.shape[1] == 1 else logits
 
     return Forward()

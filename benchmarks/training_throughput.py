@@ -1,0 +1,102 @@
+"""Training throughput of a MiniLM cross-encoder against the trainer of sentence-transformers, in one run.
+
+    python benchmarks/training_throughput.py [--instances 256] [--batch 16] [--repeats 3]
+
+Both train the packaged MiniLM with one output and the binary cross-entropy, AdamW, on the same pairs in batches of the
+same size (a relevant and a non-relevant document of BM25's 100 best for topics of Vaswani), on the CPU, in rounds; the
+median is printed. Opening the models is not counted. The trainer needs `pip install datasets`, which truerank does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from shared_data import require_shared, table
+from training import instances, read
+from truerank.rankers.base import open_ranker
+from truerank.rankers.instances import Instance
+from truerank.rankers.monobert import MonoBert
+from truerank.rankers.recipes import RECIPES
+
+
+def ours(start: Path, given: list[Instance], batch: int, folder: Path) -> tuple[float, float]:
+    """Seconds, and the loss of the last tenth."""
+    ranker = open_ranker(str(start), device="cpu", backend="torch")
+    assert isinstance(ranker, MonoBert)
+    recipe = RECIPES["monobert"].changed({"lr": 5e-5, "batch": batch // 2, "accumulate": 1, "shuffle": 0})
+    fitted = ranker.fit(given, recipe, seed=0, folder=folder)
+    return fitted.seconds, fitted.json()["loss"]["last_tenth"]
+
+
+def peer(start: Path, given: list[Instance], batch: int, folder: Path) -> tuple[float, float]:
+    """The same of sentence-transformers."""
+    import torch
+    from datasets import Dataset
+    from sentence_transformers import CrossEncoder
+    from sentence_transformers.cross_encoder import CrossEncoderTrainer, CrossEncoderTrainingArguments
+    from sentence_transformers.cross_encoder.losses import BinaryCrossEntropyLoss
+
+    model = CrossEncoder(str(start), device="cpu", activation_fn=torch.nn.Identity())
+    rows: dict[str, list[Any]] = {"query": [], "document": [], "label": []}
+    for one in given:
+        for text, label in ((one.relevant, 1.0), (one.nonrelevant, 0.0)):
+            rows["query"].append(one.query)
+            rows["document"].append(text)
+            rows["label"].append(label)
+    arguments = CrossEncoderTrainingArguments(
+        output_dir=str(folder / "peer"), num_train_epochs=1, per_device_train_batch_size=batch, learning_rate=5e-5,
+        warmup_steps=0.1, weight_decay=0.01, max_grad_norm=1.0, use_cpu=True, save_strategy="no", report_to="none",
+        disable_tqdm=True, logging_steps=max(1, 2 * len(given) // batch // 10), seed=0,
+    )  # fmt: skip
+    trainer = CrossEncoderTrainer(
+        model=model, args=arguments, train_dataset=Dataset.from_dict(rows), loss=BinaryCrossEntropyLoss(model)
+    )
+    begun = time.perf_counter()
+    trainer.train()
+    seconds = time.perf_counter() - begun
+    losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+    return seconds, losses[-1]
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--instances", type=int, default=256)
+    parser.add_argument("--batch", type=int, default=16, help="pairs in a step")
+    parser.add_argument("--repeats", type=int, default=3)
+    given = parser.parse_args()
+    require_shared()
+    logging.disable(logging.WARNING)
+    ways = {"CrossEncoderTrainer": peer, "truerank": ours}
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    losses: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        data = read("vaswani", folder)
+        rows = instances(data, list(data.topics), given.instances, 0, permuted=False)
+        open_ranker("monobert:packaged", backend="torch", device="cpu", labels=1).save(folder / "start")
+        for way in ways.values():
+            way(folder / "start", rows[:32], given.batch, folder)
+        for _ in range(given.repeats):
+            for name, way in ways.items():
+                taken, losses[name] = way(folder / "start", rows, given.batch, folder)
+                seconds[name].append(taken)
+    first = statistics.median(seconds["CrossEncoderTrainer"])
+    conditions = f"{given.batch} in a step, {os.cpu_count()} processors, median of {given.repeats}"
+    print(f"{2 * given.instances} pairs, {conditions}\n")
+    found = []
+    for name, values in seconds.items():
+        median = statistics.median(values)
+        found.append((name, f"{2 * given.instances / median:.1f}", f"{first / median:.2f}", f"{losses[name]:.3f}"))
+    print(table(("way", "pairs/s", "ratio", "loss of the last tenth"), found))
+
+
+if __name__ == "__main__":
+    main()
