@@ -22,7 +22,7 @@ from truerank.sources.documents import DocumentSource, open_documents
 from truerank.work.artifacts import Artifacts, hash_file, installed_versions
 from truerank.work.progress import Progress, Quiet
 
-__all__ = ["SMALL_KINDS", "Trained", "divided", "train"]
+__all__ = ["SMALL_KINDS", "Trained", "check_trainable", "divided", "train"]
 
 #: The kinds whose networks are drawn anew; the others begin with a checkpoint.
 SMALL_KINDS: Final = ("duet", "hint", "knrm", "pacrr", "tk")
@@ -120,7 +120,7 @@ def train(
         ranker = _drawn(model, source, chosen, of_model, (vectors, collection, seed, runtime))
     else:
         ranker = RankerSpec(model, runtime, tuple(sorted(of_model.items()))).open()
-        _check_trainable(ranker, model)
+        check_trainable(ranker, model)
     before = ranker.fingerprint
     fitted = fit(ranker, source, chosen, seed=seed, folder=artifacts.work, progress=told)
     provenance = {
@@ -181,7 +181,8 @@ def _texts(source: InstanceSource) -> Iterator[str]:
                 yield text
 
 
-def _check_trainable(ranker: Any, model: str) -> None:
+def check_trainable(ranker: Any, model: str) -> None:
+    """Refuses a ranker that has no network to train."""
     if not all(hasattr(ranker, member) for member in ("module", "rows", "logits")):
         known = ", ".join((*SMALL_KINDS, "cedr:…", "monobert:…", "monot5:…", "parade:…"))
         raise InputError(f"{model} cannot be trained here", f"train one of {known}", where="--model")

@@ -110,8 +110,10 @@ class SetDesign:
         kind: what is wrong with it.
         collections: the test collections that rankers trained on it are tested on.
         sizes: in instances: a query with one relevant and one non-relevant document is two. Empty for all rows.
-        instances: what `open_instances` opens, where the set is there already; `{collection}` in it is no placeholder.
-        build: arguments of `build_instances`, where it is built here.
+        instances: what `open_instances` opens, where the set is there already.
+        topics: texts of the queries that its rows name by id only.
+        docs: texts of the documents that its rows name by id only.
+        build: options of `build_instances`, and its seed, where the set is built here; `fill` may name another set.
         label: how tables call it: the kind, a strategy, a depth.
     """
 
@@ -120,12 +122,15 @@ class SetDesign:
     collections: tuple[str, ...]
     sizes: tuple[int, ...] = ()
     instances: str | None = None
+    topics: str | None = None
+    docs: str | None = None
     build: Mapping[str, Any] | None = None
     label: str = ""
 
     def json(self) -> dict[str, Any]:
         """As it stands in a design file."""
-        made = {"instances": self.instances} if self.build is None else {"build": dict(self.build)}
+        texts = {name: value for name, value in (("topics", self.topics), ("docs", self.docs)) if value is not None}
+        made = {"instances": self.instances, **texts} if self.build is None else {"build": dict(self.build)}
         return {
             "kind": self.kind,
             "label": self.label,

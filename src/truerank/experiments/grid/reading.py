@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -21,6 +22,7 @@ from truerank.experiments.grid.design import (
     SetDesign,
 )
 from truerank.experiments.grid.yaml_tree import Table, Value, read_tree
+from truerank.experiments.instances.options import BuildOptions
 from truerank.lexical.presets import MODELS, PRESETS, model_of
 from truerank.measures.grammar import parse_measures
 from truerank.rankers.recipes import DEFAULT_RECIPES, RECIPES, recipe_named
@@ -38,15 +40,17 @@ _TOP: Final = ("name", "collections", "sets", "models", "seeds", "sizes", "measu
 _OF_COLLECTION: Final = (
     "docs", "topics", "field", "qrels", "first_stage", "depth", "passages", "folds", "fold_seed", "leaking_topics",
 )  # fmt: skip
-_OF_SET: Final = ("kind", "label", "for", "sizes", "instances", "build")
+_OF_SET: Final = ("kind", "label", "for", "sizes", "instances", "topics", "docs", "build")
 _OF_MODEL: Final = (
     "model", "recipe", "changes", "vectors", "aggregate", "policy", "depth", "seeds", "sizes", "sets", "gpus", "cpus",
 )  # fmt: skip
-#: Arguments of `build_instances` that are places of data, relative to the design file.
+#: Options of `build_instances` that are places of data, relative to the design file.
 BUILD_PLACES: Final = frozenset((
-    "queries", "queries_from_documents", "candidates", "labels", "qrels", "train_qrels", "test_qrels", "run",
-    "test_run", "docs", "test_docs", "topics", "test_topics", "instances", "index", "sources", "leaks",
+    "queries", "train_qrels", "docs", "queries_from_documents", "candidates", "labels", "runs", "index", "fill",
+    "topics", "qrels", "test_docs", "test_run", "test_index", "rows",
 ))  # fmt: skip
+_OF_BUILD: Final = ("seed", *(each.name for each in fields(BuildOptions)))
+_MANY: Final = frozenset(each.name for each in fields(BuildOptions) if str(each.type).startswith("tuple"))
 _REPORT_OF_KIND: Final[Mapping[str, str]] = {"by-version": "transfer", "by-depth": "survivorship"}
 
 
@@ -81,8 +85,11 @@ class _Reader:
         top = self._top
         collections = tuple(self._collection(*each) for each in self._named("collections"))
         names = [each.name for each in collections]
-        sets = tuple(self._set(name, value, names) for name, value in self._named("sets"))
+        described = self._named("sets")
+        all_sets = [name for name, _ in described]
+        sets = tuple(self._set(name, value, (names, all_sets)) for name, value in described)
         models = tuple(self._model(name, value, sets) for name, value in self._named("models"))
+        _check_largest(top, collections, models)
         measures = top.read("measures", _measures, Design.measures)
         self._check_mappings([model.name for model in models])
         return Design(
@@ -140,13 +147,14 @@ class _Reader:
             return value.whole(2)
         return self._place(value)
 
-    def _set(self, name: str, value: Value, collections: list[str]) -> SetDesign:
+    def _set(self, name: str, value: Value, known: tuple[list[str], list[str]]) -> SetDesign:
+        collections, sets = known
         table = value.table(_OF_SET)
         kind = table.need("kind", f"one of {', '.join(KINDS)}").choice(KINDS)
         tested = tuple(each.choice(collections) for each in table.need("for", "name the collections it is for").items())
         if ("instances" in table) == ("build" in table):
             value.fault("needs either 'instances' or 'build'", "name a source of instances, or say how to build them")
-        build = table.read("build", self._build, None)
+        build = table.read("build", lambda each: self._build(each, kind, sets), None)
         sizes = table.read("sizes", _sizes, self._top.read("sizes", lambda each: _by_default(each, _sizes), ()))
         if build is not None and not sizes:
             value.fault("no sizes", "write sizes: [1000, 2000]; sets that are built here need them")
@@ -157,23 +165,30 @@ class _Reader:
             tested,
             sizes,
             table.read("instances", self._place, None),
+            table.read("topics", self._place, None),
+            table.read("docs", self._place, None),
             build,
             table.read("label", Value.text, default),
         )
 
-    def _build(self, value: Value) -> dict[str, Any]:
-        table = value.table()
-        for key in ("kind", "sizes", "out"):
-            if key in table:
-                table.need(key, "").fault("stands in the set, not in its 'build'", "leave it out")
-        return {key: self._build_value(key, each) for key, each in table}
+    def _build(self, value: Value, kind: str, sets: list[str]) -> dict[str, Any]:
+        table = value.table(_OF_BUILD)
+        if kind == "other":
+            value.fault("sets of the kind other are not built", "give their 'instances'")
+        built = {key: self._build_value(key, each, sets) for key, each in table}
+        given: dict[str, Any] = {
+            key: tuple(each) if key in _MANY else each for key, each in built.items() if key != "seed"
+        }
+        table.read("seed", lambda each: each.whole(0), 0)
+        value.checked(lambda: BuildOptions(**given).check(kind))
+        return built
 
-    def _build_value(self, key: str, value: Value) -> Any:
-        if key not in BUILD_PLACES or not isinstance(value.content, str | list):
-            return value.plain()
-        if isinstance(value.content, list):
-            return [self._place(each) for each in value.content]
-        return self._place(value)
+    def _build_value(self, key: str, value: Value, sets: list[str]) -> Any:
+        if key == "fill" and value.content in sets:
+            return value.content
+        if key in _MANY:
+            return [self._place(each) if key in BUILD_PLACES else each.text() for each in value.items()]
+        return self._place(value) if key in BUILD_PLACES else value.plain()
 
     def _model(self, name: str, value: Value, sets: tuple[SetDesign, ...]) -> ModelDesign:
         table = value.table(_OF_MODEL)
@@ -307,6 +322,21 @@ def _measures(value: Value) -> tuple[str, ...]:
     if not texts:
         value.fault("no measures", "write [nDCG@10]")
     return texts
+
+
+def _check_largest(top: Table, collections: tuple[CollectionDesign, ...], models: tuple[ModelDesign, ...]) -> None:
+    """Refuses the largest score of documents that are not cut: it would be that of the only passage."""
+    remedy = "name a policy that cuts documents, such as sliding:150:75"
+    for one in collections:
+        if one.aggregate == "max" and one.policy == "whole":
+            top.need("collections", "").table().need(one.name, "").fault("max over whole documents", remedy)
+    for model in models:
+        if (
+            "max" in model.aggregates
+            and (model.policy or "whole") == "whole"
+            and any(one.policy == "whole" or model.policy == "whole" for one in collections)
+        ):
+            top.need("models", "").table().need(model.name, "").fault("max over whole documents", remedy)
 
 
 def _check_changes(table: Table, model: str, recipe: str | None, changes: Mapping[str, Any]) -> None:

@@ -27,6 +27,8 @@ __all__ = [
     "SCORE_SCHEMA",
     "GridResults",
     "cell_folder",
+    "has_failed",
+    "is_done",
     "open_results",
     "record_frame",
     "write_cell",
@@ -143,6 +145,11 @@ class GridResults:
         rank = (pl.int_range(pl.len()).over("topic_id") + 1).alias("rank")
         return ranked.with_columns(rank, tag=pl.lit(cell)).select(*RUN_SCHEMA).cast(pl.Schema(RUN_SCHEMA))
 
+    def failure(self, cell: str) -> str:
+        """Why a failed cell failed."""
+        content = json.loads((cell_folder(self.folder, cell) / _FAILED_FILE).read_text(encoding="utf-8"))
+        return str(content["reason"])
+
     def first_stage(self, collection: str) -> pl.DataFrame:
         """The candidates of a collection as the first stage ordered them, columns as in `RUN_SCHEMA`."""
         return read_run_frame(self._of(collection) / "first-stage.run")
@@ -192,6 +199,16 @@ class GridResults:
 def cell_folder(out: Path, address: str) -> Path:
     """Where a cell lies."""
     return out / "cells" / address
+
+
+def is_done(out: Path, address: str) -> bool:
+    """Whether a cell is finished."""
+    return (cell_folder(out, address) / _CELL_FILE).is_file()
+
+
+def has_failed(out: Path, address: str) -> bool:
+    """Whether a cell failed when it was last tried."""
+    return (cell_folder(out, address) / _FAILED_FILE).is_file()
 
 
 def write_cell(

@@ -1,0 +1,327 @@
+"""The test collections of a grid: candidates, judgments, and the texts of all that its cells score; made once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from truerank import lexical
+from truerank.errors import InputError
+from truerank.experiments.grid.design import CollectionDesign
+from truerank.experiments.grid.results import LEAKED_SCHEMA, write_collection
+from truerank.experiments.grid.sets import TrainingSet, leaked_rows
+from truerank.lexical.searching import topic_queries
+from truerank.rankers.candidate_texts import CandidateTexts
+from truerank.sources import compressed, grammar, open_documents, read_qrels_frame, read_run_frame
+from truerank.sources.documents import DocumentSource
+from truerank.sources.runs import RUN_SCHEMA
+from truerank.text.normalising import normalise
+from truerank.text.passages import joined
+from truerank.work.artifacts import atomic_path, digest, write_text
+from truerank.work.progress import Progress
+
+__all__ = ["TestCollection", "TestPair", "open_collection", "pairs_of"]
+
+_ABOUT: Final = "about.json"
+_TEXTS: Final = "documents.sqlite"
+_PAIRS: Final = "pairs.parquet"
+_NAMES: Final = "names.json"
+#: What may be scored; `place` is that of the first stage, from 0, and null outside of it; leaked documents are scored
+#: at any place; `text` is that of a training document, and null where the collection has it.
+_PAIR_SCHEMA: Final[dict[str, Any]] = {
+    "topic_id": pl.String,
+    "doc_id": pl.String,
+    "place": pl.Int64,
+    "leaked": pl.Boolean,
+    "text": pl.String,
+}
+#: Of a training document whose id the collection has for another one.
+_FOREIGN: Final = "training:"
+_TOPICS_AT_ONCE: Final = 50
+
+
+class TestPair(NamedTuple):
+    """A document that is scored for a topic: whether it is among the candidates, and both texts."""
+
+    topic_id: str
+    doc_id: str
+    candidate: bool
+    query: str
+    title: str
+    body: str
+
+
+@dataclass(frozen=True)
+class TestCollection:
+    """A test collection, ready to be scored.
+
+    Attributes:
+        design: as it was designed.
+        work: where its texts lie.
+        fingerprints: the hash over all that is scored down to each depth that is used: queries, ids, places, texts.
+        documents: how many are scored down to each of these depths, leaked ones included.
+        notes: what was left out and why.
+        counts: of topics and candidates.
+    """
+
+    design: CollectionDesign
+    work: Path
+    fingerprints: Mapping[int, str]
+    documents: Mapping[int, int]
+    notes: tuple[str, ...]
+    counts: Mapping[str, int]
+
+    def json(self) -> dict[str, Any]:
+        """For the manifest."""
+        return {
+            "fingerprints": dict(self.fingerprints),
+            "documents": dict(self.documents),
+            **self.counts,
+            "notes": list(self.notes),
+        }
+
+
+#: By role, id and hash of the text of a leaked document: its id in the results, and whether the text is its own.
+_Names = dict[tuple[str, str, str], tuple[str, bool]]
+
+
+class _Inputs(NamedTuple):
+    documents: DocumentSource
+    queries: dict[str, str]
+    qrels: pl.DataFrame
+    depths: tuple[int, ...]
+    leaks: pl.DataFrame
+
+
+def open_collection(
+    design: CollectionDesign,
+    sets: Sequence[TrainingSet],
+    depths: Sequence[int],
+    out: Path,
+    told: Progress,
+) -> tuple[TestCollection, pl.DataFrame]:
+    """Searches a collection or reads its run, and keeps the texts of all that will be scored.
+
+    What an earlier run of the grid left is taken over where nothing has changed.
+
+    Args:
+        design: of the collection.
+        sets: all sets; those for this collection say what leaks.
+        depths: all that are used.
+        out: the folder of the grid; texts go to `inputs/` in it.
+        told: is told what happens.
+
+    Returns:
+        The collection, and what leaked, columns as in `LEAKED_SCHEMA`.
+
+    Raises:
+        InputError: a fault in its sources; no judged topic has a text and candidates.
+    """
+    inputs = _read(design, sets, depths)
+    key = digest(
+        [
+            inputs.documents.fingerprint,
+            sorted(inputs.queries.items()),
+            design.first_stage.json() | ({} if design.first_stage.run is None else _run_identity(design)),
+            sorted(depths),
+            sorted(inputs.leaks.rows()),
+            hashlib.sha256(inputs.qrels.write_csv().encode()).hexdigest(),
+        ]
+    )
+    folder = out / "inputs" / "collections" / design.name
+    about = out / "collections" / design.name / _ABOUT
+    kept = json.loads(about.read_text(encoding="utf-8")) if about.is_file() else {}
+    if kept.get("key") != key or not (folder / _PAIRS).is_file():
+        shutil.rmtree(folder, ignore_errors=True)
+        kept = {"key": key, **_make(design, inputs, out, folder, told)}
+        write_text(about, json.dumps(kept, indent=2, ensure_ascii=False) + "\n")
+    by_depth = {int(depth): value for depth, value in kept["depths"].items()}
+    made = TestCollection(
+        design,
+        folder,
+        {depth: str(value["fingerprint"]) for depth, value in by_depth.items()},
+        {depth: int(value["documents"]) for depth, value in by_depth.items()},
+        tuple(kept["notes"]),
+        kept["counts"],
+    )
+    return made, _leaked(design.name, inputs.leaks, folder)
+
+
+def pairs_of(work: Path, queries: Mapping[str, str], depth: int) -> Iterator[list[TestPair]]:
+    """What a cell scores, some topics at a time, in the order of the first stage.
+
+    Args:
+        work: of a `TestCollection`.
+        queries: texts of the topics.
+        depth: how many candidates of each topic.
+    """
+    with (work / _PAIRS).open("rb") as stream:
+        pairs = pl.read_parquet(stream)
+    scored = pairs.filter((pl.col("place") < depth) | pl.col("leaked"))
+    texts = CandidateTexts(work / _TEXTS)
+    for some in _by_topics(scored):
+        held = texts.texts(some.filter(pl.col("text").is_null())["doc_id"].to_list())
+        found = []
+        for topic, doc_id, place, _, text in some.iter_rows():
+            title, body = ("", text) if text is not None else held.get(doc_id, ("", ""))
+            candidate = place is not None and place < depth
+            found.append(TestPair(topic, doc_id, candidate, queries[topic], title, body))
+        yield found
+
+
+def _by_topics(pairs: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    topics = pairs["topic_id"].unique(maintain_order=True)
+    for start in range(0, len(topics), _TOPICS_AT_ONCE):
+        some = topics[start : start + _TOPICS_AT_ONCE]
+        yield pairs.filter(pl.col("topic_id").is_in(some.implode()))
+
+
+def _read(design: CollectionDesign, sets: Sequence[TrainingSet], depths: Sequence[int]) -> _Inputs:
+    qrels = read_qrels_frame(design.qrels)
+    judged = set(qrels["topic_id"].to_list())
+    asked = topic_queries(design.topics, design.topic_field)
+    queries = {query.topic_id: query.text for query in asked if query.topic_id in judged and normalise(query.text)}
+    if not queries:
+        fault = f"no judged topic of {design.name} has a {design.topic_field}"
+        raise InputError(fault, "give topics and judgments of one collection, or another field", where=design.topics)
+    rows = [
+        (name, leak.topic_id, leak.doc_id, leak.relevant, leak.role, leak.text)
+        for name, leak in leaked_rows(sets, design.name)
+        if leak.topic_id in queries and leak.doc_id
+    ]
+    schema = ("set", "topic_id", "doc_id", "relevant", "role", "text")
+    kinds = [pl.String, pl.String, pl.String, pl.Boolean, pl.String, pl.String]
+    leaks = pl.DataFrame(rows, schema=dict(zip(schema, kinds, strict=True)), orient="row")
+    return _Inputs(open_documents(design.docs, keep_empty=True), queries, qrels, tuple(sorted(set(depths))), leaks)
+
+
+def _run_identity(design: CollectionDesign) -> dict[str, str]:
+    run = grammar.parse(design.first_stage.run or "").path
+    return {"run": compressed.fingerprint(run)}
+
+
+def _make(design: CollectionDesign, inputs: _Inputs, out: Path, folder: Path, told: Progress) -> dict[str, Any]:
+    """Writes candidates, judgments, topics and texts; says what they are."""
+    first = _first_stage(design, inputs, folder, told)
+    candidates = first.filter(pl.col("rank") <= max(inputs.depths))
+    leaked_ids = inputs.leaks["doc_id"].unique().to_list()
+    wanted = frozenset((*candidates["doc_id"].unique().to_list(), *leaked_ids))
+    CandidateTexts.collect(folder / _TEXTS, design.docs, wanted, told)
+    held = frozenset(CandidateTexts(folder / _TEXTS).ids())
+    there = candidates.filter(pl.col("doc_id").is_in(sorted(held)))
+    if there.is_empty():
+        fault = f"none of the candidates of {design.name} is in its documents"
+        raise InputError(fault, "give the documents of this run", where=design.docs)
+    names = _own_names(inputs.leaks, folder, held)
+    pairs = _pairs(there, names, inputs)
+    write_text(folder / _NAMES, json.dumps(sorted([*key, *value] for key, value in names.items())) + "\n")
+    topics = pl.DataFrame(
+        {"topic_id": list(inputs.queries), "text": list(inputs.queries.values())},
+        schema={"topic_id": pl.String, "text": pl.String},
+    )
+    qrels = inputs.qrels.filter(pl.col("topic_id").is_in(list(inputs.queries)))
+    write_collection(out, design.name, first_stage=there, qrels=qrels, topics=topics)
+    with atomic_path(folder / _PAIRS) as temporary:
+        pairs.write_parquet(temporary, compression="zstd")
+    return {
+        "depths": _by_depth(folder, inputs),
+        "notes": _notes(candidates, there, inputs),
+        "counts": {"topics": there["topic_id"].n_unique(), "candidates": len(there)},
+    }
+
+
+def _notes(candidates: pl.DataFrame, there: pl.DataFrame, inputs: _Inputs) -> list[str]:
+    lost, without = len(candidates) - len(there), len(inputs.queries) - there["topic_id"].n_unique()
+    return [
+        *([f"{lost:,} candidates are not in the documents and are left out"] if lost else []),
+        *([f"{without:,} judged topics have no candidates"] if without else []),
+    ]
+
+
+def _first_stage(design: CollectionDesign, inputs: _Inputs, folder: Path, told: Progress) -> pl.DataFrame:
+    """The best candidates of each judged topic, best first, ranks from 1."""
+    stage, depth = design.first_stage, max(inputs.depths)
+    if stage.run is None:
+        index = folder / "index"
+        lexical.build_index(
+            design.docs,
+            index,
+            analyser=lexical.analyser_of(stage.preset),
+            progress=told,
+        )
+        queries = [lexical.TopicQuery(topic, text) for topic, text in inputs.queries.items()]
+        model = lexical.model_of(stage.preset, stage.model, stage.parameters)
+        found = lexical.search(index, queries, model, k=depth, tag=stage.model, progress=told).run
+        shutil.rmtree(index)
+    else:
+        found = read_run_frame(stage.run).filter(pl.col("topic_id").is_in(list(inputs.queries)))
+        if found.is_empty():
+            raise InputError("no judged topic in this run", "give the run of this collection", where=stage.run)
+    order = pl.DataFrame({"topic_id": list(inputs.queries)}).with_row_index("order")
+    ranked = found.join(order, on="topic_id").sort("order", "score", "doc_id", descending=[False, True, False])
+    ranked = ranked.with_columns(rank=pl.int_range(1, pl.len() + 1).over("topic_id")).filter(pl.col("rank") <= depth)
+    return ranked.select(*RUN_SCHEMA).cast(pl.Schema(RUN_SCHEMA))
+
+
+def _own_names(leaks: pl.DataFrame, folder: Path, held: frozenset[str]) -> _Names:
+    """The ids that leaked documents have in the results."""
+    distinct = leaks.select("role", "doc_id", "text").unique(maintain_order=True)
+    texts = CandidateTexts(folder / _TEXTS).texts([doc_id for doc_id in distinct["doc_id"].to_list() if doc_id in held])
+    names: _Names = {}
+    for role, doc_id, text in distinct.iter_rows():
+        own = doc_id not in texts or (role != "test" and normalise(joined(*texts[doc_id])) != normalise(text))
+        names[role, doc_id, _short(text)] = (f"{_FOREIGN}{doc_id}" if own and doc_id in texts else doc_id, own)
+    return names
+
+
+def _short(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _pairs(candidates: pl.DataFrame, names: _Names, inputs: _Inputs) -> pl.DataFrame:
+    """All that may be scored: the candidates by topic and place, and below them the leaked documents outside."""
+    rows = []
+    for topic, role, doc_id, text in inputs.leaks.select("topic_id", "role", "doc_id", "text").iter_rows():
+        name, own = names[role, doc_id, _short(text)]
+        rows.append((topic, name, None, True, text if own else None))
+    leaked = pl.DataFrame(rows, schema=_PAIR_SCHEMA, orient="row").unique(["topic_id", "doc_id"], maintain_order=True)
+    leaking = leaked.select("topic_id", "doc_id", leaked=pl.lit(True))
+    inside = (
+        candidates.select("topic_id", "doc_id", place=pl.col("rank") - 1)
+        .join(leaking, on=["topic_id", "doc_id"], how="left", maintain_order="left")
+        .with_columns(pl.col("leaked").fill_null(False), text=pl.lit(None, pl.String))
+    )
+    outside = leaked.join(inside, on=["topic_id", "doc_id"], how="anti").sort("topic_id", "doc_id")
+    return pl.concat([inside.select(*_PAIR_SCHEMA).cast(pl.Schema(_PAIR_SCHEMA)), outside])
+
+
+def _by_depth(folder: Path, inputs: _Inputs) -> dict[str, dict[str, Any]]:
+    """The hash over all that is scored down to each depth, and how many documents that are."""
+    made: dict[str, dict[str, Any]] = {}
+    for depth in inputs.depths:
+        found, count = hashlib.sha256(), 0
+        for block in pairs_of(folder, inputs.queries, depth):
+            count += len(block)
+            for pair in block:
+                found.update(json.dumps(pair).encode())
+        made[str(depth)] = {"fingerprint": found.hexdigest(), "documents": count}
+    return made
+
+
+def _leaked(name: str, leaks: pl.DataFrame, folder: Path) -> pl.DataFrame:
+    """What leaked by the ids of the results, with the number of rows."""
+    rows = json.loads((folder / _NAMES).read_text(encoding="utf-8"))
+    names = {(role, doc_id, text): name for role, doc_id, text, name, _ in rows}
+    ids = [
+        names[role, doc_id, _short(text)] for role, doc_id, text in leaks.select("role", "doc_id", "text").iter_rows()
+    ]
+    named = leaks.with_columns(doc_id=pl.Series(ids, dtype=pl.String), collection=pl.lit(name))
+    counted = named.group_by("collection", "set", "topic_id", "doc_id", "relevant", maintain_order=True).len("rows")
+    return counted.select(*LEAKED_SCHEMA).cast(pl.Schema(LEAKED_SCHEMA))
