@@ -151,12 +151,19 @@ class ActiveLearner:
         places = np.array([row for row, _ in known], np.int64)
         grades = np.array([grade for _, grade in known], np.int64)
         others = np.array([rows[doc_id] for doc_id in excluded if doc_id in rows], np.int64)
-        return [self.features.doc_ids[row] for row in self._best(places, grades, n, others)]
+        return [self.features.doc_ids[row] for row in self.best(places, grades, n, others)]
 
-    def _best(
+    def best(
         self, judged: NDArray[np.int64], grades: NDArray[np.int64], n: int, excluded: NDArray[np.int64] = _NONE
     ) -> list[int]:
-        """The rows of the n likeliest documents."""
+        """The same by rows of the features: the rows of the n likeliest documents.
+
+        Args:
+            judged: rows of the judged documents, shape (judged,).
+            grades: their grades, shape (judged,).
+            n: how many.
+            excluded: rows that are not wanted either.
+        """
         taken = np.zeros(len(self.features), np.bool_)
         taken[judged] = True
         self._train(judged, grades >= self.options.relevant_from, taken)
@@ -252,18 +259,24 @@ def trace(
     learner = ActiveLearner(features, topic_id, query, seed, chosen)
     documents = list(dict.fromkeys(pool))
     labels = {doc_id: judge(doc_id) for doc_id in documents}
+    known = [doc_id for doc_id in documents if doc_id in features.rows]
+    rows, grades = [features.rows[doc_id] for doc_id in known], [labels[doc_id] for doc_id in known]
     batches = [0] * len(documents)
     size, number, whole = chosen.batch, 0, False
     while len(labels) < length:
         number += 1
-        found = learner.next(labels, min(size, length - len(labels)))
+        wanted = min(size, length - len(labels))
+        found = learner.best(np.array(rows, np.int64), np.array(grades, np.int64), wanted)
         if not found:
             whole = True
             break
-        labels.update((doc_id, judge(doc_id)) for doc_id in found)
+        said = {features.doc_ids[row]: judge(features.doc_ids[row]) for row in found}
+        labels |= said
+        rows += found
+        grades += said.values()
         batches += [number] * len(found)
         size = chosen.following(size)
-    whole = whole or all(doc_id in labels for doc_id in features.doc_ids)
+    whole = whole or len(rows) == len(features)
     return Trace(
         topic_id, len(documents), seed, tuple(labels), tuple(labels.values()), tuple(batches),
         chosen.relevant_from, whole,

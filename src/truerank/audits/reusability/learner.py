@@ -50,7 +50,9 @@ def fit(rows: Any, relevant: NDArray[np.bool_], regularisation: float, start: Mo
     """
     signs = np.where(relevant, 1.0, -1.0)
     shares = np.where(relevant, 0.5 / relevant.sum(), 0.5 / (~relevant).sum())
-    problem = _Problem(rows, rows.T, rows.multiply(rows).T.tocsr(), signs, shares, regularisation)
+    squares = rows.copy()
+    squares.data *= squares.data
+    problem = _Problem(rows, rows.T, squares.T, signs, shares, regularisation)
     point = np.append(start.weights, start.intercept)
     margins = problem.margins(point)
     loss = problem.loss(point, margins)
@@ -104,21 +106,25 @@ class _Problem(NamedTuple):
         curvature = self.shares * chances * (1 - chances)
         scale = 1 / np.append(self.squares @ curvature + self.regularisation, curvature.sum() + 1e-12)
         found = np.zeros_like(gradient)
+        bent = np.empty_like(gradient)
         residual = -gradient
-        ahead = scale * residual
-        direction, energy = ahead, float(residual @ ahead)
-        enough = min(0.1, np.sqrt(size)) * size
+        direction = scale * residual
+        energy = float(residual @ direction)
+        enough = (min(0.1, np.sqrt(size)) * size) ** 2
         for _ in range(_INNER_STEPS):
             pulls = curvature * self.margins(direction)
-            bent = np.append(self.columns @ pulls + self.regularisation * direction[:-1], pulls.sum())
+            np.multiply(direction, self.regularisation, out=bent)
+            bent[:-1] += self.columns @ pulls
+            bent[-1] = pulls.sum()
             length = energy / float(direction @ bent)
-            found = found + length * direction
-            residual = residual - length * bent
-            if np.linalg.norm(residual) <= enough:
+            found += length * direction
+            residual -= length * bent
+            if residual @ residual <= enough:
                 break
             ahead = scale * residual
             before, energy = energy, float(residual @ ahead)
-            direction = ahead + (energy / before) * direction
+            direction *= energy / before
+            direction += ahead
         return found
 
 
