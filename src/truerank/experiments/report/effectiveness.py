@@ -192,7 +192,7 @@ class Effectiveness:
         )
         cells = tuple(row if grouped else (*row[:2], *row[3:]) for row in rows)
         notes = (
-            f"Afterwards, both are trained on the other set (↔), or the model is and the other one on {self._base} (‡).",
+            "Afterwards: both are trained on the other set (↔), or only the model is, not the other one (‡).",
             "A change of order says nothing about chance: whether a model differs from itself is tested above.",
         )
         title = f"{self.board.collection}: models whose order changes with the training set."

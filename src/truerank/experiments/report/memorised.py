@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import polars as pl
 
@@ -15,7 +15,10 @@ from truerank.experiments.report.options import ReportOptions
 from truerank.measures import correct
 from truerank.reports.tables import Cell, Column, Table
 
-__all__ = ["Memorised", "memorised", "memorised_tables"]
+__all__ = ["Memorised", "Place", "memorised", "memorised_tables", "significant"]
+
+#: Collection, leaking training sets, row.
+Place: TypeAlias = tuple[str, str, Row]
 
 _SIGNED: Final[dict[str, Any]] = {"align": "right", "format": "+.4f"}
 
@@ -54,6 +57,11 @@ class Memorised(NamedTuple):
     gain: Spread
     loss: Spread
     found: Memorisation
+
+    @property
+    def place(self) -> Place:
+        """Where it stands in the tables."""
+        return self.collection, self.condition, self.row
 
     def json(self) -> dict[str, Any]:
         """Everything but the values by topic."""
@@ -184,29 +192,29 @@ def _size(board: Board, row: Row, condition: str, wanted: int | None) -> int | N
     return None
 
 
-def _layout(found: Sequence[Memorised]) -> tuple[list[str], list[tuple[str, Row]], Mapping[Any, Memorised]]:
+def _layout(found: Sequence[Memorised]) -> tuple[list[str], list[tuple[str, Row]], Mapping[Place, Memorised]]:
     """Collections, rows of a table as (condition, row), and what stands where."""
     order = list(dict.fromkeys(one.condition for one in found))
     places = sorted(dict.fromkeys((one.condition, one.row) for one in found), key=lambda place: order.index(place[0]))
-    by_place = {(one.collection, one.condition, one.row): one for one in found}
+    by_place = {one.place: one for one in found}
     return list(dict.fromkeys(one.collection for one in found)), places, by_place
 
 
-def _marked(found: Sequence[Memorised], name: str, options: ReportOptions) -> set[tuple[str, str, Row]]:
-    """Where the difference is significant, corrected for all of the table."""
+def significant(found: Sequence[Memorised], name: str, options: ReportOptions) -> frozenset[Place]:
+    """Where a difference ("rank", "score", "offset") is significant by the paired t-test, corrected for all of them."""
     p = [getattr(one, name).p for one in found]
     corrected = correct(p, options.method.correction)
-    return {
-        (one.collection, one.condition, one.row)
+    return frozenset(
+        one.place
         for one, value in zip(found, corrected, strict=True)
         if value is not None and value < options.method.alpha
-    }
+    )
 
 
 def _sides(found: Sequence[Memorised], name: str, form: str, title: str, options: ReportOptions) -> Table:
     """With and without the leak, and the difference with its interval, side by side for each collection."""
     collections, places, by_place = _layout(found)
-    marked = _marked(found, name, options)
+    marked = significant(found, name, options)
     headings = ("with", "without", "difference", _interval_title(options))
     columns = [Column("trained on"), Column("model")]
     for collection in collections:
@@ -231,7 +239,7 @@ def _sides(found: Sequence[Memorised], name: str, form: str, title: str, options
 def _offsets(found: Sequence[Memorised], baseline: str, options: ReportOptions) -> Table:
     """The increase of the offset and its two parts, side by side for each collection."""
     collections, places, by_place = _layout(found)
-    marked = _marked(found, "offset", options)
+    marked = significant(found, "offset", options)
     titles = ("increase", _interval_title(options), "relevant rise", "non-relevant fall")
     columns = [Column("trained on"), Column("model")]
     columns += [Column(title, (collection,), align="right") for collection in collections for title in titles]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import truerank
 from truerank.experiments.report.statements import order_statements
 from truerank.reports.figures import page_svg
 from truerank.reports.pages import Drawing, Facts, Finding, Page, Part, Prose, Section
+from truerank.reports.tables import Table
 
 if TYPE_CHECKING:
     from truerank.experiments.report.report import ExperimentReport
@@ -25,6 +27,8 @@ _TITLES: Final = {
     "grid": "The grid",
     "provenance": "Where this comes from",
 }
+#: Tables with more rows are in their files only.
+_LONGEST: Final = 60
 _SECTIONS: Final = {
     "effectiveness": "effectiveness",
     "strategies": "effectiveness",
@@ -63,7 +67,10 @@ def render(result: ExperimentReport, svgs: Mapping[str, str]) -> str:
         parts[section].append(Drawing(page_svg(svgs[picture.name]), picture.caption, dense=True))
     for name, table in result.tables.items():
         section = "details" if name.endswith("-details") else _SECTIONS[name.partition("-")[0]]
-        parts[section].append(table)
+        if len(table.rows) > _LONGEST:
+            parts[section].append(Prose((f"{table.title} {len(table.rows):,} rows: tables/{name}.csv.",)))
+        else:
+            parts[section].append(_with_new_notes(table, parts[section]))
     parts["provenance"].append(Facts("Inputs, options and versions", result.provenance()))
     collections = ", ".join(f"{one.collection} ({len(one.scores.topics):,} topics)" for one in result.boards)
     compared = "" if result.options.kind == "pilot" else f", compared with {result.baseline}"
@@ -87,3 +94,9 @@ def render(result: ExperimentReport, svgs: Mapping[str, str]) -> str:
             f"truerank {truerank.__version__}",
         ),
     ).html()
+
+
+def _with_new_notes(table: Table, before: Sequence[Part]) -> Table:
+    """The table without the notes that stand below another table of its section."""
+    said = {note for part in before if isinstance(part, Table) for note in part.notes}
+    return replace(table, notes=tuple(note for note in table.notes if note not in said))

@@ -82,7 +82,7 @@ class ExperimentReport:
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
         """What was found, most important first."""
-        return (*effect_statements(self.effects), *memory_statements(self.memorised, self.baseline))
+        return (*effect_statements(self.effects), *memory_statements(self.memorised, self.baseline, self.options))
 
     @property
     def baseline(self) -> str:

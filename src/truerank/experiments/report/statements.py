@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from truerank.experiments.memorising import Spread
 from truerank.experiments.report.effectiveness import Effectiveness, Estimate
-from truerank.experiments.report.memorised import Memorised
+from truerank.experiments.report.memorised import Memorised, Place, significant
+from truerank.experiments.report.options import ReportOptions
 from truerank.measures import lower_is_better
 
 __all__ = ["Statement", "effect_statements", "memory_statements", "order_statements"]
@@ -37,11 +38,12 @@ def order_statements(found: Sequence[Effectiveness]) -> tuple[str, ...]:
     return tuple(_orders(found))
 
 
-def memory_statements(found: Sequence[Memorised], baseline: str) -> tuple[Statement, ...]:
+def memory_statements(found: Sequence[Memorised], baseline: str, options: ReportOptions) -> tuple[Statement, ...]:
     """By collection and leak, what became of the ranks of leaked documents."""
     places = dict.fromkeys((one.collection, one.condition) for one in found)
+    clear = significant(found, "offset", options)
     return tuple(
-        _memory([one for one in found if (one.collection, one.condition) == place], baseline) for place in places
+        _memory([one for one in found if (one.collection, one.condition) == place], baseline, clear) for place in places
     )
 
 
@@ -66,7 +68,7 @@ def _effect(one: Effectiveness, condition: str) -> Statement | None:
         return Statement(
             subject,
             f"{len(survivors)} of {len(rows)} differ",
-            f"{measure}{lower}: {len(survivors)} of {len(rows)} differ from {against} after correction: {named}.{others}",
+            f"{measure}{lower}: {len(survivors)} of {len(rows)} differ from {against}, corrected: {named}.{others}",
             True,
         )
     named = "; ".join(map(_named, rows)) if len(rows) <= 6 else _range(rows)
@@ -100,19 +102,20 @@ def _orders(found: Sequence[Effectiveness]) -> Iterator[str]:
             )
 
 
-def _memory(found: Sequence[Memorised], baseline: str) -> Statement:
+def _memory(found: Sequence[Memorised], baseline: str, clear: Collection[Place]) -> Statement:
     first = found[0]
-    clear = [one for one in found if _excludes_zero(one.offset.difference)]
     changes = "; ".join(
-        f"{one.row.name}: rank {_signed(one.rank.difference, '+.2f')}, offset {_signed(one.offset.difference, '+.2f')}"
+        f"{one.row.name} rank {_signed(one.rank.difference, '+.2f')}, offset {_signed(one.offset.difference, '+.2f')}"
         for one in found
     )
-    grown = sum((one.offset.difference.mean or 0) > 0 for one in clear)
-    verdict = "no memorisation shown" if not grown else f"offset grows for {grown} of {len(found)}"
+    grown = [one for one in found if one.place in clear and (one.offset.difference.mean or 0) > 0]
+    verdict = f"offset grows for {len(grown)} of {len(found)}" if grown else "no memorisation shown"
+    named = ", ".join(one.row.name for one in grown)
+    tested = f"The offset grows, corrected, for {named}." if grown else "No growth of the offset survives correction."
     sentence = (
         f"Leaked documents after training on {first.condition}, compared with {baseline}: the rank of the relevant "
-        f"ones (negative: it rises) and the offset to the non-relevant ones change by {changes}. Intervals, not "
-        "corrected, are in brackets."
+        f"ones (negative: it rises) and the offset to the non-relevant ones change by {changes} "
+        f"(intervals not corrected). {tested}"
     )
     return Statement(f"{first.collection}, {first.condition}: memory", verdict, sentence, bool(grown))
 
@@ -131,10 +134,6 @@ def _range(rows: Sequence[Estimate]) -> str:
     ends = [end for one in differences for end in (one.low, one.high) if end is not None]
     around = f", intervals within [{min(ends):+.4f}, {max(ends):+.4f}]" if ends else ""
     return f"differences {min(values):+.4f} to {max(values):+.4f}{around}"
-
-
-def _excludes_zero(spread: Spread) -> bool:
-    return spread.low is not None and spread.high is not None and (spread.low > 0 or spread.high < 0)
 
 
 def _signed(spread: Spread, form: str) -> str:
