@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from truerank import lexical as lexical
     from truerank.audits import leakage as leakage
     from truerank.audits import reusability as reusability
+    from truerank.audits import survivorship as survivorship
     from truerank.audits import track as track
     from truerank.audits import transfer as transfer
     from truerank.audits.leakage.demo import demo as demo
@@ -55,6 +56,7 @@ __all__ = [
     "rerank",
     "reusability",
     "search",
+    "survivorship",
     "track",
     "train",
     "transfer",
@@ -84,6 +86,7 @@ _HOMES = {
     "demo": ("truerank.audits.leakage", "demo"),
     "judging": ("truerank.judging", None),
     "reusability": ("truerank.audits.reusability", None),
+    "survivorship": ("truerank.audits.survivorship", None),
     "track": ("truerank.audits.track", None),
     "train": ("truerank.rankers.train", "train"),
     "transfer": ("truerank.audits.transfer", None),

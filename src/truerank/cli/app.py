@@ -33,6 +33,12 @@ COMMANDS: Final = (
         "app",
         "Are my relevance judgments still true for the new version of the documents?",
     ),
+    Entry(
+        "survivorship",
+        "survivorship",
+        "app",
+        "Which queries did my annotation throw away, and what does that do to my scores and models?",
+    ),
     Entry("judge", "judge", "app", "People, or models, judge what the audits propose."),
     Entry("track", "track", "app", "What do the runs of a track show?"),
     Entry("pool", "pool", "app", "Do my judgments rank systems fairly, also new ones?"),

@@ -189,17 +189,21 @@ class InstanceSource:
                 if texts is not None:
                     texts.close()
 
+    def as_read(self) -> Iterator[Instance]:
+        """The instances as they stand there: what is given as an id only has no text."""
+        return (found.instance for found in self._found(texts=False))
+
     @cached_property
     def _count(self) -> int:
         return sum(1 for _ in self._found())
 
-    def _found(self) -> Iterator[_Found]:
+    def _found(self, *, texts: bool = True) -> Iterator[_Found]:
         if self._built is not None:
             return self._of_rows(_built_rows(self._built))
         if self._form == "hf":
             return self._of_rows(hub.records(self.spec))
         if self._form == "tsv" and not self._has_header():
-            return self._of_triples()
+            return self._of_triples(texts)
         return self._of_rows(rows(self.spec.path, self._form))
 
     def _has_header(self) -> bool:
@@ -235,12 +239,12 @@ class InstanceSource:
         fault, remedy = f"'{key}' is neither text nor a whole number", "give one document in each column"
         raise InputError(fault, remedy, where=self.spec.location, line=row.line)
 
-    def _of_triples(self) -> Iterator[_Found]:
+    def _of_triples(self, texts: bool) -> Iterator[_Found]:
         path = self.spec.path
         cells = ((line.number, line.text.split("\t")) for line in numbered_lines(path) if line.text.strip())
         head = list(islice(cells, _SAMPLE))
         as_ids = all(" " not in cell.strip() for _, row in head for cell in row)
-        if as_ids and (self._topics is None or self._docs is None):
+        if texts and as_ids and (self._topics is None or self._docs is None):
             fault = "the triples seem to be ids, without texts"
             raise InputError(fault, "name the texts with --topics and --docs", where=path, line=head[0][0])
         for line, row in (*head, *cells):

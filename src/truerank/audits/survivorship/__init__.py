@@ -11,6 +11,7 @@ Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022).
 
 from truerank.audits.survivorship.depths import Depths, depth, open_depths
 from truerank.audits.survivorship.kinds import Kinds, independence
+from truerank.audits.survivorship.mapping import PassageMap, map_passages
 from truerank.audits.survivorship.options import (
     DepthOptions,
     MapOptions,
@@ -19,18 +20,27 @@ from truerank.audits.survivorship.options import (
     TriplesOptions,
 )
 from truerank.audits.survivorship.profiling import Profile, profile
+from truerank.audits.survivorship.simulating import Judged, Simulated, simulate
+from truerank.audits.survivorship.triples import Triples, triples
 
 __all__ = [
     "DepthOptions",
     "Depths",
+    "Judged",
     "Kinds",
     "MapOptions",
+    "PassageMap",
     "Profile",
     "ProfileOptions",
     "SimulateOptions",
+    "Simulated",
+    "Triples",
     "TriplesOptions",
     "depth",
     "independence",
+    "map_passages",
     "open_depths",
     "profile",
+    "simulate",
+    "triples",
 ]
