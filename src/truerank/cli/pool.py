@@ -10,6 +10,7 @@ import typer
 
 from truerank.audits import reusability
 from truerank.audits.reusability.bandit import Method
+from truerank.cli import pool_simulate
 from truerank.cli.console import JsonFlag, emit, note, progress
 from truerank.errors import InputError
 from truerank.judging.tables import Form, show
@@ -17,6 +18,7 @@ from truerank.judging.tables import Form, show
 __all__ = ["app"]
 
 app = typer.Typer(help="Do my judgments rank systems fairly, also new ones?", no_args_is_help=True)
+app.command("simulate", help=pool_simulate.SIMULATE_HELP)(pool_simulate.simulate)
 
 _BUILD_HELP = """
 Builds pools over runs, and the batches in which they are judged.

@@ -14,6 +14,9 @@ from truerank.audits.reusability.pools_options import PoolOptions, PoolSources
 from truerank.audits.reusability.pools_results import Pool
 from truerank.audits.reusability.proposer import Assistant, Collection, open_collection
 from truerank.audits.reusability.proposer_desk import serve
+from truerank.audits.reusability.report import Simulation
+from truerank.audits.reusability.simulating import simulate, trial_engine
+from truerank.audits.reusability.simulation_options import DEFAULT_RULES, SimulationOptions, SimulationSources
 from truerank.audits.reusability.stopping import (
     ConstantBudget,
     Decision,
@@ -26,8 +29,10 @@ from truerank.audits.reusability.stopping import (
 )
 from truerank.audits.reusability.stopping_specs import FunctionRule, load_rule
 from truerank.audits.reusability.topics import TopicStatistics, topics
+from truerank.audits.reusability.verdict import Verdict
 
 __all__ = [
+    "DEFAULT_RULES",
     "ActiveLearner",
     "Assistant",
     "Collection",
@@ -45,10 +50,14 @@ __all__ = [
     "PoolOptions",
     "PoolSources",
     "Progress",
+    "Simulation",
+    "SimulationOptions",
+    "SimulationSources",
     "StoppingRule",
     "TopicStatistics",
     "Trace",
     "TrackProcedure",
+    "Verdict",
     "adaptive_pool",
     "apply_rule",
     "build",
@@ -58,7 +67,9 @@ __all__ = [
     "load_rule",
     "open_collection",
     "serve",
+    "simulate",
     "teams_of",
     "topics",
     "trace",
+    "trial_engine",
 ]

@@ -36,12 +36,12 @@ from truerank.audits.reusability.trials import TopicWork, Traces, TraceTask, run
 from truerank.errors import InputError
 from truerank.lexical import Index, build_index
 from truerank.work.artifacts import Artifacts, digest, installed_versions
-from truerank.work.engines import Engine
+from truerank.work.engines import Engine, LocalEngine, open_engine
 from truerank.work.jobs import Job
 from truerank.work.processes import ProcessEngine
 from truerank.work.progress import Progress, Quiet
 
-__all__ = ["simulate"]
+__all__ = ["simulate", "trial_engine"]
 
 _DEFAULTS: Final = SimulationOptions()
 #: Constant budgets by which the cost of the next gain is told.
@@ -85,7 +85,7 @@ def simulate(
         length = min(options.length, max(1, int(options.share * len(index))))
         task = TraceTask(index.folder, length, options.learner)
         identity = {"docs": inputs.fingerprint, "analyser": ANALYSER.name, **_versions()}
-        job = Job(folder / "traces", engine or ProcessEngine(), told)
+        job = Job(folder / "traces", engine or trial_engine(), told)
         traces = run_trials(works, options.seeds, task, job, identity)
         told.start("comparing")
         found = _compared(inputs, options, traces, len(index))
@@ -105,6 +105,25 @@ def simulate(
     if artifacts is not None:
         simulation.save(artifacts.folder)
     return simulation
+
+
+def trial_engine(name: str = "local", workers: int | None = None) -> Engine:
+    """What runs the trials: processes of this machine ("local"), or a cluster ("ray", "ray:ADDRESS").
+
+    A cluster's machines read the collection's index where this one has it.
+
+    Args:
+        name: of the engine.
+        workers: processes of this machine; None for one on every processor.
+
+    Raises:
+        InputError: there is no such engine.
+        MissingExtraError: Ray is not installed.
+    """
+    if name != "local":
+        return open_engine(name)
+    engine = ProcessEngine(workers)
+    return LocalEngine() if engine.workers == 1 else engine
 
 
 class _Found(NamedTuple):

@@ -88,7 +88,7 @@ def read_inputs(sources: SimulationSources, options: SimulationOptions) -> Input
     notes: list[str] = []
     runs = _runs(sources, topics, notes)
     teams = _teams(runs, sources, notes)
-    sparse = None if sources.sparse_qrels is None else _of_topics(read_qrels_frame(sources.sparse_qrels), topics)
+    sparse = None if sources.sparse is None else _of_topics(read_qrels_frame(sources.sparse), topics)
     official = None if sources.official is None else _official(sources.official, grades, notes)
     keys = ["topic_id", "doc_id"]
     firsts = {

@@ -30,7 +30,7 @@ class SimulationSources:
         team_prefix: the sign up to which a run's name is its team's, where no table says it. Without tables and sign
             every run is a team of its own.
         subset: pass over topics of runs that have no judgments.
-        sparse_qrels: judgments whose documents are added to every pool.
+        sparse: judgments whose documents are added to every pool.
         official: the qrels of the track; None has them made by the track's procedure.
     """
 
@@ -41,7 +41,7 @@ class SimulationSources:
     metadata: Sequence[str | Path] = ()
     team_prefix: str | None = None
     subset: bool = False
-    sparse_qrels: str | None = None
+    sparse: str | None = None
     official: str | None = None
 
     def names(self) -> Mapping[str, Sequence[str]]:
@@ -52,7 +52,7 @@ class SimulationSources:
             "topics": [self.topics],
             "docs": [self.docs],
             "metadata": [str(path) for path in self.metadata],
-            "sparse_qrels": [self.sparse_qrels] if self.sparse_qrels else [],
+            "sparse": [self.sparse] if self.sparse else [],
             "official": [self.official] if self.official else [],
         }
 

@@ -76,7 +76,7 @@ class MeasureVerdict:
             else "no run of a team that was left out loses a rank"
         )
         margin = (
-            f" No two runs that differ by more than {self.margin:.4f} in the official judgments change places."
+            f" A new run and another never change places where they officially differ by more than {self.margin:.4f}."
             if self.margin > 0
             else ""
         )
