@@ -65,7 +65,7 @@ class ScanOptions:
     seed: int = 0
     cache: str | None = None
     engine: str = "local"
-    block_size: int = 512
+    block_size: int = 256
 
     def __post_init__(self) -> None:
         policy_named(self.policy)

@@ -1,0 +1,83 @@
+"""A scan of many documents, killed again and again, against one that was left alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+KILLS = 6
+WORDS = 4000
+RUN = """
+import resource, sys
+from truerank import transfer
+from truerank.rankers.base import RankerSpec
+folder, out = sys.argv[1:]
+options = transfer.ScanOptions(ranker=RankerSpec("bm25"), items=20)
+transfer.scan_versions({"old": f"{folder}/a.jsonl", "new": f"{folder}/b.jsonl"}, f"{folder}/a.qrels",
+                       f"{folder}/topics.tsv", out, options)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def scale(count: int, work: Path) -> None:
+    """Prints memory at two sizes, seconds, and whether a killed scan ends with the bytes of an undisturbed one."""
+    for size in (count // 10, count):
+        folder = work / f"scale-{size}"
+        generate(size, folder)
+        begun = time.monotonic()
+        memory = int(started(folder, folder / "whole").communicate()[0].split()[-1])
+        seconds = time.monotonic() - begun
+        print(f"{size:,} documents in two versions: {seconds:.0f} s, {memory:,} MB at most", flush=True)
+    killed = 0
+    for number in range(KILLS):
+        process = started(folder, folder / "killed")
+        try:
+            process.communicate(timeout=seconds * (number + 1) / (KILLS + 2))
+        except subprocess.TimeoutExpired:
+            os.kill(process.pid, signal.SIGKILL)
+            process.communicate()
+            killed += 1
+    code = started(folder, folder / "killed").wait()
+    same = content(folder / "whole") == content(folder / "killed")
+    print(f"killed {killed} times, then ended with {code}; every file has the same bytes: {same}", flush=True)
+
+
+def generate(count: int, folder: Path) -> None:
+    """Two versions of made documents: in one of twenty the text is another."""
+    if (folder / "topics.tsv").is_file():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    draw = random.Random(count)
+    words = [f"{draw.choice('bcdfglmnprst')}{draw.choice('aeiou')}{number:x}" for number in range(WORDS)]
+    weights = [1 / (place + 2) for place in range(WORDS)]
+    topics = [" ".join(draw.choices(words[50:], k=3)) for _ in range(max(10, count // 100))]
+    with (folder / "a.jsonl").open("w") as a, (folder / "b.jsonl").open("w") as b, (folder / "a.qrels").open("w") as q:
+        for number in range(count):
+            topic = draw.randrange(len(topics))
+            text = draw.choices(words, weights, k=draw.randint(40, 200))
+            text[len(text) // 2 : len(text) // 2] = topics[topic].split()
+            other = draw.choices(words, weights, k=len(text)) if draw.random() < 0.05 else [*text, "later"]
+            for stream, name, body in ((a, "A", text), (b, "B", other)):
+                url = f"http://example.org/{number}"
+                stream.write(json.dumps({"doc_id": f"{name}{number}", "url": url, "body": " ".join(body)}) + "\n")
+            q.write(f"{topic} 0 A{number} 1\n")
+    (folder / "topics.tsv").write_text("".join(f"{number}\t{text}\n" for number, text in enumerate(topics)))
+
+
+def started(folder: Path, out: Path) -> subprocess.Popen[str]:
+    """A scan in a process of its own."""
+    command = [sys.executable, "-c", RUN, str(folder), str(out)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def content(folder: Path) -> dict[str, str]:
+    """The hash of every file but the log."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "run.log")
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

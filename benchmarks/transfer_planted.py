@@ -1,0 +1,231 @@
+"""Finds planted faults: precision, recall, and reasons by fault, for several rankers; and a scan killed and resumed.
+
+    python benchmarks/transfer_planted.py [--collection vaswani|cacm] [--half report|development]
+        [--rankers bm25,embedding,monobert] [--policy sliding:60:30] [--instances 1500] [--folds 3] [--work DIR]
+    python benchmarks/transfer_planted.py --scale 100000
+
+`plant_faults.py` makes the two versions. Everything was developed with `--half development`; the figures of the docs are
+those of `--half report`, which has its own seed, and texts of error pages, notices and boilerplate that were not looked
+at. bm25: statistics of the judged version. embedding: cosine of the packaged MiniLM. monobert: a cross-encoder begun
+from MiniLM, trained on abstracts of the topics of the other folds (one relevant abstract against one that BM25 finds, or
+a random one); each fold's topics are scanned with the ranker that has not seen them. `--share` scans a part of the
+topics. `--work` keeps versions, rankers and scores, so that a second call costs little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from plant_faults import SEEDS
+from planted.abstracts import Abstracts, read_abstracts
+from planted.pages import section_text
+from planted.scale import scale
+from planted.writing import Plan, plant
+from shared_data import SHARED, require_shared, table
+from truerank import lexical, measures, transfer
+from truerank.audits.transfer.scan_options import AGGREGATIONS
+from truerank.rankers.base import RankerSpec, Runtime, open_ranker
+from truerank.rankers.instances import Instance
+from truerank.rankers.monobert import MonoBert
+from truerank.rankers.recipes import RECIPES
+
+#: The reason that a fault should be given.
+REASONS = {
+    "error page": "error page",
+    "other document, far": "redirect",
+    "other document, near": "redirect",
+    "truncated": "truncated",
+    "boilerplate": "boilerplate only",
+    "empty": "empty",
+    "content missing": "content missing",
+    "content changed": "content changed",
+}
+HARD = 50
+
+
+def folds_of(source: Abstracts, count: int) -> list[list[str]]:
+    """The topics in folds."""
+    judged = sorted({topic for topics in source.relevant.values() for topic in topics})
+    return [list(fold) for fold in measures.folds(judged, count, seed=0)]
+
+
+def instances(source: Abstracts, folder: Path, topics: Sequence[str], count: int, seed: int) -> list[Instance]:
+    """Abstracts judged relevant to some topics, each against one that is not."""
+    documents = folder / "abstracts.tsv"
+    if not (folder / "abstracts.index").is_dir():
+        lines = (f"{one.doc_id}\t{section_text(one)}\n" for one in source.abstracts.values())
+        documents.write_text("".join(lines), encoding="utf-8")
+        lexical.build_index(str(documents), folder / "abstracts.index")
+    asked = [lexical.TopicQuery(topic, source.topics[topic]) for topic in topics]
+    model = lexical.model_of("anserini", "bm25", {})
+    run = lexical.search(lexical.open_index(folder / "abstracts.index"), asked, model, k=HARD).run
+    near = {str(key[0]): list(part["doc_id"]) for key, part in run.group_by("topic_id", maintain_order=True)}
+    draw, inside = random.Random(seed), set(topics)
+    pairs = [(topic, doc) for doc, about in source.relevant.items() for topic in about if topic in inside]
+    everything = list(source.abstracts)
+    found = []
+    for number in range(count):
+        topic, doc = draw.choice(pairs)
+        pool = near[topic] if number % 2 else everything
+        other = draw.choice([one for one in pool if topic not in source.relevant.get(one, ())])
+        texts = (section_text(source.abstracts[key]) for key in (doc, other))
+        found.append(Instance(topic, source.topics[topic], doc, next(texts), other, next(texts)))
+    return found
+
+
+def trained(source: Abstracts, work: Path, fold: int, folds: list[list[str]], given: argparse.Namespace) -> RankerSpec:
+    """A cross-encoder that has not seen a fold's topics; kept in the work folder."""
+    folder = work / f"monobert-{len(folds)}-{fold}-{given.instances}"
+    if not (folder / "ranker.json").is_file():
+        begun = time.monotonic()
+        others = [topic for number, part in enumerate(folds) if number != fold for topic in part]
+        made = instances(source, work, others, given.instances, seed=fold)
+        ranker = open_ranker("monobert:packaged", backend="torch", device="cpu", threads=given.threads, seed=fold)
+        assert isinstance(ranker, MonoBert)
+        recipe = RECIPES["monobert"].changed({"lr": 5e-5, "batch": 16, "accumulate": 1, "schedule": "linear"})
+        with tempfile.TemporaryDirectory() as temporary:
+            ranker.fit(made, recipe, seed=fold, folder=Path(temporary))
+        ranker.save(folder)
+        print(f"fold {fold}: trained on {len(made)} instances in {time.monotonic() - begun:.0f} s", flush=True)
+    return RankerSpec(f"monobert:{folder}", Runtime(threads=given.threads))
+
+
+def scanned(name: str, source: Abstracts, versions: Path, work: Path, given: argparse.Namespace) -> pl.DataFrame:
+    """Every judged document of the versions with its differences: V1 minus V2."""
+    folds = folds_of(source, given.folds)
+    qrels = [line.split() for line in (versions / "a.qrels").read_text().splitlines()]
+    parts = []
+    for number, fold in enumerate(folds):
+        keep = set(fold[: max(1, round(given.share * len(fold)))])
+        spec = {
+            "bm25": lambda _: RankerSpec("bm25"),
+            "embedding": lambda _: RankerSpec(
+                "ance:packaged", Runtime(threads=given.threads), (("similarity", "cosine"),)
+            ),
+            "monobert": lambda number: trained(source, work, number, folds, given),
+        }[name](number)
+        some = versions / f"fold-{number}.qrels"
+        some.write_text("".join(f"{' '.join(row)}\n" for row in qrels if row[0] in keep))
+        out = versions / f"scan-{name}-{number}-{given.policy.replace(':', '-')}-{given.share:g}"
+        options = transfer.ScanOptions(
+            ranker=spec, policy=given.policy, cache=str(work / f"scores-{name}.sqlite"), items=0
+        )
+        files = {version: str(versions / f"{file}.jsonl") for version, file in (("V1", "a"), ("V2", "b"))}
+        found = transfer.scan_versions(files, str(some), str(versions / "topics.tsv"), out, options)
+        parts.append(differences(found))
+    return pl.concat(parts)
+
+
+def differences(scan: transfer.Scan) -> pl.DataFrame:
+    """Per judged document the difference by aggregation, and the reason where it is a candidate."""
+    wide = scan.scores.pivot("version", index=["topic_id", "doc_id"], values=list(AGGREGATIONS))
+    wide = wide.with_columns((pl.col(f"{name}_V1") - pl.col(f"{name}_V2")).alias(name) for name in AGGREGATIONS)
+    reasons = scan.candidates.filter("max").select("topic_id", "doc_id", "worse", "reason")
+    kept = wide.select("topic_id", "doc_id", *AGGREGATIONS)
+    return kept.join(reasons, on=["topic_id", "doc_id"], how="left")
+
+
+def with_truth(found: pl.DataFrame, versions: Path) -> pl.DataFrame:
+    """Beside what was planted; `signed` differences are positive where the version with the fault scores lower."""
+    truth = pl.read_csv(versions / "truth.tsv", separator="\t", infer_schema=False)
+    joined = found.join(truth.select(pl.col("a").alias("doc_id"), "fault", "side", "harmful"), on="doc_id")
+    sign = pl.when(pl.col("side") == "a").then(-1.0).otherwise(1.0)
+    signed = [(pl.col(name) * sign).alias(f"{name}_signed") for name in AGGREGATIONS]
+    return joined.with_columns(pl.col("harmful") == "1", *signed)
+
+
+def reached(rows: pl.DataFrame, aggregation: str, cut_off: float) -> tuple[float, float, float, float]:
+    """Precision, recall, and the shares of rewordings and of other harmless changes that are flagged."""
+    flagged = rows.filter(pl.col(aggregation).abs() > cut_off)
+    right = len(rows.filter(pl.col("harmful") & (pl.col(f"{aggregation}_signed") > cut_off)))
+    harmful = int(rows["harmful"].sum())
+    reworded = rows.filter(pl.col("fault") == "reworded")
+    other = rows.filter(~pl.col("harmful") & (pl.col("fault") != "reworded"))
+    shares = (len(part.filter(pl.col(aggregation).abs() > cut_off)) / max(1, len(part)) for part in (reworded, other))
+    return (right / max(1, len(flagged)), right / max(1, harmful), *shares)
+
+
+def report(found: dict[str, pl.DataFrame]) -> None:
+    """Prints everything."""
+    some = next(iter(found.values()))
+    print(f"\n{len(some)} judged documents, {int(some['harmful'].sum())} of them lost what was relevant.\n")
+    rows = [
+        (name, label, *(f"{value:.3f}" for value in reached(frame, aggregation, 0.5)))
+        for name, frame in found.items()
+        for aggregation, label in AGGREGATIONS.items()
+    ]
+    print(table(("ranker", "by", "precision", "recall", "rewordings flagged", "other harmless flagged"), rows))
+    print("\nMaxP, other cut-offs: precision / recall / rewordings flagged\n")
+    cuts = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+    rows = [
+        (name, *(" / ".join(f"{value:.2f}" for value in reached(frame, "max", cut)[:3]) for cut in cuts))
+        for name, frame in found.items()
+    ]
+    print(table(("ranker", *(f"{cut:g}" for cut in cuts)), rows))
+    print("\nMaxP at 0.5, by fault: found / planted, and the share of those found whose reason is named rightly\n")
+    print(table(("fault", "harmful", *found), list(by_fault(found))), flush=True)
+
+
+def by_fault(found: dict[str, pl.DataFrame]) -> Iterator[tuple[str, ...]]:
+    """Rows of the last table."""
+    for fault in (*REASONS, "reworded", "none"):
+        for harmful in (True, False):
+            cells = []
+            for frame in found.values():
+                rows = frame.filter((pl.col("fault") == fault) & (pl.col("harmful") == harmful))
+                flagged = rows.filter(pl.col("max").abs() > 0.5)
+                named = flagged.filter(pl.col("reason") == REASONS.get(fault, ""))
+                right = f", {len(named) / len(flagged):.0%}" if len(flagged) and harmful else ""
+                cells.append(f"{len(flagged)} / {len(rows)}{right}" if len(rows) else "")
+            if any(cells):
+                yield (fault, "yes" if harmful else "no", *cells)
+    cells = []
+    for frame in found.values():
+        flagged = frame.filter(pl.col("harmful") & (pl.col("max_signed") > 0.5))
+        expected = flagged["fault"].replace_strict(REASONS, default="")
+        cells.append(f"{float(np.mean((flagged['reason'] == expected).to_numpy())):.1%}" if len(flagged) else "")
+    yield ("reasons named rightly, of all found", "", *cells)
+
+
+def main() -> None:
+    """Reads the arguments, plants, scans, prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--collection", choices=("vaswani", "cacm"), default="vaswani")
+    parser.add_argument("--half", choices=tuple(SEEDS), default="report")
+    parser.add_argument("--rankers", default="bm25,embedding,monobert")
+    parser.add_argument("--policy", default="sliding:60:30")
+    parser.add_argument("--instances", type=int, default=1500)
+    parser.add_argument("--folds", type=int, default=3)
+    parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--work", type=Path)
+    parser.add_argument("--scale", type=int, help="instead: a BM25 scan of so many documents, killed and resumed")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        work = (given.work or Path(temporary)) / given.collection
+        if given.scale:
+            scale(given.scale, given.work or Path(temporary))
+            return
+        require_shared()
+        source = read_abstracts(given.collection, SHARED / "collections" / given.collection)
+        versions = work / given.half
+        made = plant(source, versions, Plan(SEEDS[given.half], given.half))
+        print(f"{given.collection}, {given.half} seed: {made.pages} pages, {made.judged} judged", flush=True)
+        found = {}
+        for name in given.rankers.split(","):
+            begun = time.monotonic()
+            found[name] = with_truth(scanned(name, source, versions, work, given), versions)
+            print(f"{name}: {time.monotonic() - begun:.0f} s", flush=True)
+        report(found)
+
+
+if __name__ == "__main__":
+    main()
