@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -19,12 +19,23 @@ from truerank.lexical.postings import BlockTask, IndexField, RunBuffer
 from truerank.records import Document
 from truerank.work.progress import Progress
 
-__all__ = ["ANALYSER", "Features"]
+__all__ = ["ANALYSER", "Counts", "Features", "weighted"]
 
 #: Alphabetic tokens of two or more letters, lower-cased, stemmed by Porter; no word is left out.
 ANALYSER: Final = Analyser("letters", "none", "porter")
 _MIN_FREQUENCY: Final = 2
 _BLOCK: Final = 1 << 10
+#: Documents whose weights are worked out at once.
+_AT_ONCE: Final = 1 << 15
+
+
+class Counts(NamedTuple):
+    """Terms of consecutive documents: how many each holds, shape (documents,); their numbers, document after document
+    and ascending within each, and how often each stands there, shape (postings,)."""
+
+    sizes: NDArray[Any]
+    terms: NDArray[Any]
+    counts: NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +90,9 @@ class Features:
             raise InputError("two documents of one id", "give every document an id of its own", where="--docs")
         run = buffer.sorted()
         found = run.by_document()
-        starts = np.searchsorted(found.documents, np.arange(len(ids) + 1))
-        return _weighted(tuple(ids), run.terms, starts, found.terms, found.counts.sum(axis=1))
+        sizes = np.bincount(found.documents, minlength=len(ids))
+        frequency = np.bincount(found.terms, minlength=len(run.terms))
+        return weighted(ids, run.terms, frequency, [Counts(sizes, found.terms, found.counts.sum(axis=1))])
 
     @classmethod
     def of_index(cls, index: Index | str | Path) -> Features:
@@ -99,12 +111,8 @@ class Features:
                 "build it with --tokeniser letters --stopwords none --stemmer porter",
                 where=opened.folder,
             )
-        every = np.arange(len(opened))
-        rows, terms, counts = opened.vectors(every)
-        starts = np.searchsorted(rows, np.arange(len(opened) + 1))
-        del rows
         names = [opened.term(number) for number in range(opened.terms)]
-        return _weighted(tuple(opened.doc_ids(every)), names, starts, terms, counts.sum(axis=1))
+        return weighted(opened.doc_ids(range(len(opened))), names, np.diff(opened.starts), _blocks(opened))
 
     @classmethod
     def of_collection(
@@ -157,27 +165,44 @@ class Features:
         return scipy.sparse.csr_matrix((weights, columns, [0, len(columns)]), shape=(1, len(self.terms)))
 
 
-def _weighted(
-    doc_ids: tuple[str, ...], names: Sequence[str], starts: NDArray[Any], terms: NDArray[Any], counts: NDArray[Any]
+def weighted(
+    doc_ids: Sequence[str], names: Sequence[str], frequency: NDArray[Any], blocks: Iterable[Counts]
 ) -> Features:
-    """The features from term counts, document after document and by term within each."""
-    frequency = np.bincount(terms, minlength=len(names))
+    """The features from term counts; beside them memory holds one block.
+
+    Args:
+        doc_ids: of the documents.
+        names: of the terms.
+        frequency: how many documents hold each term, shape (terms,).
+        blocks: the counts of all documents, in order.
+    """
     with np.errstate(divide="ignore"):
         idf = np.log(len(doc_ids) / frequency)
     kept = frequency >= _MIN_FREQUENCY
-    column = np.cumsum(kept, dtype=np.int32) - 1
-    stays = kept[terms]
-    before = np.concatenate([[0], np.cumsum(stays)])
-    indptr = before[starts]
-    terms, counts = terms[stays], counts[stays]
-    weights = ((1 + np.log(counts)) * idf[terms]).astype(np.float32)
-    indices = column[terms]
-    kind = np.int32 if len(indices) < 2**31 else np.int64
-    matrix = scipy.sparse.csr_matrix(
-        (weights, indices.astype(kind, copy=False), indptr.astype(kind)), shape=(len(doc_ids), int(kept.sum()))
-    )
-    sizes = np.diff(indptr)
-    squares = np.bincount(np.repeat(np.arange(len(sizes)), sizes), weights.astype(np.float64) ** 2, len(sizes))
-    matrix.data /= np.repeat(np.sqrt(np.where(squares > 0, squares, 1)), sizes).astype(np.float32)
+    columns = np.cumsum(kept) - 1
+    total = int(frequency[kept].sum())
+    kind = np.int32 if total < 2**31 else np.int64
+    data, indices, sizes = np.empty(total, np.float32), np.empty(total, kind), [np.zeros(1, np.int64)]
+    at = 0
+    for block in blocks:
+        stays = kept[block.terms]
+        rows = np.repeat(np.arange(len(block.sizes)), block.sizes)[stays]
+        terms = block.terms[stays]
+        weights = (1 + np.log(block.counts[stays])) * idf[terms]
+        norms = np.sqrt(np.bincount(rows, weights**2, len(block.sizes)))
+        end = at + len(terms)
+        data[at:end] = weights / np.where(norms > 0, norms, 1)[rows]
+        indices[at:end] = columns[terms]
+        sizes.append(np.bincount(rows, minlength=len(block.sizes)))
+        at = end
+    indptr = np.cumsum(np.concatenate(sizes)).astype(kind)
+    matrix = scipy.sparse.csr_matrix((data, indices, indptr), shape=(len(doc_ids), int(kept.sum())))
     shown = tuple(name for name, stays in zip(names, kept.tolist(), strict=True) if stays)
-    return Features(doc_ids, shown, idf[kept], matrix)
+    return Features(tuple(doc_ids), shown, idf[kept], matrix)
+
+
+def _blocks(index: Index) -> Iterator[Counts]:
+    for first in range(0, len(index), _AT_ONCE):
+        size = min(_AT_ONCE, len(index) - first)
+        rows, terms, counts = index.vectors(np.arange(first, first + size))
+        yield Counts(np.bincount(rows, minlength=size), terms, counts.sum(axis=1))
