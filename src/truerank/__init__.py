@@ -16,11 +16,20 @@ if TYPE_CHECKING:
     from truerank.audits.leakage.demo import demo as demo
     from truerank.audits.transfer import carry_judgments as carry_judgments
     from truerank.audits.transfer import match_versions as match_versions
+    from truerank.experiments.designs import copy_design as copy_design
+    from truerank.experiments.designs import ready_designs as ready_designs
+    from truerank.experiments.grid import RunOptions as RunOptions
+    from truerank.experiments.grid import estimate_grid as estimate_grid
+    from truerank.experiments.grid import open_results as open_results
+    from truerank.experiments.grid import read_design as read_design
+    from truerank.experiments.grid import run_grid as run_grid
+    from truerank.experiments.grid import run_status as run_status
     from truerank.experiments.instances import BuildOptions as BuildOptions
     from truerank.experiments.instances import build_instances as build_instances
     from truerank.experiments.instances import export_instances as export_instances
     from truerank.experiments.instances import instance_stats as instance_stats
     from truerank.experiments.instances import write_document_queries as write_document_queries
+    from truerank.experiments.report import report as experiment_report
     from truerank.lexical import build_index as build_index
     from truerank.lexical import search as search
     from truerank.lexical import tune as tune
@@ -36,15 +45,19 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "BuildOptions",
+    "RunOptions",
     "__version__",
     "build_index",
     "build_instances",
     "carry_judgments",
     "compare",
     "comparison_report",
+    "copy_design",
     "cross_validate",
     "demo",
+    "estimate_grid",
     "evaluate",
+    "experiment_report",
     "export_instances",
     "instance_stats",
     "judging",
@@ -52,9 +65,14 @@ __all__ = [
     "lexical",
     "load_evaluation",
     "match_versions",
+    "open_results",
     "order_changes",
+    "read_design",
+    "ready_designs",
     "rerank",
     "reusability",
+    "run_grid",
+    "run_status",
     "search",
     "survivorship",
     "track",
@@ -68,6 +86,15 @@ __all__ = [
 _HOMES = {
     "BuildOptions": ("truerank.experiments.instances", "BuildOptions"),
     "build_instances": ("truerank.experiments.instances", "build_instances"),
+    "copy_design": ("truerank.experiments.designs", "copy_design"),
+    "estimate_grid": ("truerank.experiments.grid", "estimate_grid"),
+    "experiment_report": ("truerank.experiments.report", "report"),
+    "open_results": ("truerank.experiments.grid", "open_results"),
+    "read_design": ("truerank.experiments.grid", "read_design"),
+    "ready_designs": ("truerank.experiments.designs", "ready_designs"),
+    "run_grid": ("truerank.experiments.grid", "run_grid"),
+    "run_status": ("truerank.experiments.grid", "run_status"),
+    "RunOptions": ("truerank.experiments.grid", "RunOptions"),
     "export_instances": ("truerank.experiments.instances", "export_instances"),
     "instance_stats": ("truerank.experiments.instances", "instance_stats"),
     "write_document_queries": ("truerank.experiments.instances", "write_document_queries"),

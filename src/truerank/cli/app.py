@@ -63,6 +63,7 @@ COMMANDS: Final = (
     Entry(
         "instances", "instances", "app", "Training sets with known faults: built, proven, written for other programs."
     ),
+    Entry("experiment", "experiment", "app", "Grids of trainings on sets that differ only in a fault."),
 )
 
 

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-import truerank
 from truerank.experiments.report.statements import order_statements
 from truerank.reports.figures import page_svg
 from truerank.reports.pages import Drawing, Facts, Finding, Page, Part, Prose, Section
 from truerank.reports.tables import Table
 
 if TYPE_CHECKING:
-    from truerank.experiments.report.report import ExperimentReport
+    from truerank.experiments.report.making import ExperimentReport
 
 __all__ = ["render"]
 
@@ -91,7 +90,7 @@ def render(result: ExperimentReport, svgs: Mapping[str, str]) -> str:
         footer=(
             "An interval that holds 0 is no proof that there is no effect. Every table is in tables/ as CSV and LaTeX, "
             "every figure in figures/. This page asks the network for nothing.",
-            f"truerank {truerank.__version__}",
+            f"truerank {result.provenance()['versions'].get('truerank', '')}".strip(),
         ),
     ).html()
 

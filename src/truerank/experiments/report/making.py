@@ -115,7 +115,7 @@ class ExperimentReport:
             "name": self.name,
             "kind": self.options.kind,
             "baseline": self.baseline,
-            "measures": list(self.options.measures),
+            "measures": list(self.boards[0].scores.measures),
             "findings": [one._asdict() for one in self.statements],
             "sentences": list(self.sentences()),
             "effectiveness": [one.json() for one in self.effects],
