@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from truerank.audits import transfer
+from truerank.cli import transfer_scan
 from truerank.cli.console import JsonFlag, emit, note, progress
 
 __all__ = ["app"]
@@ -142,3 +143,10 @@ def carry(
         )
     emit(result.text(), result.json(), as_json)
     note(f"judgments: {out}")
+
+
+app.command("scan")(transfer_scan.scan)
+app.command("describe")(transfer_scan.describe)
+app.command("estimate")(transfer_scan.estimate)
+app.command("select")(transfer_scan.select)
+app.command("card")(transfer_scan.card)

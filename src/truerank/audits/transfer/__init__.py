@@ -9,18 +9,25 @@ from truerank.audits.transfer.estimating import Estimates, estimate_errors
 from truerank.audits.transfer.experts import Comparison
 from truerank.audits.transfer.links import PATTERNS, Route
 from truerank.audits.transfer.matching import MatchOptions, match_versions
+from truerank.audits.transfer.scan_card import TransferCard, transfer_card
 from truerank.audits.transfer.scan_options import ScanOptions
 from truerank.audits.transfer.scan_results import Scan, load_scan
-from truerank.audits.transfer.scanning import scan_versions
+from truerank.audits.transfer.scanning import default_ranker, scan_versions
+from truerank.audits.transfer.selecting import Selection, SelectOptions, select_instances
+from truerank.audits.transfer.snapshots import SnapshotOptions, Snapshots, fetch_snapshots
 from truerank.audits.transfer.versions import Matched, Version, load_matched, read_versions
+from truerank.sources.archive import ArchiveOptions
+from truerank.text.main_content import ContentOptions
 from truerank.text.urls import UrlRules
 
 __all__ = [
     "COMBINE",
     "PATTERNS",
+    "ArchiveOptions",
     "CarryOptions",
     "Carrying",
     "Comparison",
+    "ContentOptions",
     "Description",
     "Estimates",
     "MatchOptions",
@@ -28,14 +35,23 @@ __all__ = [
     "Route",
     "Scan",
     "ScanOptions",
+    "SelectOptions",
+    "Selection",
+    "SnapshotOptions",
+    "Snapshots",
+    "TransferCard",
     "UrlRules",
     "Version",
     "carry_judgments",
+    "default_ranker",
     "describe_sets",
     "estimate_errors",
+    "fetch_snapshots",
     "load_matched",
     "load_scan",
     "match_versions",
     "read_versions",
     "scan_versions",
+    "select_instances",
+    "transfer_card",
 ]

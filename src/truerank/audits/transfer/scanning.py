@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import polars as pl
@@ -28,7 +29,7 @@ from truerank.audits.transfer.versions import Matched, Version, load_matched, re
 from truerank.errors import InputError
 from truerank.lexical import analyser_of, build_index
 from truerank.rankers.agreement import agreement, calibrated
-from truerank.rankers.base import DEFAULT_MODELS, Ranker, RankerSpec
+from truerank.rankers.base import DEFAULT_MODELS, Ranker, RankerSpec, Runtime, spec_of
 from truerank.rankers.candidate_texts import CandidateTexts
 from truerank.reports.figures import to_files
 from truerank.sources import grammar
@@ -41,6 +42,8 @@ from truerank.work.progress import Progress, Quiet
 __all__ = ["default_ranker", "scan_versions"]
 
 _DEFAULT: Final = ScanOptions()
+_RUNTIME: Final = Runtime()
+_NO_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({})
 _LARGE: Final = "castorini/monot5-3b-msmarco"
 #: The paper's second count (section 4).
 _VERY: Final = 0.95
@@ -48,14 +51,19 @@ _FIRST_STAGE_DEPTH: Final = 100
 _PACKAGES: Final = ("truerank", "numpy", "scipy", "polars", "torch", "transformers", "openvino", "PyStemmer")
 
 
-def default_ranker() -> RankerSpec:
-    """monoT5: the 3B model of the paper where there is a GPU, else the base one."""
-    if importlib.util.find_spec("torch") is not None:
+def default_ranker(runtime: Runtime = _RUNTIME, settings: Mapping[str, str] = _NO_SETTINGS) -> RankerSpec:
+    """monoT5: the 3B model of the paper where there is a GPU, else the base one.
+
+    Args:
+        runtime: what runs it.
+        settings: of the kind, as texts.
+    """
+    checkpoint = DEFAULT_MODELS["monot5"]
+    if runtime.device != "cpu" and importlib.util.find_spec("torch") is not None:
         import torch
 
-        if torch.cuda.is_available():
-            return RankerSpec(f"monot5:{_LARGE}")
-    return RankerSpec(f"monot5:{DEFAULT_MODELS['monot5']}")
+        checkpoint = _LARGE if torch.cuda.is_available() else checkpoint
+    return spec_of(f"monot5:{checkpoint}", runtime, settings)
 
 
 def scan_versions(
