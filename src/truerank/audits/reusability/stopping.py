@@ -169,27 +169,34 @@ class TrackProcedure:
         judged, relevant = progress.judged, progress.relevant
         if progress.steps == 0:
             return self._until(progress.pool + MARGIN, "pool and 100 more")
-        if enough := self._enough(progress):
+        step = self._step(progress)
+        if enough := self._enough(progress, step):
             return Decision.stop(enough)
-        if progress.steps == 1 and judged < 2 * relevant + MARGIN:
+        if step == 1:
             return self._until(2 * relevant + MARGIN, "2R + 100")
         if relevant > self.bound * judged:
             return Decision.drop(f"relevant/judged above {self.bound:g}")
         return self._until(judged + max(1, math.ceil(self.increment * relevant)), "increment")
 
-    def _enough(self, progress: Progress) -> str:
+    def _step(self, progress: Progress) -> int:
+        """The step of the procedure that ends here; where 2R = P the second one asks for no judgment at all."""
+        first = progress.pool + MARGIN
+        skipped = progress.judged >= first and 2 * int(progress.found[first - 1]) == progress.pool
+        return min(3, progress.steps + skipped)
+
+    def _enough(self, progress: Progress, step: int) -> str:
         """Why the topic is judged enough; empty where it is not."""
         judged, relevant = progress.judged, progress.relevant
         goal = 2 * relevant + MARGIN
         if self.cap is not None and judged >= self.cap:
             return f"cap of {self.cap:,} judgments"
-        if progress.steps == 1 and 2 * relevant < progress.pool:
+        if step == 1 and 2 * relevant < progress.pool:
             return "2R < P"
-        if progress.steps <= 2 and (goal < judged or (self.reached and goal == judged)):
+        if step == 2 and (goal < judged or (self.reached and goal == judged)):
             return "2R + 100 ≤ J" if self.reached else "2R + 100 < J"
         # A bound below one half drops such a topic instead.
         rarer = 2 * relevant < judged and relevant <= self.bound * judged
-        return "R < J/2" if progress.steps > 2 and rarer else ""
+        return "R < J/2" if step == 3 and rarer else ""
 
     def _until(self, judgments: int, reason: str) -> Decision:
         return Decision.go_on(judgments if self.cap is None else min(self.cap, judgments), reason)
