@@ -14,7 +14,14 @@ from truerank.errors import InputError
 from truerank.experiments.grid.costs import CostEstimate, estimate_cost, pending_works
 from truerank.experiments.grid.design import Design
 from truerank.experiments.grid.planning import Plan, Work, make_plan
-from truerank.experiments.grid.results import cell_folder, open_results, write_design, write_leaked, write_record
+from truerank.experiments.grid.results import (
+    GridResults,
+    cell_folder,
+    open_results,
+    write_design,
+    write_leaked,
+    write_record,
+)
 from truerank.experiments.grid.tracking import open_tracker
 from truerank.experiments.grid.viewing import NoView, View
 from truerank.experiments.grid.working import LOG_FILE, Outcome, TrainAndScore, note_failure
@@ -23,7 +30,7 @@ from truerank.work.artifacts import Artifacts, installed_versions
 from truerank.work.processes import processors
 from truerank.work.workers import Lost, WorkerEngine
 
-__all__ = ["GridRun", "RunOptions", "estimate_grid", "run_grid"]
+__all__ = ["GridRun", "GridStatus", "RunOptions", "estimate_grid", "run_grid", "run_status"]
 
 _PACKAGES: Final = ("truerank", "torch", "transformers", "numpy", "polars")
 _NAMED: Final = 5
@@ -65,13 +72,12 @@ class RunOptions:
 
 
 @dataclass(frozen=True)
-class GridRun:
-    """What a run of a grid left behind.
+class GridStatus:
+    """How far a grid is.
 
     Attributes:
         folder: of the results.
         name: of the experiment.
-        estimate: made before it started.
         record: one row for each cell, see `results.RECORD_SCHEMA`.
         failed: address and reason of the cells that failed.
         notes: what was left out of collections and why.
@@ -79,7 +85,6 @@ class GridRun:
 
     folder: Path
     name: str
-    estimate: CostEstimate
     record: pl.DataFrame
     failed: tuple[tuple[str, str], ...]
     notes: tuple[str, ...] = ()
@@ -103,24 +108,50 @@ class GridRun:
         if len(self.failed) > _NAMED:
             lines.append(f"and {len(self.failed) - _NAMED:,} others, see record.parquet\n")
         if self.failed:
-            lines.append("the others are done; --retry-failed runs what failed again\n")
+            lines.append("The others are not concerned; --retry-failed runs these again.\n")
         return "".join(lines)
 
     def json(self) -> dict[str, Any]:
         """Counts, and what failed."""
+        counts = {one: int((self.record["status"] == one).sum()) for one in _STATES}
         return {
             "folder": str(self.folder),
             "name": self.name,
-            "cells": {"all": len(self.record), **{one: self._count(one) for one in _STATES}},
+            "cells": {"all": len(self.record), **counts},
             "failed": [{"cell": address, "reason": reason} for address, reason in self.failed],
             "notes": list(self.notes),
         }
 
-    def _count(self, status: str) -> int:
-        return int((self.record["status"] == status).sum())
+
+@dataclass(frozen=True)
+class GridRun(GridStatus):
+    """What a run of a grid left behind: how far it is, and what it was expected to cost.
+
+    Attributes:
+        estimate: made before it started.
+    """
+
+    estimate: CostEstimate | None = None
+
+    def json(self) -> dict[str, Any]:
+        """Counts, what failed, and the estimate."""
+        return {**super().json(), "estimate": None if self.estimate is None else self.estimate.json()}
 
 
 _STATES: Final = ("done", "failed", "missing")
+
+
+def run_status(out: str | Path) -> GridStatus:
+    """How far a grid is, whether a run is at work or not.
+
+    Args:
+        out: the folder of the results.
+
+    Raises:
+        InputError: it holds no grid.
+    """
+    results = open_results(out)
+    return GridStatus(results.folder, results.design.name, results.cells, tuple(_failed(results.cells, results)))
 
 
 def estimate_grid(
@@ -185,7 +216,8 @@ def run_grid(
             record = write_record(folder, plan.cells)
         artifacts.log("ended", **{one: int((record["status"] == one).sum()) for one in _STATES})
         _write_manifest(artifacts, plan, record)
-        run = GridRun(folder, design.name, estimate, record, tuple(_failed(record, folder)), _notes(plan))
+        failed = tuple(_failed(record, open_results(folder)))
+        run = GridRun(folder, design.name, record, failed, _notes(plan), estimate)
     artifacts.tidy()
     return run
 
@@ -268,8 +300,7 @@ def _alone(work: Path) -> Iterator[None]:
         path.unlink(missing_ok=True)
 
 
-def _failed(record: pl.DataFrame, folder: Path) -> Iterator[tuple[str, str]]:
-    results = open_results(folder)
+def _failed(record: pl.DataFrame, results: GridResults) -> Iterator[tuple[str, str]]:
     for address in record.filter(pl.col("status") == "failed")["cell"].unique(maintain_order=True):
         yield address, results.failure(address)
 
