@@ -93,7 +93,7 @@ def check_topics(
             raise InputError("the run has none of the topics", f"it has {_named(unknown.to_list())}", where=name)
         if len(unknown) and not subset:
             raise InputError(
-                f"the run has {len(unknown):,} topics that are not known: {_named(unknown.to_list())}",
+                f"the run has topics that are not known ({len(unknown):,}): {_named(unknown.to_list())}",
                 "give the topics of the run, or pass over these with --subset",
                 where=name,
             )
