@@ -37,7 +37,7 @@ _SHALLOW: Final = frozenset((
     "p", "li", "dt", "dd", "td", "th", "tr", "tbody", "thead", "tfoot", "option", "optgroup", "html", "head", "body",
 ))  # fmt: skip
 _TITLE: Final = re.compile(r"<title[^>]*>([^<]*)", re.IGNORECASE)
-_UNSEEN: Final = re.compile(r"<(script|style)\b.*?</\1\s*>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
+_UNSEEN: Final = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.IGNORECASE | re.DOTALL)
 _TAGS: Final = re.compile(r"<[^<>]*>")
 _CONTROL: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd]")
 _BLANKS: Final = re.compile(r"[ \t\u00a0]+")
