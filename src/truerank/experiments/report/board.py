@@ -68,6 +68,11 @@ class Board:
     leaking: tuple[str, ...]
 
     @property
+    def designed(self) -> tuple[str, ...]:
+        """The conditions in the order of the design."""
+        return tuple(self.cells["condition"].unique(maintain_order=True).to_list())
+
+    @property
     def faults(self) -> tuple[str, ...]:
         """The conditions but the baseline."""
         return tuple(name for name in self.conditions if name != self.baseline)

@@ -242,6 +242,8 @@ class Effectiveness:
 
     def _chosen_by(self) -> str:
         folds = f"{len(self.board.folds)} folds"
+        if self.options.choose == "sizes" and all(len(self.board.shared_sizes(row)) < 2 for row in self.board.rows):
+            return "By topic, values are means over seeds; there is one training size, so that nothing is chosen."
         if self.options.choose == "runs":
             return f"For each of {folds} and each measure, the training that is best on the other folds is chosen."
         return (

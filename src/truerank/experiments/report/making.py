@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -183,12 +183,13 @@ class ExperimentReport:
         if self.sizes:
             yield "sizes", sizes_table(self.sizes, self.boards[0].scores.measures[0], self.baseline)
         yield from memorised_tables(self.memorised, self.baseline, self.options).items()
-        for found in self.pilots:
-            yield f"pilot-{found.collection}", found.table()
+        for each in self.pilots:
+            yield f"pilot-{each.collection}", each.table()
         for one, name in names.items():
             if self.options.kind == "survivorship":
-                for number, compared in enumerate(survivorship.depths_compared(one).values(), start=1):
-                    yield f"pairs-{one.board.collection}-{number}", compared.table()
+                for number, (row, found) in enumerate(survivorship.depths_compared(one).items(), start=1):
+                    title = f"{one.board.collection}, {row}: training sets compared with each other."
+                    yield f"pairs-{one.board.collection}-{number}", replace(found.table(), title=title)
             order = one.order_table()
             if order is not None:
                 yield name.replace("effectiveness", "order"), order

@@ -62,7 +62,7 @@ def _effect(one: Effectiveness, condition: str) -> Statement | None:
     survivors = [row for row in rows if row.difference is not None and row.difference.significant]
     against, lower = one.board.baseline, ", lower is better" if lower_is_better(measure) else ""
     if survivors:
-        named = "; ".join(map(_named, survivors))
+        named = "; ".join(_named(one, row) for row in survivors)
         rest = len(rows) - len(survivors)
         others = f" No difference is shown for the other {rest}." if rest else ""
         return Statement(
@@ -71,7 +71,7 @@ def _effect(one: Effectiveness, condition: str) -> Statement | None:
             f"{measure}{lower}: {len(survivors)} of {len(rows)} differ from {against}, corrected: {named}.{others}",
             True,
         )
-    named = "; ".join(map(_named, rows)) if len(rows) <= 6 else _range(rows)
+    named = "; ".join(_named(one, row) for row in rows) if len(rows) <= 6 else _range(rows)
     what = "no difference is shown" if len(rows) == 1 else f"no difference is shown for any of {len(rows)}"
     reach = [row.difference.detectable for row in rows if row.difference is not None and row.difference.detectable]
     limits = f"{min(reach):.4f}" + (f" to {max(reach):.4f}" if max(reach) > min(reach) else "") if reach else ""
@@ -120,12 +120,14 @@ def _memory(found: Sequence[Memorised], baseline: str, clear: Collection[Place])
     return Statement(f"{first.collection}, {first.condition}: memory", verdict, sentence, bool(grown))
 
 
-def _named(one: Estimate) -> str:
-    found = one.difference
+def _named(whole: Effectiveness, one: Estimate) -> str:
+    """The row and its difference; where one model is alone, its block says enough."""
+    found, alone = one.difference, len({row.model for row in whole.board.rows}) == 1
+    name = one.row.group if alone and one.row.group else one.row.name
     if found is None or found.difference is None:
-        return one.row.name
+        return name
     ends = "" if found.low is None or found.high is None else f" [{found.low:+.4f}, {found.high:+.4f}]"
-    return f"{one.row.name} {found.difference:+.4f}{ends}"
+    return f"{name} {found.difference:+.4f}{ends}"
 
 
 def _range(rows: Sequence[Estimate]) -> str:

@@ -7,20 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from truerank.experiments.report.board import Board
 from truerank.experiments.report.effectiveness import Effectiveness, Estimate
 from truerank.measures import Comparison, compare, lower_is_better
 from truerank.reports.figures import Line, LinePanel
 from truerank.reports.tables import Column, Table
 
-__all__ = ["depth_panels", "depth_table", "depths", "depths_compared"]
+__all__ = ["depth_panels", "depth_table", "depths_compared"]
 
 _SIGNED: Final[dict[str, Any]] = {"align": "right", "format": "+.4f"}
-
-
-def depths(board: Board) -> tuple[str, ...]:
-    """The conditions in the order of the design, which is that of the depth."""
-    return tuple(board.cells["condition"].unique(maintain_order=True).to_list())
 
 
 def depth_table(found: Sequence[Effectiveness]) -> Table:
@@ -52,7 +46,7 @@ def depth_table(found: Sequence[Effectiveness]) -> Table:
         for measure in one.measures:
             firsts.append(len(rows))
             for row in one.shown_rows():
-                for name in depths(one.board):
+                for name in one.board.designed:
                     estimate = one.estimates.get((row, name, measure))
                     if estimate is not None:
                         shown = one.cell(row, name, measure)
@@ -72,7 +66,7 @@ def depths_compared(one: Effectiveness) -> dict[str, Comparison]:
     """All pairs of depths of each model of a benchmark, by model; corrected by measure over those of all models."""
     kinds = one.board.scores.aggregates or ("mean",) * len(one.measures)
     means = [measure for measure, kind in zip(one.measures, kinds, strict=True) if kind == "mean"]
-    held = {row: [name for name in depths(one.board) if (row, name) in one.values] for row in one.shown_rows()}
+    held = {row: [name for name in one.board.designed if (row, name) in one.values] for row in one.shown_rows()}
     held = {row: names for row, names in held.items() if len(names) > 1}
     if not means:
         return {}
@@ -93,10 +87,10 @@ def depth_panels(found: Sequence[Effectiveness]) -> tuple[LinePanel, ...]:
         for measure in one.measures:
             lines = []
             for row in one.shown_rows():
-                points = [one.estimates.get((row, name, measure)) for name in depths(one.board)]
+                points = [one.estimates.get((row, name, measure)) for name in one.board.designed]
                 lines.append(Line(row.name, tuple(map(_point, points))))
             lower = ", lower is better" if lower_is_better(measure) else ""
-            panels.append(LinePanel(f"{one.board.collection}: {measure}{lower}", depths(one.board), tuple(lines)))
+            panels.append(LinePanel(f"{one.board.collection}: {measure}{lower}", one.board.designed, tuple(lines)))
     return tuple(panels)
 
 

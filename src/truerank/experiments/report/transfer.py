@@ -24,7 +24,7 @@ def strategies_table(found: Sequence[Effectiveness]) -> Table:
     Source: transfer paper, section 6, Tables 4 and 5.
     """
     rows = list(dict.fromkeys(row for one in found for row in one.shown_rows()))
-    conditions = list(dict.fromkeys(name for one in found for name in one.board.conditions))
+    conditions = list(dict.fromkeys(name for one in found for name in one.board.designed))
     places = [
         (row, name)
         for row in rows
