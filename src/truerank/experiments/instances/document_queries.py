@@ -126,7 +126,9 @@ class DocumentQueries:
 
     def usable(self, doc_ids: Sequence[str]) -> Sequence[bool]:
         """Which documents have more than a title."""
-        found: list[bool] = np.isin(self._numbers.many(doc_ids), self._whole).tolist()
+        numbers = self._numbers.many(doc_ids)
+        places = np.minimum(np.searchsorted(self._whole, numbers), len(self._whole) - 1)
+        found: list[bool] = (self._whole[places] == numbers).tolist()
         return found
 
     @cached_property
@@ -137,7 +139,7 @@ class DocumentQueries:
     def _whole(self) -> NDArray[np.uint64]:
         # Eight bytes for a document, so that the collection may be large.
         parts = [self._numbers.many([self.document_of(one) for one in block.ids]) for block in self.batches()]
-        return np.concatenate(parts)
+        return np.sort(np.concatenate(parts))
 
 
 def write_document_queries(docs: str, out: str | Path, rule: CutRule | None = None) -> SourceCounts:

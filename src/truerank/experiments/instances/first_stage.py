@@ -5,10 +5,12 @@ from __future__ import annotations
 from bisect import insort
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from heapq import nsmallest
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+import numpy as np
 import polars as pl
 
 from truerank import lexical
@@ -54,13 +56,20 @@ class FirstStage(Protocol):
 
         Args:
             asked: the queries.
-            keys: what draws: the documents with the smallest numbers of query and document are taken, in that order.
+            keys: what draws: the ranks with the smallest numbers are taken, in that order.
             usable: which documents may be drawn.
             count: how many are drawn at most.
         """
 
     def known(self, doc_ids: Collection[str]) -> Collection[str]:
         """Which of these documents the collection holds; all of them where the first stage does not know."""
+
+
+class _Ranking(NamedTuple):
+    """How many documents a ranking has, and the id of the one at a place: ids are looked up when they are drawn."""
+
+    size: int
+    doc_id: Callable[[int], str]
 
 
 class RunStage:
@@ -85,12 +94,18 @@ class RunStage:
                 first = 0 if frame["rank"].min() == 0 else 1  # some runs count ranks from 0
             own = frame.filter(pl.col("topic_id").is_in(ids), pl.col("rank") < self._top_k + first)
             own = own.filter(pl.Series(usable(own["doc_id"].to_list()), dtype=pl.Boolean)) if len(own) else own
-            for query_id, doc_id, rank in own.iter_rows():
-                query = by_id[query_id]
-                if doc_id in query.barred:
-                    continue
-                insort(best[query_id], (keys(f"{query.text}\0{doc_id}"), FoundNegative(doc_id, rank + 1 - first)))
-                del best[query_id][count:]
+            for (query_id,), part in own.group_by("topic_id", maintain_order=True):
+                query, kept = by_id[str(query_id)], best[str(query_id)]
+                ranks = part["rank"].to_numpy() + (1 - first)
+                numbers = keys.of_places(query.text, ranks)
+                for place in np.argsort(numbers, kind="stable").tolist():
+                    doc_id = part["doc_id"][place]
+                    number = int(numbers[place])
+                    if len(kept) == count and kept[-1][0] <= number:
+                        break
+                    if doc_id not in query.barred:
+                        insort(kept, (number, FoundNegative(doc_id, int(ranks[place]))))
+                        del kept[count:]
         return {query_id: tuple(one for _, one in best[query_id]) for query_id in by_id if query_id in best}
 
     def known(self, doc_ids: Collection[str]) -> Collection[str]:
@@ -152,19 +167,20 @@ class IndexStage:
                 return pl.read_ipc(stream)
         rows = [
             (one.query_id, *best)
-            for one, doc_ids in zip(asked, self._rankings(asked), strict=True)
-            for best in _drawn(one, doc_ids, keys, usable, count)
+            for one, ranking in zip(asked, self._rankings(asked), strict=True)
+            for best in islice(_drawn(one, ranking, keys, usable), count)
         ]
         frame = pl.DataFrame(rows, schema=_FOUND, orient="row")
         with atomic_path(path) as temporary:
             frame.write_ipc(temporary)
         return frame
 
-    def _rankings(self, asked: Sequence[Asked]) -> Iterator[list[str]]:
+    def _rankings(self, asked: Sequence[Asked]) -> Iterator[_Ranking]:
         if self._workers == 1:
             for one in asked:
-                ranking = lexical.retrieve(self._searcher, self._model, one.text, self._top_k)
-                yield [] if ranking is None else self._index.doc_ids(ranking.documents)
+                found = lexical.retrieve(self._searcher, self._model, one.text, self._top_k)
+                numbers = [] if found is None else found.documents.tolist()
+                yield _Ranking(len(numbers), partial(_id_at, self._index, numbers))
             return
         queries = [lexical.TopicQuery(str(place), one.text) for place, one in enumerate(asked)]
         try:
@@ -173,7 +189,12 @@ class IndexStage:
             run = pl.DataFrame(schema={"topic_id": pl.String, "doc_id": pl.String})
         lists: Mapping[str, list[str]] = dict(run.group_by("topic_id", maintain_order=True).agg("doc_id").iter_rows())
         for query in queries:
-            yield lists.get(query.topic_id, [])
+            doc_ids = lists.get(query.topic_id, [])
+            yield _Ranking(len(doc_ids), doc_ids.__getitem__)
+
+
+def _id_at(index: lexical.Index, numbers: Sequence[int], place: int) -> str:
+    return index.doc_id(numbers[place])
 
 
 def everything(doc_ids: Sequence[str]) -> Sequence[bool]:
@@ -181,12 +202,10 @@ def everything(doc_ids: Sequence[str]) -> Sequence[bool]:
     return [True] * len(doc_ids)
 
 
-def _drawn(asked: Asked, doc_ids: Sequence[str], keys: Keyed, usable: Usable, count: int) -> Iterator[FoundNegative]:
-    allowed = (
-        (rank, doc_id)
-        for rank, (doc_id, may) in enumerate(zip(doc_ids, usable(doc_ids), strict=True), start=1)
-        if may and doc_id not in asked.barred
-    )
-    numbered = [(keys(f"{asked.text}\0{doc_id}"), FoundNegative(doc_id, rank)) for rank, doc_id in allowed]
-    for _, found in nsmallest(count, numbered):
-        yield found
+def _drawn(asked: Asked, ranking: _Ranking, keys: Keyed, usable: Usable) -> Iterator[FoundNegative]:
+    """The documents that may be drawn, in random order."""
+    numbers = keys.of_places(asked.text, np.arange(1, ranking.size + 1))
+    for place in np.argsort(numbers, kind="stable").tolist():
+        doc_id = ranking.doc_id(place)
+        if doc_id not in asked.barred and usable([doc_id])[0]:
+            yield FoundNegative(doc_id, place + 1)

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["Keyed"]
+
+_STEP: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
+_MIX: Final = (
+    (np.uint64(30), np.uint64(0xBF58_476D_1CE4_E5B9)),
+    (np.uint64(27), np.uint64(0x94D0_49BB_1331_11EB)),
+)
 
 
 class Keyed:
@@ -33,6 +40,14 @@ class Keyed:
         """The numbers of several texts, shape (n,)."""
         joined = b"".join(map(self._hash, texts))
         return np.frombuffer(joined, ">u8").astype(np.uint64)
+
+    def of_places(self, text: str, places: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Numbers of places in a list that belongs to the text, shape (n,); the finaliser of SplitMix64 makes them."""
+        with np.errstate(over="ignore"):
+            mixed = np.uint64(self(text)) + places.astype(np.uint64) * _STEP
+            for shift, factor in _MIX:
+                mixed = (mixed ^ (mixed >> shift)) * factor
+            return np.asarray(mixed ^ (mixed >> np.uint64(31)), np.uint64)
 
     def _hash(self, text: str) -> bytes:
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, salt=self._salt).digest()

@@ -22,6 +22,7 @@ __all__ = ["Candidates", "Leak", "excluded", "leaks_above", "read_candidates", "
 
 _FILE: Final = "candidates.parquet"
 _COLUMNS: Final = ("test", "topic_id", "source", "query_id", "query_text", "similarity")
+_SCHEMA: Final[Any] = dict.fromkeys(_COLUMNS[:5], pl.String) | {"similarity": pl.Float32}
 _HASHED: Final = re.compile(r"hmac:[0-9a-f]{8}:[0-9a-f]{16}")
 
 
@@ -56,7 +57,7 @@ def read_candidates(folders: Sequence[str]) -> Candidates:
     Raises:
         InputError: no audit there, one that is broken, or one without texts.
     """
-    tables, inputs = [pl.DataFrame(schema=dict.fromkeys(_COLUMNS[:5], pl.String) | {"similarity": pl.Float32})], []
+    tables, inputs = [pl.DataFrame(schema=_SCHEMA)], []
     for folder in folders:
         path = Path(folder) / _FILE
         if not path.is_file():
@@ -67,7 +68,7 @@ def read_candidates(folders: Sequence[str]) -> Candidates:
             raise InputError(f"not readable ({error})", "run the audit again", where=path) from error
         if len(table) and _HASHED.fullmatch(str(table["query_text"][0])):
             raise InputError("the audit is redacted", "give the audit that holds the texts", where=folder)
-        tables.append(table.cast({"similarity": pl.Float32}))
+        tables.append(table.cast(_SCHEMA))
         inputs.append({"folder": str(folder), "sha256": hash_file(path), "pairs": len(table)})
     return Candidates(pl.concat(tables), tuple(inputs))
 

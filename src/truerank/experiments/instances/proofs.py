@@ -215,7 +215,8 @@ def _ranks(one: LoadedSet) -> Property:
 def _leaks(one: LoadedSet, evidence: Evidence) -> Property:
     rows = one.rows.filter(pl.col("role") == "leak").select("topic_id", "query", "query_id").rows()
     per_topic = Counter(topic for topic, _, _ in rows).values()
-    told = f"{len(rows):,} rows of {len(per_topic):,} topics, {min(per_topic)} to {max(per_topic)} each"
+    fewest, most = min(per_topic, default=0), max(per_topic, default=0)
+    told = f"{len(rows):,} rows of {len(per_topic):,} topics, {fewest} to {most} each"
     if one.options.get("threshold") is not None:
         name = "every leak is a candidate above the threshold"
         if evidence.above is None:
