@@ -100,4 +100,7 @@ def _run_names(cells: pl.DataFrame) -> list[str]:
     """What tells trainings apart, as far as it differs among them."""
     parts = {"model": "{}", "variant": "{}", "size": "{}", "seed": "seed {}"}
     shown = {name: form for name, form in parts.items() if cells[name].n_unique() > 1 or name == "seed"}
+    # A model that is there in one variant says which.
+    if cells.select("model", "variant").n_unique() == cells["model"].n_unique():
+        shown.pop("variant", None)
     return [" ".join(form.format(row[name]) for name, form in shown.items()) for row in cells.iter_rows(named=True)]
