@@ -69,7 +69,7 @@ def curve(
     """Runs over all topics after each number of instances."""
     folds = measures.folds(sorted(data.topics), FOLDS, seed=0)
     parts: dict[int, list[pl.DataFrame]] = {step: [] for step in steps}
-    recipe = RECIPES["monobert"].changed({"lr": rate, "batch": 16, "accumulate": 1, "schedule": "constant"})
+    recipe = RECIPES["monobert"].changed({"lr": rate, "batch": 16, "accumulate": 4, "schedule": "constant"})
     for tested in folds:
         trained = [topic for fold in folds if fold is not tested for topic in fold]
         given = instances(data, trained, max(steps), seed, permuted=False)
@@ -114,7 +114,7 @@ def main() -> None:
             ranker = open_ranker("monobert:packaged", backend="torch", device="cpu", seed=seed, threads=given.threads)
             assert isinstance(ranker, MonoBert)
             made = from_documents(docs, folder / given.collection, given.from_documents, seed)
-            recipe = RECIPES["monobert"].changed({"lr": given.rate, "batch": 16, "accumulate": 1})
+            recipe = RECIPES["monobert"].changed({"lr": given.rate, "batch": 16, "accumulate": 4})
             if made:
                 ranker.fit(made, recipe, seed=seed, folder=folder)
             ranker.save(folder / f"start-{seed}")
