@@ -53,7 +53,7 @@ def depth_table(found: Sequence[Effectiveness]) -> Table:
                         base = one.estimates.get((row, baseline, measure))
                         rows.append((one.board.collection, measure, row.name, name, *_cells(estimate, base, shown)))
     notes = (
-        f"Relative differences: mean minus that of {baseline}, as a share of the mean of {baseline} or of the own mean.",
+        f"Relative differences: mean minus that of {baseline}, as a share of that of {baseline} or of the own mean.",
         *dict.fromkeys(note for one in found for note in one.notes() if not note.startswith(("Bold", "What is"))),
     )
     rules = tuple(place for place in firsts if place)
