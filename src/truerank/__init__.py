@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from truerank.audits import transfer as transfer
     from truerank.audits.leakage.demo import demo as demo
     from truerank.audits.transfer import carry_judgments as carry_judgments
+    from truerank.audits.transfer import clean_judgments as clean_judgments
+    from truerank.audits.transfer import fetch_snapshots as fetch_snapshots
     from truerank.audits.transfer import match_versions as match_versions
     from truerank.experiments.designs import copy_design as copy_design
     from truerank.experiments.designs import ready_designs as ready_designs
@@ -50,6 +52,7 @@ __all__ = [
     "build_index",
     "build_instances",
     "carry_judgments",
+    "clean_judgments",
     "compare",
     "comparison_report",
     "copy_design",
@@ -59,6 +62,7 @@ __all__ = [
     "evaluate",
     "experiment_report",
     "export_instances",
+    "fetch_snapshots",
     "instance_stats",
     "judging",
     "leakage",
@@ -118,6 +122,8 @@ _HOMES = {
     "train": ("truerank.rankers.train", "train"),
     "transfer": ("truerank.audits.transfer", None),
     "carry_judgments": ("truerank.audits.transfer", "carry_judgments"),
+    "clean_judgments": ("truerank.audits.transfer", "clean_judgments"),
+    "fetch_snapshots": ("truerank.audits.transfer", "fetch_snapshots"),
     "match_versions": ("truerank.audits.transfer", "match_versions"),
 }
 

@@ -4,6 +4,7 @@ Source: Fröbe, Akiki, Potthast, Hagen: Noise-Reduction for Automatically Transf
 """
 
 from truerank.audits.transfer.carrying import COMBINE, Carrying, CarryOptions, carry_judgments
+from truerank.audits.transfer.cleaning import CleanOptions, JudgmentCleaning, clean_judgments
 from truerank.audits.transfer.describing import Description, describe_sets
 from truerank.audits.transfer.estimating import Estimates, estimate_errors
 from truerank.audits.transfer.experts import Comparison
@@ -26,10 +27,12 @@ __all__ = [
     "ArchiveOptions",
     "CarryOptions",
     "Carrying",
+    "CleanOptions",
     "Comparison",
     "ContentOptions",
     "Description",
     "Estimates",
+    "JudgmentCleaning",
     "MatchOptions",
     "Matched",
     "Route",
@@ -43,6 +46,7 @@ __all__ = [
     "UrlRules",
     "Version",
     "carry_judgments",
+    "clean_judgments",
     "default_ranker",
     "describe_sets",
     "estimate_errors",
