@@ -4,12 +4,12 @@
     python benchmarks/pool_simulation.py --collections "" --sizes 11429,100000,1000000
 
 The complete judgments play the assessor, the official qrels come from the track's procedure over all runs by seed 0,
-traces hold at most a tenth of the collection. Runs are made by `make runs` where they are not there. For each collection
-it prints the verdict, Tables 5 to 7, the classical test, what holds of the sanity cases, seconds and peak memory; all
+traces hold at most a tenth of the collection. Runs are made by `make runs` where they are not there. It prints for each
+the verdict, Tables 5 to 7, the classical test, what holds of the sanity cases, seconds and peak memory; all
 tables and figures are written below --out. Traces are kept there: killed and called again it continues.
 
-The estimate is of 52 topics × 10 trials × (12 teams + all) with traces of 2,500 documents, from traces that are measured
-on collections of the given sizes: Vaswani, and beyond it documents joined from two halves of its documents.
+The estimate is of 52 topics × 10 trials × (12 teams + all) with traces of 2,500 documents, from traces measured on
+collections of the given sizes: Vaswani, and beyond it documents joined from two halves of its documents.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def print_sanity(found: reusability.Simulation) -> None:
     ]
     print(
         f"- The learner finds {min(one.relevant for one in original):,} relevant documents or more, random order "
-        f"{max(one.relevant for one in control):,} or fewer, at the same {original[0].judgments:,} judgments; smallest τ "
-        f"of AP {taus[0]:.4f} and {taus[1]:.4f}."
+        f"{max(one.relevant for one in control):,} or fewer, at the same {original[0].judgments:,} judgments; "
+        f"smallest τ of AP {taus[0]:.4f} and {taus[1]:.4f}."
     )
 
 
