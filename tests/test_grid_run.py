@@ -1,0 +1,248 @@
+"""Running a grid: killed and resumed, extended, partly failed, on Ray; always the same cells, none run twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from grid_example import DESIGN, write_example
+from truerank.errors import InputError
+from truerank.experiments.grid import GridRun, RunOptions, estimate_grid, open_results, read_design, run_grid, run_status
+from truerank.work.workers import Lost, WorkerEngine
+
+_ONE = RunOptions(workers=1)
+_LONG = DESIGN.replace("seeds: [0, 1]", f"seeds: {list(range(8))}")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> GridRun:
+    """The uninterrupted grid: 32 cells."""
+    folder = tmp_path_factory.mktemp("whole")
+    return run_grid(read_design(write_example(folder, _LONG)), folder / "out", _ONE)
+
+
+def test_what_a_grid_leaves(whole: GridRun) -> None:
+    results = open_results(whole.folder)
+    assert whole.json()["cells"] == {"all": 32, "done": 32, "failed": 0, "missing": 0}
+    assert results.cells.equals(pl.read_parquet(whole.folder / "record.parquet"))
+    assert results.cells["cell"].n_unique() == 32
+    assert set(results.cells.filter(pl.col("size") == 24)["steps"]) == {3}  # 12 rows in batches of 4
+    cell = results.cells.filter(kind="test", size=60, seed=0)["cell"][0]
+    scores = results.scores(cell)
+    candidates = results.first_stage("notes")
+    assert candidates.group_by("topic_id").len()["len"].max() == 8
+    assert scores.filter("candidate").select("topic_id", "doc_id").equals(candidates.select("topic_id", "doc_id"))
+    ranked = results.run(cell, "notes")
+    first = ranked.filter(topic_id="t0")
+    expected = scores.filter(pl.col("candidate") & (pl.col("topic_id") == "t0"))
+    assert first["score"].to_list() == sorted(expected["score"], reverse=True)
+    assert first["rank"].to_list() == list(range(1, len(first) + 1))
+    leaked = results.leaked("notes")
+    assert leaked.filter("relevant").height == leaked.filter(~pl.col("relevant")).height == 6
+    # Every leaked document has a score, also of rankers that did not see it.
+    none = results.scores(results.cells.filter(kind="none")["cell"][0])
+    for frame in (scores, none):
+        assert leaked.join(frame, on=["collection", "topic_id", "doc_id"], how="anti").is_empty()
+        assert frame.select("topic_id", "doc_id").is_duplicated().sum() == 0
+    outside = scores.filter(~pl.col("candidate"))
+    assert len(outside)
+    assert outside.join(candidates, on=["topic_id", "doc_id"]).is_empty()
+    assert results.leaking_topics("notes") == ()
+    assert len(results.folds("notes")) == 2
+    manifest = json.loads((whole.folder / "manifest.json").read_text())
+    assert manifest["design"]["models"]["knrm"]["changes"] == {"max_query": 5, "max_document": 20, "batch": 4}
+    assert "done" in whole.text() and whole.estimate is not None and "32 runs" in whole.estimate.sentence()
+
+
+def test_killed_twice_and_resumed_it_equals_the_uninterrupted_one(whole: GridRun, tmp_path: Path) -> None:
+    design = write_example(tmp_path, _LONG)
+    out = tmp_path / "out"
+    finished: dict[Path, int] = {}
+    for wanted, ending in ((3, signal.SIGKILL), (12, signal.SIGKILL), (20, signal.SIGINT)):
+        run = _start(design, out)
+        _wait_for(lambda wanted=wanted: len(_done(out)) >= wanted)
+        run.send_signal(ending)
+        code = run.wait(60)
+        assert code == (130 if ending == signal.SIGINT else -signal.SIGKILL)
+        _wait_for(lambda: not _workers_alive(out))
+        now = {path: path.stat().st_mtime_ns for path in _done(out)}
+        assert finished.items() <= now.items()
+        assert len(now) < 32
+        finished = now
+    run = _start(design, out)
+    assert run.wait(120) == 0
+    assert finished.items() <= {path: path.stat().st_mtime_ns for path in _done(out)}.items()
+    for path in sorted((out / "cells").glob("*/cell.log")):
+        events = [json.loads(line)["event"] for line in path.read_text().splitlines()]
+        assert events.count("done") == 1 or events.count("started") > 1
+        # Nothing was begun again after it was finished.
+        assert events[-1] == "done"
+    _same_results(out, whole.folder)
+
+
+def test_ray_gives_the_same_numbers(whole: GridRun, tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray")
+    design = read_design(write_example(tmp_path, DESIGN))
+    try:
+        run = run_grid(design, tmp_path / "out", RunOptions(engine="ray", workers=2))
+        with pytest.raises(InputError, match=r"a block needs \d+ CPU, and the cluster has"):
+            settings = {"models.knrm.cpus": "4096"}
+            run_grid(read_design(design.file, settings=settings), tmp_path / "out", RunOptions(engine="ray"))
+    finally:
+        ray.shutdown()
+    assert run.json()["cells"]["done"] == 8
+    for cell in run.record["cell"]:
+        own, other = (root / "cells" / cell / "scores.parquet" for root in (run.folder, whole.folder))
+        assert own.read_bytes() == other.read_bytes()
+
+
+def test_extended_partly_failed_and_tried_again(tmp_path: Path) -> None:
+    path = write_example(tmp_path, DESIGN.replace("seeds: [0, 1]", "seeds: [0]"))
+    out = tmp_path / "out"
+    run_grid(read_design(path), out, _ONE)
+    before = {file: file.stat().st_mtime_ns for file in _done(out)}
+    assert len(before) == 4
+    poisoned = DESIGN.replace(
+        "models:\n",
+        "models:\n  poison: {model: knrm, vectors: vectors.txt, changes: {max_query: 5, precision: fp16}}\n",
+    )
+    path.write_text(poisoned)
+    run = run_grid(read_design(path), out, _ONE)
+    assert before.items() <= {file: file.stat().st_mtime_ns for file in _done(out)}.items()
+    of_model = {name: set(some["status"]) for (name,), some in run.record.group_by("model")}
+    assert of_model == {"poison": {"failed"}, "knrm": {"done"}}
+    assert all("precision fp16 on the CPU" in reason for _, reason in run.failed)
+    assert "cell.log" in run.text()
+    log = (out / "cells" / run.failed[0][0] / "cell.log").read_text()
+    assert "Traceback" in log and "leave precision=no there" in log
+    # What failed is not tried again unless that is asked for.
+    assert run_grid(read_design(path), out, _ONE).estimate.left == 0
+    again = run_grid(read_design(path), out, RunOptions(workers=1, retry_failed=True))
+    assert len(again.failed) == 8
+    status = run_status(out)
+    assert status.json()["cells"] == {"all": 16, "done": 8, "failed": 8, "missing": 0}
+    with pytest.raises(InputError, match="not finished"):
+        open_results(out).scores(run.failed[0][0])
+
+
+def test_costs_are_told_before_and_can_be_too_high(tmp_path: Path) -> None:
+    design = read_design(write_example(tmp_path))
+    estimate = estimate_grid(design, tmp_path / "out", _ONE)
+    assert (estimate.cells, estimate.trainings, estimate.left, estimate.done) == (8, 8, 8, 0)
+    assert 0 < estimate.hours(16) <= estimate.hours(1) < 1
+    assert not _done(tmp_path / "out")
+    assert "a short trial" in estimate.text()
+    with pytest.raises(InputError, match=r"--max-hours: 8 runs to do .* and 1e-09 hours were allowed"):
+        run_grid(design, tmp_path / "out", RunOptions(workers=1, max_hours=1e-9))
+    with pytest.raises(InputError, match="no results of a grid"):
+        open_results(tmp_path)
+    with pytest.raises(InputError, match="no engine called"):
+        RunOptions(engine="dask")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("sizes: [24, 60], instances: none", "sizes: [24, 80], instances: none", r"has 60 instances \(30 rows\), and 80"),
+        ("qrels: qrels.txt", "qrels: none.jsonl", "columns"),
+        ("max_query: 5", "max_quer: 5", "no setting 'max_quer'"),
+        ("vectors: vectors.txt", "vectors: absent.txt", "absent"),
+        ("topics: topics.tsv", "topics: vectors.txt", "no judged topic of notes has a title"),
+    ],
+)
+def test_faults_of_the_data_are_told_before_anything_runs(old: str, new: str, message: str, tmp_path: Path) -> None:
+    design = read_design(write_example(tmp_path, DESIGN.replace(old, new)))
+    with pytest.raises(InputError, match=message):
+        run_grid(design, tmp_path / "out", _ONE)
+    assert not (tmp_path / "out" / "cells").exists()
+
+
+def test_documents_of_training_that_only_share_an_id_are_told_apart(tmp_path: Path) -> None:
+    path = write_example(tmp_path, DESIGN.replace("kind: test", "kind: leak"))
+    rows = [json.loads(line) for line in (tmp_path / "test.jsonl").read_text().splitlines()]
+    for row in rows[:2]:
+        row["role"] = "leak"
+    rows[0]["relevant"] = "w01 w02 another document with the id of one of the collection"
+    for row in rows[2:6]:
+        row["role"] = "none"
+    (tmp_path / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    settings = {"seeds": "[0]", "sets.none.sizes": "24", "sets.test.sizes": "24"}
+    results = open_results(run_grid(read_design(path, settings=settings), tmp_path / "out", _ONE).folder)
+    leaked = results.leaked("notes").filter("relevant")
+    assert leaked["doc_id"].to_list() == [f"training:{rows[0]['relevant_id']}", rows[1]["relevant_id"]]
+    assert results.leaking_topics("notes") == ("t0", "t1")
+    scores = results.scores(results.cells["cell"][0]).filter(topic_id="t0")
+    own = scores.filter(doc_id=f"training:{rows[0]['relevant_id']}")["score"][0]
+    same = scores.filter(doc_id=rows[0]["relevant_id"])["score"][0]
+    assert own != same
+
+
+class _Deadly:
+    """A task that kills its worker on one block."""
+
+    def open(self):
+        return self._work
+
+    @staticmethod
+    def _work(block):
+        if block.number == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return block.number * 2
+
+
+class _Block:
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def test_a_worker_that_dies_takes_no_other_block_along() -> None:
+    found = dict(WorkerEngine(2).run(_Deadly(), [_Block(number) for number in range(4)]))
+    assert found == {0: 0, 1: Lost("its process was killed by SIGKILL, perhaps for want of memory"), 2: 4, 3: 6}
+
+
+def _start(design: Path, out: Path) -> subprocess.Popen[bytes]:
+    words = ["experiment", "run", str(design), "--out", str(out), "--workers", "1", "--json"]
+    code = f"from truerank.cli import main; main({words!r})"
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _done(out: Path) -> list[Path]:
+    return sorted((out / "cells").glob("*/cell.json"))
+
+
+def _workers_alive(out: Path) -> bool:
+    lines = [line for path in (out / "cells").glob("*/cell.log") for line in path.read_text().splitlines()]
+    processes = {event["process"] for line in lines if "process" in (event := json.loads(line))}
+    return any(Path(f"/proc/{process}/cmdline").is_file() for process in processes)
+
+
+def _wait_for(condition, seconds: float = 90) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def _same_results(one: Path, other: Path) -> None:
+    """All files but logs and inputs have the same bytes; the designs differ in the folder of the data."""
+    exempt = {"run.log", "cell.log", "lock", "design.yaml", "manifest.json"}
+    names = [
+        sorted(
+            path.relative_to(root)
+            for path in root.rglob("*")
+            if path.is_file() and path.name not in exempt and "inputs" not in path.parts
+        )
+        for root in (one, other)
+    ]
+    assert names[0] == names[1]
+    for name in names[0]:
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+    assert not (one / ".work").exists() or not [path for path in (one / ".work").iterdir() if path.name != "lock"]
