@@ -17,6 +17,7 @@ from truerank.errors import InputError
 from truerank.lexical import Analyser, Index, build_index, open_index
 from truerank.lexical.postings import BlockTask, IndexField, RunBuffer
 from truerank.records import Document
+from truerank.sources import open_documents
 from truerank.work.progress import Progress
 
 __all__ = ["ANALYSER", "Counts", "Features", "weighted"]
@@ -134,8 +135,11 @@ class Features:
                 built = build_index(docs, temporary, analyser=ANALYSER, workers=workers, progress=progress)
                 return cls.of_index(built)
         if not Index.is_index(Path(folder)):
-            build_index(docs, folder, analyser=ANALYSER, workers=workers, progress=progress)
-        return cls.of_index(folder)
+            return cls.of_index(build_index(docs, folder, analyser=ANALYSER, workers=workers, progress=progress))
+        found = open_index(folder)
+        if found.manifest["source"]["fingerprint"] != open_documents(docs).fingerprint:
+            raise InputError("made from another collection", "remove the folder, or name another", where=found.folder)
+        return cls.of_index(found)
 
     def __len__(self) -> int:
         """The number of documents."""

@@ -33,16 +33,13 @@ def read_runs(paths: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
     return {name: read_run_frame(path).select(columns) for name, path in zip(names, paths, strict=True)}
 
 
-def teams_of(
-    runs: Sequence[str], metadata: Sequence[str | Path] = (), prefix: str | None = None, *, where: str = "--metadata"
-) -> dict[str, str]:
+def teams_of(runs: Sequence[str], metadata: Sequence[str | Path] = (), prefix: str | None = None) -> dict[str, str]:
     """The team of each run.
 
     Args:
         runs: their names.
         metadata: tables with a column of runs and one of teams (team, group, participant, …).
         prefix: the sign up to which a run's name is its team's name, where no table says it.
-        where: for messages.
 
     Returns:
         Team by run, in the order of the runs. Without tables and prefix every run is a team of its own.
@@ -59,8 +56,8 @@ def teams_of(
         rule = f" and no '{prefix}' in its name" if prefix else ""
         raise InputError(
             f"no team for the run {_named(missing)}{rule}",
-            "name its team in the table (columns run and team), or give --team-prefix",
-            where=where,
+            "name its team in a table (--metadata, with columns run and team), or give another --team-prefix",
+            where="--metadata" if metadata else "--team-prefix",
         )
     return found
 

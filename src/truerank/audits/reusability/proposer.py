@@ -17,11 +17,8 @@ from truerank.audits.reusability.labels_now import document_of, grade_of, grades
 from truerank.audits.reusability.pools_batches import pool_item
 from truerank.audits.reusability.pools_texts import DocumentTexts
 from truerank.audits.reusability.stopping import StoppingRule, TrackProcedure
-from truerank.errors import InputError
 from truerank.judging import Item, Standing, Store
 from truerank.records import Topic
-from truerank.sources import open_documents
-from truerank.work.artifacts import write_text
 from truerank.work.progress import Progress
 
 __all__ = ["ACTIVE", "Assistant", "Collection", "open_collection"]
@@ -29,7 +26,6 @@ __all__ = ["ACTIVE", "Assistant", "Collection", "open_collection"]
 #: What marks the items that the learner chose; all others of a store are the pool.
 ACTIVE: Final = "active"
 _STAGE: Final = "stage"
-_MARK: Final = "collection.txt"
 
 
 @dataclass(frozen=True)
@@ -53,17 +49,12 @@ def open_collection(docs: str, folder: str | Path, *, workers: int = 1, progress
         InputError: a fault in the documents, or the folder was made from others.
     """
     place = Path(folder)
-    identity = open_documents(docs).fingerprint + "\n"
-    mark = place / _MARK
-    if mark.is_file() and mark.read_text(encoding="utf-8") != identity:
-        raise InputError("made from another collection", "remove the folder, or name another", where=place)
+    # The texts come last: where they are, they are those of the index.
+    features = Features.of_collection(docs, place / "index", workers=workers, progress=progress)
     texts = DocumentTexts(place / "documents.sqlite")
-    if not mark.is_file():
+    if not texts.path.is_file():
         texts = DocumentTexts.collect(docs, texts.path, progress=progress)
-        features = Features.of_collection(docs, place / "index", workers=workers, progress=progress)
-        write_text(mark, identity)
-        return Collection(features, texts)
-    return Collection(Features.of_index(place / "index"), texts)
+    return Collection(features, texts)
 
 
 @dataclass
