@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from truerank.audits.survivorship.keys import hex_keys, keys_of
@@ -318,9 +319,12 @@ class _Collected:
 
     def named(self, block: Sequence[_Candidate]) -> list[tuple[_Candidate, str]]:
         """The candidates with their documents' ids and the hexadecimal keys of their texts, empty where none is."""
-        texts = [one.text for one in block]
-        keys = keys_of(texts)
-        digits = [key if text else "" for key, text in zip(hex_keys(keys), texts, strict=True)]
+        texted = [i for i, one in enumerate(block) if one.text]
+        keys = np.zeros((len(block), 2), np.uint64)
+        keys[texted] = keys_of(block[i].text for i in texted)
+        digits = [""] * len(block)
+        for i, key in zip(texted, hex_keys(keys[texted]), strict=True):
+            digits[i] = key
         unnamed = [i for i, one in enumerate(block) if not one.doc_id]
         if not unnamed:
             return list(zip(block, digits, strict=True))
@@ -397,6 +401,7 @@ class _Placed(_Collected):
             for one in block
             if one.query_id in self._wanted
             for position, shown in enumerate(one.shown)
+            if not shown.doc_id or shown.doc_id in self._wanted[one.query_id]
         ]
         for one, key in self.named(candidates):
             if one.doc_id not in self._wanted[one.topic_id]:

@@ -241,6 +241,10 @@ def profile(
     pairs = _paired(survived, discarded)
     if not logs and not pairs:
         raise InputError("nothing to look at", "give --log, or --survived and --discarded", where="profile")
+    names = [named_source(given)[0] for given in logs] + list(pairs)
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"two splits are called '{twice}'", "name them: NAME=FILE", where="--log")
     shown = progress or Quiet()
     splits: list[Split] = []
     kinds: list[Kinds] = []
