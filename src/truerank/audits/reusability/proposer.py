@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -69,6 +69,19 @@ class _Live:
     seen: set[str] = field(default_factory=set)
     skipped: set[str] = field(default_factory=set)
 
+    def add(self, seen: _Seen, said: Sequence[Standing], grades: dict[str, int]) -> None:
+        """Takes in one document and what is said of it."""
+        self.pool += seen.in_pool
+        self.chosen += not seen.in_pool
+        # What was skipped is as good as judged, but says nothing.
+        self.open_pool += seen.in_pool and not said
+        self.seen.add(seen.doc_id)
+        grade = grade_of(said, grades)
+        if grade is not None:
+            self.grades[seen.doc_id] = grade
+        elif said:
+            self.skipped.add(seen.doc_id)
+
 
 class Assistant:
     """A `Proposer` that goes on where the pool ends.
@@ -98,6 +111,7 @@ class Assistant:
         self.options = options or LearnerOptions()
         self._collection, self._seed, self._budget = collection, seed, budget
         self._learners: dict[str, ActiveLearner] = {}
+        self._shelf = _Shelf()
         # Proposed, but perhaps not in the store yet: two annotators of a topic get different documents.
         self._given: dict[str, dict[str, Item]] = {}
         self._lock = threading.Lock()
@@ -105,11 +119,11 @@ class Assistant:
     def propose(self, store: Store, annotator: str, n: int) -> Sequence[Item]:
         """The annotator's next documents, at most n; none when all of their topics have ended."""
         with self._lock:
-            live = _read(store)
+            live = self._shelf.read(store)
             left = None if self._budget is None else self._budget - sum(len(one.grades) for one in live.values())
             if left is not None and left <= 0:
                 return []
-            for topic_id in _own_topics(store, annotator):
+            for topic_id in self._shelf.topics_of(store.assigned(annotator)):
                 wanted = self._wanted(live[topic_id])
                 size = min(wanted, n, self.options.left_of_batch(live[topic_id].chosen))
                 # None come where the whole collection is judged.
@@ -119,7 +133,9 @@ class Assistant:
 
     def outcomes(self, store: Store) -> tuple[Outcome, ...]:
         """What the rule makes of every topic by the labels as they stand."""
-        return apply_rule(self.rule, [self._found(one) for one in _read(store).values()], budget=self._budget)
+        return apply_rule(
+            self.rule, [self._found(one) for one in self._shelf.read(store).values()], budget=self._budget
+        )
 
     def _wanted(self, live: _Live) -> int:
         """How many more documents of a topic the rule wants; none while its pool is not judged."""
@@ -148,34 +164,43 @@ class Assistant:
         return [given[doc_id] for doc_id in chosen]
 
 
-def _read(store: Store) -> dict[str, _Live]:
-    """The topics of a store in the order of its items."""
-    grades = grades_by_label(store)
-    standings: dict[str, list[Standing]] = {}
-    for standing in store.standing():
-        standings.setdefault(standing.item_id, []).append(standing)
-    live: dict[str, _Live] = {}
-    for item in store.items():
-        one = live.setdefault(item.topic_id, _Live(_topic(item)))
-        doc_id = document_of(item)
-        in_pool = item.data.get(_STAGE) != ACTIVE
-        one.pool += in_pool
-        one.chosen += not in_pool
-        said = standings.get(item.item_id, [])
-        # What was skipped is as good as judged, but says nothing.
-        one.open_pool += in_pool and not said
-        one.seen.add(doc_id)
-        grade = grade_of(said, grades)
-        if grade is not None:
-            one.grades[doc_id] = grade
-        elif said:
-            one.skipped.add(doc_id)
-    return live
+class _Seen(NamedTuple):
+    """What an item shows, which never changes."""
+
+    topic_id: str
+    doc_id: str
+    in_pool: bool
+
+
+class _Shelf:
+    """The items of a store without their texts, read once each: a store may hold a gigabyte of documents."""
+
+    def __init__(self) -> None:
+        self._items: dict[str, _Seen] = {}
+        self._topics: dict[str, Topic] = {}
+
+    def topics_of(self, item_ids: Iterable[str]) -> list[str]:
+        """The topics of items that `read` has met, each once."""
+        return list(dict.fromkeys(self._items[item_id].topic_id for item_id in item_ids if item_id in self._items))
+
+    def read(self, store: Store) -> dict[str, _Live]:
+        """The topics of a store in the order of its items, with what is said of them now."""
+        ids, grades = store.item_ids(), grades_by_label(store)
+        for item in (
+            store.items() if not self._items else map(store.item, (one for one in ids if one not in self._items))
+        ):
+            self._items[item.item_id] = _Seen(item.topic_id, document_of(item), item.data.get(_STAGE) != ACTIVE)
+            self._topics.setdefault(item.topic_id, _topic(item))
+        standings: dict[str, list[Standing]] = {}
+        for standing in store.standing():
+            standings.setdefault(standing.item_id, []).append(standing)
+        live: dict[str, _Live] = {}
+        for item_id in ids:
+            seen = self._items[item_id]
+            one = live.setdefault(seen.topic_id, _Live(self._topics[seen.topic_id]))
+            one.add(seen, standings.get(item_id, []), grades)
+        return live
 
 
 def _topic(item: Item) -> Topic:
     return Topic(item.topic_id, item.text("query") or item.title, item.description, item.narrative)
-
-
-def _own_topics(store: Store, annotator: str) -> list[str]:
-    return list(dict.fromkeys(store.item(item_id).topic_id for item_id in store.assigned(annotator)))
