@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from truerank.errors import InputError
 from truerank.experiments.instances.assembling import Assembled, assemble
-from truerank.experiments.instances.built import COMMAND, Built
+from truerank.experiments.instances.built import COMMAND, Built, open_built
 from truerank.experiments.instances.opening import Opened
 from truerank.experiments.instances.options import BuildOptions, checked_sizes
 from truerank.experiments.instances.tables import EXTRA, TableRows
@@ -153,7 +153,7 @@ def _finished(
     }
     artifacts.manifest(manifest)
     artifacts.log("built", kind=kind, rows=rows)
-    return Built(artifacts.folder, kind, kept, seed, manifest)
+    return open_built(artifacts.folder)
 
 
 def _counts(built: Built, size: int) -> dict[str, int]:

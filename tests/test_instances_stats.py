@@ -1,0 +1,226 @@
+"""Proofs of training sets: they hold for what was built, and break where somebody changed one thing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import instances_example
+import truerank
+from truerank.cli.app import app
+from truerank.errors import InputError
+from truerank.experiments.instances import BuildOptions, build_instances, instance_stats, open_built
+from truerank.work.artifacts import hash_file
+
+NAMES = {
+    "built": "the table is the one that was built",
+    "sizes": "every size has its rows, numbered in order",
+    "texts": "no row lacks a text",
+    "apart": "no relevant document is the non-relevant of its query",
+    "judged": "no non-relevant document was judged relevant to its query",
+    "nested": "sizes are nested, and each holds all rows that leak",
+    "balance": "sources have equal shares of the rows without a leak",
+    "repeats": "no training query stands twice",
+    "candidates": "no leaking query in a row without a leak",
+    "ranks": "non-relevant documents of the first stage stand among its best",
+    "verified": "every leak was judged one",
+    "topics": "each topic at most 2 times, with different documents",
+}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return instances_example.make(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="module")
+def sets(world, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sets")
+    topics = str(world.folder / "topics.tsv")
+    test = {"topics": topics, "qrels": str(world.folder / "test.qrels")}
+    build_instances("none", [40, 200], folder / "none", world.options())
+    build_instances("leak", [40, 200], folder / "leak", world.options(leaks=12, topics=topics))
+    build_instances("test", [40, 200], folder / "test", world.options(leaks=12, **test))
+    return folder
+
+
+def verdicts(stats, place=0):
+    return {one.name: one.holds for one in stats.properties[place]}
+
+
+def changed(sets, kind, target, change):
+    """A copy of a set whose rows were changed, and whose manifest says that they are the built ones."""
+    shutil.copytree(sets / kind, target)
+    frame = change(pl.read_parquet(target / "instances.parquet"))
+    frame.write_parquet(target / "instances.parquet")
+    manifest = json.loads((target / "manifest.json").read_text())
+    manifest["artifacts"]["instances.parquet"] = hash_file(target / "instances.parquet")
+    (target / "manifest.json").write_text(json.dumps(manifest))
+    return target
+
+
+def at(place, /, **values):
+    """Sets values of one row."""
+    here = pl.col("number") == place
+    return lambda frame: frame.with_columns(
+        **{name: pl.when(here).then(pl.lit(value)).otherwise(pl.col(name)) for name, value in values.items()}
+    )
+
+
+def test_what_was_built_holds(sets):
+    stats = instance_stats([sets / "none", sets / "leak", sets / "test"])
+    assert stats.holds and stats.json()["holds"]
+    assert all(one.holds for own in stats.properties for one in own), "nothing is left unchecked"
+    common = {name for key, name in NAMES.items() if key not in ("verified", "topics")}
+    assert [set(verdicts(stats, place)) - common for place in range(3)] == [
+        set(), {NAMES["verified"]}, {NAMES["topics"]}
+    ]  # fmt: skip
+    fills = {(pair.first, pair.second): pair.same_fill.numbers for pair in stats.pairs}
+    assert fills == dict.fromkeys((("none", "leak"), ("none", "test"), ("leak", "test")), "88 of the first 88")
+    none_leak = stats.pairs[0]
+    frames = [open_built(sets / kind).lazy().collect() for kind in ("none", "leak")]
+    assert none_leak.queries == len(set(frames[0]["query"]) & set(frames[1]["query"])) == 88
+    documents = [set(frame["relevant_id"]) | set(frame["nonrelevant_id"]) for frame in frames]
+    assert (none_leak.rows, none_leak.documents) == (88, len(documents[0] & documents[1]))
+    assert "12 of 12 rows of 5 topics, 2 to 3 each" in stats.text() and "BROKEN" not in stats.text()
+
+
+def test_the_beginning_of_a_set(sets):
+    stats = instance_stats([f"{sets / 'leak'}?size=40", sets / "none"])
+    assert stats.holds and stats.json()["sets"][0]["counts"] == {
+        "leak: alpha": 12,
+        "none: alpha": 4,
+        "none: beta": 4,
+    }
+    assert stats.pairs[0].same_fill.numbers == "8 of the first 8"
+    with pytest.raises(InputError, match="has 200 instances, not 400"):
+        instance_stats([f"{sets / 'leak'}?size=400"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "broken"),
+    [
+        ("none", at(3, nonrelevant=" "), "texts"),
+        ("none", at(3, number=99), "sizes"),
+        ("none", lambda frame: frame.head(99), "sizes"),
+        ("none", at(3, source="alpha"), "balance"),
+        ("none", at(3, origin="qrels 1; first-stage rank 21"), "ranks"),
+        ("leak", at(11, role="none"), "nested"),
+        ("leak", lambda frame: frame.reverse().with_columns(number=frame["number"]), "nested"),
+        ("leak", at(0, query="another query", query_id="x"), "verified"),
+        ("test", lambda frame: frame.with_columns(relevant_id=pl.lit("d1")), "topics"),
+    ],
+)
+def test_a_changed_row_breaks_its_property(sets, tmp_path, kind, change, broken):
+    stats = instance_stats([changed(sets, kind, tmp_path / "set", change)])
+    assert verdicts(stats)[NAMES[broken]] is False and not stats.holds
+    assert verdicts(stats)[NAMES["built"]] is True
+
+
+def test_a_leaking_query_among_the_others(sets, world, tmp_path):
+    _, _, query_id, text, _ = world.candidates[0]
+    by_text = changed(sets, "none", tmp_path / "a", at(2, query=text))
+    by_id = changed(sets, "none", tmp_path / "b", at(2, query_id=query_id, source="alpha"))
+    for folder, numbers in ((by_text, "1 by text and 0 by id"), (by_id, "0 by text and 1 by id")):
+        stats = instance_stats([folder])
+        found = next(one for one in stats.properties[0] if one.name == NAMES["candidates"])
+        assert found.holds is False and found.numbers.startswith(numbers)
+
+
+def test_a_relevant_document_as_the_other(sets, world, tmp_path):
+    row = open_built(sets / "none").lazy().collect().row(2, named=True)
+    same = changed(sets, "none", tmp_path / "a", at(2, nonrelevant_id=row["relevant_id"]))
+    assert verdicts(instance_stats([same]))[NAMES["apart"]] is False
+    frame = open_built(sets / "none").lazy().collect()
+    query, other = next(
+        (query, doc_id) for query in frame["query_id"] for doc_id in sorted(world.relevant[query])
+        if doc_id not in frame.filter(query_id=query)["relevant_id"]
+    )  # fmt: skip
+    number = frame["query_id"].to_list().index(query)
+    judged = changed(sets, "none", tmp_path / "b", at(number, nonrelevant_id=other))
+    assert verdicts(instance_stats([judged]))[NAMES["judged"]] is False
+    assert verdicts(instance_stats([judged]))[NAMES["apart"]] is True
+
+
+def test_repeats_and_tampering(sets, tmp_path):
+    query = open_built(sets / "none").lazy().collect()["query"][0]
+    repeated = changed(sets, "none", tmp_path / "a", at(4, query=f" {query} "))
+    assert verdicts(instance_stats([repeated]))[NAMES["repeats"]] is False
+    shutil.copytree(sets / "none", tmp_path / "b")
+    frame = pl.read_parquet(tmp_path / "b" / "instances.parquet")
+    frame.write_parquet(tmp_path / "b" / "instances.parquet", compression="lz4")
+    assert verdicts(instance_stats([tmp_path / "b"]))[NAMES["built"]] is False
+
+
+def test_rows_without_a_leak_that_differ(sets, world, tmp_path):
+    moved = changed(sets, "leak", tmp_path / "leak", at(20, nonrelevant_id="d0"))
+    stats = instance_stats([sets / "none", moved])
+    assert stats.pairs[0].same_fill == ("same rows without a leak", False, "87 of the first 88")
+    build_instances("none", [40], tmp_path / "other", world.options(), seed=5)
+    assert instance_stats([sets / "none", tmp_path / "other"]).pairs[0].same_fill.holds is None
+
+
+def test_evidence_that_is_gone_is_said(sets, world, tmp_path):
+    shutil.copytree(world.folder / "audit", tmp_path / "audit")
+    build_instances("none", [40], tmp_path / "set", world.options(candidates=(str(tmp_path / "audit"),)))
+    shutil.rmtree(tmp_path / "audit")
+    stats = instance_stats([tmp_path / "set"])
+    missing = next(one for one in stats.properties[0] if one.name == NAMES["candidates"])
+    assert missing.holds is None and "audit is not there" in missing.numbers and stats.holds
+    given = instance_stats([tmp_path / "set"], candidates=[str(world.folder / "audit")])
+    assert verdicts(given)[NAMES["candidates"]] is True
+    with pytest.raises(InputError, match=r"no candidates.parquet here"):
+        instance_stats([tmp_path / "set"], candidates=[str(tmp_path)])
+
+
+def test_a_set_by_depth(tmp_path):
+    names = ("query", "relevant", "nonrelevant")
+    table = pl.DataFrame(
+        {name: [f"{name} {number}" for number in range(4)] for name in names} | {"depth": [1, 2, 1, 3]}
+    )
+    table.write_parquet(tmp_path / "rows.parquet")
+    options = BuildOptions(rows=str(tmp_path / "rows.parquet"), depth=2)
+    build_instances("by-depth", [], tmp_path / "set", options)
+    stats = instance_stats([tmp_path / "set"])
+    assert verdicts(stats)["no row is deeper than 2"] is True and stats.holds
+    changed(tmp_path, "set", tmp_path / "deep", lambda frame: frame.with_columns(depth=pl.col("depth") + 1))
+    assert not instance_stats([tmp_path / "deep"]).holds
+
+
+def test_the_commands(sets, world, tmp_path):
+    runner = CliRunner()
+    folder = world.folder
+    words = ["instances", "build", "--kind", "none", "--size", "40", "--size", "20", "--out", str(tmp_path / "set")]
+    words += ["--queries", str(folder / "alpha.tsv"), "--queries", str(folder / "beta.tsv"), "--top-k", "20"]
+    words += ["--train-qrels", str(folder / "train.qrels"), "--docs", str(folder / "docs.tsv")]
+    words += ["--index", str(folder / "index"), "--candidates", str(folder / "audit"), "--write", "triples"]
+    built = json.loads(runner.invoke(app, [*words, "--labels", str(folder / "labels.tsv"), "--json"]).stdout)
+    assert built["sizes"] == [20, 40] and built["rows"] == 20
+    assert open_built(tmp_path / "set").lazy().collect().equals(open_built(sets / "none").lazy().head(20).collect())
+    shown = runner.invoke(app, words).stdout
+    assert "40    20" in shown and "twice" not in shown
+    good = runner.invoke(app, ["instances", "stats", str(tmp_path / "set"), "--fail-on", "broken"])
+    assert good.exit_code == 0 and "properties: 0 broken" in good.stdout
+    bad = changed(sets, "none", tmp_path / "bad", at(1, origin="first-stage rank 500"))
+    broken = runner.invoke(app, ["instances", "stats", str(bad), "--fail-on", "broken", "--json"])
+    assert broken.exit_code == 1 and json.loads(broken.stdout)["holds"] is False
+    assert runner.invoke(app, ["instances", "stats", str(bad)]).exit_code == 0
+    out = tmp_path / "out.jsonl"
+    words = ["instances", "export", str(tmp_path / "set"), "--size", "20", "--format", "jsonl", "--out", str(out)]
+    assert runner.invoke(app, words).exit_code == 0 and len(out.read_text().splitlines()) == 10
+    words = [
+        "instances",
+        "queries",
+        str(folder / "docs.tsv"),
+        "--words",
+        "4",
+        "--out",
+        str(tmp_path / "q.tsv"),
+        "--json",
+    ]
+    assert json.loads(runner.invoke(app, words).stdout)["queries"] == 80
+    assert truerank.build_instances is build_instances and truerank.instance_stats is instance_stats
