@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -14,6 +14,7 @@ import numpy as np
 from truerank.errors import InputError
 from truerank.lexical import BM25, Index, Searcher, model_of, open_index
 from truerank.lexical.models import Statistics
+from truerank.lexical.presets import changed
 from truerank.lexical.scoring import parse_query, weighted_query
 from truerank.rankers.base import Pair, Runtime, Scores, read_description, rounded, write_description
 from truerank.work.artifacts import digest
@@ -125,4 +126,5 @@ def _model(preset: str, settings: dict[str, Any]) -> BM25:
     unknown = [name for name in settings if name not in {field.name for field in fields(BM25)}]
     if unknown:
         raise InputError(f"bm25 has no such setting: {', '.join(unknown)}", "k1, b, idf, k3 or lengths", where="--set")
-    return replace(usual, **settings)
+    made: BM25 = changed(usual, settings)
+    return made

@@ -108,6 +108,12 @@ def _fitted(scores: pl.DataFrame, kind: str) -> dict[Aggregation, Curve]:
         )
         others = scores.filter(pl.col("sampled"))[f"{name}_score"]
         found[name] = fit_curve(judged[f"{name}_score"].to_numpy(), others.to_numpy())
+    if not any(curve.tells for curve in found.values()):
+        raise InputError(
+            f"the ranker does not tell judged documents from others (AUC {found['max'].auc:.2f})",
+            "use another --model, or check that topics and judgments belong together",
+            where="--model",
+        )
     return found
 
 
@@ -160,6 +166,11 @@ def _summary(found: _Found, compared: pl.DataFrame, setting: Setting) -> dict[st
             "Probabilities come from a curve fitted to judged documents (the best version of each) against "
             f"{found.fitted['max'].others:,d} documents not judged relevant, with equal weight; AUC {areas}."
         )
+        notes += [
+            f"By {label} the ranker does not tell judged documents from others: there are no candidates."
+            for name, label in AGGREGATIONS.items()
+            if not found.fitted[name].tells
+        ]
     return {
         "versions": list(setting.names),
         "pairs": [list(pair) for pair in setting.pairs],

@@ -38,8 +38,15 @@ class Curve:
     others: int
     auc: float
 
+    @property
+    def tells(self) -> bool:
+        """Whether relevant documents score higher at all."""
+        return self.slope > 0 and self.auc > 0.5
+
     def __call__(self, scores: Floats) -> Floats:
-        """The probability of each score."""
+        """The probability of each score; one half for all where the score tells nothing."""
+        if not self.tells:
+            return np.full(len(scores), 0.5)
         found: Floats = expit(self.slope * scores + self.offset)
         return found
 
@@ -65,7 +72,7 @@ def fit_curve(relevant: Floats, others: Floats) -> Curve:
         The maximum of the likelihood with a small penalty on the slope.
 
     Raises:
-        InputError: no documents on a side, or relevant ones do not score higher.
+        InputError: no documents on a side.
 
     Source: Platt (1999).
     """
@@ -91,14 +98,13 @@ def fit_curve(relevant: Floats, others: Floats) -> Curve:
         found = found - step * min(1.0, 5.0 / float(np.abs(step).max() or 1.0))
         if np.abs(step).max() < 1e-10:
             break
-    auc = _auc(relevant, others)
-    if found[0] <= 0:
-        raise InputError(
-            f"the ranker does not tell judged documents from others (AUC {auc:.2f})",
-            "use another --model, or check that topics and judgments belong together",
-            where="--probability",
-        )
-    return Curve(float(found[0] / scale), float(found[1] - found[0] * centre / scale), len(relevant), len(others), auc)
+    return Curve(
+        float(found[0] / scale),
+        float(found[1] - found[0] * centre / scale),
+        len(relevant),
+        len(others),
+        _auc(relevant, others),
+    )
 
 
 def _auc(relevant: Floats, others: Floats) -> float:

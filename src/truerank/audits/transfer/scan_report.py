@@ -72,20 +72,25 @@ def figures(scan: Scan, best: Mapping[str, tuple[str, ...]]) -> dict[str, Drawn]
     return found
 
 
-def render(
-    scan: Scan, best: Mapping[str, tuple[str, ...]], texts: Mapping[str, Path], content: Mapping[str, Any]
-) -> str:
-    """The scan as one HTML page that needs no network; the same scan gives the same text."""
+def render(scan: Scan, drawn: Mapping[str, Drawn], texts: Mapping[str, Path], content: Mapping[str, Any]) -> str:
+    """The scan as one HTML page that needs no network; the same scan gives the same text.
+
+    Args:
+        scan: what was found.
+        drawn: its figures, see `figures`.
+        texts: the files of `CandidateTexts` by version.
+        content: what the manifest says.
+    """
     summary = scan.summary
-    drawn = [
+    drawings = [
         Drawing(to_svg(drawing.figure, name=name, description=drawing.caption), drawing.caption)
-        for name, drawing in figures(scan, best).items()
+        for name, drawing in drawn.items()
     ]
     parts: list[Part] = [scan.table()]
     if summary["below"]:
         parts.append(scan.below())
     sections = (
-        Section("sets", "Data sets of possible errors", (*parts, *drawn)),
+        Section("sets", "Data sets of possible errors", (*parts, *drawings)),
         Section("candidates", "Every candidate", tuple(_candidates(scan, texts))),
         Section("left", "What was not compared", tuple(_skipped(scan))),
         Section("provenance", "Where this comes from", (Facts("Inputs, options and versions", content),)),

@@ -223,14 +223,14 @@ def _publish(
         ]
         artifacts.text(f"sets/{file_name(name)}.qrels", "".join(lines))
     write_items(artifacts, scan, texts, options.items, options.seed)
+    content = provenance("scan", **about, packages=installed_versions(*_PACKAGES))
+    artifacts.json("summary.json", scan.summary)
     drawn = figures(scan, options.best)
+    artifacts.text("report.html", render(scan, drawn, texts, content))
     for name, drawing in drawn.items():
         svg, pdf = to_files(drawing.figure, name=name, description=drawing.caption)
         artifacts.text(f"{name}.svg", svg)
         artifacts.binary(f"{name}.pdf", pdf)
-    content = provenance("scan", **about, packages=installed_versions(*_PACKAGES))
-    artifacts.json("summary.json", scan.summary)
-    artifacts.text("report.html", render(scan, options.best, texts, content))
     artifacts.manifest(content)
     return replace(scan, folder=artifacts.folder)
 
