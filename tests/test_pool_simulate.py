@@ -152,6 +152,7 @@ def test_all_judged_gives_tau_1_and_drop_0(files, tmp_path):
     assert len(changes) == 3 * 1 * (1 + 4 + 1)
     assert all((one.tau, one.drop, one.margin) == (1.0, 0, 0.0) for one in changes)
     assert found.is_complete
+    assert {len(one.qrels.sets) for one in found.judgings_of(ORIGINAL)} == {pool_collection.TOPICS}
     verdict = found.verdict
     assert [one.word for one in verdict.measures] == ["SAFE"] * 3
     assert all(one.unmoved == 1 for one in verdict.measures)

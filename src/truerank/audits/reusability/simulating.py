@@ -30,7 +30,7 @@ from truerank.audits.reusability.report import Simulation
 from truerank.audits.reusability.simulation_inputs import Inputs, read_inputs
 from truerank.audits.reusability.simulation_options import SimulationOptions, SimulationSources
 from truerank.audits.reusability.standings import Judged, Qrels, RunRanks, Scorer, Universe, simulated_measures
-from truerank.audits.reusability.stopping import ConstantBudget, StoppingRule
+from truerank.audits.reusability.stopping import ConstantBudget, Keeping, OriginalSize, StoppingRule
 from truerank.audits.reusability.stopping_specs import load_rule
 from truerank.audits.reusability.trials import TopicWork, Traces, TraceTask, run_trials
 from truerank.errors import InputError
@@ -145,7 +145,8 @@ def _compared(inputs: Inputs, options: SimulationOptions, traces: Traces, collec
     }
     standing = Standing(universe, scorer, official, by_team)
     kept = frozenset(scorer.ranks.topics[scorer.judged(int(number)).topic] for number in official.qrels.sets)
-    original = load_rule("original", sizes=official.sizes, topics=kept)
+    # The topics are the official ones, however little of them a trial finds.
+    original = OriginalSize(official.sizes, kept, Keeping(0, None))
     rules = [original, *(load_rule(spec, sizes=official.sizes, topics=kept) for spec in options.rules)]
     _check_names(rules)
     judgings = list(_judgings(standing, traces, rules, options, inputs.names))
@@ -301,11 +302,11 @@ def _versions() -> Mapping[str, str]:
 @contextlib.contextmanager
 def _folder(work: str | Path | None, artifacts: Artifacts | None) -> Iterator[Path]:
     if work is not None:
-        kept = Path(work)
+        kept = Path(work).absolute()
         kept.mkdir(parents=True, exist_ok=True)
         yield kept
     elif artifacts is not None:
-        folder = artifacts.work / "simulate"
+        folder = artifacts.work.absolute() / "simulate"
         yield folder
         shutil.rmtree(folder, ignore_errors=True)
         artifacts.tidy()
