@@ -24,7 +24,7 @@ LOSS: Final = "class-weighted logistic"
 _NEWTON_STEPS: Final = 50
 _INNER_STEPS: Final = 250
 #: The norm of the gradient, relative to λ, at which the optimum counts as found: it bounds the error of the weights.
-_TOLERANCE: Final = 1e-3
+_TOLERANCE: Final = 1e-5
 _HALVINGS: Final = 30
 
 
