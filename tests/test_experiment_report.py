@@ -214,6 +214,12 @@ def test_the_pilot_orders_the_models_at_one_size(leakage, naive) -> None:
 def test_what_is_said_follows_from_the_tests_and_claims_no_more(leakage) -> None:
     said = {one.subject: one for one in leakage.statements}
     assert said["north, test"].shown and "3 of 3 differ from none" in said["north, test"].sentence
+    for subject, one in said.items():
+        if one.shown and "memory" not in subject:
+            effects = leakage.effects[0 if subject.startswith("north") else 1].estimates
+            for model in MODELS:
+                over = effects[Row("", model), "test", "nDCG@10"].difference_over_seeds
+                assert (f"{model} (3 seeds)" in one.sentence) == (over.low <= 0 <= over.high)
     weak = said["north, leak"]
     assert not weak.shown and weak.verdict == "no difference shown" and "[" in weak.sentence
     assert leakage.sentences()[0].startswith("north, leak: nDCG@10: no difference is shown")

@@ -68,7 +68,7 @@ def _effect(one: Effectiveness, condition: str) -> Statement | None:
         return Statement(
             subject,
             f"{len(survivors)} of {len(rows)} differ",
-            f"{measure}{lower}: {len(survivors)} of {len(rows)} differ from {against}, corrected: {named}.{others}",
+            f"{measure}{lower}: {len(survivors)} of {len(rows)} differ from {against}, corrected: {named}.{others}{_by_seeds(survivors)}",
             True,
         )
     named = "; ".join(_named(one, row) for row in rows) if len(rows) <= 6 else _range(rows)
@@ -128,6 +128,20 @@ def _named(whole: Effectiveness, one: Estimate) -> str:
         return name
     ends = "" if found.low is None or found.high is None else f" [{found.low:+.4f}, {found.high:+.4f}]"
     return f"{name} {found.difference:+.4f}{ends}"
+
+
+def _by_seeds(survivors: Sequence[Estimate]) -> str:
+    """Which differences are clear of zero over topics, but not over seeds: trained again, they may be others."""
+    unsettled = [
+        f"{one.row.name} ({over.n} seeds)"
+        for one in survivors
+        if (over := one.difference_over_seeds) is not None and not _clear(over.low, over.high)
+    ]
+    return f" Over seeds, the interval holds 0 or is not known: {', '.join(unsettled)}." if unsettled else ""
+
+
+def _clear(low: float | None, high: float | None) -> bool:
+    return low is not None and high is not None and (low > 0 or high < 0)
 
 
 def _range(rows: Sequence[Estimate]) -> str:
