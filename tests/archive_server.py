@@ -75,6 +75,7 @@ def serve(archive: WebArchive) -> Iterator[WebArchive]:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     pages_of: WebArchive
 
     def do_GET(self) -> None:
