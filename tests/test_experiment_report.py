@@ -203,12 +203,15 @@ def test_tables_6_to_8_agree_with_a_naive_computation(grid, leakage) -> None:
     assert "at 1,000 training instances" in leakage.tables["memorised-offsets"].title
 
 
-def test_the_pilot_orders_the_models_at_one_size(leakage, naive) -> None:
+def test_the_pilot_orders_the_models_at_one_size(grid, leakage, naive) -> None:
     found = leakage.pilots[0]
     assert found.size == 2000 and found.comparison is not None
     means = {m: statistics.fmean(naive["none", m, 2000, s]["nDCG@10"][t] for s in range(3) for t in naive["none", m, 2000, s]["nDCG@10"]) for m in MODELS}  # fmt: skip  # noqa: E501
     assert list(found.scores.runs) == sorted(MODELS, key=lambda model: -means[model])
     assert found.scores.mean[0, 0] == pytest.approx(max(means.values()))
+    alone = report(grid, options=ReportOptions(kind="pilot", pilot_size=500, measures=("MFR",)))
+    assert list(alone.tables) == ["pilot-north", "pilot-south", "grid"] and "500 instances" in alone.table().title
+    assert alone.effects == () and alone.statements == () and "Nothing is compared" not in alone.text()
 
 
 def test_what_is_said_follows_from_the_tests_and_claims_no_more(leakage) -> None:

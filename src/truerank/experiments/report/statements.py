@@ -68,7 +68,8 @@ def _effect(one: Effectiveness, condition: str) -> Statement | None:
         return Statement(
             subject,
             f"{len(survivors)} of {len(rows)} differ",
-            f"{measure}{lower}: {len(survivors)} of {len(rows)} differ from {against}, corrected: {named}.{others}{_by_seeds(survivors)}",
+            f"{measure}{lower}: {len(survivors)} of {len(rows)} differ from {against}, corrected: {named}.{others}"
+            f"{_by_seeds(survivors)}",
             True,
         )
     named = "; ".join(_named(one, row) for row in rows) if len(rows) <= 6 else _range(rows)
