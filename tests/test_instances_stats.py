@@ -177,6 +177,24 @@ def test_evidence_that_is_gone_is_said(sets, world, tmp_path):
         instance_stats([tmp_path / "set"], candidates=[str(tmp_path)])
 
 
+def test_sets_that_another_one_fills(sets, world, tmp_path):
+    made = BuildOptions(queries_from_documents=str(world.folder / "docs.tsv"), rest=30, top_k=20)
+    build_instances("none", [100], tmp_path / "made", made)
+    options = world.options(leaks=4, fill=str(tmp_path / "made"), candidates=(), index=str(world.folder / "index"))
+    build_instances("leak", [60], tmp_path / "leak", options)
+    topics = {"topics": str(world.folder / "topics.tsv"), "qrels": str(world.folder / "test.qrels")}
+    filled = BuildOptions(leaks=6, docs=str(world.folder / "docs.tsv"), fill=str(sets / "none"), **topics)
+    build_instances("test", [60], tmp_path / "test", filled)
+    stats = instance_stats([tmp_path / "made", tmp_path / "leak", tmp_path / "test"])
+    assert stats.holds
+    numbers = [{one.name: one.numbers for one in own} for own in stats.properties]
+    assert [own[NAMES["balance"]] for own in numbers] == ["100: 50", "60: 26", "60: 12 + 12"]
+    assert [own[NAMES["judged"]][:7] for own in numbers] == ["0 of 50", "0 of 30", "0 of 30"], "every row is checked"
+    assert stats.pairs[0].same_fill.numbers == "26 of the first 26"
+    shutil.rmtree(tmp_path / "made")
+    assert instance_stats([tmp_path / "leak"]).holds
+
+
 def test_a_set_by_depth(tmp_path):
     names = ("query", "relevant", "nonrelevant")
     table = pl.DataFrame(

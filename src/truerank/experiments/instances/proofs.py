@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.experiments.instances.built import TABLE, Built
+from truerank.experiments.instances.built import TABLE, Built, open_built
 from truerank.experiments.instances.document_queries import DocumentQueries
 from truerank.experiments.instances.drawing import Excluded
 from truerank.judging.labels import Judgments
@@ -34,12 +35,19 @@ class LoadedSet(NamedTuple):
     """A built set, or the beginning of one.
 
     `rows` has the columns of the table without the texts of documents, and `texts`: whether all three are there.
+    `fill_manifest` is that of the set that gave the rows without a leak, where there is one and it is still there.
     """
 
     label: str
     built: Built
     sizes: tuple[int, ...]
     rows: pl.DataFrame
+    fill_manifest: Mapping[str, Any] | None = None
+
+    @property
+    def manifests(self) -> tuple[Mapping[str, Any], ...]:
+        """Its own manifest, and that of the set that gave the rows without a leak."""
+        return (self.built.manifest,) if self.fill_manifest is None else (self.built.manifest, self.fill_manifest)
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -86,7 +94,15 @@ def load_set(label: str, built: Built, size: int | None) -> LoadedSet:
         frame.with_columns(texts=pl.all_horizontal(texts)).drop("relevant", "nonrelevant").collect(engine="streaming")
     )
     sizes = built.sizes if size is None else tuple(one for one in {*built.sizes, size} if one <= size)
-    return LoadedSet(label, built, tuple(sorted(sizes)), rows)
+    return LoadedSet(label, built, tuple(sorted(sizes)), rows, _fill_manifest(built))
+
+
+def _fill_manifest(built: Built) -> Mapping[str, Any] | None:
+    fill = built.manifest["inputs"].get("fill")
+    table = None if fill is None else Path(fill["folder"]) / TABLE
+    if table is None or not table.is_file() or hash_file(table) != fill["sha256"]:
+        return None
+    return open_built(fill["folder"]).manifest
 
 
 def proofs(one: LoadedSet, evidence: Evidence) -> Iterator[Property]:
@@ -158,11 +174,12 @@ def _by_judgments(one: LoadedSet, evidence: Evidence) -> Property:
     name = "no non-relevant document was judged relevant to its query"
     if evidence.relevant is None:
         return Property(name, None, _LACKING + evidence.missing.get("qrels", "no judgments"))
+    made = any(manifest["options"].get("queries_from_documents") for manifest in one.manifests)
     checked = wrong = 0
     columns = ("source", "query_id", "nonrelevant_id")
     for source, query_id, doc_id in one.rows.select(columns).iter_rows():
         judged = evidence.relevant.get((source, query_id))
-        if judged is None and one.options.get("queries_from_documents") and query_id.startswith("doc-"):
+        if judged is None and made and DocumentQueries.document_of(query_id) != query_id:
             judged = (DocumentQueries.document_of(query_id),)
         checked += judged is not None
         wrong += judged is not None and doc_id in judged
@@ -170,8 +187,10 @@ def _by_judgments(one: LoadedSet, evidence: Evidence) -> Property:
 
 
 def _balanced(one: LoadedSet) -> Property:
-    queries = one.built.manifest["inputs"].get("queries") or []
-    names = [source["name"] for source in queries] or sorted(set(one.fill["source"]))
+    filled = one.built.manifest["inputs"].get("fill") is not None
+    manifest = one.fill_manifest if filled else one.built.manifest
+    queries = [] if manifest is None else manifest["inputs"]["queries"]
+    names = [source["name"] for source in queries] or one.fill["source"].unique(maintain_order=True).to_list()
     told, holds = [], True
     for size in one.sizes:
         counts = dict(one.fill.filter(pl.col("number") < size // 2)["source"].value_counts().iter_rows())

@@ -202,15 +202,16 @@ def _is_there(spec: str) -> bool:
 
 def _judged_by(one: LoadedSet, sources: _Sources) -> dict[str, tuple[str, int]]:
     """For each source of queries the judgments, and the lowest grade that is relevant."""
-    bound = int(one.options.get("relevant_from", 1))
-    names = [source["name"] for source in one.built.manifest["inputs"].get("queries") or []]
-    specs = sources.train_qrels
     judged: dict[str, tuple[str, int]] = {}
-    for place, name in enumerate(names):
-        if specs:
-            judged[name] = (specs[place if len(specs) > 1 else 0], bound)
-        elif (source := one.built.manifest["inputs"]["queries"][place]["source"]).startswith("irds:"):
-            judged[name] = (source, bound)
+    for manifest in one.manifests:
+        bound = int(manifest["options"].get("relevant_from", 1))
+        queries = manifest["inputs"].get("queries") or []
+        own = tuple(manifest["options"].get("train_qrels") or ())
+        specs = sources.train_qrels if len(sources.train_qrels) in (1, len(queries)) else own
+        for place, source in enumerate(queries):
+            spec = specs[place if len(specs) > 1 else 0] if specs else source["source"]
+            if (specs or spec.startswith("irds:")) and _is_there(spec):
+                judged.setdefault(source["name"], (spec, bound))
     return judged
 
 
@@ -237,7 +238,7 @@ def _relevant(
             for query_id in _ids(one, name, tests)
             if query_id in read[key]
         }
-        if use or one.options.get("queries_from_documents")
+        if use or any(manifest["options"].get("queries_from_documents") for manifest in one.manifests)
         else None
         for one, use in zip(loaded, uses, strict=True)
     ]
@@ -294,18 +295,10 @@ def _same_fill(one: LoadedSet, other: LoadedSet) -> Property:
 
 
 def _made_of(one: LoadedSet) -> object:
-    inputs = one.built.manifest["inputs"]
-    fill = inputs.get("fill")
+    """The sources and candidates that the rows without a leak come from; of another set, of that one."""
+    manifest = one.manifests[-1]
+    fill = manifest["inputs"].get("fill")
     if fill is not None:
-        return (
-            fill["sha256"]
-            if not Path(fill["folder"]).exists()
-            else _made_of_manifest(open_built(fill["folder"]).manifest)
-        )
-    return _made_of_manifest(one.built.manifest)
-
-
-def _made_of_manifest(manifest: Any) -> object:
-    inputs = manifest["inputs"]
-    queries = [(source["name"], source["fingerprint"]) for source in inputs.get("queries") or []]
-    return queries, [audit["sha256"] for audit in inputs.get("candidates") or []]
+        return fill["sha256"]
+    queries = [(source["name"], source["fingerprint"]) for source in manifest["inputs"].get("queries") or []]
+    return queries, [audit["sha256"] for audit in manifest["inputs"].get("candidates") or []]
