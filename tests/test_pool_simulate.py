@@ -220,7 +220,7 @@ def test_heat_maps_count_every_trial_and_team(whole):
             assert {place - 1: count for place, count in there.rows()} == {
                 int(at): int(counts[number, at]) for at in np.flatnonzero(counts[number])
             }
-    drawn = HeatMap("AP", ("a", "b$"), np.array([[3, 1], [0, 4]]))
+    drawn = HeatMap("AP", ("a", "b$"), np.array([[3, 1], [0, 4]]), np.array([1, 2]))
     svgs = [to_svg(heat_maps([drawn]), name="map", description="x") for _ in range(2)]
     assert svgs[0] == svgs[1] and "b$" in svgs[0].replace("\\", "")
     assert svgs[0].count("fill-opacity") >= 1

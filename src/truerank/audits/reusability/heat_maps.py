@@ -44,14 +44,15 @@ def _positions(simulation: Simulation) -> Picture:
     for measure in scorer.names:
         order = simulation.order(measure)
         systems = tuple(scorer.ranks.runs[run] for run in order)
-        maps.append(HeatMap(measure, systems, simulation.position_counts(measure)[order]))
+        places = simulation.positions(measure)[order]
+        maps.append(HeatMap(measure, systems, simulation.position_counts(measure)[order], places))
     total = int(maps[0].counts[0].sum())
     return Picture(
         "positions",
         "teams",
         f"Where every run stood in {total:,} trials: {simulation.options.trials:,} with all teams, and as many with "
         f"each of {len(simulation.standing.teams):,} teams left out. Runs stand in official order from the top; the "
-        "darker a cell, the more often the run stood there; on the line nothing has moved.",
+        "darker a cell, the more often the run stood there. The line goes through the official ranks.",
         heat_maps(maps, x_label="position"),
     )
 

@@ -26,19 +26,21 @@ _LETTERS: Final = 5.5
 class HeatMap:
     """One heat map: its title, the systems from the top, and how often each stood at each position.
 
-    `counts` has the shape (systems, positions); the first position is 1.
+    `counts` has the shape (systems, positions); the first position is 1. `places` are the positions that are taken for
+    true, shape (systems,); equal ones are ties.
     """
 
     title: str
     systems: tuple[str, ...]
     counts: NDArray[np.int64]
+    places: NDArray[np.int64]
 
 
 def heat_maps(maps: Sequence[HeatMap], *, x_label: str = "position", columns: int = 2) -> Figure:
     """Heat maps beside and below each other; the darker a cell, the more often a system stood there.
 
-    Darkness is the system's share of all its positions, so that the figure needs no colour; a line marks where it
-    would stand if nothing ever moved.
+    Darkness is the system's share of all its positions, so that the figure needs no colour; a line goes through the
+    positions that are taken for true.
 
     Args:
         maps: what is drawn; systems in the order that is taken for true.
@@ -73,7 +75,7 @@ def _draw(axes: Any, one: HeatMap, x_label: str) -> None:
     ink = np.tile(to_rgba(INK), (len(row), 1))
     ink[:, 3] = _FAINTEST + (1 - _FAINTEST) * share
     axes.add_collection(PolyCollection(list(places[:, None, :] + corners), facecolors=ink, edgecolors="none"))
-    axes.plot([0.5, positions + 0.5], [0.5, positions + 0.5], color=ACCENT, linewidth=0.5, zorder=0)
+    axes.plot(one.places, np.arange(1, systems + 1), color=ACCENT, linewidth=0.6, zorder=0)
     axes.set_xlim(0.5, positions + 0.5)
     axes.set_ylim(systems + 0.5, 0.5)
     axes.set_yticks(np.arange(1, systems + 1), [plain(name) for name in one.systems], fontsize=_LETTERS)
