@@ -25,6 +25,10 @@ types: $(VENV)/.test
 unit: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
+# The small reproduction of the leakage paper; ended anywhere and called again, it goes on.
+reproduce-leakage: $(VENV)/.test
+	$(BIN)/python scripts/reproduce_leakage.py --out leakage-reproduction
+
 docs: $(VENV)/.test
 	$(BIN)/python scripts/make_reference.py
 

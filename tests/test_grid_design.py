@@ -28,7 +28,8 @@ def test_a_design_says_what_is_run(tmp_path: Path) -> None:
 
 def test_written_out_in_full_it_is_the_same_design(tmp_path: Path) -> None:
     text = DESIGN.replace("seeds: [0, 1]", "seeds: {default: [3], knrm: [0, 1]}").replace(
-        "models:", "models:\n  bert: {model: monobert:packaged, aggregate: [first, max], policy: 'sliding:4:2', sizes: [60]}"
+        "models:",
+        "models:\n  bert: {model: monobert:packaged, aggregate: [first, max], policy: 'sliding:4:2', sizes: [60]}",
     )
     design = read_design(write_example(tmp_path, text))
     write_design(tmp_path / "out", design)

@@ -15,7 +15,15 @@ import pytest
 
 from grid_example import DESIGN, write_example
 from truerank.errors import InputError
-from truerank.experiments.grid import GridRun, RunOptions, estimate_grid, open_results, read_design, run_grid, run_status
+from truerank.experiments.grid import (
+    GridRun,
+    RunOptions,
+    estimate_grid,
+    open_results,
+    read_design,
+    run_grid,
+    run_status,
+)
 from truerank.work.workers import Lost, WorkerEngine
 
 _ONE = RunOptions(workers=1)
@@ -151,7 +159,11 @@ def test_costs_are_told_before_and_can_be_too_high(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("sizes: [24, 60], instances: none", "sizes: [24, 80], instances: none", r"has 60 instances \(30 rows\), and 80"),
+        (
+            "sizes: [24, 60], instances: none",
+            "sizes: [24, 80], instances: none",
+            r"has 60 instances \(30 rows\), and 80",
+        ),
         ("qrels: qrels.txt", "qrels: none.jsonl", "columns"),
         ("max_query: 5", "max_quer: 5", "no setting 'max_quer'"),
         ("vectors: vectors.txt", "vectors: absent.txt", "absent"),

@@ -1,0 +1,105 @@
+"""The small reproduction of the leakage paper: Vaswani and CACM, with planted leaks; `make reproduce-leakage`.
+
+    python scripts/reproduce_leakage.py [--out leakage-reproduction] [--design leakage-small] [--dry-run] [--workers 2]
+
+Makes reworded test queries (scripts/rewording.py), audits the training queries, which are made from the documents,
+against the topics, prints what the grid will cost, runs it, and writes the report. Ended anywhere and called again, it
+goes on. The larger grid (`--design leakage-larger`) takes hours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import time
+from pathlib import Path
+
+import truerank
+from rewording import reworded
+from truerank.errors import TruerankError
+from truerank.experiments.grid.viewing import view_for
+from truerank.experiments.instances import CutRule, write_document_queries
+from truerank.sources import read_documents, read_qrels_frame, read_topics
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = Path(os.environ.get("TRUERANK_SHARED", ROOT.parent / "shared"))
+COLLECTIONS = {"vaswani": ("docs.trec.gz", "topics.trec.txt"), "cacm": ("cacm.tar.gz", "topics.txt")}
+ENDS = {"vaswani": "", "cacm": "CACM [A-Z][a-z]+,? +[0-9]{4}"}
+WORDINGS = 2
+SEED = 20221110
+#: Pairs at or above this cosine count as candidates, and do not get into a row without a leak.
+FLOOR = 0.85
+
+
+def main() -> None:
+    """Runs all of it."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path("leakage-reproduction"))
+    parser.add_argument("--design", default="leakage-small")
+    parser.add_argument("--workers", type=int, default=None)
+    parser.add_argument("--max-hours", type=float, default=None)
+    parser.add_argument("--dry-run", action="store_true")
+    given = parser.parse_args()
+    if not (SHARED / "data" / "collections").is_dir():
+        sys.exit(f"no collections at {SHARED}: set TRUERANK_SHARED to the folder that holds data/")
+    started = time.monotonic()
+    try:
+        reproduce(given)
+    except TruerankError as error:
+        sys.exit(str(error))
+    print(f"{time.monotonic() - started:,.0f} seconds in all")
+
+
+def reproduce(given: argparse.Namespace) -> None:
+    """Leaks, grid, report."""
+    out = given.out
+    for name in COLLECTIONS:
+        make_leaks(name, out / "leaks" / name)
+    os.environ.update(TRUERANK_SHARED=str(SHARED.absolute()), LEAKS=str((out / "leaks").absolute()))
+    file = out / f"{given.design}.yaml"
+    file.unlink(missing_ok=True)
+    design = truerank.read_design(truerank.copy_design(given.design, file))
+    options = truerank.RunOptions(workers=given.workers, max_hours=given.max_hours)
+    if given.dry_run:
+        print(truerank.estimate_grid(design, out / "grid", options, view=view_for()).text())
+        return
+    run = truerank.run_grid(design, out / "grid", options, view=view_for())
+    print(run.text())
+    found = truerank.experiment_report(out / "grid", out / "report")
+    print(found.text())
+    print(f"report: {out / 'report' / 'report.html'}")
+
+
+def make_leaks(name: str, folder: Path) -> None:
+    """Reworded topics with judgments and labels, and the audit of the queries made from the documents."""
+    folder.mkdir(parents=True, exist_ok=True)
+    source = SHARED / "data" / "collections" / name
+    docs, topic_file = (str(source / part) for part in COLLECTIONS[name])
+    there = {document.doc_id for document in read_documents(docs)}
+    relevant: dict[str, list[str]] = {}
+    for topic, document, grade in read_qrels_frame(str(source / "qrels.txt")).iter_rows():
+        if grade > 0 and document in there:
+            relevant.setdefault(topic, []).append(document)
+    queries, qrels, labels = [], [], ["topic_id\tquery_id\tquery_text\tlabel"]
+    for topic in read_topics(topic_file).topics:
+        documents = relevant.get(topic.topic_id, [])
+        random.Random(f"{SEED} {topic.topic_id}").shuffle(documents)
+        for number, (text, document) in enumerate(zip(reworded(topic.title, WORDINGS, SEED), documents, strict=False)):
+            query = f"reworded-{topic.topic_id}-{number + 1}"
+            queries.append(f"{query}\t{text}")
+            qrels.append(f"{query} 0 {document} 1")
+            labels.append(f"{topic.topic_id}\t{query}\t{text}\treformulation")
+    for file, lines in (("reworded.tsv", queries), ("reworded.qrels", qrels), ("labels.tsv", labels)):
+        (folder / file).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print(f"{name}: {len(queries)} reworded queries, made by this project")
+    if not (folder / "audit" / "candidates.parquet").is_file():
+        made = folder / "document-queries.tsv"
+        write_document_queries(docs, made, CutRule(ends=ENDS[name]))
+        options = truerank.leakage.Options(fields=("title",), encoder="packaged", floor=FLOOR)
+        truerank.leakage.audit([str(made)], [topic_file], folder / "audit", options)
+
+
+if __name__ == "__main__":
+    main()
