@@ -24,6 +24,7 @@ import numpy as np
 import polars as pl
 
 from shared_data import table
+from truerank.lexical.stopwords import LISTS
 
 SIZES = [1000 * 2**power for power in range(8)]
 WORDS = 60_000
@@ -55,9 +56,9 @@ def random_words(draw: np.random.Generator, count: int) -> np.ndarray:
 
 
 def vocabulary(draw: np.random.Generator) -> pl.Series:
-    """Pronounceable words, all different."""
+    """Different words, the most frequent first: the stopwords that the first stage leaves out, then made-up ones."""
     letters, vowels = np.array(list("bcdfghklmnprstvz")), np.array(list("aeiou"))
-    words: dict[str, None] = {}
+    words = dict.fromkeys(sorted(LISTS["lucene"]))
     while len(words) < WORDS:
         syllables = draw.integers(2, 5)
         word = "".join(letters[draw.integers(16)] + vowels[draw.integers(5)] for _ in range(syllables))
