@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import polars as pl
-from scipy import stats
+from scipy.special import betaincinv
 
 from truerank.reports.tables import Column, Table
 from truerank.sources.qrels import read_qrels_frame
@@ -143,5 +143,7 @@ def compare_with_experts(
 def _share(found: int, total: int, confidence: float) -> Share:
     if not total:
         return Share(0, 0, float("nan"), float("nan"))
-    interval = stats.binomtest(found, total).proportion_ci(confidence, method="exact")
-    return Share(found, total, float(interval.low), float(interval.high))
+    half = (1 - confidence) / 2
+    low = float(betaincinv(found, total - found + 1, half)) if found else 0.0
+    high = float(betaincinv(found + 1, total - found, 1 - half)) if found < total else 1.0
+    return Share(found, total, low, high)

@@ -40,12 +40,8 @@ def open_archive(options: ArchiveOptions) -> Archive:
     session = make_session(options)
     delay = check_robots(session, options)
     if delay:
-        slowest = 1 / delay
-        options = replace(
-            options,
-            search_rate=min(options.search_rate or slowest, slowest),
-            page_rate=min(options.page_rate or slowest, slowest),
-        )
+        rate = min(1 / delay, options.page_rate or 1 / delay)
+        options = replace(options, search_rate=rate, page_rate=rate)
         session.close()
         session = make_session(options)
     return Archive(session, options)

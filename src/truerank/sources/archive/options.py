@@ -26,7 +26,7 @@ class ArchiveOptions:
         cdx_path: the CDX server.
         timemap_path: what stands before the URL whose TimeMap is asked for.
         search_rate: look-ups a second at most; 0 for no limit.
-        page_rate: snapshots a second at most; 0 for no limit.
+        page_rate: snapshots a second at most; 0 for no limit. A Crawl-delay of the archive holds for both together.
         retries: how often a request is repeated that failed for the moment.
         backoff: seconds before the second repetition; doubled each time. A longer `Retry-After` is waited for.
         max_wait: seconds that are waited at most, whatever the archive asks for.

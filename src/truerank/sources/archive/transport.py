@@ -75,13 +75,16 @@ def _classes() -> tuple[Any, Any]:
         """Never waits longer than the user allows, and remembers the last answer, whose body is still to be read."""
 
         def __init__(self, options: ArchiveOptions) -> None:
+            searches = pages = wayback.RateLimit(options.page_rate)
+            if options.search_rate != options.page_rate:
+                searches = wayback.RateLimit(options.search_rate)
             super().__init__(
                 retries=options.retries,
                 backoff=options.backoff,
                 timeout=options.timeout,
                 user_agent=options.user_agent or _AGENT,
-                search_calls_per_second=wayback.RateLimit(options.search_rate),
-                memento_calls_per_second=wayback.RateLimit(options.page_rate),
+                search_calls_per_second=searches,
+                memento_calls_per_second=pages,
             )
             self._longest = options.max_wait
             self.stream = True
