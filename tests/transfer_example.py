@@ -24,7 +24,7 @@ FAULTS = {
     26: ("redirect", "old"),
 }
 ERROR = "404 Not Found. The requested page was not found on this server."
-MENUS = "Home. About us. Contact. Privacy policy. Terms of use. Subscribe to our newsletter. Share this page. Login. Search."
+MENUS = "Home. About us. Contact. Privacy policy. Terms of use. Subscribe to our newsletter. Share this page. Login."
 
 
 class Files(NamedTuple):

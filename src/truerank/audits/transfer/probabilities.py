@@ -91,9 +91,9 @@ def fit_curve(relevant: Floats, others: Floats) -> Curve:
     penalty = np.diag([_PENALTY, 0.0])
     for _ in range(_STEPS):
         guess = expit(x @ found)
-        slope = x.T @ (weights * (guess - y)) + penalty @ found
+        rise = x.T @ (weights * (guess - y)) + penalty @ found
         bend = (x * (weights * guess * (1 - guess))[:, None]).T @ x + penalty + 1e-9 * np.eye(2)
-        step = np.linalg.solve(bend, slope)
+        step = np.linalg.solve(bend, rise)
         # A long step from a flat place would overshoot.
         found = found - step * min(1.0, 5.0 / float(np.abs(step).max() or 1.0))
         if np.abs(step).max() < 1e-10:
