@@ -350,8 +350,10 @@ def test_by_depth(world, tmp_path):
     }
     small = build_instances("by-depth", [2, 4], tmp_path / "one", BuildOptions(rows=source, depth=1))
     assert rows(small)["query_id"].to_list() == ["q0", "q2"]
-    with pytest.raises(InputError, match="3 rows fit, not 4"):
-        build_instances("by-depth", [8], tmp_path / "more", BuildOptions(rows=source, depth=1))
+    for sizes, depth, fault in (([8], 1, "3 rows fit, not 4"), ([], 0, "0 rows fit, not 1")):
+        with pytest.raises(InputError, match=fault):
+            build_instances("by-depth", sizes, tmp_path / "one", BuildOptions(rows=source, depth=depth))
+        assert [path.name for path in (tmp_path / "one").iterdir()] == ["run.log"], "no mixture of two sets"
 
 
 def test_by_depth_of_ids(world, tmp_path):

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from truerank.errors import InputError
 from truerank.experiments.instances.assembling import Assembled, assemble
-from truerank.experiments.instances.built import COMMAND, Built, open_built
+from truerank.experiments.instances.built import COMMAND, TABLE, Built, open_built
 from truerank.experiments.instances.opening import Opened
 from truerank.experiments.instances.options import BuildOptions, checked_sizes
 from truerank.experiments.instances.tables import EXTRA, TableRows
@@ -74,6 +74,7 @@ def build_instances(
     work.mkdir(parents=True, exist_ok=True)
     assembled = assemble(kind, wanted[-1] // 2, Opened(given, seed, work, told))
     told.start("writing")
+    _forget(artifacts)
     rows = write_rows(artifacts, assembled.blocks(), work / "rows", {})
     built = _finished(artifacts, (kind, seed), wanted, given, _described(assembled, rows))
     shutil.rmtree(work)
@@ -84,8 +85,11 @@ def build_instances(
 def _from_table(kind: str, artifacts: Artifacts, sizes: tuple[int, ...], options: BuildOptions, seed: int) -> Built:
     table = TableRows(kind, options)
     wanted = sizes[-1] // 2 if sizes else None
+    _forget(artifacts)
     rows = write_rows(artifacts, table.blocks(wanted), artifacts.work / "rows", EXTRA[kind])
     if not rows or (wanted is not None and rows < wanted and not options.allow_fewer):
+        (artifacts.folder / TABLE).unlink(missing_ok=True)
+        artifacts.tidy()
         fault = f"{rows:,} rows fit, not {wanted or 1:,}; {table.left_out:,} have another {next(iter(EXTRA[kind]))}"
         raise InputError(fault, "ask for a smaller size, or --allow-fewer", where=options.rows)
     kept = tuple(size for size in sizes if size <= 2 * rows)
@@ -106,6 +110,11 @@ def _from_table(kind: str, artifacts: Artifacts, sizes: tuple[int, ...], options
     built = _finished(artifacts, (kind, seed), kept or (2 * rows,), options, described)
     artifacts.tidy()
     return built
+
+
+def _forget(artifacts: Artifacts) -> None:
+    """Without its manifest an earlier set of this folder is none: a killed build leaves no mixture of two."""
+    (artifacts.folder / "manifest.json").unlink(missing_ok=True)
 
 
 def _described(assembled: Assembled, rows: int) -> dict[str, Any]:

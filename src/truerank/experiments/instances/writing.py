@@ -49,6 +49,9 @@ def write_rows(artifacts: Artifacts, blocks: Iterator[pl.DataFrame], folder: Pat
         numbers = pl.Series("number", range(written, written + len(block)), dtype=pl.Int64)
         store.save(number, block.with_columns(numbers).select(list(schema)))
         written, number = written + len(block), number + 1
+    if not number:
+        store.remove()
+        return 0
     files = [folder / f"{place:08d}.arrow" for place in range(number)]
     artifacts.lazy_parquet(TABLE, pl.scan_ipc(files, glob=False), ROWS)
     store.remove()
