@@ -153,8 +153,11 @@ def simulate(
             counts["unranked"] += not documents
             line = {"query_id": identifier, "query": text, "shown": documents, "selected": chosen}
             stream.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
-    given = {"topics": judged.topics, "qrels": judged.qrels, "instances": judged.instances, "run": run}
+    given = {"topics": judged.topics, "qrels": judged.qrels, "run": run}
     inputs: dict[str, Any] = {name: file_input(source) for name, source in given.items() if source is not None}
+    if judged.instances is not None:
+        fingerprint = open_instances(judged.instances).fingerprint
+        inputs["instances"] = {"source": judged.instances, "fingerprint": fingerprint}
     if index is not None:
         inputs["index"] = {"source": index, "fingerprint": opened.fingerprint, "preset": preset}
     result = Simulated(
