@@ -178,7 +178,8 @@ def test_evidence_that_is_gone_is_said(sets, world, tmp_path):
 
 
 def test_sets_that_another_one_fills(sets, world, tmp_path):
-    made = BuildOptions(queries_from_documents=str(world.folder / "docs.tsv"), rest=30, top_k=20)
+    audit = (str(world.folder / "audit"),)
+    made = BuildOptions(queries_from_documents=str(world.folder / "docs.tsv"), rest=30, top_k=20, candidates=audit)
     build_instances("none", [100], tmp_path / "made", made)
     options = world.options(leaks=4, fill=str(tmp_path / "made"), candidates=(), index=str(world.folder / "index"))
     build_instances("leak", [60], tmp_path / "leak", options)
@@ -186,7 +187,8 @@ def test_sets_that_another_one_fills(sets, world, tmp_path):
     filled = BuildOptions(leaks=6, docs=str(world.folder / "docs.tsv"), fill=str(sets / "none"), **topics)
     build_instances("test", [60], tmp_path / "test", filled)
     stats = instance_stats([tmp_path / "made", tmp_path / "leak", tmp_path / "test"])
-    assert stats.holds
+    assert all(one.holds for own in stats.properties for one in own), "with the audit of the set that filled them"
+    assert open_built(tmp_path / "leak").manifest["notes"] == []
     numbers = [{one.name: one.numbers for one in own} for own in stats.properties]
     assert [own[NAMES["balance"]] for own in numbers] == ["100: 50", "60: 26", "60: 12 + 12"]
     assert [own[NAMES["judged"]][:7] for own in numbers] == ["0 of 50", "0 of 30", "0 of 30"], "every row is checked"

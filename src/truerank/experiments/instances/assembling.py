@@ -113,6 +113,7 @@ def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
     drawn = _drawn(training, opened, lead, rows - lead_rows)
     chosen = _lead_rows(lead, drawn, opened, lead_rows)
     notes = list(chosen.notes)
+    audited = bool(options.candidates)
     if options.fill is None:
         fill, own_notes = _turns(drawn.lanes, rows - len(chosen.drafts), options.allow_fewer)
         frame = None
@@ -120,7 +121,8 @@ def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
     else:
         fill = []
         frame = _filled_from(options.fill, seed, rows - len(chosen.drafts), barred.texts)
-    if not options.candidates:
+        audited |= bool(open_built(options.fill).manifest["inputs"].get("candidates"))
+    if not audited:
         notes.append("No candidates of an audit were given: nothing shows that the rows of the role none do not leak.")
     inputs = {
         "queries": [

@@ -182,7 +182,8 @@ def _own_sources(one: LoadedSet, given: dict[str, tuple[str, ...]], qrels: str |
     missing: dict[str, str] = {}
     found: dict[str, tuple[str, ...]] = {}
     for name, named in given.items():
-        specs = named or tuple(one.options.get(name) or ())
+        built_with = [tuple(manifest["options"].get(name) or ()) for manifest in one.manifests]
+        specs = named or next(filter(None, built_with), ())
         gone = [spec for spec in specs if not named and not _is_there(spec)]
         found[name] = () if gone else specs
         if gone:
