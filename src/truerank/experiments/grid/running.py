@@ -214,6 +214,10 @@ def run_grid(
         finally:
             # Also where it is interrupted: the record says what there is.
             record = write_record(folder, plan.cells)
+        if options.record is not None:
+            # Also what an earlier run finished, which had no such record.
+            for work in plan.works:
+                tracker.record(work)
         artifacts.log("ended", **{one: int((record["status"] == one).sum()) for one in _STATES})
         _write_manifest(artifacts, plan, record)
         failed = tuple(_failed(record, open_results(folder)))
