@@ -165,6 +165,13 @@ def test_a_source_that_is_too_small(world, tmp_path):
         build_instances("none", [20_000], tmp_path / "b", world.options())
 
 
+def test_sources_that_hold_the_same_queries(world, tmp_path):
+    shutil.copy(world.folder / "alpha.tsv", tmp_path / "twin.tsv")
+    options = world.options(queries=(str(world.folder / "alpha.tsv"), str(tmp_path / "twin.tsv")))
+    frame = rows(build_instances("none", [400], tmp_path / "set", options))
+    assert frame["query"].n_unique() == 200 and set(frame["source"].value_counts()["count"]) == {100}
+
+
 def test_a_killed_build_continues(world, tmp_path, monkeypatch):
     monkeypatch.setattr(stages, "_BLOCK", 25)
     expected = build_instances("none", [200], tmp_path / "a", world.options())

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.experiments.instances.built import Built, open_built
+from truerank.experiments.instances.built import TABLE, Built, open_built
 from truerank.experiments.instances.drafts import SCHEMA, Draft
 from truerank.experiments.instances.drawing import Wanted
 from truerank.experiments.instances.filling import Prepared, Training
@@ -45,6 +45,10 @@ __all__ = ["Assembled", "assemble"]
 
 #: By how much more is drawn where too much of it could not be used.
 _GROWTH: Final = 4
+_UNAUDITED: Final = "No candidates of an audit were given: nothing shows that the rows of the role none do not leak."
+_UNJUDGED: Final = (
+    "The test judgments hold relevant documents only: non-relevant ones are unjudged documents of the first stage."
+)
 
 
 @dataclass(frozen=True)
@@ -102,41 +106,27 @@ def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
     options, seed = opened.options, opened.seed
     candidates = read_candidates(options.candidates)
     judgments, leaks = _leaks(kind, options, candidates)
-    names = [name for _, name in opened.sources]
-    barred = excluded(candidates, judgments, names)
+    barred = excluded(candidates, judgments, [name for _, name in opened.sources])
     training = Training(opened.lanes, options, seed, barred)
-    topics = read_judged_topics(options) if kind == "test" else None
-    stage = opened.test_stage if topics is not None and topics.relevant_only else None
-    plans = [] if topics is None else plan_topics(topics, options, seed, stage)
-    lead = _Lead(leaks, plans, topics)
-    lead_rows = (options.leaks or 0) if kind != "none" else 0
-    drawn = _drawn(training, opened, lead, rows - lead_rows)
-    chosen = _lead_rows(lead, drawn, opened, lead_rows)
-    notes = list(chosen.notes)
-    audited = bool(options.candidates)
-    if options.fill is None:
-        fill, own_notes = _turns(drawn.lanes, rows - len(chosen.drafts), options.allow_fewer)
-        frame = None
-        notes += own_notes
-    else:
-        fill = []
-        frame = _filled_from(options.fill, seed, rows - len(chosen.drafts), barred.texts)
-        audited |= bool(open_built(options.fill).manifest["inputs"].get("candidates"))
-    if not audited:
-        notes.append("No candidates of an audit were given: nothing shows that the rows of the role none do not leak.")
-    inputs = {
-        "queries": [
-            {"name": name, "source": source.spec.spec, "fingerprint": source.fingerprint, "read": scanned.read,
-             "excluded": scanned.excluded}
-            for (source, name), scanned in zip(opened.sources, training.scanned, strict=True)
-        ],
-        **opened.inputs(),
-        "candidates": list(candidates.inputs),
-    }  # fmt: skip
+    lead = _lead(kind, leaks, opened)
+    asked = (options.leaks or 0) if kind != "none" else 0
+    # With fewer leaks than asked for there are more rows without one.
+    drawn = _drawn(training, opened, lead, rows if options.allow_fewer else rows - asked)
+    chosen = _lead_rows(lead, drawn, opened, asked)
+    fill = _fill(drawn, rows - len(chosen.drafts), opened, barred.texts)
+    audited = bool(options.candidates or fill.inputs.get("candidates"))
+    unaudited = () if audited else (_UNAUDITED,)
+    inputs = {**_query_inputs(opened, training), **opened.inputs(), "candidates": list(candidates.inputs)}
     if options.fill is not None:
-        inputs["fill"] = {"folder": options.fill, "sha256": hash_file(Path(options.fill) / "instances.parquet")}
+        inputs["fill"] = {"folder": options.fill, "sha256": hash_file(Path(options.fill) / TABLE)}
     return Assembled(
-        (*chosen.drafts, *fill), opened, frame, inputs, chosen.about, {**drawn.skipped, **chosen.skipped}, tuple(notes)
+        drafts=(*chosen.drafts, *fill.drafts),
+        opened=opened,
+        fill=fill.frame,
+        inputs=inputs,
+        leaks=chosen.about,
+        skipped=drawn.skipped,
+        notes=(*chosen.notes, *fill.notes, *unaudited),
     )
 
 
@@ -160,10 +150,51 @@ class _Drawn:
 
 @dataclass(frozen=True)
 class _Chosen:
+    """The rows that leak."""
+
     drafts: list[Draft] = field(default_factory=list)
     about: dict[str, Any] | None = None
-    skipped: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Fill:
+    """The rows without a leak: drawn here, or the rows of another set with what it was made from."""
+
+    drafts: list[Draft] = field(default_factory=list)
+    frame: pl.LazyFrame | None = None
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+class _Taken(NamedTuple):
+    """Rows taken from the sources in turn, how many of each, and which of them had no more."""
+
+    rows: list[Draft]
+    given: list[int]
+    empty: list[int]
+
+
+def _lead(kind: str, leaks: list[Leak], opened: Opened) -> _Lead:
+    topics = read_judged_topics(opened.options) if kind == "test" else None
+    if topics is None:
+        return _Lead(leaks, [], None)
+    stage = opened.test_stage if topics.relevant_only else None
+    return _Lead(leaks, plan_topics(topics, opened.options, opened.seed, stage), topics)
+
+
+def _query_inputs(opened: Opened, training: Training) -> dict[str, Any]:
+    described = [
+        {
+            "name": name,
+            "source": source.spec.spec,
+            "fingerprint": source.fingerprint,
+            "read": scanned.read,
+            "excluded": scanned.excluded,
+        }
+        for (source, name), scanned in zip(opened.sources, training.scanned, strict=True)
+    ]
+    return {"queries": described}
 
 
 def _leaks(kind: str, options: BuildOptions, candidates: Candidates) -> tuple[Judgments | None, list[Leak]]:
@@ -212,7 +243,7 @@ def _drawn(training: Training, opened: Opened, lead: _Lead, fill_rows: int) -> _
         _collect(opened, drafts, lead.plans)
         texts = opened.training_texts
         whole = [_with_texts(one, texts) for one in prepared]
-        if all(one.complete or len(one.drafts) >= share for one in whole):
+        if all(whole[place].complete for place in _taken(whole, fill_rows).empty) or not share:
             break
         count, room = count * _GROWTH, room * _GROWTH
     kept = [(leak, draft) for leak, draft in leaking if _has_texts(draft, texts)]
@@ -245,70 +276,87 @@ def _has_texts(draft: Draft, texts: Texts) -> bool:
 
 
 def _lead_rows(lead: _Lead, drawn: _Drawn, opened: Opened, asked: int) -> _Chosen:
-    """The rows that leak."""
-    options = opened.options
-    if lead.topics is not None:
-        drafts = topic_drafts(lead.plans, lead.topics.name, options.per_topic, opened.test_texts.has)
-        negatives = "first stage, unjudged" if lead.topics.relevant_only else "judged"
-        about: dict[str, Any] = {"per_topic": options.per_topic, "negatives": negatives}
-        notes = () if negatives == "judged" else (
-            "The test judgments hold relevant documents only: non-relevant ones are unjudged documents of the first "
-            "stage.",
-        )  # fmt: skip
-        what = f"rows of test topics ({len(lead.topics.judged):,} topics, {options.per_topic} rows of each at most)"
-    elif lead.leaks:
-        of_text = {(leak.topic_id, leak.text or leak.query_id): draft for leak, draft in drawn.leaking}
-        ordered = spread((leak for leak, _ in drawn.leaking), opened.seed)
-        drafts = [of_text[leak.topic_id, leak.text or leak.query_id] for leak in ordered]
-        verified = sum(leak.verified for leak in ordered[:asked])
-        about = {"verified": verified, "unverified": min(asked, len(ordered)) - verified}
-        unverified = about["unverified"]
-        notes = (f"{unverified:,} of the leaks are candidates that nobody verified.",) if unverified else ()
-        what = "leaking queries with documents"
-    else:
+    """The rows that leak, of those that can be had."""
+    if not asked:
         return _Chosen()
-    if len(drafts) < asked and not options.allow_fewer:
-        raise InputError(
-            f"there are {len(drafts):,} {what}, not {asked:,}", f"ask for --leaks {len(drafts)}, or --allow-fewer",
-            where="--leaks",
-        )  # fmt: skip
+    drafts, about, notes, what = (
+        _of_leaks(drawn, opened.seed, asked) if lead.topics is None else _of_topics(lead, lead.topics, opened)
+    )
     if len(drafts) < asked:
-        notes = (*notes, f"There are only {len(drafts):,} {what}, not {asked:,}.")
+        fault = f"{len(drafts):,} {what}, not {asked:,}"
+        if not opened.options.allow_fewer:
+            remedy = f"ask for --leaks {len(drafts)}, or --allow-fewer"
+            raise InputError(f"there are {fault}", remedy, where="--leaks")
+        notes = (*notes, f"There are only {fault}.")
     taken = drafts[:asked]
     topics = len({draft.topic_id for draft in taken})
-    return _Chosen(taken, {"rows": len(taken), "usable": len(drafts), "topics": topics, **about}, {}, notes)
+    return _Chosen(taken, {"rows": len(taken), "usable": len(drafts), "topics": topics, **about}, notes)
 
 
-def _turns(lanes: Sequence[Prepared], count: int, allow_fewer: bool) -> tuple[list[Draft], list[str]]:
+def _of_leaks(drawn: _Drawn, seed: int, asked: int) -> tuple[list[Draft], dict[str, Any], tuple[str, ...], str]:
+    """The rows of leaking queries, spread over the topics; what is to be said of them; what they are called."""
+    by_leak = {(leak.topic_id, leak.text or leak.query_id): draft for leak, draft in drawn.leaking}
+    ordered = spread((leak for leak, _ in drawn.leaking), seed)
+    verified = sum(leak.verified for leak in ordered[:asked])
+    unverified = min(asked, len(ordered)) - verified
+    notes = (f"{unverified:,} of the leaks are candidates that nobody verified.",) if unverified else ()
+    drafts = [by_leak[leak.topic_id, leak.text or leak.query_id] for leak in ordered]
+    return drafts, {"verified": verified, "unverified": unverified}, notes, "leaking queries with documents"
+
+
+def _of_topics(
+    lead: _Lead, topics: JudgedTopics, opened: Opened
+) -> tuple[list[Draft], dict[str, Any], tuple[str, ...], str]:
+    """The rows of test topics; what is to be said of them; what they are called."""
+    times = opened.options.per_topic
+    drafts = topic_drafts(lead.plans, topics.name, times, opened.test_texts.has)
+    negatives = "first stage, unjudged" if topics.relevant_only else "judged"
+    notes = (_UNJUDGED,) if topics.relevant_only else ()
+    what = f"rows of test topics ({len(topics.judged):,} topics, {times} rows of each at most)"
+    return drafts, {"per_topic": times, "negatives": negatives}, notes, what
+
+
+def _fill(drawn: _Drawn, count: int, opened: Opened, barred: Collection[str]) -> _Fill:
+    """The rows without a leak."""
+    options = opened.options
+    if options.fill is not None:
+        frame = _filled_from(options.fill, opened.seed, count, barred)
+        return _Fill(frame=frame, inputs=open_built(options.fill).manifest["inputs"])
+    taken = _taken(drawn.lanes, count)
+    notes = _too_small(drawn.lanes, taken, count, options.allow_fewer) if taken.empty else []
+    return _Fill(taken.rows, notes=tuple(notes))
+
+
+def _taken(lanes: Sequence[Prepared], count: int) -> _Taken:
     """The sources take turns; a text that an earlier turn brought is passed over."""
-    rows: list[Draft] = []
-    taken: set[str] = set()
+    taken = _Taken([], [0] * len(lanes), [])
+    texts: set[str] = set()
     waiting = [iter(lane.drafts) for lane in lanes]
-    given = [0] * len(lanes)
-    open_lanes = list(range(len(lanes)))
-    while len(rows) < count and open_lanes:
-        for place in list(open_lanes):
-            if len(rows) == count:
-                break
-            draft = next((one for one in waiting[place] if one.query not in taken), None)
-            if draft is None:
-                open_lanes.remove(place)
+    while len(taken.rows) < count and len(taken.empty) < len(lanes):
+        for place in range(len(lanes)):
+            if len(taken.rows) == count or place in taken.empty:
                 continue
-            taken.add(draft.query)
-            rows.append(draft)
-            given[place] += 1
-    notes = _too_small(lanes, given, count, len(rows), allow_fewer) if len(open_lanes) < len(lanes) else []
-    return rows, notes
+            draft = next((one for one in waiting[place] if one.query not in texts), None)
+            if draft is None:
+                taken.empty.append(place)
+                continue
+            texts.add(draft.query)
+            taken.rows.append(draft)
+            taken.given[place] += 1
+    return taken
 
 
-def _too_small(lanes: Sequence[Prepared], given: Sequence[int], count: int, found: int, allow_fewer: bool) -> list[str]:
+def _too_small(lanes: Sequence[Prepared], taken: _Taken, count: int, allow_fewer: bool) -> list[str]:
     share = -(-count // len(lanes))
-    names = [lane.drafts[0].source if lane.drafts else "an empty source" for lane in lanes]
-    short = [(name, number) for name, number in zip(names, given, strict=True) if number < count // len(lanes)]
-    told = [f"{name} has {number:,} usable queries, fewer than its share of {share:,}" for name, number in short]
-    if told and not allow_fewer:
+    names = [lane.drafts[0].source if lane.drafts else "a source" for lane in lanes]
+    told = [
+        f"{names[place]} has {taken.given[place]:,} usable queries, fewer than its share of {share:,}"
+        for place in taken.empty
+    ]
+    if not allow_fewer:
         raise InputError("; ".join(told), "ask for a smaller size, or --allow-fewer", where="--queries")
-    notes = [f"{sentence}; other sources make up for it." for sentence in told]
+    notes = [f"{sentence}; other sources make up for it as far as they can." for sentence in told]
+    found = len(taken.rows)
     return [*notes, f"There are only {found:,} rows without a leak, not {count:,}."] if found < count else notes
 
 
