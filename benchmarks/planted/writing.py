@@ -18,8 +18,6 @@ from planted.abstracts import Abstract, Abstracts
 from planted.faults import SHARES, Faults, Half, assigned
 from planted.pages import Body, Page, make_pages, other_address
 
-#: Which crawl the fault lies in: mostly the second one, as with MS MARCO.
-IN_THE_SECOND = 0.7
 NEIGHBOURS = 20
 COLUMNS = ("a", "b", "topics", "fault", "side", "harmful", "place", "sections")
 
@@ -41,12 +39,14 @@ class Plan(NamedTuple):
         half: which half of the texts is used.
         unjudged: pages without a relevant abstract.
         shares: of the judged pages, by fault.
+        second: share of the faults that lie in the second version: most, as with MS MARCO.
     """
 
     seed: int
     half: Half
     unjudged: int = 500
     shares: dict[str, float] = SHARES
+    second: float = 0.7
 
 
 def plant(source: Abstracts, folder: Path, plan: Plan) -> Planted:
@@ -63,7 +63,7 @@ def plant(source: Abstracts, folder: Path, plan: Plan) -> Planted:
     for page, other in zip(pages, order, strict=True):
         draw = random.Random(f"{plan.seed}:page {page.key}")
         fault = faults.get(page.key, "none")
-        second = draw.random() < IN_THE_SECOND
+        second = draw.random() < plan.second
         whole, struck = striker.strike(page, "none", draw), striker.strike(page, fault, draw)
         ids = (f"A{page.key:06d}", f"B{other:06d}")
         bodies = (whole.body, struck.body) if second else (struck.body, whole.body)
