@@ -237,3 +237,58 @@ def _numbers(text: str, option: str) -> tuple[int, ...]:
         return tuple(int(part) for part in text.split(",") if part.strip())
     except ValueError as error:
         raise InputError(f"'{text}' is no list of whole numbers", "write them like 1,2,5", where=option) from error
+
+
+@app.command("evaluate")
+def evaluate(
+    run: Annotated[list[str], typer.Option("--run", metavar="FILE", help="TREC runs.")],
+    out: OutFolder,
+    depths: Annotated[
+        Path | None, typer.Option("--depths", metavar="DIR", help="What 'survivorship depth' wrote.")
+    ] = None,
+    qrels: Annotated[
+        list[str],
+        typer.Option("--qrels", metavar="K=FILE", help="In its place: judgments at each depth, and all=FILE."),
+    ] = [],  # noqa: B006
+    measures: Annotated[
+        str, typer.Option(help="Effectiveness measures; RR_MSMARCO@10 follows the official rules.")
+    ] = "RR_MSMARCO@10",
+    test: Annotated[
+        Literal["welch", "equal-variance-t", "nested"],
+        typer.Option(help="Unpaired t-tests as in the paper; nested allows for queries that both sets have."),
+    ] = "welch",
+    correction: Annotated[Literal["none", "bonferroni", "holm", "bh"], typer.Option(help="Of the p-values.")] = (
+        "bonferroni"
+    ),
+    family: Annotated[
+        Literal["system", "measure", "all"],
+        typer.Option(help="Comparisons that are corrected for: of one system, of one measure, or all."),
+    ] = "measure",
+    alpha: Annotated[float, typer.Option(help="Level of the tests; intervals have 1 − alpha.")] = 0.05,
+    missing: Annotated[
+        Literal["default", "skip", "fail"],
+        typer.Option(help="Judged queries that a run lacks score 0, are left out, or are an error."),
+    ] = "default",
+    ties: Annotated[
+        Literal["trec_eval", "ascending", "rank"], typer.Option(help="Order of results with equal scores.")
+    ] = "trec_eval",
+    rel: Annotated[int, typer.Option(help="Lowest relevant grade.")] = 1,
+    as_json: JsonFlag = False,
+) -> None:
+    """Scores runs by the judgments of each annotation depth: does a shallow annotation move the figures?
+
+    Each depth is tested against the full set; the trend has an interval; the order of the systems is compared; and all
+    of it once more with the first judgment of each query only.
+
+    Examples:
+
+        truerank survivorship evaluate --depths depths/ --run bm25.run --run monot5.run --out scores/
+
+        truerank survivorship evaluate --qrels 1=dev-1.qrels --qrels all=dev.qrels --run bm25.run --test nested
+        --out scores/
+    """
+    options = survivorship.EvaluateOptions(measures, test, correction, family, alpha, missing, ties, rel)
+    with progress() as shown:
+        result = survivorship.evaluate(run, out, depths=depths, qrels=qrels, options=options, progress=shown)
+    emit(result.text(), result.json(), as_json)
+    note(f"report: {out / 'report.html'}")

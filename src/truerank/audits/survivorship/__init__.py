@@ -10,6 +10,9 @@ Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022).
 """
 
 from truerank.audits.survivorship.depths import Depths, depth, open_depths
+from truerank.audits.survivorship.evaluating import evaluate
+from truerank.audits.survivorship.evaluating_options import EvaluateOptions
+from truerank.audits.survivorship.evaluating_results import DepthEvaluation
 from truerank.audits.survivorship.kinds import Kinds, independence
 from truerank.audits.survivorship.mapping import PassageMap, map_passages
 from truerank.audits.survivorship.options import (
@@ -24,8 +27,10 @@ from truerank.audits.survivorship.simulating import Judged, Simulated, simulate
 from truerank.audits.survivorship.triples import Triples, triples
 
 __all__ = [
+    "DepthEvaluation",
     "DepthOptions",
     "Depths",
+    "EvaluateOptions",
     "Judged",
     "Kinds",
     "MapOptions",
@@ -37,6 +42,7 @@ __all__ = [
     "Triples",
     "TriplesOptions",
     "depth",
+    "evaluate",
     "independence",
     "map_passages",
     "open_depths",
