@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
-from scipy.stats import chi2
+from scipy.special import chdtrc, ndtri
 
 from truerank.audits.survivorship.results import Share, share_of
 from truerank.reports.tables import Column, Table
@@ -233,7 +232,7 @@ def independence(
         unlabelled,
         statistic,
         max(0, len(names) - 1),
-        None if statistic is None else float(chi2.sf(statistic, len(names) - 1)),
+        None if statistic is None else float(chdtrc(len(names) - 1, statistic)),
         None if statistic is None else math.sqrt(statistic / whole),
         tuple(kind for kind, is_few in zip(names, few.tolist(), strict=True) if is_few),
         alpha,
