@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from shared_data import SHARED, require_shared, table
-from truerank.audits.reusability import ActiveLearner, Features, adaptive_pool, depth_pool, trace
+from truerank.audits.reusability import ActiveLearner, Features, LearnerOptions, adaptive_pool, depth_pool, trace
 from truerank.audits.reusability.features import Counts, weighted
 from truerank.audits.reusability.pools import first_documents
 from truerank.lexical import build_index, model_of, search
@@ -149,6 +149,9 @@ def orders(features: Features, runs: dict[str, pl.DataFrame], case: Case, seed: 
         "HiCAL from the query alone (BMI)",
         list(trace(features, topic, query, [], judge, length=cost, seed=seed).doc_ids),
     )
+    smooth = LearnerOptions(regularisation=1e-2)
+    stronger = trace(features, topic, query, pool, judge, length=cost, seed=seed, options=smooth)
+    yield "pool of depth 10, then HiCAL with λ = 0.01", list(stronger.doc_ids)
     for method in ("maxmean", "move-to-front"):
         yield method, list(adaptive_pool(rankings, judge, cost, method=method, seed=seed, topic_id=topic).doc_ids)
     places = pl.concat(list(firsts.values())).group_by("doc_id").agg(pl.col("place").min()).sort("place", "doc_id")

@@ -103,6 +103,7 @@ def serve(
         int | None, typer.Option(help="Documents between two trainings (default: 1, growing by a tenth).")
     ] = None,
     relevant_from: Annotated[int, typer.Option(help="The lowest grade that counts as relevant.")] = 1,
+    regularisation: Annotated[float, typer.Option(help="λ of the learner's loss.")] = 1e-4,
     seed: Annotated[int, typer.Option(help="Of the presumed non-relevant documents and of ties.")] = 0,
     work: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where the index is kept (default: STORE.collection).")
@@ -124,7 +125,10 @@ def serve(
     as_json: JsonFlag = False,
 ) -> None:
     """Serves a store with active learning."""
-    learner = reusability.LearnerOptions(relevant_from, batch=batch or 1, growing=batch is None)
+    size = 1 if batch is None else batch
+    learner = reusability.LearnerOptions(
+        relevant_from, regularisation=regularisation, batch=size, growing=batch is None
+    )
     with progress() as shown:
         desk = reusability.serve(
             store, docs, rule=rule, budget=budget, seed=seed, learner=learner, work=work, workers=workers,
