@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 import yaml
@@ -15,11 +15,13 @@ from truerank.errors import InputError
 from truerank.experiments.grid.cells import Cell
 from truerank.experiments.grid.design import Design
 from truerank.lexical.searching import write_run
-from truerank.measures.folds import Folds, folds, read_folds
 from truerank.sources import read_run_frame
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA
 from truerank.work.artifacts import atomic_path, write_text
+
+if TYPE_CHECKING:
+    from truerank.measures.folds import Folds
 
 __all__ = [
     "LEAKED_SCHEMA",
@@ -184,6 +186,9 @@ class GridResults:
 
     def folds(self, collection: str) -> Folds:
         """The folds of the judged topics of a collection."""
+        # Here, because workers write results and need no statistics.
+        from truerank.measures.folds import folds, read_folds
+
         designed = self.design.collection(collection)
         if isinstance(designed.folds, str):
             return read_folds(designed.folds)
