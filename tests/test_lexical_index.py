@@ -68,6 +68,7 @@ def test_long_words_are_cut_as_lucene_cuts_them() -> None:
 def test_stemmers_and_stopwords(tmp_path: Path) -> None:
     text = "Running generalizations of the utilities"
     assert Analyser("alphanumeric", "none", "none")(text) == ["running", "generalizations", "of", "the", "utilities"]
+    assert Analyser("letters", "none", "none")("Über 4ever x self-made it's") == ["über", "ever", "self", "made", "it"]
     assert Analyser("alphanumeric", "grammar", "english")(text) == ["run", "general", "util"]
     assert Analyser("whitespace", "none", "none")("Kept AS is") == ["Kept", "AS", "is"]
     (tmp_path / "own.txt").write_text("# mine\nrunning\nOF | comment\n")
@@ -78,7 +79,7 @@ def test_stemmers_and_stopwords(tmp_path: Path) -> None:
     assert own.name != Analyser("alphanumeric", "none", "none").name
     (tmp_path / "bad.txt").write_text("two words\n")
     for arguments, fault in (
-        (("letters",), "unknown tokeniser"),
+        (("syllables",), "unknown tokeniser"),
         (("lucene", "mine"), "unknown list of stopwords 'mine'"),
         (("lucene", "none", "lovins"), "unknown stemmer"),
         (("lucene", str(tmp_path / "bad.txt")), r"bad.txt:1: 2 words in a line"),
