@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
@@ -162,6 +163,12 @@ class AnnotationLog:
                 yield found
         if not reading.read:
             raise InputError("no records in it", "give a log that holds some", where=self.spec.location)
+
+    def blocks(self, size: int) -> Iterator[list[Annotation]]:
+        """The records in blocks of so many, the last one smaller, none empty."""
+        stream = iter(self)
+        while block := list(islice(stream, size)):
+            yield block
 
     def _rows(self) -> Iterator[Row]:
         if self._form == "irds":

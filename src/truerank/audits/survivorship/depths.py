@@ -238,7 +238,7 @@ def depth(
     shown.start("queries of the log")
     found = _Selected(options, ids, source) if qrels is None else _Placed(options, ids, source, qrels)
     queries = 0
-    for block in _blocks(source):
+    for block in source.blocks(_BLOCK):
         queries += len(block)
         found.add(block)
         shown.advance(len(block))
@@ -246,7 +246,8 @@ def depth(
     if qrels is not None:
         inputs["qrels"] = file_input(qrels)
     if mapping is not None:
-        inputs["mapping"] = file_input(str(Path(mapping) / "mapping.parquet"))
+        table = Path(mapping)
+        inputs["mapping"] = file_input(str(table / "mapping.parquet" if table.is_dir() else table))
     result = Depths(
         name=name or given.replace("/", "-"),
         options=options,
@@ -280,17 +281,6 @@ def open_depths(folder: str | Path) -> pl.DataFrame:
     if missing:
         raise InputError(f"columns missing: {', '.join(missing)}", "run 'survivorship depth' again", where=path)
     return frame
-
-
-def _blocks(log: AnnotationLog) -> Iterator[list[Annotation]]:
-    block: list[Annotation] = []
-    for one in log:
-        block.append(one)
-        if len(block) == _BLOCK:
-            yield block
-            block = []
-    if block:
-        yield block
 
 
 def _lines(frame: pl.DataFrame) -> str:

@@ -29,7 +29,7 @@ from truerank.audits.survivorship.results import (
 )
 from truerank.errors import InputError
 from truerank.reports.tables import Column, Table
-from truerank.sources.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations
+from truerank.sources.annotation_logs import Annotation, LogCounts, open_annotations
 from truerank.sources.documents import open_documents
 from truerank.work.artifacts import Artifacts
 from truerank.work.progress import Progress, Quiet
@@ -219,7 +219,7 @@ def map_passages(
     found = _Found(table, options, keep_texts=later is not None)
     shown.start("queries of the log")
     with artifacts.stream("unmatched.jsonl") as path, path.open("w", encoding="utf-8", newline="\n") as target:
-        for block in _blocks(source):
+        for block in source.blocks(_BLOCK):
             found.add(block, target)
             shown.advance(len(block))
     if table is not None:
@@ -253,17 +253,6 @@ def map_passages(
     artifacts.json("summary.json", result.json())
     artifacts.manifest(provenance("map", inputs, options.json()))
     return result
-
-
-def _blocks(log: AnnotationLog) -> Iterator[list[Annotation]]:
-    block: list[Annotation] = []
-    for one in log:
-        block.append(one)
-        if len(block) == _BLOCK:
-            yield block
-            block = []
-    if block:
-        yield block
 
 
 class _Found:
