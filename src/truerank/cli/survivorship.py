@@ -232,13 +232,6 @@ def triples(
     note(f"triples: {out / 'triples.parquet'}")
 
 
-def _numbers(text: str, option: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(",") if part.strip())
-    except ValueError as error:
-        raise InputError(f"'{text}' is no list of whole numbers", "write them like 1,2,5", where=option) from error
-
-
 @app.command("evaluate")
 def evaluate(
     run: Annotated[list[str], typer.Option("--run", metavar="FILE", help="TREC runs.")],
@@ -248,7 +241,7 @@ def evaluate(
     ] = None,
     qrels: Annotated[
         list[str],
-        typer.Option("--qrels", metavar="K=FILE", help="In its place: judgments at each depth, and all=FILE."),
+        typer.Option("--qrels", metavar="K=FILE", help="In its place: judgments by depth, and all=FILE."),
     ] = [],  # noqa: B006
     measures: Annotated[
         str, typer.Option(help="Effectiveness measures; RR_MSMARCO@10 follows the official rules.")
@@ -292,3 +285,128 @@ def evaluate(
         result = survivorship.evaluate(run, out, depths=depths, qrels=qrels, options=options, progress=shown)
     emit(result.text(), result.json(), as_json)
     note(f"report: {out / 'report.html'}")
+
+
+_ANSWERABLE_HELP = """
+Can discarded queries be answered after all? First pools rankers' results for people to judge, then counts.
+
+With --docs: the first k results of every run for the discarded queries, as items for 'judge new' (scheme
+answerability); from a log also what the first annotators saw (reasons.jsonl, scheme survivorship).
+
+Without: for how many queries each ranker has an answer, and how many none has; from labels of such a pool, from
+judgments, or from a table of first answers. --reasons counts why queries were left without an answer.
+
+Examples:
+
+    truerank survivorship answerable --log dev_v2.1.json.gz --sample 50 --docs collection.tsv --run bm25.run
+    --run monot5.run --out pool/
+
+    truerank judge new answers.db --scheme answerability --items pool/items.jsonl
+
+    truerank survivorship answerable --pool pool/ --labels answers.db --out answerable/
+"""
+
+
+@app.command("answerable", help=_ANSWERABLE_HELP)
+def answerable(
+    out: OutFolder,
+    run: Annotated[
+        list[str], typer.Option("--run", metavar="[[CORPUS/]NAME=]FILE", help="Runs of the discarded queries.")
+    ] = [],  # noqa: B006
+    docs: Annotated[
+        list[str], typer.Option(metavar="[CORPUS=]SRC", help="Makes a pool: the collections of the runs.")
+    ] = [],  # noqa: B006
+    log: Annotated[
+        str | None, typer.Option("--log", metavar="[NAME=]SRC", help="An annotation log: its discarded queries.")
+    ] = None,
+    discarded: Annotated[
+        str | None, typer.Option(metavar="SRC", help="Ids of discarded queries, in its place, or to choose of them.")
+    ] = None,
+    topics: Annotated[str | None, typer.Option(metavar="SRC", help="Texts of queries that come without a log.")] = None,
+    k: Annotated[int, typer.Option("-k", help="Results of each run.")] = 10,
+    sample: Annotated[int | None, typer.Option(help="Queries to draw (default: all).")] = None,
+    seed: Annotated[int, typer.Option(help="Of the sample and of the order of passages.")] = 0,
+    rule: Annotated[
+        Literal["selected", "answered"],
+        typer.Option(help="Discarded is what has no selected document, or no answer."),
+    ] = "selected",
+    pool: Annotated[Path | None, typer.Option("--pool", metavar="DIR", help="Counts: a pool that was judged.")] = None,
+    labels: Annotated[
+        list[str], typer.Option(metavar="STORE|SRC", help="Its labels: a judging store or label files.")
+    ] = [],  # noqa: B006
+    qrels: Annotated[
+        str | None, typer.Option(metavar="SRC", help="Counts, in their place: judgments of discarded queries.")
+    ] = None,
+    firsts: Annotated[
+        str | None, typer.Option(metavar="SRC", help="Counts, in their place: scorer, query_id, doc_id, rank.")
+    ] = None,
+    reasons: Annotated[list[str], typer.Option(metavar="STORE|SRC", help="Labels of the scheme survivorship.")] = [],  # noqa: B006
+    cutoffs: Annotated[str, typer.Option(metavar="K,K…", help="An answer among so many results counts.")] = "10,3",
+    rel: Annotated[int, typer.Option(help="Lowest grade of --qrels that answers.")] = 1,
+    include_models: Annotated[
+        bool, typer.Option("--include-models", help="Count labels of models like those of people.")
+    ] = False,
+    confidence: Annotated[float, typer.Option(help="Of all intervals.")] = 0.95,
+    as_json: JsonFlag = False,
+) -> None:
+    """Pools rankers' results for discarded queries, or counts what was found in them."""
+    if docs:
+        choices = survivorship.PoolOptions(k, sample, seed, rule)
+        source = survivorship.Discarded(log, discarded, topics)
+        with progress() as shown:
+            made = survivorship.pool_discarded(run, docs, source, out, options=choices, progress=shown)
+        emit(made.text(), made.json(), as_json)
+        note(f"items: {out / 'items.jsonl'}")
+        return
+    options = survivorship.AnswerableOptions(_numbers(cutoffs, "--cutoffs"), confidence, include_models, rel)
+    told = survivorship.AnswersFrom(pool, labels or None, firsts, run, qrels)
+    result = survivorship.answerable(told, out, reasons=reasons or None, options=options)
+    emit(result.text(), result.json(), as_json)
+    note(f"report: {out / 'report.html'}")
+
+
+@app.command("rescue")
+def rescue(
+    out: OutFolder,
+    pool: Annotated[Path | None, typer.Option("--pool", metavar="DIR", help="A pool that was judged.")] = None,
+    labels: Annotated[
+        list[str], typer.Option(metavar="STORE|SRC", help="Its labels: a judging store or label files.")
+    ] = [],  # noqa: B006
+    firsts: Annotated[
+        str | None, typer.Option(metavar="SRC", help="In their place: scorer, query_id, doc_id, rank.")
+    ] = None,
+    qrels: Annotated[
+        str | None, typer.Option(metavar="SRC", help="Judgments of the queries that survived, to add to.")
+    ] = None,
+    negatives: Annotated[int, typer.Option(help="Training instances of each answer, 0 for none.")] = 1,
+    choose: Annotated[
+        Literal["top", "random"], typer.Option(help="Their non-relevant passages: highest in a ranking, or random.")
+    ] = "top",
+    seed: Annotated[int, typer.Option(help="Of random ones.")] = 0,
+    include_models: Annotated[
+        bool, typer.Option("--include-models", help="Count labels of models like those of people.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Makes judgments and training instances of the discarded queries that can be answered.
+
+    Both are marked as rescued. Non-relevant passages are those of the pool that were judged to be no answer.
+
+    Examples:
+
+        truerank survivorship rescue --pool pool/ --labels answers.db --qrels qrels.dev.tsv --out rescued/
+
+        truerank train --model monot5 --instances rescued/instances.parquet --seed 1 --out model/
+    """
+    options = survivorship.RescueOptions(negatives, choose, seed, include_models)
+    source = survivorship.RescuedFrom(pool, labels or None, firsts)
+    result = survivorship.rescue(source, out, qrels=qrels, options=options)
+    emit(result.text(), result.json(), as_json)
+    note(f"judgments: {out / 'qrels'}")
+
+
+def _numbers(text: str, option: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(",") if part.strip())
+    except ValueError as error:
+        raise InputError(f"'{text}' is no list of whole numbers", "write them like 1,2,5", where=option) from error

@@ -9,6 +9,10 @@
 Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022).
 """
 
+from truerank.audits.survivorship.answerable import AnswersFrom, answerable
+from truerank.audits.survivorship.answerable_options import AnswerableOptions, Discarded, PoolOptions, RescueOptions
+from truerank.audits.survivorship.answerable_pool import AnswerPool, pool_discarded
+from truerank.audits.survivorship.answerable_results import Answerable
 from truerank.audits.survivorship.depths import Depths, depth, open_depths
 from truerank.audits.survivorship.evaluating import evaluate
 from truerank.audits.survivorship.evaluating_options import EvaluateOptions
@@ -23,30 +27,43 @@ from truerank.audits.survivorship.options import (
     TriplesOptions,
 )
 from truerank.audits.survivorship.profiling import Profile, profile
+from truerank.audits.survivorship.rescuing import Rescued, RescuedFrom, rescue
 from truerank.audits.survivorship.simulating import Judged, Simulated, simulate
 from truerank.audits.survivorship.triples import Triples, triples
 
 __all__ = [
+    "AnswerPool",
+    "Answerable",
+    "AnswerableOptions",
+    "AnswersFrom",
     "DepthEvaluation",
     "DepthOptions",
     "Depths",
+    "Discarded",
     "EvaluateOptions",
     "Judged",
     "Kinds",
     "MapOptions",
     "PassageMap",
+    "PoolOptions",
     "Profile",
     "ProfileOptions",
+    "RescueOptions",
+    "Rescued",
+    "RescuedFrom",
     "SimulateOptions",
     "Simulated",
     "Triples",
     "TriplesOptions",
+    "answerable",
     "depth",
     "evaluate",
     "independence",
     "map_passages",
     "open_depths",
+    "pool_discarded",
     "profile",
+    "rescue",
     "simulate",
     "triples",
 ]

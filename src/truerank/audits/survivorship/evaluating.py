@@ -20,6 +20,7 @@ from truerank.audits.survivorship.evaluating_inputs import (
 from truerank.audits.survivorship.evaluating_options import EvaluateOptions
 from truerank.audits.survivorship.evaluating_results import DepthEvaluation, DepthScores
 from truerank.audits.survivorship.results import file_input
+from truerank.errors import InputError
 from truerank.measures import evaluate as score_runs
 from truerank.measures import parse_measures
 from truerank.sources import parse, unique_names
@@ -57,6 +58,8 @@ def evaluate(
 
     Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022), section 4, Table 4.
     """
+    if not runs:
+        raise InputError("no run", "name one or more with --run", where="--run")
     sets = read_depth_sets(depths, qrels)
     names = unique_names([parse(run) for run in runs])
     cutoff = largest_cutoff(parse_measures(options.measures))
