@@ -24,6 +24,7 @@ __all__ = ["Setting", "compare_versions"]
 
 #: The paper's second count (section 4).
 _VERY: Final = 0.95
+_AT_ONCE: Final = 1 << 13
 
 
 @dataclass(frozen=True)
@@ -131,12 +132,14 @@ def _probability(scores: pl.Series, kind: str, curve: Curve | None) -> pl.Series
 
 
 def _urls(scores: pl.DataFrame, texts: Mapping[str, Path]) -> pl.Series:
-    known = {
-        version: CandidateTexts(path).urls(scores.filter(pl.col("version") == version)["version_doc_id"].to_list())
-        for version, path in texts.items()
-    }
-    listed = zip(scores["version"].to_list(), scores["version_doc_id"].to_list(), strict=True)
-    return pl.Series("url", [known[version].get(doc_id, "") for version, doc_id in listed], pl.String)
+    opened = {version: CandidateTexts(path) for version, path in texts.items()}
+    parts = [pl.Series("url", [], pl.String)]
+    for part in scores.select("version", "version_doc_id").iter_slices(_AT_ONCE):
+        ids = part.partition_by("version", as_dict=True)
+        known = {str(key[0]): opened[str(key[0])].urls(some["version_doc_id"].to_list()) for key, some in ids.items()}
+        found = [known[version].get(doc_id, "") for version, doc_id in part.iter_rows()]
+        parts.append(pl.Series("url", found, pl.String))
+    return pl.concat(parts)
 
 
 @dataclass(frozen=True)
