@@ -1,0 +1,163 @@
+"""Rankers trained on simulated annotation depths, compared: what shallow training data costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from truerank.errors import InputError
+from truerank.measures import Comparison, Evaluation, Method, Policy, compare, evaluate, lower_is_better
+from truerank.reports.tables import Cell, Column, Table
+
+__all__ = ["DepthLoss", "TrainingEffect", "training_effect"]
+
+_MARKS: Final = "*†‡§¶"
+
+
+class DepthLoss(NamedTuple):
+    """A ranker trained at one depth against the one trained on everything.
+
+    `loss` is the full one's mean minus this one's, turned round where lower is better; `of_full` and `of_this` are the
+    loss relative to the full one's mean and to this one's.
+    """
+
+    measure: str
+    depth: str
+    mean: float
+    full: float
+    loss: float
+    of_full: float | None
+    of_this: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingEffect:
+    """The result of `training_effect`.
+
+    Attributes:
+        depths: the training depths, the full one last.
+        evaluation: the scores; runs are called like the depths.
+        comparison: all pairs of depths.
+    """
+
+    depths: tuple[str, ...]
+    evaluation: Evaluation
+    comparison: Comparison
+
+    @property
+    def losses(self) -> tuple[DepthLoss, ...]:
+        """By measure and depth, the full one left out."""
+        found = []
+        for place, measure in enumerate(self.evaluation.measures):
+            means = {depth: float(self.evaluation.mean[row, place]) for row, depth in enumerate(self.depths)}
+            full = means[self.depths[-1]]
+            for depth in self.depths[:-1]:
+                own = means[depth]
+                loss = own - full if lower_is_better(measure) else full - own
+                found.append(
+                    DepthLoss(
+                        measure, depth, own, full, loss, loss / full if full else None, loss / own if own else None
+                    )
+                )
+        return tuple(found)
+
+    def marks(self, measure: str, depth: str) -> str:
+        """Signs of the other depths from which a depth differs: * for the first, † for the second, and so on."""
+        others = {
+            sign
+            for one in self.comparison.differences
+            if one.measure == measure and one.significant and depth in (one.run, one.baseline)
+            for sign, other in zip(_MARKS, self.depths, strict=False)
+            if other != depth and other in (one.run, one.baseline)
+        }
+        return "".join(sign for sign in _MARKS if sign in others)
+
+    def table(self) -> Table:
+        """Means by measure and depth with their marks, and the relative losses with their bases."""
+        number: dict[str, Any] = {"align": "right", "format": ".1%"}
+        columns = (
+            Column("measure"),
+            Column("trained at depth", align="right"),
+            Column("mean", align="right", format=".4f"),
+            Column("differs from"),
+            Column("loss", align="right", format="+.4f"),
+            Column("of the full one", ("loss relative to",), **number),
+            Column("of this one", ("loss relative to",), **number),
+            Column("p against full", align="right", format=".3g"),
+            Column("corrected", align="right", format=".3g"),
+        )
+        losses = {(one.measure, one.depth): one for one in self.losses}
+        rows: list[tuple[Cell, ...]] = []
+        rules = []
+        for place, measure in enumerate(self.evaluation.measures):
+            rules.append(len(rows))
+            for row, depth in enumerate(self.depths):
+                loss = losses.get((measure, depth))
+                cells: tuple[Cell, ...] = (None,) * 5
+                if loss is not None:
+                    cells = (loss.loss, loss.of_full, loss.of_this, *self._p(measure, depth))
+                mean = float(self.evaluation.mean[row, place])
+                rows.append((measure, depth, mean, self.marks(measure, depth) or None, *cells))
+        signs = ", ".join(f"{sign} depth {depth}" for sign, depth in zip(_MARKS, self.depths, strict=False))
+        notes = (
+            f"Differs from: {signs}.",
+            *self.comparison.method.sentences()[:2],
+            f"Over {len(self.evaluation.topics):,} topics.",
+        )
+        return Table("Effect of the annotation depth of training data", columns, tuple(rows), notes, tuple(rules[1:]))
+
+    def text(self) -> str:
+        """The table for a terminal."""
+        return self.table().text(120)
+
+    def json(self) -> dict[str, Any]:
+        """Means, losses and comparisons."""
+        return {
+            "depths": list(self.depths),
+            "losses": [one._asdict() for one in self.losses],
+            "comparisons": [one._asdict() for one in self.comparison.differences],
+            "marks": {
+                measure: {depth: self.marks(measure, depth) for depth in self.depths}
+                for measure in self.evaluation.measures
+            },
+        }
+
+    def _p(self, measure: str, depth: str) -> tuple[float | None, float | None]:
+        pair = {depth, self.depths[-1]}
+        one = next(
+            one for one in self.comparison.differences if one.measure == measure and {one.run, one.baseline} == pair
+        )
+        return one.p, one.p_corrected
+
+
+def training_effect(
+    qrels: str,
+    runs: Mapping[str, str],
+    measures: str = "nDCG@10 RR(rel=2) AP(rel=2)",
+    *,
+    policy: Policy | None = None,
+    method: Method | None = None,
+) -> TrainingEffect:
+    """Compares rankers that were trained on simulated depths with each other and with the one trained on everything.
+
+    Args:
+        qrels: judgments of the test topics.
+        runs: files by training depth, a number or "all"; the deepest is the full one.
+        measures: see `measures.parse_measures`.
+        policy: how runs are scored.
+        method: test and correction; paired t with Bonferroni over the pairs by each measure where it is None.
+
+    Raises:
+        InputError: fewer than two depths, a depth that is none, or a fault in a file.
+
+    Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022), section 5, Figure 1.
+    """
+    wrong = next((depth for depth in runs if depth != "all" and not depth.isdigit()), None)
+    if wrong is not None:
+        raise InputError(f"'{wrong}' is no depth", "call runs 1, 5, all", where="runs")
+    if len(runs) < 2:
+        raise InputError("one depth cannot be compared", "give two or more", where="runs")
+    depths = tuple(sorted(runs, key=lambda one: (one == "all", one.isdigit() and int(one))))
+    evaluation = evaluate(qrels, {depth: runs[depth] for depth in depths}, measures, policy)
+    return TrainingEffect(depths, evaluation, compare(evaluation, method=method or Method()))
