@@ -18,7 +18,7 @@ from tiny_models import save_t5
 from transfer_example import FAULTS, TOPICS, Files, options, write
 from truerank.audits.transfer import Scan, ScanOptions, load_scan, match_versions, scan_versions, transfer_card
 from truerank.audits.transfer.judging_items import band_of
-from truerank.audits.transfer.probabilities import fit_curve
+from truerank.audits.transfer.probabilities import fit_curve, topic_levels
 from truerank.audits.transfer.scanning import default_ranker
 from truerank.cli import main
 from truerank.errors import InputError
@@ -210,6 +210,14 @@ def test_the_curve_is_that_of_maximum_likelihood() -> None:
     assert (curve.slope, curve.offset) == pytest.approx((model.coef_[0, 0], model.intercept_[0]), rel=0.01)
     assert fit_curve(np.array([5.0, 6.0]), np.array([1.0, 2.0])).slope < 100
     assert not fit_curve(others, relevant).tells
+
+
+def test_levels_of_topics_by_hand() -> None:
+    others = np.array([True, True, False, True, False])
+    found = topic_levels(pl.Series(["a", "a", "a", "b", "c"]), np.array([8.0, 6.0, 90.0, 1.0, 7.0]), others)
+    mean = 5.0
+    expected = [(14 + 5 * mean) / 7] * 3 + [(1 + 5 * mean) / 6, mean]
+    assert found.tolist() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from truerank.audits.transfer.candidates import Comparing, cut_offs, data_sets, find_candidates, set_name
-from truerank.audits.transfer.probabilities import Curve, fit_curve
+from truerank.audits.transfer.probabilities import Curve, fit_curve, topic_levels
 from truerank.audits.transfer.scan_options import AGGREGATIONS, Aggregation, ScanOptions
 from truerank.audits.transfer.scan_results import LOW, SCORES_SCHEMA, SKIPPED_SCHEMA, Scan, curves
 from truerank.audits.transfer.scoring import id_column
@@ -64,8 +65,19 @@ def compare_versions(found: pl.DataFrame, rows: pl.DataFrame, skipped: pl.DataFr
         rows.select("row", "topic_id", "query", "doc_id", "relevance", "sampled"), on="row", maintain_order="left"
     )
     scores = scores.rename({"first": "first_score", "max": "max_score"})
-    fitted = _fitted(scores, kind)
-    scores = scores.with_columns(_probability(scores[f"{name}_score"], kind, fitted.get(name)) for name in AGGREGATIONS)
+    fitted: dict[Aggregation, Curve] = {}
+    for name in AGGREGATIONS:
+        values = scores[f"{name}_score"].to_numpy()
+        if kind == "logistic":
+            values = values - topic_levels(scores["topic_id"], values, scores["sampled"].to_numpy())
+            fitted[name] = _fitted(scores.select("row", "sampled"), values)
+        scores = scores.with_columns(_probability(name, values, kind, fitted.get(name)))
+    if fitted and not any(curve.tells for curve in fitted.values()):
+        raise InputError(
+            f"the ranker does not tell judged documents from others (AUC {fitted['max'].auc:.2f})",
+            "use another --model, or check that topics and judgments belong together",
+            where="--model",
+        )
     judged = scores.filter(~pl.col("sampled"))
     judged = judged.with_columns(pl.col("version").replace_strict(dict(enumerate(names)), return_dtype=pl.String))
     judged = judged.with_columns(_urls(judged, setting.texts))
@@ -98,29 +110,14 @@ def _kind_of_probability(options: ScanOptions, ranker: Ranker) -> str:
     return "exp" if getattr(ranker, "kind", "") == "monot5" else "logistic"
 
 
-def _fitted(scores: pl.DataFrame, kind: str) -> dict[Aggregation, Curve]:
-    """One curve for each aggregation, from the best version of each judged document and the sampled others."""
-    if kind != "logistic":
-        return {}
-    found: dict[Aggregation, Curve] = {}
-    for name in AGGREGATIONS:
-        judged = (
-            scores.filter(~pl.col("sampled")).group_by("row", maintain_order=True).agg(pl.col(f"{name}_score").max())
-        )
-        others = scores.filter(pl.col("sampled"))[f"{name}_score"]
-        found[name] = fit_curve(judged[f"{name}_score"].to_numpy(), others.to_numpy())
-    if not any(curve.tells for curve in found.values()):
-        raise InputError(
-            f"the ranker does not tell judged documents from others (AUC {found['max'].auc:.2f})",
-            "use another --model, or check that topics and judgments belong together",
-            where="--model",
-        )
-    return found
+def _fitted(scores: pl.DataFrame, values: NDArray[np.float64]) -> Curve:
+    """The curve that tells the best version of each judged document from the sampled others."""
+    known = scores.with_columns(pl.Series("value", values))
+    judged = known.filter(~pl.col("sampled")).group_by("row", maintain_order=True).agg(pl.col("value").max())
+    return fit_curve(judged["value"].to_numpy(), known.filter("sampled")["value"].to_numpy())
 
 
-def _probability(scores: pl.Series, kind: str, curve: Curve | None) -> pl.Series:
-    name = scores.name.removesuffix("_score")
-    values = scores.to_numpy()
+def _probability(name: str, values: NDArray[np.float64], kind: str, curve: Curve | None) -> pl.Series:
     if kind == "exp":
         if len(values) and values.max() > 1e-6:
             fault = f"a score of {values.max():g} is no logarithm of a probability"
@@ -167,7 +164,8 @@ def _summary(found: _Found, compared: pl.DataFrame, setting: Setting) -> dict[st
         areas = ", ".join(f"{label} {found.fitted[name].auc:.3f}" for name, label in AGGREGATIONS.items())
         notes.append(
             "Probabilities come from a curve fitted to judged documents (the best version of each) against "
-            f"{found.fitted['max'].others:,d} documents not judged relevant, with equal weight; AUC {areas}."
+            f"{found.fitted['max'].others:,d} documents not judged relevant, with equal weight; a score counts from "
+            f"the mean of such documents for its topic. AUC {areas}."
         )
         notes += [
             f"By {label} the ranker does not tell judged documents from others: there are no candidates."

@@ -6,23 +6,28 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from truerank.errors import InputError
 
-__all__ = ["Curve", "fit_curve"]
+__all__ = ["Curve", "fit_curve", "topic_levels"]
 
 Floats = NDArray[np.float64]
 
 #: Keeps the slope finite where all relevant documents score above all others.
 _PENALTY: Final = 1e-4
 _STEPS: Final = 100
+#: As many documents of average score are added to those of each topic.
+_SHRINKAGE: Final = 5
 
 
 @dataclass(frozen=True)
 class Curve:
     """P(relevant) = 1 / (1 + exp(-(slope · score + offset))), for as many relevant documents as others.
+
+    The score is one above the level of its topic, see `topic_levels`.
 
     Attributes:
         slope: per unit of the score.
@@ -105,6 +110,26 @@ def fit_curve(relevant: Floats, others: Floats) -> Curve:
         len(others),
         _auc(relevant, others),
     )
+
+
+def topic_levels(topics: pl.Series, scores: Floats, others: NDArray[np.bool_]) -> Floats:
+    """What a document that is not relevant scores for a topic, on average: some topics score high with everything.
+
+    Args:
+        topics: ids, length n.
+        scores: shape (n,).
+        others: which of them are of documents that are not relevant, shape (n,); few for a topic weigh little.
+
+    Returns:
+        The level of each score's topic, shape (n,).
+    """
+    mean = float(scores[others].mean()) if others.any() else 0.0
+    known = pl.DataFrame({"topic": topics, "score": scores, "other": others})
+    mine = known.filter("other").group_by("topic").agg(pl.col("score").sum().alias("sum"), pl.len().alias("n"))
+    joined = known.join(mine, on="topic", how="left", maintain_order="left")
+    level = (pl.col("sum").fill_null(0.0) + _SHRINKAGE * mean) / (pl.col("n").fill_null(0) + _SHRINKAGE)
+    found: Floats = joined.select(level.alias("level"))["level"].to_numpy()
+    return found
 
 
 def _auc(relevant: Floats, others: Floats) -> float:
