@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, Self
@@ -14,14 +14,11 @@ from truerank.errors import InputError, MissingExtraError
 from truerank.rankers.base import Pair, Runtime, Scores, rounded
 from truerank.rankers.batches import length_batches, padded, restore
 from truerank.rankers.checkpoints import Checkpoint, seeded
-from truerank.rankers.instances import Instance
 from truerank.rankers.pair_frames import longest_input, pair_frame, pair_types
-from truerank.rankers.recipes import Recipe
 from truerank.rankers.settings import settings_from
 from truerank.rankers.torch_ranker import CPU_TOKENS, GPU_TOKENS, TokenRow, TorchRanker, token_ids
-from truerank.rankers.training import Fitted, fit
+from truerank.rankers.training import Fitting
 from truerank.work.artifacts import atomic_path
-from truerank.work.progress import Progress
 
 try:
     import torch
@@ -120,7 +117,7 @@ class PassageNetwork(nn.Module):  # type: ignore[misc]
         return {name: tensor for name, tensor in self.state_dict().items() if not name.startswith("encoder.")}
 
 
-class PassageRanker(TorchRanker):
+class PassageRanker(Fitting, TorchRanker):
     """A ranker that reads a document passage by passage and scores it once."""
 
     settings_type: ClassVar[type[PassageSettings]]
@@ -207,18 +204,6 @@ class PassageRanker(TorchRanker):
             values = [self.logits([rows[number] for number in batch]).float().cpu().numpy() for batch in batches]
         found = rounded(restore(batches, values))
         return found[np.fromiter((place[pair] for pair in pairs), np.int64, len(pairs))]
-
-    def fit(
-        self,
-        instances: Iterable[Instance],
-        recipe: Recipe,
-        *,
-        seed: int,
-        folder: Path,
-        progress: Progress | None = None,
-    ) -> Fitted:
-        """Trains encoder and upper layers in place; arguments and errors as in `training.fit`."""
-        return fit(self, instances, recipe, seed=seed, folder=folder, progress=progress)
 
     def _batch(self, rows: Sequence[DocumentRows]) -> PassageBatch:
         parts = [part for row in rows for part in row.passages]

@@ -13,13 +13,10 @@ import numpy as np
 from truerank.errors import InputError, MissingExtraError
 from truerank.rankers.base import Pair, Runtime, Scores, read_description, rounded, write_description
 from truerank.rankers.batches import length_batches, padded, restore
-from truerank.rankers.instances import Instance
-from truerank.rankers.recipes import Recipe
 from truerank.rankers.settings import settings_from
-from truerank.rankers.training import Fitted, fit
+from truerank.rankers.training import Fitting
 from truerank.rankers.vocabulary import Vocabulary, open_vocabulary
 from truerank.work.artifacts import atomic_path, digest
-from truerank.work.progress import Progress
 
 try:
     import torch
@@ -104,7 +101,7 @@ def unit(vectors: Any) -> Any:
     return vectors / vectors.norm(dim=-1, keepdim=True).clamp_min(1e-9)
 
 
-class SmallRanker:
+class SmallRanker(Fitting):
     """A small network over word vectors that are not trained.
 
     Scores are computed in double precision, so that neither the order of the pairs nor the padding of a batch shows in
@@ -236,18 +233,6 @@ class SmallRanker:
                 network(self._batch([rows[number] for number in batch], precision)).cpu().numpy() for batch in batches
             ]
         return rounded(restore(batches, values))
-
-    def fit(
-        self,
-        instances: Iterable[Instance],
-        recipe: Recipe,
-        *,
-        seed: int,
-        folder: Path,
-        progress: Progress | None = None,
-    ) -> Fitted:
-        """Trains the network in place; arguments and errors as in `training.fit`."""
-        return fit(self, instances, recipe, seed=seed, folder=folder, progress=progress)
 
     def _ids(self, texts: Iterable[str], longest: int) -> dict[str, list[int]]:
         distinct = list(dict.fromkeys(texts))

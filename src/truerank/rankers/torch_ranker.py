@@ -14,11 +14,8 @@ from truerank.errors import InputError
 from truerank.rankers import checkpoints
 from truerank.rankers.base import Pair, RankerSpec, Runtime, Scores, rounded, write_description
 from truerank.rankers.batches import length_batches, padded, restore
-from truerank.rankers.instances import Instance
-from truerank.rankers.recipes import Recipe
-from truerank.rankers.training import Fitted, fit
+from truerank.rankers.training import Fitting
 from truerank.work.artifacts import digest
-from truerank.work.progress import Progress
 
 __all__ = ["CPU_TOKENS", "GPU_TOKENS", "GPU_WASTE", "CrossRanker", "TokenRow", "TorchRanker", "token_ids"]
 
@@ -132,7 +129,7 @@ class TorchRanker(ABC):
         return tensor, None if mask.all() else torch.from_numpy(mask).to(self.device)
 
 
-class CrossRanker(TorchRanker):
+class CrossRanker(Fitting, TorchRanker):
     """A ranker that reads query and document together: each pair is one row of tokens."""
 
     @abstractmethod
@@ -160,18 +157,6 @@ class CrossRanker(TorchRanker):
     @abstractmethod
     def scores_of(self, logits: Any) -> Any:
         """Scores from what the network says, shape (rows,)."""
-
-    def fit(
-        self,
-        instances: Iterable[Instance],
-        recipe: Recipe,
-        *,
-        seed: int,
-        folder: Path,
-        progress: Progress | None = None,
-    ) -> Fitted:
-        """Trains all weights in place; arguments and errors as in `training.fit`."""
-        return fit(self, instances, recipe, seed=seed, folder=folder, progress=progress)
 
     def score(self, pairs: Sequence[Pair]) -> Scores:
         """The score of each pair, shape (pairs,); higher is better; equal pairs have equal scores.

@@ -23,7 +23,7 @@ from truerank.reports.tables import Column, Table
 from truerank.work.artifacts import atomic_path, digest
 from truerank.work.progress import Progress, Quiet
 
-__all__ = ["CHECKPOINT", "Fitted", "Trainee", "fit"]
+__all__ = ["CHECKPOINT", "Fitted", "Fitting", "Trainee", "fit"]
 
 #: The file, in the folder of the training, from which a killed run continues.
 CHECKPOINT: Final = "checkpoint.pt"
@@ -169,6 +169,22 @@ def fit(
     checkpoint.remove()
     trainee.module.eval()
     return Fitted(used, seed, total, tuple(run.losses), tuple(run.norms), time.monotonic() - started, device)
+
+
+class Fitting:
+    """The method `fit` of the rankers that can be trained."""
+
+    def fit(
+        self: Trainee,
+        instances: Iterable[Instance],
+        recipe: Recipe,
+        *,
+        seed: int,
+        folder: Path,
+        progress: Progress | None = None,
+    ) -> Fitted:
+        """Trains all weights in place; arguments and errors as in `training.fit`."""
+        return fit(self, instances, recipe, seed=seed, folder=folder, progress=progress)
 
 
 def _torch() -> Any:
