@@ -100,6 +100,12 @@ def test_from_the_log_to_the_counts(tmp_path: Path) -> None:
     runs = tuple(f"{system}={tmp_path / f'{corpus.name}-{system}.run'}" for system in corpus.systems)
     again = answerable(AnswersFrom(runs=runs, qrels=str(tmp_path / "web.qrels")), options=AnswerableOptions((5, 2)))
     assert again.corpora[0].shares == corpus.shares
+    (tmp_path / "some.txt").write_text("q1\nq2\nq99\nq30\n")
+    only = answerable(
+        AnswersFrom(runs=runs, qrels=str(tmp_path / "web.qrels"), discarded=Discarded(ids=str(tmp_path / "some.txt")))
+    )
+    assert only.corpora[0].queries == ("q1", "q2")
+    assert only.notes[0] == "2 discarded queries without a judgment are left out."
     # And from the table of first answers that was written.
     back = answerable(
         AnswersFrom(firsts=str(tmp_path / "out" / "first_answers.tsv")), options=AnswerableOptions((5, 2))
@@ -197,6 +203,8 @@ def test_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--cutoffs", "3,3"], "distinct"),
         (["--docs", web, "--run", run], "discarded queries are not named"),
         (["--docs", web, "--log", log], "no run"),
+        (["--docs", web, "--log", log, "--run", run, "--labels", log], "judged first"),
+        (["--docs", web, "--discarded", log, "--run", run], "no texts"),
         (["--docs", web, "--docs", wiki, "--run", run, "--log", log], "which corpus"),
         (["--docs", str(tmp_path / "few.jsonl"), "--run", run, "--log", log], "documents of the runs are not in it"),
         (["--docs", web, "--run", run, "--run", run, "--log", log], "two runs of one name"),

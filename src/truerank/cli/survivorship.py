@@ -350,16 +350,18 @@ def answerable(
     as_json: JsonFlag = False,
 ) -> None:
     """Pools rankers' results for discarded queries, or counts what was found in them."""
+    source = survivorship.Discarded(log, discarded, topics, rule)
     if docs:
-        choices = survivorship.PoolOptions(k, sample, seed, rule)
-        source = survivorship.Discarded(log, discarded, topics)
+        if pool or labels or qrels or firsts or reasons:
+            raise InputError("--docs makes a pool, which is judged first", "count in a second call", where="answerable")
+        choices = survivorship.PoolOptions(k, sample, seed)
         with progress() as shown:
             made = survivorship.pool_discarded(run, docs, source, out, options=choices, progress=shown)
         emit(made.text(), made.json(), as_json)
         note(f"items: {out / 'items.jsonl'}")
         return
     options = survivorship.AnswerableOptions(_numbers(cutoffs, "--cutoffs"), confidence, include_models, rel)
-    told = survivorship.AnswersFrom(pool, labels or None, firsts, run, qrels)
+    told = survivorship.AnswersFrom(pool, labels or None, firsts, run, qrels, source if log or discarded else None)
     result = survivorship.answerable(told, out, reasons=reasons or None, options=options)
     emit(result.text(), result.json(), as_json)
     note(f"report: {out / 'report.html'}")

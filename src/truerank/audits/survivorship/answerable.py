@@ -13,7 +13,7 @@ from truerank.audits.survivorship.answerable_judged import (
     named_runs,
     read_firsts,
 )
-from truerank.audits.survivorship.answerable_options import AnswerableOptions
+from truerank.audits.survivorship.answerable_options import AnswerableOptions, Discarded
 from truerank.audits.survivorship.answerable_results import Answerable
 from truerank.audits.survivorship.results import file_input
 from truerank.errors import InputError
@@ -33,7 +33,8 @@ class AnswersFrom(NamedTuple):
         labels: see `pool`.
         firsts: a table of the first answer of each system for each query.
         runs: `FILE` or `SYSTEM=FILE`, which go with `qrels`.
-        qrels: judgments; their queries are those that count.
+        qrels: judgments of discarded queries.
+        discarded: with judgments, the queries that count; None for all that have one.
     """
 
     pool: str | Path | None = None
@@ -41,6 +42,7 @@ class AnswersFrom(NamedTuple):
     firsts: str | None = None
     runs: Sequence[str] = ()
     qrels: str | None = None
+    discarded: Discarded | None = None
 
 
 def answerable(
@@ -80,7 +82,7 @@ def answerable(
         judged = judged_by_people(source.pool, source.labels, include_models=options.include_models)
         first, notes, inputs = first_answers(judged), judged.notes, dict(judged.inputs)
     elif source.qrels is not None:
-        judged = judged_by_qrels(named_runs(source.runs), source.qrels, options)
+        judged = judged_by_qrels(named_runs(source.runs), source.qrels, options, source.discarded)
         first, notes, inputs = first_answers(judged), judged.notes, dict(judged.inputs)
     elif source.firsts is not None:
         first, inputs = read_firsts(source.firsts), {"firsts": file_input(source.firsts)}

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.audits.survivorship.answerable_options import AnswerableOptions
-from truerank.audits.survivorship.answerable_pool import ITEMS, POOL, POOL_SCHEMA, top_results
+from truerank.audits.survivorship.answerable_options import AnswerableOptions, Discarded
+from truerank.audits.survivorship.answerable_pool import ITEMS, POOL, POOL_SCHEMA, discarded_ids, top_results
 from truerank.audits.survivorship.results import file_input
 from truerank.errors import InputError
 from truerank.judging import Item, Ratings, read_items, read_ratings
@@ -120,21 +120,34 @@ def judged_by_people(folder: str | Path, labels: RatingSource, *, include_models
     return Judged(pool.join(known, on=["corpus", "query_id"], how="semi"), answers, items, tuple(notes), inputs)
 
 
-def judged_by_qrels(runs: Mapping[str, str], qrels: str, options: AnswerableOptions, corpus: str = "") -> Judged:
+def judged_by_qrels(
+    runs: Mapping[str, str], qrels: str, options: AnswerableOptions, discarded: Discarded | None = None
+) -> Judged:
     """What existing judgments say about the first results of rankers.
 
     Args:
         runs: files by the name of their system.
-        qrels: the judgments; their queries are those that count.
+        qrels: the judgments.
         options: cutoffs, and the lowest grade that answers.
-        corpus: the name of the collection.
+        discarded: the queries that count; None for all that have a judgment.
 
     Raises:
         InputError: a fault in a file, or a run that has none of the queries.
     """
     judged = read_qrels_frame(qrels)
+    name = grammar.parse(qrels).name
+    inputs = {"qrels": file_input(qrels), "runs": {system: file_input(path) for system, path in runs.items()}}
+    notes: list[str] = []
+    if discarded is not None:
+        ids, read = discarded_ids(discarded)
+        inputs |= read
+        judged = judged.filter(pl.col("topic_id").is_in(pl.Series(ids, dtype=pl.String).implode()))
+        lacking = len(ids) - judged["topic_id"].n_unique()
+        if not len(judged):
+            raise InputError("no discarded query has a judgment", "give judgments of them", where=qrels)
+        if lacking:
+            notes.append(f"{lacking:,} discarded queries without a judgment are left out.")
     wanted = judged["topic_id"].unique(maintain_order=True)
-    name = corpus or grammar.parse(qrels).name
     parts = []
     for system, path in runs.items():
         top = top_results(path, wanted, options.cutoffs[0])
@@ -147,9 +160,8 @@ def judged_by_qrels(runs: Mapping[str, str], qrels: str, options: AnswerableOpti
         (pl.col("relevance") >= options.rel).alias("answers"),
     )
     unjudged = len(pool.join(answers, on=["query_id", "doc_id"], how="anti"))
-    notes = (f"{unjudged:,} of {len(pool):,} pooled results are not judged and are taken for no answers.",)
-    inputs = {"qrels": file_input(qrels), "runs": {system: file_input(path) for system, path in runs.items()}}
-    return Judged(pool, answers, {}, notes, inputs)
+    notes.append(f"{unjudged:,} of {len(pool):,} pooled results are not judged and are taken for no answers.")
+    return Judged(pool, answers, {}, tuple(notes), inputs)
 
 
 def first_answers(judged: Judged) -> pl.DataFrame:

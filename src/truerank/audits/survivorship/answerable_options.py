@@ -17,11 +17,13 @@ class Discarded(NamedTuple):
         log: an annotation log; its discarded queries are taken, and their texts are known.
         ids: a list of ids, in its place or to take only some of the log's.
         topics: the texts of queries that come without a log.
+        rule: which queries of a log are discarded: without a "selected" document, or not "answered".
     """
 
     log: str | None = None
     ids: str | None = None
     topics: str | None = None
+    rule: Literal["selected", "answered"] = "selected"
 
 
 @dataclass(frozen=True)
@@ -32,13 +34,11 @@ class PoolOptions:
         k: results of each ranker.
         sample: queries that are drawn, every one with the same chance; None for all.
         seed: of the sample, and of the order in which passages are shown.
-        rule: which queries of a log are discarded: without a "selected" document, or not "answered".
     """
 
     k: int = 10
     sample: int | None = None
     seed: int = 0
-    rule: Literal["selected", "answered"] = "selected"
 
     def __post_init__(self) -> None:
         if self.k < 1:
@@ -47,8 +47,6 @@ class PoolOptions:
             raise InputError(f"a sample of {self.sample}", "give 1 or more", where="--sample")
         if self.seed < 0:
             raise InputError(f"the seed is {self.seed}", "give 0 or more", where="--seed")
-        if self.rule not in ("selected", "answered"):
-            raise InputError(f"no rule called {self.rule!r}", "use 'selected' or 'answered'", where="--rule")
 
     def json(self) -> dict[str, Any]:
         """The choices by name."""

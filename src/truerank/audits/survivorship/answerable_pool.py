@@ -27,7 +27,7 @@ from truerank.sources.documents import open_documents
 from truerank.work.artifacts import Artifacts
 from truerank.work.progress import Progress, Quiet
 
-__all__ = ["ITEMS", "POOL", "POOL_SCHEMA", "REASONS", "AnswerPool", "pool_discarded", "top_results"]
+__all__ = ["ITEMS", "POOL", "POOL_SCHEMA", "REASONS", "AnswerPool", "discarded_ids", "pool_discarded", "top_results"]
 
 #: `pool.parquet`: which ranker had which document at which rank, by corpus, query, system and rank.
 POOL_SCHEMA: Final[dict[str, Any]] = {
@@ -270,18 +270,41 @@ class _Chosen:
     inputs: dict[str, Any]
 
 
-def _chosen(discarded: Discarded, options: PoolOptions, progress: Progress) -> _Chosen:
-    if discarded.log is None and (discarded.ids is None or discarded.topics is None):
-        raise InputError(
-            "the discarded queries are not named", "give --log, or --discarded and --topics", where="answerable"
-        )
+class _Read(NamedTuple):
+    """Discarded queries as they are named: ids in the order of the source, and what a log says of them."""
+
+    ids: list[str]
+    annotations: dict[str, Annotation]
+    dataset: str
+    counts: LogCounts
+    inputs: dict[str, Any]
+
+
+def discarded_ids(discarded: Discarded) -> tuple[list[str], dict[str, Any]]:
+    """The ids of discarded queries, and what they were read from.
+
+    Args:
+        discarded: a log, a list of ids, or a list of some of the log's.
+
+    Raises:
+        InputError: neither is given, or a fault in a file.
+    """
+    found = _read(discarded, Quiet())
+    return found.ids, found.inputs
+
+
+def _read(discarded: Discarded, progress: Progress) -> _Read:
+    if discarded.log is None and discarded.ids is None:
+        raise InputError("the discarded queries are not named", "give --log or --discarded", where="answerable")
+    if discarded.rule not in ("selected", "answered"):
+        raise InputError(f"no rule called {discarded.rule!r}", "use 'selected' or 'answered'", where="--rule")
     inputs: dict[str, Any] = {}
     wanted: list[str] | None = None
-    if discarded.ids is not None:
-        name, spec = named_source(discarded.ids)
-        wanted, inputs["discarded"], dataset = read_ids(spec), file_input(spec.spec), name
-    counts = LogCounts()
+    dataset, counts = "", LogCounts()
     annotations: dict[str, Annotation] = {}
+    if discarded.ids is not None:
+        dataset, spec = named_source(discarded.ids)
+        wanted, inputs["discarded"] = read_ids(spec), file_input(spec.spec)
     if discarded.log is not None:
         dataset, spec = named_source(discarded.log)
         source = open_annotations(spec)
@@ -289,15 +312,20 @@ def _chosen(discarded: Discarded, options: PoolOptions, progress: Progress) -> _
         progress.start("queries of the log")
         for one in source:
             progress.advance(1)
-            survived = one.survived if options.rule == "selected" else bool(one.answers)
+            survived = one.survived if discarded.rule == "selected" else bool(one.answers)
             if not survived and (known is None or one.query_id in known):
                 annotations[one.query_id] = one
-        counts, inputs["log"] = source.counts, log_input(source)
-        if wanted is None:
-            wanted = list(annotations)
-    total = len(wanted or ())
-    drawn = _drawn(wanted or [], options, discarded)
-    texts = {key: one.query for key, one in annotations.items()}
+        counts, inputs["log"] = source.counts, {**log_input(source), "rule": discarded.rule}
+        wanted = [one for one in wanted or annotations if one in annotations]
+    return _Read(wanted or [], annotations, dataset, counts, inputs)
+
+
+def _chosen(discarded: Discarded, options: PoolOptions, progress: Progress) -> _Chosen:
+    read = _read(discarded, progress)
+    if discarded.log is None and discarded.topics is None:
+        raise InputError("the queries have no texts", "give them with --topics", where="--discarded")
+    drawn = _drawn(read.ids, options, discarded)
+    texts, inputs = {key: one.query for key, one in read.annotations.items()}, dict(read.inputs)
     if discarded.topics is not None:
         inputs["topics"] = file_input(discarded.topics)
         texts |= {topic.topic_id: topic.title for topic in read_topics(discarded.topics).topics}
@@ -307,14 +335,16 @@ def _chosen(discarded: Discarded, options: PoolOptions, progress: Progress) -> _
         fault = f"{len(absent):,} discarded queries have no text: {shown}"
         raise InputError(fault, "give their texts with --topics", where=discarded.topics or discarded.log)
     queries = {one: texts[one] for one in drawn}
-    kept = {key: one for key, one in annotations.items() if key in queries}
-    return _Chosen(queries, total, len(drawn) / total, kept, dataset, counts, inputs)
+    kept = {key: one for key, one in read.annotations.items() if key in queries}
+    return _Chosen(queries, len(read.ids), len(drawn) / len(read.ids), kept, read.dataset, read.counts, inputs)
 
 
 def _drawn(wanted: list[str], options: PoolOptions, discarded: Discarded) -> list[str]:
     """The sample, in the order of the source."""
     if not wanted:
-        raise InputError("no discarded queries in it", "there is nothing to judge", where=discarded.log)
+        raise InputError(
+            "no discarded queries in it", "there is nothing to judge", where=discarded.log or discarded.ids
+        )
     if options.sample is None or options.sample >= len(wanted):
         return wanted
     places = random.Random(options.seed).sample(range(len(wanted)), options.sample)

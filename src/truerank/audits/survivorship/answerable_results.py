@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.stats import binomtest
+from scipy.special import bdtr
 
 from truerank.audits.survivorship.answerable_options import AnswerableOptions
 from truerank.audits.survivorship.answerable_report import answerable_draft
@@ -115,7 +115,7 @@ class Corpus:
         first, second = self.answered[a], self.answered[b]
         only_first, only_second = int((first & ~second).sum()), int((~first & second).sum())
         differ = only_first + only_second
-        p = float(binomtest(only_first, differ).pvalue) if differ else 1.0
+        p = min(1.0, 2 * float(bdtr(min(only_first, only_second), differ, 0.5))) if differ else 1.0
         both, neither = int((first & second).sum()), int((~first & ~second).sum())
         return Overlap(self.systems[a], self.systems[b], both, only_first, only_second, neither, p)
 
@@ -185,7 +185,7 @@ class Answerable:
             cells = [cell for one in corpus.shares for cell in (one.within[cutoff].found, one.within[cutoff].value)]
             rows.append((f"answer in top {cutoff}", *cells))
         title = f"{_of(corpus)}discarded queries that rankers answer, n = {len(corpus.queries):,}"
-        return Table(title[0].upper() + title[1:], tuple(columns), tuple(rows), tuple(self._notes(corpus)))
+        return Table(title, tuple(columns), tuple(rows), tuple(self._notes(corpus)))
 
     def interval_table(self, corpus: Corpus | None = None) -> Table:
         """The same shares with their intervals."""
