@@ -49,7 +49,9 @@ def _finding(result: DepthEvaluation, system: str) -> Finding:
         return Finding(system, "no scores", "open", "A depth has no query that the run has.")
     moved = trend.change.known
     low, high = trend.change.low, trend.change.high
-    interval = "" if low is None or high is None else f" ({low:+.4f} to {high:+.4f})"
+    interval = (
+        "" if low is None or high is None else f", a change of {trend.change.value:+.4f} ({low:+.4f} to {high:+.4f})"
+    )
     headline = f"{measure} is {ends[0]:.3f} at depth {shallow} and {ends[1]:.3f} in the full set{interval}."
     relative = "" if trend.relative_to_full is None else f"{trend.relative_to_full:+.1%} of the full set's score. "
     same = "the change is there too" if first.change.known else "no change beyond chance"
