@@ -205,6 +205,7 @@ def test_columns_are_found_and_read_whatever_they_hold(
         patch.setattr(compressed, "_CHUNK", size)
         patch.setattr(json_stream, "_PIECE", size)
         patch.setattr(json_stream, "_WORTH_A_LEAP", 2)
+        patch.setattr(json_stream, "_SOON", 1)
         places = json_stream.member_places(path)
         found = {
             name: {one.key: one.value for one in json_stream.parsed_at(path, place, strict=True)}

@@ -7,6 +7,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,9 +28,10 @@ _BLOCK: Final = 1 << 12
 def column_rows(path: Path, *, strict: bool = False) -> Iterator[Row]:
     """The records of a file of columns, joined by their keys, in the order of the passages.
 
-    One pass finds where the columns begin; then all of them are read side by side. Records that stand in another order
-    in one column than in the passages are looked for a little ahead; where that does not do, that column goes to a
-    temporary file on the disk. Records without passages come last.
+    One pass finds where the columns begin; then all of them are read side by side. In a column whose keys ascend, a
+    missing one is known at once. Records of other columns that stand in another order than the passages are looked for
+    a little ahead; where that does not do, that column goes to a temporary file on the disk. Records without passages
+    come last.
 
     Args:
         path: the file; a compressed one is unfolded to a temporary file, because its columns are far apart.
@@ -84,7 +86,9 @@ class _Column:
     """The values of one column, taken by key; cheap where the keys come in the column's own order."""
 
     def __init__(self, path: Path, place: Place, strict: bool) -> None:
+        self._path, self._place = path, place
         self._stream = json_stream.parsed_at(path, place, strict=strict)
+        self._last = ""
         self._ahead: dict[str, Parsed] = {}
         self._stored: _Stored | None = None
 
@@ -102,14 +106,28 @@ class _Column:
         if self._stored is not None:
             return self._stored.take(key)
         while len(self._ahead) < _AHEAD:
+            if self._is_behind(key):
+                return None
             found = next(self._stream, None)
             if found is None:
                 return None
+            self._last = found.key
             if found.key == key:
                 return found
             self._ahead[found.key] = found
         self._stored = _Stored(self._stream)
         return self._stored.take(key)
+
+    def _is_behind(self, key: str) -> bool:
+        """Whether a key would have to stand before what was read, so that the column lacks it."""
+        if not (self._last.isdecimal() and key.isdecimal() and key.isascii() and int(self._last) > int(key)):
+            return False
+        return self._ascends
+
+    @cached_property
+    def _ascends(self) -> bool:
+        # Asked for at the first hole only: one more pass over this column.
+        return json_stream.ascending_at(self._path, self._place)
 
     def rest(self) -> Iterator[Parsed]:
         """What nobody took, in the column's order."""

@@ -23,6 +23,7 @@ __all__ = [
     "Parsed",
     "Place",
     "array_items",
+    "ascending_at",
     "first_byte",
     "loads",
     "member_items",
@@ -43,6 +44,7 @@ _SCALAR: Final = re.compile(rb"[^\s,\[\]{}:\"]*")
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 _STEP: Final = np.array([1 if byte in b"[{" else -1 for byte in range(256)], np.int8)
 _WORTH_A_LEAP: Final = 1 << 12
+_SOON: Final = 64
 _LARGEST: Final = 1 << 28
 #: Where a list ends, most likely: behind it comes another member whose key is a number.
 _NEXT_LIST: Final = re.compile(rb'\][ \t\r\n]*,[ \t\r\n]*"[0-9]+"[ \t\r\n]*:')
@@ -171,6 +173,21 @@ def parsed_at(path: Path, place: Place, *, strict: bool) -> Iterator[Parsed]:
         yield Parsed(key, *scanner.parsed(strict=strict))
 
 
+def ascending_at(path: Path, place: Place) -> bool:
+    """Whether all keys of the object that begins at a place are numbers that ascend; items of an array always do."""
+    scanner = _Scanner(path, place)
+    opening = scanner.peek()
+    scanner.expect(opening)
+    last = -1
+    if opening == b"{":
+        for key in scanner.names():
+            if not (key.isascii() and key.isdigit() and int(key) > last):
+                return False
+            last = int(key)
+            scanner.value(keep=False)
+    return True
+
+
 def _value(item: Item, path: Path, strict: bool) -> tuple[Any, int, bool]:
     value, repaired = loads(item.raw, path, item.line, strict=strict)
     return value, item.line, repaired
@@ -296,11 +313,12 @@ class _Scanner:
         return value, line, repaired
 
     def _composite(self, keep: bool) -> bytes:
-        start, depth, at, fresh = self._at, 0, self._at, True
+        start, depth, at, tokens = self._at, 0, self._at, 0
         while True:
-            if fresh and depth and not keep:
+            # Most values end soon; a leap looks at all that lies in the buffer.
+            if tokens == _SOON and depth and not keep:
                 depth, at = self._leap(depth, at)
-                fresh = False
+            tokens += 1
             match = _TOKEN.search(self._data, at)
             if match is None or match.lastgroup == "cut":
                 resume = len(self._data) if match is None else match.start()
@@ -310,7 +328,7 @@ class _Scanner:
                     self.fail("the file ends within a value", "it is cut off: download or copy it again")
                 if len(self._data) - self._at > _LARGEST:
                     self.fail(f"a value of more than {_LARGEST >> 20} MiB", "write the data as JSONL")
-                start, at, fresh = self._at, self._at + resume - held, True
+                start, at, tokens = self._at, self._at + resume - held, _SOON
                 continue
             at = match.end()
             if match.lastgroup == "bracket":
