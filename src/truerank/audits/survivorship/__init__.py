@@ -29,6 +29,7 @@ from truerank.audits.survivorship.options import (
 from truerank.audits.survivorship.profiling import Profile, profile
 from truerank.audits.survivorship.rescuing import Rescued, RescuedFrom, rescue
 from truerank.audits.survivorship.simulating import Judged, Simulated, simulate
+from truerank.audits.survivorship.training_effect import TrainingEffect, training_effect
 from truerank.audits.survivorship.triples import Triples, triples
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "RescuedFrom",
     "SimulateOptions",
     "Simulated",
+    "TrainingEffect",
     "Triples",
     "TriplesOptions",
     "answerable",
@@ -65,5 +67,6 @@ __all__ = [
     "profile",
     "rescue",
     "simulate",
+    "training_effect",
     "triples",
 ]
