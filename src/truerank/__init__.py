@@ -16,8 +16,13 @@ if TYPE_CHECKING:
     from truerank.audits.leakage.demo import demo as demo
     from truerank.audits.transfer import carry_judgments as carry_judgments
     from truerank.audits.transfer import clean_judgments as clean_judgments
+    from truerank.audits.transfer import describe_sets as describe_sets
+    from truerank.audits.transfer import estimate_errors as estimate_errors
     from truerank.audits.transfer import fetch_snapshots as fetch_snapshots
     from truerank.audits.transfer import match_versions as match_versions
+    from truerank.audits.transfer import scan_versions as scan_versions
+    from truerank.audits.transfer import select_instances as select_instances
+    from truerank.audits.transfer import transfer_card as transfer_card
     from truerank.experiments.designs import copy_design as copy_design
     from truerank.experiments.designs import ready_designs as ready_designs
     from truerank.experiments.grid import RunOptions as RunOptions
@@ -58,6 +63,8 @@ __all__ = [
     "copy_design",
     "cross_validate",
     "demo",
+    "describe_sets",
+    "estimate_errors",
     "estimate_grid",
     "evaluate",
     "experiment_report",
@@ -77,11 +84,14 @@ __all__ = [
     "reusability",
     "run_grid",
     "run_status",
+    "scan_versions",
     "search",
+    "select_instances",
     "survivorship",
     "track",
     "train",
     "transfer",
+    "transfer_card",
     "tune",
     "write_document_queries",
 ]
@@ -125,6 +135,11 @@ _HOMES = {
     "clean_judgments": ("truerank.audits.transfer", "clean_judgments"),
     "fetch_snapshots": ("truerank.audits.transfer", "fetch_snapshots"),
     "match_versions": ("truerank.audits.transfer", "match_versions"),
+    "transfer_card": ("truerank.audits.transfer", "transfer_card"),
+    "select_instances": ("truerank.audits.transfer", "select_instances"),
+    "scan_versions": ("truerank.audits.transfer", "scan_versions"),
+    "estimate_errors": ("truerank.audits.transfer", "estimate_errors"),
+    "describe_sets": ("truerank.audits.transfer", "describe_sets"),
 }
 
 
