@@ -184,7 +184,8 @@ def changed(model: Any, parameters: Mapping[str, Any]) -> Any:
     for name, value in parameters.items():
         inner = name.removeprefix("base.")
         if name in known:
-            own[name] = _valued(name, value, getattr(model, name))
+            may_be_none = value is None and known[name].default is None
+            own[name] = None if may_be_none else _valued(name, value, getattr(model, name))
         elif hasattr(model, "base") and inner in {part.name for part in fields(model.base)}:
             base[inner] = value
         else:

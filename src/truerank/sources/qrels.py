@@ -60,7 +60,13 @@ def read_qrels_frame(spec: str | SourceSpec) -> pl.DataFrame:
             beyond 32 bits.
     """
     spec = _checked(spec)
-    frame = pl.concat([pl.DataFrame(schema=QREL_SCHEMA), *qrel_frames(spec)], rechunk=True)
+    try:
+        frame = pl.concat([pl.DataFrame(schema=QREL_SCHEMA), *qrel_frames(spec)], rechunk=True)
+    except InputError:
+        # A pair that stands twice may come before the fault: the stream stops at the first of them.
+        for _ in read_qrels(spec):
+            pass
+        raise
     if spec.scheme != "irds" and (pair := frames.repeated_pair(frame["topic_id"], frame["doc_id"])):
         frames.raise_repeat(_qrels_path(spec.path), pair, _BEIR_HEADER)
     return frame
