@@ -18,7 +18,7 @@ from truerank.errors import InputError
 from truerank.lexical.searching import topic_queries
 from truerank.rankers.agreement import agreement, calibrated
 from truerank.rankers.base import Pair, Ranker, RankerSpec
-from truerank.rankers.candidate_texts import CandidateTexts
+from truerank.rankers.document_texts import DocumentTexts
 from truerank.rankers.reranked import BLOCK_SCHEMA, Reranked, merged
 from truerank.rankers.score_cache import CachedScores, ScoreCache
 from truerank.sources import compressed, grammar
@@ -110,11 +110,11 @@ def rerank(
     }
     with _folder(work, about) as folder:
         texts = folder / "documents.sqlite"
-        CandidateTexts.collect(texts, docs, frozenset(candidates["doc_id"].unique().to_list()), told)
+        DocumentTexts.collect(texts, docs, frozenset(candidates["doc_id"].unique().to_list()), told)
         blocks = _Blocks(candidates, queries)
         spec = RankerSpec(ranker) if isinstance(ranker, str) else ranker
         if isinstance(spec, RankerSpec):
-            sample = partial(_sample, blocks, CandidateTexts(texts), chosen)
+            sample = partial(_sample, blocks, DocumentTexts(texts), chosen)
             spec = calibrated(spec, sample)
         opened = spec.open() if isinstance(spec, RankerSpec) else spec
         about = {"ranker": {"name": opened.name, "fingerprint": opened.fingerprint}, **about}
@@ -156,7 +156,7 @@ class _Task:
         """Opens ranker, cache and texts."""
         ranker = self.ranker.open() if isinstance(self.ranker, RankerSpec) else self.ranker
         scores = CachedScores(ranker, None if self.cache is None else ScoreCache(self.cache))
-        texts = CandidateTexts(self.texts)
+        texts = DocumentTexts(self.texts)
 
         def work(block: _Block) -> pl.DataFrame:
             asked, hits = scores.asked, scores.hits
@@ -168,7 +168,7 @@ class _Task:
 
         return work
 
-    def _scored(self, block: _Block, texts: CandidateTexts, scores: CachedScores) -> pl.DataFrame:
+    def _scored(self, block: _Block, texts: DocumentTexts, scores: CachedScores) -> pl.DataFrame:
         held = texts.texts(block.doc_ids)
         cut = {doc_id: self._cut(*text) for doc_id, text in held.items()}
         rows = [number for number, doc_id in enumerate(block.doc_ids) if doc_id in held]
@@ -223,12 +223,12 @@ def _reranked(task: _Task, candidates: pl.DataFrame, blocks: _Blocks, job: Job) 
 
     count = run_blocks(task, blocks, store, job.engine, settle)
     found = pl.concat([store.load(number) for number in range(count)])
-    there = set(CandidateTexts(task.texts).ids())
+    there = set(DocumentTexts(task.texts).ids())
     missing = sorted(set(candidates["doc_id"].to_list()) - there)
     return found, tuple(missing)
 
 
-def _sample(blocks: _Blocks, texts: CandidateTexts, policy: Policy, size: int) -> list[Pair]:
+def _sample(blocks: _Blocks, texts: DocumentTexts, policy: Policy, size: int) -> list[Pair]:
     """First passages of candidates at even distances, as they will be scored."""
     step = max(1, blocks.size // size)
     chosen = [(query, doc_id) for block in blocks for query, doc_id in zip(block.queries, block.doc_ids, strict=True)][

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from truerank.audits.reusability.pools_texts import DocumentTexts
 from truerank.judging import Item, Text
 from truerank.judging.items import content_id
+from truerank.rankers.document_texts import DocumentTexts
 from truerank.records import Document, Topic
 from truerank.work.artifacts import Artifacts
 from truerank.work.progress import Progress
@@ -97,8 +97,8 @@ def write_batches(
     wanted = frozenset(doc_id for batch in pool.work for doc_id in batch.documents)
     made = []
     with tempfile.TemporaryDirectory(prefix="truerank-pool-") as folder:
-        texts = DocumentTexts.collect(docs, Path(folder) / "documents", wanted, progress=progress)
-        texts.missing(sorted(wanted), "the pool")
+        texts = DocumentTexts.collect(Path(folder) / "documents", docs, wanted, progress)
+        texts.check(sorted(wanted), "the pool")
         for assessor in pool.options.assessors:
             mine = [batch for batch in pool.work if batch.assessor == assessor]
             lines = []

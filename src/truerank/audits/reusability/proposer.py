@@ -15,9 +15,9 @@ from truerank.audits.reusability.features import Features
 from truerank.audits.reusability.following import Found, Outcome, apply_rule, follow
 from truerank.audits.reusability.labels_now import document_of, grade_of, grades_by_label
 from truerank.audits.reusability.pools_batches import pool_item
-from truerank.audits.reusability.pools_texts import DocumentTexts
 from truerank.audits.reusability.stopping import StoppingRule, TrackProcedure
 from truerank.judging import Item, Standing, Store
+from truerank.rankers.document_texts import DocumentTexts
 from truerank.records import Topic
 from truerank.work.progress import Progress
 
@@ -51,10 +51,7 @@ def open_collection(docs: str, folder: str | Path, *, workers: int = 1, progress
     place = Path(folder)
     # The texts come last: where they are, they are those of the index.
     features = Features.of_collection(docs, place / "index", workers=workers, progress=progress)
-    texts = DocumentTexts(place / "documents.sqlite")
-    if not texts.path.is_file():
-        texts = DocumentTexts.collect(docs, texts.path, progress=progress)
-    return Collection(features, texts)
+    return Collection(features, DocumentTexts.collect(place / "documents.sqlite", docs, progress=progress))
 
 
 @dataclass

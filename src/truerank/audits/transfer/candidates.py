@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from truerank.audits.transfer.scan_options import AGGREGATIONS, Aggregation
-from truerank.rankers.candidate_texts import CandidateTexts
+from truerank.rankers.document_texts import DocumentTexts
 from truerank.text.page_faults import PageFault, PageText, page_fault
 
 __all__ = ["CANDIDATE_SCHEMA", "SET_SCHEMA", "Comparing", "cut_offs", "data_sets", "find_candidates", "set_name"]
@@ -62,7 +62,7 @@ class Comparing(NamedTuple):
         scores: one row per judged document and version, columns as in `scan_results.SCORES_SCHEMA`.
         pairs: which versions are compared.
         cut_offs: the difference above which one is a candidate.
-        texts: the files of `CandidateTexts` by version.
+        texts: the files of `DocumentTexts` by version.
     """
 
     scores: pl.DataFrame
@@ -164,11 +164,11 @@ def _beside(scores: pl.DataFrame, better: str, worse: str) -> pl.DataFrame:
 
 
 def _reasons(flagged: pl.DataFrame, better: Path, worse: Path) -> pl.DataFrame:
-    found = list(_faults(flagged, CandidateTexts(better), CandidateTexts(worse)))
+    found = list(_faults(flagged, DocumentTexts(better), DocumentTexts(worse)))
     return pl.DataFrame(found, schema={"reason": pl.String, "evidence": pl.String}, orient="row")
 
 
-def _faults(flagged: pl.DataFrame, better: CandidateTexts, worse: CandidateTexts) -> Iterator[PageFault]:
+def _faults(flagged: pl.DataFrame, better: DocumentTexts, worse: DocumentTexts) -> Iterator[PageFault]:
     for part in flagged.iter_slices(_AT_ONCE):
         ids = part["better_id"].to_list(), part["worse_id"].to_list()
         before, after = better.texts(ids[0]), worse.texts(ids[1])

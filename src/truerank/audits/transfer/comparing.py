@@ -18,7 +18,7 @@ from truerank.audits.transfer.scan_results import LOW, SCORES_SCHEMA, SKIPPED_SC
 from truerank.audits.transfer.scoring import id_column
 from truerank.errors import InputError
 from truerank.rankers.base import Ranker
-from truerank.rankers.candidate_texts import CandidateTexts
+from truerank.rankers.document_texts import DocumentTexts
 from truerank.text.page_faults import REASONS
 
 __all__ = ["Setting", "compare_versions"]
@@ -129,7 +129,7 @@ def _probability(name: str, values: NDArray[np.float64], kind: str, curve: Curve
 
 
 def _urls(scores: pl.DataFrame, texts: Mapping[str, Path]) -> pl.Series:
-    opened = {version: CandidateTexts(path) for version, path in texts.items()}
+    opened = {version: DocumentTexts(path) for version, path in texts.items()}
     parts = [pl.Series("url", [], pl.String)]
     for part in scores.select("version", "version_doc_id").iter_slices(_AT_ONCE):
         ids = part.partition_by("version", as_dict=True)

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from truerank.audits.transfer.scan_results import Scan
-from truerank.rankers.candidate_texts import CandidateTexts
+from truerank.rankers.document_texts import DocumentTexts
 from truerank.work.artifacts import Artifacts
 
 __all__ = ["BANDS", "RANDOM_SET", "band_of", "write_items"]
@@ -49,7 +49,7 @@ def highest_difference(scan: Scan, aggregation: str) -> float:
 
 
 def _items(scan: Scan, texts: Mapping[str, Path], size: int, seed: int) -> Iterator[dict[str, Any]]:
-    opened = {name: CandidateTexts(path) for name, path in texts.items()}
+    opened = {name: DocumentTexts(path) for name, path in texts.items()}
     draw = np.random.default_rng(seed)
     for name, about in scan.summary["sets"].items():
         inside = scan.sets.filter(pl.col("set") == name)
@@ -76,7 +76,7 @@ def _sampled(
     inside: pl.DataFrame,
     about: tuple[str, tuple[str, ...]],
     sample: tuple[int, np.random.Generator],
-    texts: Mapping[str, CandidateTexts],
+    texts: Mapping[str, DocumentTexts],
 ) -> Iterator[dict[str, Any]]:
     (name, versions), (size, draw) = about, sample
     taken = inside[np.sort(draw.permutation(len(inside))[:size])]

@@ -13,7 +13,7 @@ import truerank
 from truerank.audits.transfer.judging_items import highest_difference
 from truerank.audits.transfer.scan_options import AGGREGATIONS
 from truerank.audits.transfer.scan_results import LOW, Scan, curves
-from truerank.rankers.candidate_texts import CandidateTexts
+from truerank.rankers.document_texts import DocumentTexts
 from truerank.reports.figures import cumulative_curves, side_by_side_histograms, to_svg
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Drawing, Facts, Finding, Page, Part, Prose, Section
@@ -78,7 +78,7 @@ def render(scan: Scan, drawn: Mapping[str, Drawn], texts: Mapping[str, Path], co
     Args:
         scan: what was found.
         drawn: its figures, see `figures`.
-        texts: the files of `CandidateTexts` by version.
+        texts: the files of `DocumentTexts` by version.
         content: what the manifest says.
     """
     summary = scan.summary
@@ -191,7 +191,7 @@ def _columns(shown: pl.DataFrame, pairs: list[tuple[str, str]]) -> Iterator[List
 
 
 def _texts(scan: Scan, shown: pl.DataFrame, texts: Mapping[str, Path]) -> Iterator[tuple[str, str]]:
-    opened = {name: CandidateTexts(path) for name, path in texts.items()}
+    opened = {name: DocumentTexts(path) for name, path in texts.items()}
     policy = policy_named(scan.summary["policy"])
     for row in shown.iter_rows(named=True):
         better = opened[row["better"]].texts([row["better_id"]])[row["better_id"]]

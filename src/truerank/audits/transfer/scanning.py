@@ -30,7 +30,7 @@ from truerank.errors import InputError
 from truerank.lexical import analyser_of, build_index
 from truerank.rankers.agreement import agreement, calibrated
 from truerank.rankers.base import DEFAULT_MODELS, Ranker, RankerSpec, Runtime, spec_of
-from truerank.rankers.candidate_texts import CandidateTexts
+from truerank.rankers.document_texts import DocumentTexts
 from truerank.reports.figures import to_files
 from truerank.sources import grammar
 from truerank.text.passages import policy_named
@@ -185,7 +185,7 @@ def _collect(versions: tuple[Version, ...], rows: pl.DataFrame, folder: Path, to
     for number, version in enumerate(versions):
         wanted = frozenset(rows[id_column(version.name)].drop_nulls().unique().to_list())
         texts[version.name] = folder / f"texts-{number}.sqlite"
-        CandidateTexts.collect(texts[version.name], version.source.spec.spec, wanted, told)
+        DocumentTexts.collect(texts[version.name], version.source.spec.spec, wanted, told)
     return texts
 
 

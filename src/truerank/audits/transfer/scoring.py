@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from truerank.rankers.base import Pair, Ranker, RankerSpec
-from truerank.rankers.candidate_texts import CandidateTexts
+from truerank.rankers.document_texts import DocumentTexts
 from truerank.rankers.score_cache import CachedScores, ScoreCache
 from truerank.text.passages import Policy, joined
 from truerank.work.blocks import BlockStore, run_blocks
@@ -45,7 +45,7 @@ class Scoring:
 
     Attributes:
         ranker: the ranker, or how to open it.
-        texts: the files of `CandidateTexts` by version.
+        texts: the files of `DocumentTexts` by version.
         policy: how documents are cut.
         cache: the file of a `ScoreCache`, or None.
     """
@@ -75,7 +75,7 @@ class Scoring:
         rows: list[tuple[int, int]] = []
         sizes: list[int] = []
         for place, (version, doc_ids) in enumerate(block.ids.items()):
-            held = CandidateTexts(self.texts[version]).texts([doc_id for doc_id in doc_ids if doc_id is not None])
+            held = DocumentTexts(self.texts[version]).texts([doc_id for doc_id in doc_ids if doc_id is not None])
             cut = {doc_id: tuple(self.policy.cut(joined(*text))) for doc_id, text in held.items()}
             for row, query, doc_id in zip(block.rows, block.queries, doc_ids, strict=True):
                 if doc_id in cut:
@@ -137,7 +137,7 @@ def sample_pairs(rows: pl.DataFrame, scoring: Scoring, size: int) -> list[Pair]:
     there = rows.drop_nulls(id_column(version))
     chosen = there.gather_every(max(1, len(there) // size)).head(size)
     ids = chosen[id_column(version)].to_list()
-    held = CandidateTexts(scoring.texts[version]).texts(ids)
+    held = DocumentTexts(scoring.texts[version]).texts(ids)
     return [
         Pair(query, next(scoring.policy.cut(joined(*held[doc_id]))))
         for query, doc_id in zip(chosen["query"].to_list(), ids, strict=True)

@@ -21,7 +21,7 @@ from truerank.errors import InputError
 from truerank.lexical import TopicQuery, analyser_of, build_index, model_of, search
 from truerank.rankers.base import Pair
 from truerank.rankers.bm25 import Bm25
-from truerank.rankers.candidate_texts import CandidateTexts
+from truerank.rankers.document_texts import DocumentTexts
 from truerank.reports.tables import Column, Table
 from truerank.sources.qrels import read_qrels_frame
 from truerank.sources.runs import read_run_frame
@@ -362,23 +362,23 @@ class _Negatives:
 
 def _texts(
     sources: tuple[Version, ...], rows: pl.DataFrame, negatives: Version, folder: Path, told: Progress
-) -> dict[str, CandidateTexts]:
-    found: dict[str, CandidateTexts] = {}
+) -> dict[str, DocumentTexts]:
+    found: dict[str, DocumentTexts] = {}
     for number, version in enumerate(sources):
         wanted = set(rows[f"id:{version.name}"].drop_nulls().to_list())
         if version.name == negatives.name:
             wanted |= set(rows["nonrelevant_id"].to_list())
         path = folder / f"texts-{number}.sqlite"
         path.unlink(missing_ok=True)
-        CandidateTexts.collect(path, version.source.spec.spec, frozenset(wanted), told)
-        found[version.name] = CandidateTexts(path)
+        DocumentTexts.collect(path, version.source.spec.spec, frozenset(wanted), told)
+        found[version.name] = DocumentTexts(path)
     return found
 
 
 class _Writer:
     """Writes one table for each strategy."""
 
-    def __init__(self, wanted: _Wanted, rows: pl.DataFrame, texts: Mapping[str, CandidateTexts], drawn: _Drawn) -> None:
+    def __init__(self, wanted: _Wanted, rows: pl.DataFrame, texts: Mapping[str, DocumentTexts], drawn: _Drawn) -> None:
         self._wanted, self._rows, self._texts, self._drawn = wanted, rows, texts, drawn
         self._names = wanted.scan.versions
         self._policy: Policy = policy_named(wanted.scan.summary["policy"])

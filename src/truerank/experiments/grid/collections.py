@@ -18,7 +18,7 @@ from truerank.experiments.grid.design import CollectionDesign
 from truerank.experiments.grid.results import LEAKED_SCHEMA, write_collection
 from truerank.experiments.grid.sets import TrainingSet, leaked_rows
 from truerank.lexical.searching import topic_queries
-from truerank.rankers.candidate_texts import CandidateTexts
+from truerank.rankers.document_texts import DocumentTexts
 from truerank.sources import compressed, grammar, open_documents, read_qrels_frame, read_run_frame
 from truerank.sources.documents import DocumentSource
 from truerank.sources.runs import RUN_SCHEMA
@@ -165,7 +165,7 @@ def pairs_of(work: Path, queries: Mapping[str, str], depth: int) -> Iterator[lis
     with (work / _PAIRS).open("rb") as stream:
         pairs = pl.read_parquet(stream)
     scored = pairs.filter((pl.col("place") < depth) | pl.col("leaked"))
-    texts = CandidateTexts(work / _TEXTS)
+    texts = DocumentTexts(work / _TEXTS)
     for some in _by_topics(scored):
         held = texts.texts(some.filter(pl.col("text").is_null())["doc_id"].to_list())
         found = []
@@ -213,8 +213,8 @@ def _make(design: CollectionDesign, inputs: _Inputs, out: Path, folder: Path, to
     candidates = first.filter(pl.col("rank") <= max(inputs.depths))
     leaked_ids = inputs.leaks["doc_id"].unique().to_list()
     wanted = frozenset((*candidates["doc_id"].unique().to_list(), *leaked_ids))
-    CandidateTexts.collect(folder / _TEXTS, design.docs, wanted, told)
-    held = frozenset(CandidateTexts(folder / _TEXTS).ids())
+    DocumentTexts.collect(folder / _TEXTS, design.docs, wanted, told)
+    held = frozenset(DocumentTexts(folder / _TEXTS).ids())
     there = candidates.filter(pl.col("doc_id").is_in(sorted(held)))
     if there.is_empty():
         fault = f"none of the candidates of {design.name} is in its documents"
@@ -273,7 +273,7 @@ def _first_stage(design: CollectionDesign, inputs: _Inputs, folder: Path, told: 
 def _own_names(leaks: pl.DataFrame, folder: Path, held: frozenset[str]) -> _Names:
     """The ids that leaked documents have in the results."""
     distinct = leaks.select("role", "doc_id", "text").unique(maintain_order=True)
-    texts = CandidateTexts(folder / _TEXTS).texts([doc_id for doc_id in distinct["doc_id"].to_list() if doc_id in held])
+    texts = DocumentTexts(folder / _TEXTS).texts([doc_id for doc_id in distinct["doc_id"].to_list() if doc_id in held])
     names: _Names = {}
     for role, doc_id, text in distinct.iter_rows():
         own = doc_id not in texts or (role != "test" and normalise(joined(*texts[doc_id])) != normalise(text))

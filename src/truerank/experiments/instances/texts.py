@@ -9,7 +9,7 @@ from typing import Final
 
 from truerank.experiments.instances.document_queries import CutRule
 from truerank.experiments.instances.drafts import Draft
-from truerank.rankers.candidate_texts import CandidateTexts
+from truerank.rankers.document_texts import DocumentTexts
 from truerank.records import Document
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import digest
@@ -32,7 +32,7 @@ class Texts:
 
     def __init__(self, docs: str | None, folder: Path, rule: CutRule | None, progress: Progress) -> None:
         self._docs, self._folder, self._rule, self._progress = docs, folder, rule, progress
-        self._store: CandidateTexts | None = None
+        self._store: DocumentTexts | None = None
         self._there: frozenset[str] = frozenset()
 
     def collect(self, doc_ids: Iterable[str]) -> None:
@@ -41,8 +41,8 @@ class Texts:
         if not wanted or self._docs is None:
             return
         path = self._folder / f"texts-{digest(sorted(wanted))[:32]}.sqlite"
-        CandidateTexts.collect(path, self._docs, wanted, self._progress)
-        self._store = CandidateTexts(path)
+        DocumentTexts.collect(path, self._docs, wanted, self._progress)
+        self._store = DocumentTexts(path)
         there: set[str] = set()
         ids = self._store.ids()
         while some := list(islice(ids, _BLOCK)):

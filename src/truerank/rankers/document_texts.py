@@ -1,15 +1,15 @@
-"""The texts of documents by id, kept on the disk: memory does not grow with the collection."""
+"""The texts of documents by id, taken out of a collection in one pass and kept on the disk."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from truerank.errors import InputError
 from truerank.records import Document
-from truerank.sources import open_documents
+from truerank.sources.documents import open_documents
 from truerank.work.artifacts import atomic_path
 from truerank.work.progress import Progress, Quiet
 
@@ -23,7 +23,7 @@ _AT_ONCE: Final = 1 << 14
 
 
 class DocumentTexts:
-    """Documents by id.
+    """Documents by id; memory does not grow with the collection.
 
     Args:
         path: the file, made by `collect`.
@@ -34,19 +34,28 @@ class DocumentTexts:
 
     @classmethod
     def collect(
-        cls, docs: str, path: Path, wanted: Collection[str] | None = None, *, progress: Progress | None = None
+        cls,
+        path: Path,
+        docs: str,
+        wanted: Collection[str] | None = None,
+        progress: Progress | None = None,
+        *,
+        strict: bool = False,
     ) -> DocumentTexts:
         """Reads a collection and keeps its documents, or those that are wanted; the file appears whole or not at all.
 
         Args:
+            path: the file; left as it is where it is there.
             docs: the collection, see `sources.open_documents`.
-            path: the file to make.
             wanted: ids; None for all.
             progress: is told how many documents were read.
+            strict: as for `open_documents`.
 
         Raises:
             InputError: a fault in the collection.
         """
+        if path.is_file():
+            return cls(path)
         told = progress or Quiet()
         told.start("reading documents")
         with atomic_path(path) as temporary:
@@ -55,7 +64,7 @@ class DocumentTexts:
                 connection.execute("PRAGMA journal_mode=OFF")
                 connection.execute(_SCHEMA)
                 # Empty documents too: that a document has no text is not that it is missing.
-                for block in open_documents(docs, keep_empty=True).batches():
+                for block in open_documents(docs, strict=strict, keep_empty=True).batches():
                     found = [tuple(map(_whole, one)) for one in block if wanted is None or one.doc_id in wanted]
                     connection.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?, ?, ?)", found)
                     told.advance(len(block))
@@ -64,36 +73,53 @@ class DocumentTexts:
                 connection.close()
         return cls(path)
 
-    def of(self, doc_ids: Iterable[str]) -> dict[str, Document]:
-        """Those of the documents that are there, by id."""
-        distinct = list(dict.fromkeys(doc_ids))
-        found: dict[str, Document] = {}
+    def ids(self) -> Iterator[str]:
+        """The ids of all documents that are there, in their order."""
         connection = sqlite3.connect(self.path)
         try:
-            for start in range(0, len(distinct), _AT_ONCE):
-                some = distinct[start : start + _AT_ONCE]
-                marks = ",".join("?" * len(some))
-                rows = connection.execute(
-                    f"SELECT doc_id, url, title, body FROM documents WHERE doc_id IN ({marks})", some
-                )
-                found.update((row[0], Document(*row)) for row in rows)
+            for (doc_id,) in connection.execute("SELECT doc_id FROM documents ORDER BY doc_id"):
+                yield doc_id
         finally:
             connection.close()
-        return found
 
-    def missing(self, doc_ids: Collection[str], what: str) -> None:
-        """Refuses ids that the collection lacks.
+    def of(self, doc_ids: Iterable[str]) -> dict[str, Document]:
+        """Those of the documents that are there, by id."""
+        return {row[0]: Document(*row) for row in self._rows("url, title, body", doc_ids)}
+
+    def texts(self, doc_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """Title and body of those of the documents that are there."""
+        return {doc_id: (title, body) for doc_id, title, body in self._rows("title, body", doc_ids)}
+
+    def urls(self, doc_ids: Iterable[str]) -> dict[str, str]:
+        """URLs of those of the documents that are there; empty where a document has none."""
+        return {doc_id: url for doc_id, url in self._rows("url", doc_ids)}  # noqa: C416
+
+    def check(self, doc_ids: Collection[str], what: str) -> None:
+        """Refuses ids that the collection lacks; `what` holds them.
 
         Raises:
             InputError: there are some.
         """
-        there = self.of(doc_ids)
+        there = {doc_id for doc_id, _ in self._rows("url", doc_ids)}
         absent = [doc_id for doc_id in doc_ids if doc_id not in there]
         if absent:
             shown = ", ".join(absent[:3]) + (" …" if len(absent) > 3 else "")
             raise InputError(
                 f"{len(absent):,} documents of {what} are not in it: {shown}", "give their collection", where="--docs"
             )
+
+    def _rows(self, columns: str, doc_ids: Iterable[str]) -> Iterator[tuple[str, ...]]:
+        distinct = list(dict.fromkeys(doc_ids))
+        connection = sqlite3.connect(self.path)
+        try:
+            for start in range(0, len(distinct), _AT_ONCE):
+                some = distinct[start : start + _AT_ONCE]
+                marks = ",".join("?" * len(some))
+                yield from connection.execute(
+                    f"SELECT doc_id, {columns} FROM documents WHERE doc_id IN ({marks})", some
+                )
+        finally:
+            connection.close()
 
 
 def _whole(text: str) -> str:
