@@ -24,8 +24,14 @@ def main(page: Path, introduction: Path, folders: list[tuple[str, Path]]) -> Non
             target = page.parent / "images" / f"{page.stem}-{name.lower()}-{figure.name}"
             shutil.copyfile(figure, target)
             parts.append(f"![{name}: {figure.stem}](images/{target.name})")
-        parts += [table.read_text(encoding="utf-8").strip() for table in sorted((folder / "tables").glob("*.md"))]
+        parts += [table.read_text(encoding="utf-8").strip() for table in tables(folder)]
     page.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
+
+
+def tables(folder: Path) -> list[Path]:
+    """What is read first stands first; long tables of details last."""
+    last = {"positions": 1, "risks": 2, "runs": 3, "table5": 4}
+    return sorted((folder / "tables").glob("*.md"), key=lambda path: (last.get(path.stem, 0), path.stem))
 
 
 def sentences(folder: Path) -> list[str]:
