@@ -29,9 +29,12 @@ def main(page: Path, introduction: Path, folders: list[tuple[str, Path]]) -> Non
 
 
 def tables(folder: Path) -> list[Path]:
-    """What is read first stands first; long tables of details last."""
+    """The tables in the report's order where it says one; else long tables of details last."""
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    named = summary.get("tables")
     last = {"positions": 1, "risks": 2, "runs": 3, "table5": 4}
-    return sorted((folder / "tables").glob("*.md"), key=lambda path: (last.get(path.stem, 0), path.stem))
+    order = {name: place for place, name in enumerate(named)} if isinstance(named, list) else last
+    return sorted((folder / "tables").glob("*.md"), key=lambda path: (order.get(path.stem, 0), path.stem))
 
 
 def sentences(folder: Path) -> list[str]:
