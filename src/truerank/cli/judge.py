@@ -12,6 +12,7 @@ from truerank import judging
 from truerank.audits import leakage
 from truerank.audits.leakage.options import CALIBRATED_FOR, DEFAULT_THRESHOLD
 from truerank.cli.console import JsonFlag, emit, note, progress
+from truerank.cli.serving import AllowHosts, Annotators, Certificate, Host, Key, NewTokens, Port
 from truerank.errors import InputError
 from truerank.judging import web
 from truerank.judging.agreement import Resample
@@ -117,27 +118,19 @@ Examples:
 @app.command("serve", help=_SERVE_EXAMPLES)
 def serve(
     store: StorePath,
-    host: Annotated[
-        str, typer.Option(help="The address to listen at; 0.0.0.0 for all of this machine's.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for a free one.")] = 8000,
-    annotator: Annotated[
-        list[str], typer.Option(metavar="NAME", help="Who may enter (default: everybody in the store); repeat.")
-    ] = [],  # noqa: B006
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    annotator: Annotators = [],  # noqa: B006
     adjudicator: Annotated[
         list[str], typer.Option(metavar="NAME", help="A person who settles disagreements; added if new; repeat.")
     ] = [],  # noqa: B006
-    new_token: Annotated[
-        list[str], typer.Option(metavar="NAME", help="Make a new access token and end the old one; repeat.")
-    ] = [],  # noqa: B006
+    new_token: NewTokens = [],  # noqa: B006
     tokens: Annotated[
         bool, typer.Option("--tokens", help="Ask for access tokens on this machine too: shared, or behind a proxy.")
     ] = False,
-    allow_host: Annotated[
-        list[str], typer.Option(metavar="NAME", help="A host name by which a proxy reaches this server; repeat.")
-    ] = [],  # noqa: B006
-    certificate: Annotated[Path | None, typer.Option(metavar="FILE", help="A TLS certificate chain in PEM.")] = None,
-    key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key in PEM.")] = None,
+    allow_host: AllowHosts = [],  # noqa: B006
+    certificate: Certificate = None,
+    key: Key = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Serves a store."""

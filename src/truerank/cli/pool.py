@@ -12,6 +12,7 @@ from truerank.audits import reusability
 from truerank.audits.reusability.bandit import Method
 from truerank.cli import pool_simulate
 from truerank.cli.console import JsonFlag, emit, note, progress
+from truerank.cli.serving import AllowHosts, Annotators, Certificate, Host, Key, NewTokens, Port
 from truerank.errors import InputError
 from truerank.judging.tables import Form, show
 
@@ -109,19 +110,13 @@ def serve(
         Path | None, typer.Option(metavar="DIR", help="Where the index is kept (default: STORE.collection).")
     ] = None,
     workers: Annotated[int, typer.Option(help="Processes that analyse documents.")] = 1,
-    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for a free one.")] = 8000,
-    annotator: Annotated[
-        list[str], typer.Option(metavar="NAME", help="Who may enter (default: everybody in the store); repeat.")
-    ] = [],  # noqa: B006
-    new_token: Annotated[
-        list[str], typer.Option(metavar="NAME", help="Make a new access token and end the old one; repeat.")
-    ] = [],  # noqa: B006
-    allow_host: Annotated[
-        list[str], typer.Option(metavar="NAME", help="A host name by which a proxy reaches this server; repeat.")
-    ] = [],  # noqa: B006
-    certificate: Annotated[Path | None, typer.Option(metavar="FILE", help="A TLS certificate chain in PEM.")] = None,
-    key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key in PEM.")] = None,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    annotator: Annotators = [],  # noqa: B006
+    new_token: NewTokens = [],  # noqa: B006
+    allow_host: AllowHosts = [],  # noqa: B006
+    certificate: Certificate = None,
+    key: Key = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Serves a store with active learning."""

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from truerank.reports.figures import Picture
 from truerank.reports.figures.heat_maps import HeatMap, heat_maps
 from truerank.reports.figures.scatters import Panel, Series, scatter_panels
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from truerank.audits.reusability.report import Simulation
 
-__all__ = ["Picture", "pictures"]
-
-
-@dataclass(frozen=True, eq=False)
-class Picture:
-    """A figure with its name (of files, and in the page), its section, and its caption."""
-
-    name: str
-    section: str
-    caption: str
-    figure: Figure
+__all__ = ["pictures"]
 
 
 def pictures(simulation: Simulation) -> Iterator[Picture]:
@@ -49,11 +37,11 @@ def _positions(simulation: Simulation) -> Picture:
     total = int(maps[0].counts[0].sum())
     return Picture(
         "positions",
-        "teams",
         f"Where every run stood in {total:,} trials: {simulation.options.trials:,} with all teams, and as many with "
         f"each of {len(simulation.standing.teams):,} teams left out. Runs stand in official order from the top; the "
         "darker a cell, the more often the run stood there. The line goes through the official ranks.",
         heat_maps(maps, x_label="position"),
+        section="teams",
     )
 
 
@@ -80,8 +68,8 @@ def _cost(simulation: Simulation) -> Picture:
     order = Panel("Order of the runs", "judgments over all topics", "smallest τ of a trial", tuple(series))
     return Picture(
         "cost",
-        "cost",
         "What judgments bring: constant budgets of each topic, means over the trials with all teams. Right: the "
         "smallest τ of a trial against the official order.",
         scatter_panels([relevant, order], columns=2),
+        section="cost",
     )

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.audits.reusability import simulation_page, simulation_tables
-from truerank.audits.reusability.heat_maps import Picture, pictures
+from truerank.audits.reusability.heat_maps import pictures
 from truerank.audits.reusability.leave_out import LEAVE_OUT_UNIQUES, Unique
 from truerank.audits.reusability.outcomes import ALL_TEAMS, COMPLETE, Change, Judging, Standing
 from truerank.audits.reusability.simulation_options import SimulationOptions, SimulationSources
@@ -23,10 +23,11 @@ from truerank.audits.reusability.topics import JudgedTopic
 from truerank.audits.reusability.trials import Traces
 from truerank.audits.reusability.verdict import Verdict, verdict_of
 from truerank.measures.correlation import ranks
-from truerank.reports.figures import to_files, to_svg_file
+from truerank.reports.figures import Picture, to_svg_file
 from truerank.reports.tables import Table
 from truerank.sources import grammar
 from truerank.work.artifacts import Artifacts, hash_file, installed_versions
+from truerank.work.publishing import write_pictures, write_tables
 
 __all__ = ["CHANGE_SCHEMA", "OUTCOME_SCHEMA", "Simulation"]
 
@@ -210,16 +211,8 @@ class Simulation:
             InputError: the folder cannot be written to.
         """
         artifacts = Artifacts(folder)
-        for name, table in self.tables.items():
-            for ending, text in (
-                ("txt", table.text()), ("csv", table.csv()), ("tex", table.latex()), ("md", table.markdown()),
-            ):  # fmt: skip
-                artifacts.text(f"tables/{name}.{ending}", text)
-        svgs: dict[str, str] = {}
-        for one in self.pictures:
-            svgs[one.name], pdf = to_files(one.figure, name=one.name, description=one.caption)
-            artifacts.text(f"figures/{one.name}.svg", svgs[one.name])
-            artifacts.binary(f"figures/{one.name}.pdf", pdf)
+        write_tables(artifacts, self.tables)
+        svgs = write_pictures(artifacts, self.pictures)
         artifacts.text("official.qrels", "".join(self._qrels_lines()))
         artifacts.parquet("changes.parquet", self.changes_frame())
         artifacts.parquet("outcomes.parquet", self.outcomes_frame())

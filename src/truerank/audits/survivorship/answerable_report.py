@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from truerank.audits.survivorship.page import Draft, DraftSection, Picture
+from truerank.audits.survivorship.page import Draft, DraftSection
+from truerank.reports.figures import Picture
 from truerank.reports.figures.shares import ShareRow, share_rows
 from truerank.reports.pages import Facts, Finding, Part
 

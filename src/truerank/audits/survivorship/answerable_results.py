@@ -21,6 +21,7 @@ from truerank.audits.survivorship.results import Share, provenance, share_of
 from truerank.judging import LabelTables
 from truerank.reports.tables import Cell, Column, Table
 from truerank.work.artifacts import Artifacts
+from truerank.work.publishing import write_tables
 
 __all__ = ["Answerable", "Corpus", "Overlap", "SystemShares"]
 
@@ -255,7 +256,7 @@ class Answerable:
         }
 
     def save(self, folder: str | Path) -> Path:
-        """Writes tables as CSV and LaTeX, the first answers, figures, report, summary and manifest.
+        """Writes tables, the first answers, figures, report, summary and manifest.
 
         Args:
             folder: made if it does not exist.
@@ -264,9 +265,7 @@ class Answerable:
             InputError: it cannot be written to.
         """
         artifacts = Artifacts(folder)
-        for name, table in self.tables().items():
-            artifacts.text(f"tables/{name}.csv", table.csv())
-            artifacts.text(f"tables/{name}.tex", table.latex())
+        write_tables(artifacts, self.tables())
         if self.first is not None:
             artifacts.text("first_answers.tsv", self.first.write_csv(separator="\t", null_value="NA"))
         write_page(artifacts, answerable_draft(self))

@@ -24,6 +24,7 @@ from truerank.sources.annotation_logs import Annotation, AnnotationLog, LogCount
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.work.artifacts import Artifacts
 from truerank.work.progress import Progress, Quiet
+from truerank.work.publishing import write_tables
 
 __all__ = ["ALL", "DEPTH_SCHEMA", "DepthCount", "Depths", "depth", "open_depths"]
 
@@ -186,8 +187,7 @@ class Depths:
             for kind, first in (("qrels", False), ("first", True)):
                 artifacts.text(f"{kind}/{self.name}-{label}.qrels", _lines(self.qrels(label, first=first)))
         artifacts.parquet("depths.parquet", self.judgments)
-        artifacts.text("tables/depths.csv", self.table().csv())
-        artifacts.text("tables/depths.tex", self.table().latex())
+        write_tables(artifacts, {"depths": self.table()})
         write_page(artifacts, depth_draft(self))
         artifacts.json("summary.json", self.json())
         artifacts.manifest(self.provenance())

@@ -21,6 +21,7 @@ from truerank.measures import correct, difference_interval, difference_test, low
 from truerank.measures.ordering import OrderChanges, order_changes
 from truerank.reports.tables import Cell, Column, Table
 from truerank.work.artifacts import Artifacts
+from truerank.work.publishing import write_tables
 
 __all__ = ["SCORE_SCHEMA", "DepthCell", "DepthEvaluation", "DepthScores", "Trend"]
 
@@ -364,7 +365,7 @@ class DepthEvaluation:
         return pl.concat(parts)
 
     def save(self, folder: str | Path) -> Path:
-        """Writes tables as CSV and LaTeX, scores, figures, report, summary and manifest.
+        """Writes tables, scores, figures, report, summary and manifest.
 
         Args:
             folder: made if it does not exist.
@@ -376,9 +377,7 @@ class DepthEvaluation:
             InputError: it cannot be written to.
         """
         artifacts = Artifacts(folder)
-        for name, table in self.tables().items():
-            artifacts.text(f"tables/{name}.csv", table.csv())
-            artifacts.text(f"tables/{name}.tex", table.latex())
+        write_tables(artifacts, self.tables())
         artifacts.parquet("scores.parquet", self.frame())
         write_page(artifacts, evaluation_draft(self))
         artifacts.json("summary.json", self.json())

@@ -6,25 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import truerank
-from truerank.reports.figures import page_svg, to_files
+from truerank.reports.figures import Picture, page_svg
 from truerank.reports.pages import Drawing, Facts, Finding, Page, Part, Section
 from truerank.work.artifacts import Artifacts
+from truerank.work.publishing import write_pictures
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
-__all__ = ["Draft", "DraftSection", "Picture", "write_page"]
+__all__ = ["Draft", "DraftSection", "write_page"]
 
 _FOOTER: Final = "This page asks the network for nothing."
-
-
-@dataclass(frozen=True, eq=False)
-class Picture:
-    """A figure with its name (of files, and in the page) and its caption."""
-
-    name: str
-    caption: str
-    figure: Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +52,8 @@ def write_page(artifacts: Artifacts, draft: Draft) -> None:
         parts: list[Part] = []
         for part in section.parts:
             if isinstance(part, Picture):
-                svg, pdf = to_files(part.figure, name=part.name, description=part.caption)
-                artifacts.text(f"figures/{part.name}.svg", svg)
-                artifacts.binary(f"figures/{part.name}.pdf", pdf)
-                parts.append(Drawing(page_svg(svg), part.caption, dense=True))
+                svgs = write_pictures(artifacts, [part])
+                parts.append(Drawing(page_svg(svgs[part.name]), part.caption, dense=True))
             else:
                 parts.append(part)
         sections.append(Section(section.name, section.title, tuple(parts)))

@@ -31,6 +31,7 @@ from truerank.sources.annotation_logs import Annotation, AnnotationLog, LogCount
 from truerank.sources.grammar import SourceSpec
 from truerank.work.artifacts import Artifacts
 from truerank.work.progress import Progress, Quiet
+from truerank.work.publishing import write_tables
 
 __all__ = ["Profile", "RankCount", "Split", "profile"]
 
@@ -183,7 +184,7 @@ class Profile:
         }
 
     def save(self, folder: str | Path) -> Path:
-        """Writes `report.html`, `summary.json`, `manifest.json`, `tables/` (CSV, LaTeX) and `figures/` (SVG, PDF).
+        """Writes `report.html`, `summary.json`, `manifest.json`, `tables/` and `figures/` (SVG, PDF).
 
         Args:
             folder: made if it does not exist.
@@ -195,9 +196,7 @@ class Profile:
             InputError: it cannot be written to.
         """
         artifacts = Artifacts(folder)
-        for name, table in self.tables():
-            artifacts.text(f"tables/{name}.csv", table.csv())
-            artifacts.text(f"tables/{name}.tex", table.latex())
+        write_tables(artifacts, dict(self.tables()))
         write_page(artifacts, profile_draft(self))
         artifacts.json("summary.json", self.json())
         artifacts.manifest(self.provenance())

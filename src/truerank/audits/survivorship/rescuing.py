@@ -18,6 +18,7 @@ from truerank.judging.ratings import RatingSource
 from truerank.reports.tables import Cell, Column, Table
 from truerank.sources import read_qrels_frame
 from truerank.work.artifacts import Artifacts
+from truerank.work.publishing import write_tables
 
 __all__ = ["RESCUED", "RESCUED_SCHEMA", "Rescued", "RescuedFrom", "rescue"]
 
@@ -133,8 +134,7 @@ class Rescued:
         if self.merged is not None:
             first = self.merged.rename({"topic_id": "query_id"})
             artifacts.text("merged.qrels", _lines(first, "0") + _lines(self.judgments, RESCUED))
-        artifacts.text("tables/rescued.csv", self.table().csv())
-        artifacts.text("tables/rescued.tex", self.table().latex())
+        write_tables(artifacts, {"rescued": self.table()})
         artifacts.json("summary.json", self.json())
         artifacts.manifest(provenance("rescue", self.inputs, self.options.json()))
         return artifacts.folder

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +15,7 @@ from truerank.audits.track.similarity import RunMap
 from truerank.reports.figures import (
     Group,
     Panel,
+    Picture,
     Series,
     grouped_scores,
     ordered_scores,
@@ -24,25 +24,15 @@ from truerank.reports.figures import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
-__all__ = ["Picture", "duel_names", "paired_measures", "pictures"]
+__all__ = ["duel_names", "paired_measures", "pictures"]
 
 Floats = NDArray[np.float64]
 
 _NOT_STATED: Final = "not stated"
 #: Pairs of this many measures have panels of their own.
 _PAIRED: Final = 3
-
-
-@dataclass(frozen=True, eq=False)
-class Picture:
-    """A figure with its name (of files, and in the page), the section it belongs to, and its caption."""
-
-    name: str
-    section: str
-    caption: str
-    figure: Figure
 
 
 def pictures(
@@ -92,7 +82,6 @@ def _categories(analysis: Analysis) -> Picture:
     number = sum(one.runs for one in analysis.best)
     return Picture(
         "categories",
-        "categories",
         f"{scores.main} of {number:,} runs by category, best first. The best run of each is ringed; percentages are "
         f"over the best {analysis.baseline} run, the dashed line.",
         grouped_scores(
@@ -101,6 +90,7 @@ def _categories(analysis: Analysis) -> Picture:
             reference=None if base is None else base.value,
             reference_label=f"best {analysis.baseline}",
         ),
+        section="categories",
     )
 
 
@@ -109,7 +99,6 @@ def _duel(name: str, duel: Duel, texts: Mapping[str, str]) -> Picture:
     number = len(duel.topics)
     return Picture(
         name,
-        "topics",
         f"{duel.first.run} ({duel.first.category}) wins {duel.wins} of {number:,} topics against {duel.second.run} "
         f"({duel.second.category}), ties {duel.ties} and loses {duel.losses}. Topics are sorted by the difference in "
         f"{duel.measure}, the largest win of {duel.first.run} first.",
@@ -120,6 +109,7 @@ def _duel(name: str, duel: Duel, texts: Mapping[str, str]) -> Picture:
             names=(f"{duel.first.run} ({duel.first.category})", f"{duel.second.run} ({duel.second.category})"),
             x_label=duel.measure,
         ),
+        section="topics",
     )
 
 
@@ -143,11 +133,11 @@ def _map(analysis: Analysis, run_map: RunMap) -> Picture:
         panels.append(Panel(f"n = {len(infos):,} runs", "t-SNE 1 (no unit)", "t-SNE 2 (no unit)", series, ticks=False))
     return Picture(
         "similarity",
-        "similarity",
         f"Runs that do well and badly on the same topics lie close together: t-SNE of vectors of {run_map.topics:,} "
         f"{analysis.scores.main} scores, perplexity {run_map.perplexity:.3g}, seed {run_map.seed}. Only nearness "
         "counts; axes and distances between clusters have no meaning.",
         scatter_panels(panels, columns=2, height=3.1),
+        section="similarity",
     )
 
 
@@ -163,11 +153,11 @@ def _subtasks(analysis: Analysis) -> Picture:
     )
     return Picture(
         "subtasks",
-        "subtasks",
         f"Fullrank against rerank; runs ordered by {scores.main} in every panel. The best of each: {gains}.",
         ordered_scores(
             panels, [scores.runs[i].subtask for i in known], x_label=f"runs ordered by {scores.main}", counted="runs"
         ),
+        section="subtasks",
     )
 
 
@@ -184,13 +174,13 @@ def _agreements(analysis: Analysis) -> Iterator[Picture]:
             _tau_title(analysis, first, second), *_labels(first, second), _pair(analysis, first, second, kinds)
         )
         caption = f"{first} against {second} by group. {_sentence(analysis, first, second)}"
-        yield Picture("agreement-groups", "agreement", caption, scatter_panels([panel], columns=1, height=4.0))
+        yield Picture("agreement-groups", caption, scatter_panels([panel], columns=1, height=4.0), section="agreement")
     panels = [Panel(_tau_title(analysis, a, b), *_labels(a, b), _pair(analysis, a, b)) for a, b in pairs]
     caption = (
         f"Pairs of {', '.join(chosen)} by category. τ is Kendall's τ‑b, over all runs and within each category."
         f"{_undrawn(analysis)}"
     )
-    yield Picture("agreement-categories", "agreement", caption, scatter_panels(panels, columns=2, height=3.2))
+    yield Picture("agreement-categories", caption, scatter_panels(panels, columns=2, height=3.2), section="agreement")
     if scores.gain is not None and (others := [m for m in (scores.main, scores.recall) if m is not None]):
         panels = [
             Panel(_tau_title(analysis, m, scores.gain), *_labels(m, scores.gain), _pair(analysis, m, scores.gain))
@@ -200,7 +190,7 @@ def _agreements(analysis: Analysis) -> Iterator[Picture]:
         if panels:
             against = " and ".join(others)
             caption = f"{scores.gain} against {against} by category. τ is Kendall's τ‑b.{_undrawn(analysis)}"
-            yield Picture("agreement-gain", "agreement", caption, scatter_panels(panels, columns=2, height=3.2))
+            yield Picture("agreement-gain", caption, scatter_panels(panels, columns=2, height=3.2), section="agreement")
 
 
 def paired_measures(analysis: Analysis) -> list[str]:

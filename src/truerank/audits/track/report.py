@@ -11,17 +11,18 @@ from typing import Any, Final
 from truerank.audits.track import page, tables
 from truerank.audits.track.analysis import Agreement, Analysis, analyse
 from truerank.audits.track.collection import FileStatistics, Kind, file_statistics
-from truerank.audits.track.figures import Picture, duel_names, paired_measures, pictures
+from truerank.audits.track.figures import duel_names, paired_measures, pictures
 from truerank.audits.track.inputs import RowFilter, measure_name, read_metadata
 from truerank.audits.track.options import ReportOptions
 from truerank.audits.track.scores import Scores, from_runs, from_tables
 from truerank.audits.track.similarity import FEWEST_RUNS, RunMap, run_map
 from truerank.audits.track.statements import Statement, agrees, read_stated, statements, statements_table
 from truerank.errors import InputError, MissingExtraError
-from truerank.reports.figures import to_files, to_svg_file
+from truerank.reports.figures import Picture, to_svg_file
 from truerank.reports.tables import Table
 from truerank.sources import grammar, read_topics
 from truerank.work.artifacts import Artifacts, hash_file, installed_versions
+from truerank.work.publishing import write_pictures, write_tables
 
 __all__ = ["TrackReport", "report"]
 
@@ -153,19 +154,8 @@ class TrackReport:
             InputError: the folder cannot be written to.
         """
         artifacts = Artifacts(folder)
-        for name, table in self.tables.items():
-            for ending, text in (
-                ("txt", table.text()),
-                ("csv", table.csv()),
-                ("tex", table.latex()),
-                ("md", table.markdown()),
-            ):
-                artifacts.text(f"tables/{name}.{ending}", text)
-        svgs: dict[str, str] = {}
-        for one in self.pictures:
-            svgs[one.name], pdf = to_files(one.figure, name=one.name, description=one.caption)
-            artifacts.text(f"figures/{one.name}.svg", svgs[one.name])
-            artifacts.binary(f"figures/{one.name}.pdf", pdf)
+        write_tables(artifacts, self.tables)
+        svgs = write_pictures(artifacts, self.pictures)
         artifacts.text("report.html", page.render(self, svgs))
         artifacts.json("summary.json", self.json())
         artifacts.manifest(self.provenance())

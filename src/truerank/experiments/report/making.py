@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from truerank.experiments.grid.results import RECORD_FILE, GridResults, open_results
 from truerank.experiments.report import page, survivorship
@@ -19,26 +19,19 @@ from truerank.experiments.report.pilot import Pilot, pilot
 from truerank.experiments.report.sizes import TOPICS, SizeEffect, panels, size_effects, sizes_table
 from truerank.experiments.report.statements import Statement, effect_statements, memory_statements, order_statements
 from truerank.experiments.report.transfer import strategies_table
-from truerank.reports.figures import line_panels, to_files, to_svg_file
+from truerank.reports.figures import Picture, line_panels, to_svg_file
 from truerank.reports.tables import Table
 from truerank.work.artifacts import Artifacts, hash_file, installed_versions
+from truerank.work.publishing import write_pictures, write_tables
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
-__all__ = ["ExperimentReport", "Picture", "report"]
+__all__ = ["ExperimentReport", "report"]
 
 _DEFAULTS: Final = ReportOptions()
 #: Tables that are for files and the page, not for a terminal.
 _LONG: Final = ("sizes",)
-
-
-class Picture(NamedTuple):
-    """A figure with the name of its files and its caption."""
-
-    name: str
-    figure: Figure
-    caption: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,15 +140,8 @@ class ExperimentReport:
             InputError: the folder cannot be written to.
         """
         artifacts = Artifacts(folder)
-        for name, table in self.tables.items():
-            forms = {"txt": table.text(), "csv": table.csv(), "tex": table.latex(), "md": table.markdown()}
-            for ending, text in forms.items():
-                artifacts.text(f"tables/{name}.{ending}", text)
-        svgs: dict[str, str] = {}
-        for one in self.pictures:
-            svgs[one.name], pdf = to_files(one.figure, name=one.name, description=one.caption)
-            artifacts.text(f"figures/{one.name}.svg", svgs[one.name])
-            artifacts.binary(f"figures/{one.name}.pdf", pdf)
+        write_tables(artifacts, self.tables)
+        svgs = write_pictures(artifacts, self.pictures)
         artifacts.text("report.html", page.render(self, svgs))
         artifacts.json("summary.json", self.json())
         artifacts.manifest(self.provenance())
@@ -205,7 +191,7 @@ class ExperimentReport:
                 "Effectiveness by the depth of the annotation behind the training set, with "
                 f"{100 * self.options.confidence:.6g}% intervals over topics. The differences are tested in the table."
             )
-            yield Picture("depths", figure, caption)
+            yield Picture("depths", caption, figure)
         for topics in TOPICS if self.sizes else ():
             chosen = panels(self.sizes, topics)
             if chosen:
@@ -216,7 +202,7 @@ class ExperimentReport:
                     f"{100 * self.options.confidence:.6g}% intervals over topics, not corrected for their number."
                 )
                 figure = line_panels(chosen, x_label="training instances", y_label=f"difference of {measure}")
-                yield Picture(f"sizes-{topics}", figure, caption)
+                yield Picture(f"sizes-{topics}", caption, figure)
 
 
 def report(

@@ -10,6 +10,7 @@ from truerank.reports.figures.heat_maps import HeatMap, heat_maps
 from truerank.reports.figures.lines import Line, LinePanel, line_panels
 from truerank.reports.figures.ordered import Group, grouped_scores, ordered_scores
 from truerank.reports.figures.pairs import topic_pairs
+from truerank.reports.figures.pictures import Picture
 from truerank.reports.figures.scatters import Panel, Series, scatter_panels
 from truerank.reports.figures.thresholds import histogram, precision_curve, stacked_histograms
 
@@ -19,6 +20,7 @@ __all__ = [
     "Line",
     "LinePanel",
     "Panel",
+    "Picture",
     "Series",
     "cumulative_curves",
     "grouped_scores",

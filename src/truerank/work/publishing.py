@@ -1,0 +1,49 @@
+"""Tables and figures of a report as files, in every form that a paper or a page may want."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from truerank.reports.figures import Picture, to_files
+from truerank.reports.tables import Table
+from truerank.work.artifacts import Artifacts
+
+__all__ = ["write_pictures", "write_tables"]
+
+_FORMS: Final[Mapping[str, Callable[[Table], str]]] = {
+    "txt": Table.text,
+    "csv": Table.csv,
+    "tex": Table.latex,
+    "md": Table.markdown,
+}
+
+
+def write_tables(artifacts: Artifacts, tables: Mapping[str, Table]) -> None:
+    """Writes each table as text, CSV, LaTeX and Markdown: `tables/NAME.txt`, `.csv`, `.tex`, `.md`.
+
+    Args:
+        artifacts: the folder.
+        tables: by name.
+    """
+    for name, table in tables.items():
+        for ending, form in _FORMS.items():
+            artifacts.text(f"tables/{name}.{ending}", form(table))
+
+
+def write_pictures(artifacts: Artifacts, pictures: Iterable[Picture]) -> dict[str, str]:
+    """Writes each figure as `figures/NAME.svg` and `.pdf`.
+
+    Args:
+        artifacts: the folder.
+        pictures: the figures; each is laid out once and keeps that layout.
+
+    Returns:
+        The SVG files' texts by name, for the page.
+    """
+    svgs: dict[str, str] = {}
+    for one in pictures:
+        svgs[one.name], pdf = to_files(one.figure, name=one.name, description=one.caption)
+        artifacts.text(f"figures/{one.name}.svg", svgs[one.name])
+        artifacts.binary(f"figures/{one.name}.pdf", pdf)
+    return svgs
