@@ -112,11 +112,13 @@ def _convolved(convolution: Any, vectors: Any) -> Any:
         convolution: holds weights and biases.
         vectors: shape (n, words, e).
     """
-    window = convolution.kernel_size[0]
+    filters, _, window = convolution.weight.shape
     places = vectors.shape[1] - window + 1
+    # Every word with every column of the window first, sums after: slices of the vectors would have to be copied.
+    each = vectors @ convolution.weight.permute(1, 2, 0).flatten(1)
     found = convolution.bias
     for shift in range(window):
-        found = found + vectors[:, shift : shift + places] @ convolution.weight[:, :, shift].T
+        found = found + each[:, shift : shift + places, shift * filters : (shift + 1) * filters]
     return found.transpose(1, 2)
 
 

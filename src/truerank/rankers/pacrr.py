@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import torch
 from torch import nn
@@ -40,6 +40,10 @@ class PacrrSettings(Settings):
             raise InputError(f"no idf '{self.idf}'", "choose filled or zero", where="idf")
 
 
+#: Places of a query and a document that are matched at once.
+_PLACES: Final = 1 << 13
+
+
 class _Network(nn.Module):  # type: ignore[misc]
     def __init__(self, settings: PacrrSettings, dimension: int) -> None:
         super().__init__()
@@ -73,15 +77,9 @@ class _Network(nn.Module):  # type: ignore[misc]
 
     def _strongest(self, similarities: Any, batch: Batch, convolution: Any) -> Any:
         """The strongest matches of each query word, shape (n, q, strongest)."""
-        size = convolution.kernel_size[0]
-        pairs, words, places = similarities.shape
-        # As a product of matrices: on the CPU twice as fast as the convolution, whose only channel leaves it idle.
-        filled = nn.functional.pad(similarities, (0, size - 1, 0, size - 1))
-        shifts = [(row, column) for row in range(size) for column in range(size)]
-        patches = torch.stack([filled[:, row : row + words, column : column + places] for row, column in shifts])
-        weights = convolution.weight.view(convolution.out_channels, size * size)
-        responses = torch.addmm(convolution.bias[:, None], weights, patches.view(size * size, -1))
-        signals = torch.relu(responses.amax(dim=0)).view(pairs, words, places)
+        # The responses of all filters everywhere are the largest thing here: in parts, they stay near the processor.
+        many = max(1, _PLACES // (similarities.shape[1] * similarities.shape[2]))
+        signals = torch.cat([_signals(part, convolution) for part in similarities.split(many)])
         if self._settings.padding == "masked":
             # Signals are never negative: 0 is no match.
             signals = signals * batch.document_mask[:, None, :]
@@ -89,6 +87,20 @@ class _Network(nn.Module):  # type: ignore[misc]
         if short > 0:
             signals = nn.functional.pad(signals, (0, short))
         return signals.topk(self._settings.strongest, dim=2).values
+
+
+def _signals(similarities: Any, convolution: Any) -> Any:
+    """The strongest filter at each place, shape (n, q, d)."""
+    size = convolution.kernel_size[0]
+    pairs, words, places = similarities.shape
+    # As a product of matrices: on the CPU twice as fast as the convolution, whose only channel leaves it idle. The bias
+    # is a column of it: to add it would copy the responses.
+    filled = nn.functional.pad(similarities, (0, size - 1, 0, size - 1))
+    shifts = [(row, column) for row in range(size) for column in range(size)]
+    patches = [filled[:, row : row + words, column : column + places] for row, column in shifts]
+    table = torch.stack([*patches, torch.ones_like(similarities)]).view(len(shifts) + 1, -1)
+    weights = torch.cat([convolution.weight.flatten(1), convolution.bias[:, None]], dim=1)
+    return torch.relu((weights @ table).amax(dim=0)).view(pairs, words, places)
 
 
 class Pacrr(SmallRanker):

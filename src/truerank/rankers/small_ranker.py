@@ -215,7 +215,7 @@ class SmallRanker(Fitting):
 
     def logits(self, rows: Sequence[PairIds]) -> Any:
         """The network's scores with gradients, shape (rows,)."""
-        return self.module(self._batch(rows, torch.float32))
+        return self.module(self._batch(rows, (self._table, self._idf)))
 
     def score(self, pairs: Sequence[Pair]) -> Scores:
         """The score of each pair, shape (pairs,); higher is better.
@@ -228,27 +228,22 @@ class SmallRanker(Fitting):
         batches = length_batches(lengths, tokens=_TOKENS, waste=_WASTE)
         precision = torch.float32 if self.device.startswith("mps") else torch.float64
         network = copy.deepcopy(self.module).to(precision).eval()
+        tables = self._table.to(precision), self._idf.to(precision)
         with torch.inference_mode():
-            values = [
-                network(self._batch([rows[number] for number in batch], precision)).cpu().numpy() for batch in batches
-            ]
+            found = (network(self._batch([rows[number] for number in batch], tables)) for batch in batches)
+            values = [scores.cpu().numpy() for scores in found]
         return rounded(restore(batches, values))
 
     def _ids(self, texts: Iterable[str], longest: int) -> dict[str, list[int]]:
         distinct = list(dict.fromkeys(texts))
         return {text: ids[:longest] for text, ids in zip(distinct, self.vocabulary.ids(distinct), strict=True)}
 
-    def _batch(self, rows: Sequence[PairIds], precision: Any) -> Batch:
+    def _batch(self, rows: Sequence[PairIds], tables: tuple[Any, Any]) -> Batch:
         filled = self.settings.padding == "zero"
         query = self._matrix([row.query for row in rows], self.settings.max_query if filled else None)
         document = self._matrix([row.document for row in rows], self.settings.max_document if filled else None)
-        return Batch(
-            query,
-            document,
-            self._table[query].to(precision),
-            self._table[document].to(precision),
-            self._idf[query].to(precision),
-        )
+        vectors, idf = tables
+        return Batch(query, document, vectors[query], vectors[document], idf[query])
 
     def _matrix(self, ids: Sequence[Sequence[int]], length: int | None) -> Any:
         # A text without words is one word of padding.
