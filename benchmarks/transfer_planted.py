@@ -1,11 +1,11 @@
 """Finds planted faults: precision, recall, and reasons by fault, for several rankers; and a scan killed and resumed.
 
-    python benchmarks/transfer_planted.py [--collection vaswani|cacm] [--half report|development]
+    python benchmarks/transfer_planted.py [--collection vaswani|cacm] [--draw fresh|report|development]
         [--rankers bm25,embedding,knrm] [--policy sliding:60:30] [--instances 1500] [--folds 3] [--work DIR]
     python benchmarks/transfer_planted.py --scale 100000
 
-`plant_faults.py` makes the two versions. Everything was developed with `--half development`; the figures of the docs
-are those of `--half report`, which has its own seed, and its own texts of error pages, notices and boilerplate. bm25:
+`plant_faults.py` makes the two versions. Everything was developed with `--draw development`; the figures of the docs
+are those of `--draw fresh`, which has its own seed, and its own texts of error pages, notices and boilerplate. bm25:
 statistics of the judged version. embedding: cosine of the packaged MiniLM. knrm, monobert (begun from MiniLM): trained
 on abstracts of the topics of the other folds, one relevant abstract against one that BM25 finds, or a random one; each
 fold's topics are scanned with the ranker that has not seen them. `--share` scans a part of the topics. `--work` keeps
@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from plant_faults import SEEDS
+from plant_faults import DRAWS
 from planted.abstracts import Abstracts, read_abstracts
 from planted.pages import section_text
 from planted.scale import scale
@@ -204,7 +204,7 @@ def main() -> None:
     """Reads the arguments, plants, scans, prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--collection", choices=("vaswani", "cacm"), default="vaswani")
-    parser.add_argument("--half", choices=tuple(SEEDS), default="report")
+    parser.add_argument("--draw", choices=tuple(DRAWS), default="fresh")
     parser.add_argument("--rankers", default="bm25,embedding,knrm")
     parser.add_argument("--policy", default="sliding:60:30")
     parser.add_argument("--instances", type=int, default=1500)
@@ -221,9 +221,9 @@ def main() -> None:
             return
         require_shared()
         source = read_abstracts(given.collection, SHARED / "collections" / given.collection)
-        versions = work / given.half
-        made = plant(source, versions, Plan(SEEDS[given.half], given.half))
-        print(f"{given.collection}, {given.half} seed: {made.pages} pages, {made.judged} judged", flush=True)
+        versions = work / given.draw
+        made = plant(source, versions, Plan(*DRAWS[given.draw]))
+        print(f"{given.collection}, draw {given.draw}: {made.pages} pages, {made.judged} judged", flush=True)
         found = {}
         for name in given.rankers.split(","):
             begun = time.monotonic()
