@@ -21,6 +21,7 @@ from planted.faults import Half
 from planted.writing import Plan, plant
 from shared_data import SHARED, require_shared
 
+
 class Draw(NamedTuple):
     """A seed, and the half of the texts that goes with it."""
 
