@@ -1,15 +1,16 @@
 """Finds planted faults: precision, recall, and reasons by fault, for several rankers; and a scan killed and resumed.
 
     python benchmarks/transfer_planted.py [--collection vaswani|cacm] [--draw fresh|report|development]
-        [--rankers bm25,embedding,knrm] [--policy sliding:60:30] [--instances 1500] [--folds 3] [--work DIR]
+        [--rankers bm25,embedding,bm25+embedding,knrm] [--given judged|nothing] [--policy sliding:60:30]
+        [--instances 1500] [--folds 3] [--work DIR]
     python benchmarks/transfer_planted.py --scale 100000
 
 `plant_faults.py` makes the two versions. Everything was developed with `--draw development`; the figures of the docs
 are those of `--draw fresh`, which has its own seed, and its own texts of error pages, notices and boilerplate. bm25:
 statistics of the judged version. embedding: cosine of the packaged MiniLM. knrm, monobert (begun from MiniLM): trained
 on abstracts of the topics of the other folds, one relevant abstract against one that BM25 finds, or a random one; each
-fold's topics are scanned with the ranker that has not seen them. `--share` scans a part of the topics. `--work` keeps
-versions, rankers and scores, so that a second call costs little.
+fold's topics are scanned with the ranker that has not seen them. A "+" weighs several together. `--share` scans a part
+of the topics. `--work` keeps versions, rankers and scores, so that a second call costs little.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import json
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from planted.scale import scale
 from planted.writing import Plan, plant
 from shared_data import SHARED, require_shared, table
 from truerank import lexical, measures, train, transfer
+from truerank.audits.transfer.probabilities import difference
 from truerank.audits.transfer.scan_options import AGGREGATIONS
 from truerank.rankers.base import RankerSpec, Runtime
 from truerank.rankers.instances import Instance
@@ -103,6 +105,15 @@ def trained(name: str, source: Abstracts, work: Path, fold: int, given: argparse
     return RankerSpec(str(folder), Runtime(threads=given.threads))
 
 
+def opened(name: str, source: Abstracts, work: Path, fold: int, given: argparse.Namespace) -> RankerSpec:
+    """One of the rankers by its name here."""
+    if name == "bm25":
+        return RankerSpec("bm25")
+    if name == "embedding":
+        return RankerSpec("ance:packaged", Runtime(threads=given.threads), (("similarity", "cosine"),))
+    return trained(name, source, work, fold, given)
+
+
 def scanned(name: str, source: Abstracts, versions: Path, work: Path, given: argparse.Namespace) -> pl.DataFrame:
     """Every judged document of the versions with its differences: V1 minus V2."""
     folds = folds_of(source, given.folds)
@@ -110,18 +121,17 @@ def scanned(name: str, source: Abstracts, versions: Path, work: Path, given: arg
     parts = []
     for number, fold in enumerate(folds):
         keep = set(fold[: max(1, round(given.share * len(fold)))])
-        spec: dict[str, Callable[[int], RankerSpec]] = {
-            "bm25": lambda _: RankerSpec("bm25"),
-            "embedding": lambda _: RankerSpec(
-                "ance:packaged", Runtime(threads=given.threads), (("similarity", "cosine"),)
-            ),
-        }
-        chosen = spec[name](number) if name in spec else trained(name, source, work, number, given)
+        first, *others = (opened(one, source, work, number, given) for one in name.split("+"))
         some = versions / f"fold-{number}.qrels"
         some.write_text("".join(f"{' '.join(row)}\n" for row in qrels if row[0] in keep))
-        out = versions / f"scan-{name}-{number}-{given.policy.replace(':', '-')}-{given.share:g}"
+        out = versions / f"scan-{name}-{number}-{given.policy.replace(':', '-')}-{given.share:g}-{given.given}"
         options = transfer.ScanOptions(
-            ranker=chosen, policy=given.policy, cache=str(work / f"scores-{name}.sqlite"), items=0
+            ranker=first,
+            also=tuple(others),
+            given=given.given,
+            policy=given.policy,
+            cache=str(work / "scores.sqlite"),
+            items=0,
         )
         files = {version: str(versions / f"{file}.jsonl") for version, file in (("V1", "a"), ("V2", "b"))}
         found = transfer.scan_versions(files, str(some), str(versions / "topics.tsv"), out, options)
@@ -132,7 +142,10 @@ def scanned(name: str, source: Abstracts, versions: Path, work: Path, given: arg
 def differences(scan: transfer.Scan) -> pl.DataFrame:
     """Per judged document the difference by aggregation, and the reason where it is a candidate."""
     wide = scan.scores.pivot("version", index=["topic_id", "doc_id"], values=list(AGGREGATIONS))
-    wide = wide.with_columns((pl.col(f"{name}_V1") - pl.col(f"{name}_V2")).alias(name) for name in AGGREGATIONS)
+    judged = scan.summary["probability"]["given"] == "judged"
+    wide = wide.with_columns(
+        difference(pl.col(f"{name}_V1"), pl.col(f"{name}_V2"), judged=judged).alias(name) for name in AGGREGATIONS
+    )
     reasons = scan.candidates.filter("max").select("topic_id", "doc_id", "worse", "reason")
     kept = wide.select("topic_id", "doc_id", *AGGREGATIONS)
     return kept.join(reasons, on=["topic_id", "doc_id"], how="left")
@@ -205,7 +218,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--collection", choices=("vaswani", "cacm"), default="vaswani")
     parser.add_argument("--draw", choices=tuple(DRAWS), default="fresh")
-    parser.add_argument("--rankers", default="bm25,embedding,knrm")
+    parser.add_argument("--rankers", default="bm25,embedding,bm25+embedding,knrm")
+    parser.add_argument("--given", choices=("judged", "nothing"), default="judged")
     parser.add_argument("--policy", default="sliding:60:30")
     parser.add_argument("--instances", type=int, default=1500)
     parser.add_argument("--folds", type=int, default=3)

@@ -65,7 +65,7 @@ def main() -> None:
     print(f"{made.pages:,} pages, {made.judged:,} judged, {made.harmful:,} of these lost what was relevant\n")
     halves(out, shared / given.collection / "qrels.txt")
     versions = {"V1": str(out / "a.jsonl"), "V2": str(out / "b.jsonl")}
-    options = transfer.ScanOptions(ranker=RankerSpec(given.model), policy=POLICY)
+    options = transfer.ScanOptions(ranker=RankerSpec(given.model), policy=POLICY, given="nothing")
     scan = transfer.scan_versions(versions, str(out / "train.qrels"), str(out / "topics.tsv"), out / "scan", options)
     print(scan.text())
     for name, data_set in (("flagged", "V1>>V2 MaxP"), ("all", "all versions")):

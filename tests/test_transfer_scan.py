@@ -18,7 +18,7 @@ from tiny_models import save_t5
 from transfer_example import FAULTS, TOPICS, Files, options, write
 from truerank.audits.transfer import Scan, ScanOptions, load_scan, match_versions, scan_versions, transfer_card
 from truerank.audits.transfer.judging_items import band_of
-from truerank.audits.transfer.probabilities import fit_curve, topic_levels
+from truerank.audits.transfer.probabilities import difference, fit_curve, topic_levels
 from truerank.audits.transfer.scanning import default_ranker
 from truerank.cli import main
 from truerank.errors import InputError
@@ -51,7 +51,8 @@ def test_what_was_planted_is_found_with_its_reason(scan: Scan) -> None:
         other = "old" if side == "new" else "new"
         assert (row["better"], row["worse"], row["reason"]) == (other, side, fault), topic
         assert row["doc_id"] == f"old{topic}" and row["better_id"] != row["worse_id"]
-        assert row["max_difference"] == pytest.approx(row["max_better"] - row["max_worse"], abs=2e-6)
+        either = row["max_better"] + row["max_worse"] - row["max_better"] * row["max_worse"]
+        assert row["max_difference"] == pytest.approx((row["max_better"] - row["max_worse"]) / either, abs=2e-5)
         assert row["max_difference"] > 0.5 and row["evidence"]
         assert row["better_url"].startswith(f"http://www.site{topic % 4}.org/papers/{topic}")
 
@@ -181,7 +182,7 @@ def test_monot5_gives_probabilities_and_the_best_of_versions(files: Files, tmp_p
         ranker=RankerSpec(f"monot5:{folder}"), pairs=(("old", "new"),), best={"best": ("new", "third")}, items=1
     )
     found = scan_versions(versions, str(tmp_path / "small.qrels"), files.topics, tmp_path / "out", chosen)
-    assert found.summary["probability"] == {"kind": "exp"}
+    assert found.summary["probability"] == {"kind": "exp", "given": "nothing"}
     assert found.scores["max"].to_list() == pytest.approx(np.exp(found.scores["max_score"].to_numpy()), abs=1e-6)
     assert found.scores["first"].is_between(0, 1).all() and set(found.summary["below"]) == {
         "old",
@@ -196,20 +197,59 @@ def test_monot5_gives_probabilities_and_the_best_of_versions(files: Files, tmp_p
 
 def test_the_curve_is_that_of_maximum_likelihood() -> None:
     draw = np.random.default_rng(3)
-    relevant, others = draw.normal(2.0, 1.0, 400), draw.normal(0.0, 1.0, 1600)
+    relevant, others = draw.normal(2.0, 1.0, (400, 1)), draw.normal(0.0, 1.0, (1600, 1))
     curve = fit_curve(relevant, others)
     # Of two normal distributions with one variance the log odds are linear: slope 2, nothing at the middle.
-    assert curve.slope == pytest.approx(2.0, abs=0.2)
-    assert curve(np.array([1.0]))[0] == pytest.approx(0.5, abs=0.04)
+    assert curve.slopes == (pytest.approx(2.0, abs=0.2),)
+    assert curve(np.array([[1.0]]))[0] == pytest.approx(0.5, abs=0.04)
     assert curve.auc == pytest.approx(0.921, abs=0.015)
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(C=1e4, class_weight="balanced", tol=1e-10).fit(
-        np.r_[relevant, others][:, None], np.r_[np.ones(400), np.zeros(1600)]
+        np.r_[relevant, others], np.r_[np.ones(400), np.zeros(1600)]
     )
-    assert (curve.slope, curve.offset) == pytest.approx((model.coef_[0, 0], model.intercept_[0]), rel=0.01)
-    assert fit_curve(np.array([5.0, 6.0]), np.array([1.0, 2.0])).slope < 100
+    assert (*curve.slopes, curve.offset) == pytest.approx((model.coef_[0, 0], model.intercept_[0]), rel=0.01)
+    assert fit_curve(np.array([[5.0], [6.0]]), np.array([[1.0], [2.0]])).slopes[0] < 100
     assert not fit_curve(others, relevant).tells
+
+
+def test_two_rankers_are_weighed_by_what_each_tells() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    draw = np.random.default_rng(4)
+    # The first tells much in large numbers, the second little, the third nothing.
+    shift, size = np.array([30.0, 0.05, 0.0]), np.array([20.0, 0.1, 5.0])
+    relevant, others = draw.normal(shift, size, (600, 3)), draw.normal(0.0, size, (1400, 3))
+    curve = fit_curve(relevant, others)
+    model = LogisticRegression(C=1e6, class_weight="balanced", tol=1e-12, max_iter=10_000).fit(
+        np.r_[relevant, others] / size, np.r_[np.ones(600), np.zeros(1400)]
+    )
+    assert np.array(curve.slopes) * size == pytest.approx(model.coef_[0], abs=0.01)
+    alone = [fit_curve(relevant[:, [place]], others[:, [place]]).auc for place in range(3)]
+    assert curve.auc > max(alone) and abs(alone[2] - 0.5) < 0.05
+    assert curve(relevant) == pytest.approx(1 / (1 + np.exp(-curve.log_odds(relevant))))
+
+
+def test_differences_given_that_one_version_is_relevant() -> None:
+    frame = pl.DataFrame({"a": [0.3, 0.9, 0.02, 0.0, 0.5], "b": [0.02, 0.9, 0.3, 0.0, 0.0]})
+    plain = frame.select(difference(pl.col("a"), pl.col("b"), judged=False).alias("d"))["d"]
+    assert plain.to_list() == pytest.approx([0.28, 0.0, -0.28, 0.0, 0.5])
+    found = frame.select(difference(pl.col("a"), pl.col("b"), judged=True).alias("d"))["d"]
+    # P(a and not b | a or b) − P(b and not a | a or b), for independent a and b.
+    assert found.to_list() == pytest.approx([(0.3 * 0.98 - 0.02 * 0.7) / 0.314, 0.0, -0.28 / 0.314, 0.0, 1.0])
+
+
+def test_a_second_ranker_is_weighed_in(files: Files, scan: Scan, tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    truerank.build_index(files.versions["old"], index, analyser=truerank.lexical.analyser_of("terrier"))
+    also = (RankerSpec(f"bm25:{index}"),)
+    both = scan_versions(files.versions, files.qrels, files.topics, tmp_path / "both", options(also=also))
+    assert both.summary["ranker"]["name"].count("+") == 1 and len(both.summary["ranker"]["fingerprints"]) == 2
+    assert len(both.summary["probability"]["max"]["slopes"]) == 2
+    assert set(both.candidates.filter("max")["topic_id"]) == set(scan.candidates.filter("max")["topic_id"])
+    # What is stored are the log odds.
+    scores = both.scores["max_score"].to_numpy()
+    assert both.scores["max"].to_numpy() == pytest.approx(1 / (1 + np.exp(-scores)), abs=2e-6)
 
 
 def test_levels_of_topics_by_hand() -> None:
@@ -226,6 +266,10 @@ def test_levels_of_topics_by_hand() -> None:
         ({"policy": "paragraphs"}, "no passage policy"),
         ({"probability": "raw"}, "percentile"),
         ({"percentile": 100.0}, "no percentile"),
+        ({"also": (RankerSpec("bm25"),), "percentile": 90.0}, "weighed by a curve only"),
+        ({"also": (RankerSpec("bm25"),), "probability": "exp"}, "weighed by a curve only"),
+        ({"given": "all"}, "nothing is given by 'all'"),
+        ({"given": "judged", "percentile": 90.0}, "nothing can be given"),
         ({"cut_off": 1.5}, "between 0 and 1"),
         ({"relevance": 9}, "no judgment of grade 9"),
         ({"pairs": (("old", "older"),)}, "no version 'older'"),

@@ -10,7 +10,7 @@ import typer
 from truerank.audits import transfer
 from truerank.audits.transfer.scan_options import DEFAULT_CUT_OFF
 from truerank.cli.console import JsonFlag, emit, note, pairs_option, progress
-from truerank.rankers.base import Runtime, spec_of
+from truerank.rankers.base import RankerSpec, Runtime, spec_of
 
 __all__ = ["card", "describe", "estimate", "scan", "select"]
 
@@ -47,6 +47,14 @@ def scan(
     settings: Annotated[
         list[str], typer.Option("--set", metavar="NAME=VALUE", help="A setting of the model's kind.")
     ] = [],  # noqa: B006
+    also: Annotated[
+        list[str],
+        typer.Option(
+            "--with",
+            metavar="NAME[,SETTING=VALUE…]",
+            help="A further ranker, weighed together with --model by the curve; repeat for several.",
+        ),
+    ] = [],  # noqa: B006
     policy: Annotated[
         str, typer.Option(metavar="whole|cast2021|cast2022|sliding:WORDS:STRIDE", help="How documents are cut.")
     ] = "cast2021",
@@ -55,6 +63,10 @@ def scan(
         typer.Option(
             help="How scores become probabilities; auto: exp for monoT5, else a curve fitted to judged pairs."
         ),
+    ] = "auto",
+    given: Annotated[
+        Literal["auto", "judged", "nothing"],
+        typer.Option(help="Differences given that one version is relevant, as judged; auto: where a curve is fitted."),
     ] = "auto",
     cut_off: Annotated[float, typer.Option(help="A larger difference of probabilities is a candidate.")] = (
         DEFAULT_CUT_OFF
@@ -112,6 +124,9 @@ def scan(
 
         truerank transfer scan --version old=old.jsonl --version new=new.jsonl --qrels qrels.txt --topics topics.trec
         --model bm25 --percentile 95 --out scan/
+
+        truerank transfer scan --version old=old.jsonl --version new=new.jsonl --qrels qrels.txt --topics topics.trec
+        --model bm25 --with ance:packaged,similarity=cosine --policy sliding:60:30 --out scan/
     """
     runtime = Runtime(device, precision, backend, threads)
     spec = None if model is None else spec_of(model, runtime, pairs_option(settings, "--set"))
@@ -119,8 +134,10 @@ def scan(
         spec = transfer.default_ranker(runtime, pairs_option(settings, "--set"))
     options = transfer.ScanOptions(
         ranker=spec,
+        also=tuple(_further(one, Runtime(device, threads=threads)) for one in also),
         policy=policy,
         probability=probability,
+        given=given,
         cut_off=cut_off,
         percentile=percentile,
         pairs=tuple(pairs_option([one], "--pair").popitem() for one in pair),
@@ -140,6 +157,11 @@ def scan(
         result = transfer.scan_versions(version, qrels, topics, out, options, matched=matched, progress=shown)
     emit(result.text(), result.json(), as_json)
     note(f"report: {out / 'report.html'}")
+
+
+def _further(text: str, runtime: Runtime) -> RankerSpec:
+    name, *settings = text.split(",")
+    return spec_of(name, runtime, pairs_option(settings, "--with"))
 
 
 def describe(

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from truerank.audits.transfer.probabilities import difference
 from truerank.audits.transfer.scan_options import AGGREGATIONS, Aggregation
 from truerank.rankers.document_texts import DocumentTexts
 from truerank.text.page_faults import PageFault, PageText, page_fault
@@ -18,7 +19,8 @@ __all__ = ["CANDIDATE_SCHEMA", "SET_SCHEMA", "Comparing", "cut_offs", "data_sets
 
 #: One row per judged document and direction in which two of its versions differ: `better` scores higher than `worse`
 #: by more than the cut-off, by the first passage (`first`), the best one (`max`), or both; scores are probabilities,
-#: or the ranker's own with a percentile. `passage` is the place of the best passage in the better version.
+#: or the ranker's own with a percentile; differences as in `probabilities.difference`. `passage` is the place of the
+#: best passage in the better version.
 CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
     "topic_id": pl.String,
     "query": pl.String,
@@ -63,19 +65,21 @@ class Comparing(NamedTuple):
         pairs: which versions are compared.
         cut_offs: the difference above which one is a candidate.
         texts: the files of `DocumentTexts` by version.
+        judged: differences take it as given that one of the two versions is relevant.
     """
 
     scores: pl.DataFrame
     pairs: Sequence[tuple[str, str]]
     cut_offs: Mapping[Aggregation, float]
     texts: Mapping[str, Path]
+    judged: bool
 
 
 def cut_offs(scores: pl.DataFrame, pairs: Sequence[tuple[str, str]], percentile: float) -> dict[Aggregation, float]:
     """The percentile of the differences, whatever their direction, of all pairs of versions together."""
     found: dict[Aggregation, float] = {}
     for aggregation in AGGREGATIONS:
-        parts = [_beside(scores, a, b)[f"{aggregation}_difference"].abs().to_numpy() for a, b in pairs]
+        parts = [_beside(scores, a, b, judged=False)[f"{aggregation}_difference"].abs().to_numpy() for a, b in pairs]
         every = np.concatenate(parts) if parts else np.zeros(0)
         found[aggregation] = round(float(np.percentile(every, percentile)), 6) if len(every) else 0.0
     return found
@@ -90,7 +94,7 @@ def find_candidates(comparing: Comparing) -> pl.DataFrame:
     parts = [pl.DataFrame(schema=CANDIDATE_SCHEMA)]
     for first, second in comparing.pairs:
         for better, worse in ((first, second), (second, first)):
-            beside = _beside(comparing.scores, better, worse)
+            beside = _beside(comparing.scores, better, worse, judged=comparing.judged)
             above = [(pl.col(f"{name}_difference") > cut).alias(name) for name, cut in comparing.cut_offs.items()]
             flagged = beside.with_columns(above).filter(pl.any_horizontal("first", "max"))
             reasons = _reasons(flagged, comparing.texts[better], comparing.texts[worse])
@@ -142,7 +146,7 @@ def set_name(better: str, worse: str, aggregation: Aggregation) -> str:
     return f"{better}>>{worse} {AGGREGATIONS[aggregation]}"
 
 
-def _beside(scores: pl.DataFrame, better: str, worse: str) -> pl.DataFrame:
+def _beside(scores: pl.DataFrame, better: str, worse: str, *, judged: bool) -> pl.DataFrame:
     """The scores of two versions side by side, in the order of the judgments."""
     left = scores.filter(pl.col("version") == better)
     right = scores.filter(pl.col("version") == worse)
@@ -158,7 +162,9 @@ def _beside(scores: pl.DataFrame, better: str, worse: str) -> pl.DataFrame:
     joined = left.join(right, on="row", how="inner", maintain_order="left")
     return joined.with_columns(
         # Rounded as they are stored, so that a reader of the file finds the same documents above the cut-off.
-        (pl.col(f"{name}_better") - pl.col(f"{name}_worse")).round(6).alias(f"{name}_difference")
+        difference(pl.col(f"{name}_better"), pl.col(f"{name}_worse"), judged=judged)
+        .round(6)
+        .alias(f"{name}_difference")
         for name in AGGREGATIONS
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -36,15 +36,17 @@ class Setting:
     pairs: tuple[tuple[str, str], ...]
     texts: Mapping[str, Path]
     options: ScanOptions
-    ranker: Ranker
+    rankers: tuple[Ranker, ...]
     agreed: Mapping[str, float]
 
 
-def compare_versions(found: pl.DataFrame, rows: pl.DataFrame, skipped: pl.DataFrame, setting: Setting) -> Scan:
+def compare_versions(
+    every: Sequence[pl.DataFrame], rows: pl.DataFrame, skipped: pl.DataFrame, setting: Setting
+) -> Scan:
     """Compares the versions of each judged document.
 
     Args:
-        found: the scores, columns as in `scoring.SCORE_SCHEMA`.
+        every: the scores of each ranker, columns as in `scoring.SCORE_SCHEMA`, the same rows in the same order.
         rows: what was scored, see `scan_rows.judged_rows`, with the documents that calibrate.
         skipped: judged documents that were left out before.
         setting: what else the comparison needs.
@@ -56,22 +58,16 @@ def compare_versions(found: pl.DataFrame, rows: pl.DataFrame, skipped: pl.DataFr
         InputError: no judged document is in two versions, or scores cannot become probabilities.
     """
     options, names = setting.options, setting.names
-    kind = _kind_of_probability(options, setting.ranker)
+    kind = _kind_of_probability(options, setting.rankers[0])
+    judged_given = options.given == "judged" or (options.given == "auto" and kind == "logistic")
     ids = rows.select("row", *(pl.col(id_column(name)).alias(str(place)) for place, name in enumerate(names))).unpivot(
         index="row", variable_name="version", value_name="version_doc_id"
     )
     ids = ids.with_columns(pl.col("version").cast(pl.UInt8))
-    scores = found.join(ids, on=["row", "version"], how="left", maintain_order="left").join(
-        rows.select("row", "topic_id", "query", "doc_id", "relevance", "sampled"), on="row", maintain_order="left"
-    )
-    scores = scores.rename({"first": "first_score", "max": "max_score"})
-    fitted: dict[Aggregation, Curve] = {}
-    for name in AGGREGATIONS:
-        values = scores[f"{name}_score"].to_numpy()
-        if kind == "logistic":
-            values = values - topic_levels(scores["topic_id"], values, scores["sampled"].to_numpy())
-            fitted[name] = _fitted(scores.select("row", "sampled"), values)
-        scores = scores.with_columns(_probability(name, values, kind, fitted.get(name)))
+    about = rows.select("row", "topic_id", "query", "doc_id", "relevance", "sampled")
+    scores = every[0].join(ids, on=["row", "version"], how="left", maintain_order="left")
+    scores = scores.join(about, on="row", maintain_order="left").rename({"first": "first_score", "max": "max_score"})
+    scores, fitted = _with_probabilities(scores, every, kind)
     if fitted and not any(curve.tells for curve in fitted.values()):
         raise InputError(
             f"the ranker does not tell judged documents from others (AUC {fitted['max'].auc:.2f})",
@@ -90,11 +86,11 @@ def compare_versions(found: pl.DataFrame, rows: pl.DataFrame, skipped: pl.DataFr
     cuts: dict[Aggregation, float] = dict.fromkeys(AGGREGATIONS, options.cut_off)
     if options.percentile is not None:
         cuts = cut_offs(compared, setting.pairs, options.percentile)
-    comparing = Comparing(compared, setting.pairs, cuts, setting.texts)
+    comparing = Comparing(compared, setting.pairs, cuts, setting.texts, judged_given)
     candidates = find_candidates(comparing)
     sets = data_sets(comparing, candidates, names)
     left_out = pl.concat([skipped, gone]).cast(pl.Schema(SKIPPED_SCHEMA))
-    summary = _summary(_Found(kind, fitted, cuts, candidates, sets, left_out), compared, setting)
+    summary = _summary(_Found(kind, judged_given, fitted, cuts, candidates, sets, left_out), compared, setting)
     scan = Scan(compared, candidates, sets, left_out, summary)
     if kind != "raw":
         summary["below"] = {name: _below(frame) for name, frame in curves(scan, options.best)}
@@ -103,6 +99,8 @@ def compare_versions(found: pl.DataFrame, rows: pl.DataFrame, skipped: pl.DataFr
 
 def _kind_of_probability(options: ScanOptions, ranker: Ranker) -> str:
     """How scores become probabilities."""
+    if options.also:
+        return "logistic"
     if options.probability != "auto":
         return options.probability
     if options.percentile is not None:
@@ -110,21 +108,45 @@ def _kind_of_probability(options: ScanOptions, ranker: Ranker) -> str:
     return "exp" if getattr(ranker, "kind", "") == "monot5" else "logistic"
 
 
+def _with_probabilities(
+    scores: pl.DataFrame, every: Sequence[pl.DataFrame], kind: str
+) -> tuple[pl.DataFrame, dict[Aggregation, Curve]]:
+    """The probability by each aggregation; of several rankers, the log odds take the place of the first one's score."""
+    fitted: dict[Aggregation, Curve] = {}
+    for name in AGGREGATIONS:
+        if kind != "logistic":
+            scores = scores.with_columns(_probability(name, scores[f"{name}_score"].to_numpy(), kind))
+            continue
+        values = np.column_stack([_above_level(scores, frame[name]) for frame in every])
+        curve = fitted[name] = _fitted(scores.select("row", "sampled"), values)
+        scores = scores.with_columns(pl.Series(name, curve(values).round(6)))
+        if len(every) > 1:
+            scores = scores.with_columns(pl.Series(f"{name}_score", curve.log_odds(values).round(6)))
+    return scores, fitted
+
+
+def _above_level(scores: pl.DataFrame, found: pl.Series) -> NDArray[np.float64]:
+    """A ranker's scores above the level of their topics."""
+    values: NDArray[np.float64] = found.to_numpy()
+    return values - topic_levels(scores["topic_id"], values, scores["sampled"].to_numpy())
+
+
 def _fitted(scores: pl.DataFrame, values: NDArray[np.float64]) -> Curve:
-    """The curve that tells the best version of each judged document from the sampled others."""
-    known = scores.with_columns(pl.Series("value", values))
-    judged = known.filter(~pl.col("sampled")).group_by("row", maintain_order=True).agg(pl.col("value").max())
-    return fit_curve(judged["value"].to_numpy(), known.filter("sampled")["value"].to_numpy())
+    """The curve that tells the best version of each judged document, by all rankers alike, from the sampled others."""
+    spread = values.std(axis=0)
+    spread[spread == 0] = 1.0
+    known = scores.with_columns(pl.Series("total", (values / spread).sum(axis=1))).with_row_index("place")
+    judged = known.filter(~pl.col("sampled")).group_by("row", maintain_order=True)
+    best = judged.agg(pl.col("place").sort_by("total").last())["place"].to_numpy()
+    return fit_curve(values[best], values[scores["sampled"].to_numpy()])
 
 
-def _probability(name: str, values: NDArray[np.float64], kind: str, curve: Curve | None) -> pl.Series:
+def _probability(name: str, values: NDArray[np.float64], kind: str) -> pl.Series:
     if kind == "exp":
         if len(values) and values.max() > 1e-6:
             fault = f"a score of {values.max():g} is no logarithm of a probability"
             raise InputError(fault, "use --probability logistic", where="--probability")
         values = np.exp(np.minimum(values, 0.0))
-    elif curve is not None:
-        values = curve(values)
     return pl.Series(name, np.round(values, 6))
 
 
@@ -142,6 +164,7 @@ def _urls(scores: pl.DataFrame, texts: Mapping[str, Path]) -> pl.Series:
 @dataclass(frozen=True)
 class _Found:
     kind: str
+    judged: bool
     fitted: Mapping[Aggregation, Curve]
     cuts: Mapping[Aggregation, float]
     candidates: pl.DataFrame
@@ -167,6 +190,11 @@ def _summary(found: _Found, compared: pl.DataFrame, setting: Setting) -> dict[st
             f"{found.fitted['max'].others:,d} documents not judged relevant, with equal weight; a score counts from "
             f"the mean of such documents for its topic. AUC {areas}."
         )
+        if found.judged:
+            notes.append(
+                "A difference takes it as given that one of the two versions is relevant, since somebody judged it so: "
+                "it is divided by the probability that at least one of them is."
+            )
         notes += [
             f"By {label} the ranker does not tell judged documents from others: there are no candidates."
             for name, label in AGGREGATIONS.items()
@@ -175,10 +203,17 @@ def _summary(found: _Found, compared: pl.DataFrame, setting: Setting) -> dict[st
     return {
         "versions": list(setting.names),
         "pairs": [list(pair) for pair in setting.pairs],
-        "ranker": {"name": setting.ranker.name, "fingerprint": setting.ranker.fingerprint},
+        "ranker": {
+            "name": " + ".join(ranker.name for ranker in setting.rankers),
+            "fingerprints": [ranker.fingerprint for ranker in setting.rankers],
+        },
         "agreement": dict(setting.agreed),
         "policy": setting.options.policy,
-        "probability": {"kind": found.kind, **{name: curve.json() for name, curve in found.fitted.items()}},
+        "probability": {
+            "kind": found.kind,
+            "given": "judged" if found.judged else "nothing",
+            **{name: curve.json() for name, curve in found.fitted.items()},
+        },
         "percentile": options.percentile,
         "cut_off": dict(found.cuts),
         "judged": compared["row"].n_unique() + len(found.skipped),

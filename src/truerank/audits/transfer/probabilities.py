@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from truerank.errors import InputError
 
-__all__ = ["Curve", "fit_curve", "topic_levels"]
+__all__ = ["Curve", "difference", "fit_curve", "topic_levels"]
 
 Floats = NDArray[np.float64]
 
@@ -25,19 +25,19 @@ _SHRINKAGE: Final = 5
 
 @dataclass(frozen=True)
 class Curve:
-    """P(relevant) = 1 / (1 + exp(-(slope · score + offset))), for as many relevant documents as others.
+    """P(relevant) = 1 / (1 + exp(-(slopes · scores + offset))), for as many relevant documents as others.
 
-    The score is one above the level of its topic, see `topic_levels`.
+    Scores are those of one ranker or several, each above the level of its topic, see `topic_levels`.
 
     Attributes:
-        slope: per unit of the score.
-        offset: at score 0.
+        slopes: per unit of each ranker's score.
+        offset: where all scores are 0.
         relevant: documents it was fitted to.
         others: likewise.
         auc: the share of pairs of a relevant document and another in which the relevant one scores higher.
     """
 
-    slope: float
+    slopes: tuple[float, ...]
     offset: float
     relevant: int
     others: int
@@ -46,19 +46,28 @@ class Curve:
     @property
     def tells(self) -> bool:
         """Whether relevant documents score higher at all."""
-        return self.slope > 0 and self.auc > 0.5
+        return max(self.slopes) > 0 and self.auc > 0.5
+
+    def log_odds(self, scores: Floats) -> Floats:
+        """The logarithm of the odds of being relevant, shape (n,); 0 for all where the scores tell nothing.
+
+        Args:
+            scores: shape (n, rankers).
+        """
+        if not self.tells:
+            return np.zeros(len(scores))
+        found: Floats = scores @ np.array(self.slopes) + self.offset
+        return found
 
     def __call__(self, scores: Floats) -> Floats:
-        """The probability of each score; one half for all where the score tells nothing."""
-        if not self.tells:
-            return np.full(len(scores), 0.5)
-        found: Floats = expit(self.slope * scores + self.offset)
+        """The probability of each row of scores, shape (n,); one half for all where the scores tell nothing."""
+        found: Floats = expit(self.log_odds(scores))
         return found
 
     def json(self) -> dict[str, Any]:
         """The curve as plain numbers."""
         return {
-            "slope": round(self.slope, 6),
+            "slopes": [round(slope, 6) for slope in self.slopes],
             "offset": round(self.offset, 6),
             "relevant": self.relevant,
             "others": self.others,
@@ -70,11 +79,11 @@ def fit_curve(relevant: Floats, others: Floats) -> Curve:
     """Fits the curve; both sides weigh the same, whatever their numbers.
 
     Args:
-        relevant: scores of judged relevant documents, shape (m,).
-        others: scores of documents that are not, shape (n,).
+        relevant: scores of judged relevant documents, shape (m, rankers).
+        others: scores of documents that are not, shape (n, rankers).
 
     Returns:
-        The maximum of the likelihood with a small penalty on the slope.
+        The maximum of the likelihood with a small penalty on the slopes.
 
     Raises:
         InputError: no documents on a side.
@@ -88,28 +97,45 @@ def fit_curve(relevant: Floats, others: Floats) -> Curve:
             where="--probability",
         )
     scores = np.concatenate([relevant, others])
-    centre, scale = float(scores.mean()), float(scores.std()) or 1.0
+    centre, scale = scores.mean(axis=0), scores.std(axis=0)
+    scale[scale == 0] = 1.0
     x = np.column_stack([(scores - centre) / scale, np.ones(len(scores))])
     y = np.r_[np.ones(len(relevant)), np.zeros(len(others))]
     weights = np.r_[np.full(len(relevant), 0.5 / len(relevant)), np.full(len(others), 0.5 / len(others))]
-    found = np.zeros(2)
-    penalty = np.diag([_PENALTY, 0.0])
+    found = np.zeros(x.shape[1])
+    penalty = np.diag([*[_PENALTY] * scores.shape[1], 0.0])
     for _ in range(_STEPS):
         guess = expit(x @ found)
         rise = x.T @ (weights * (guess - y)) + penalty @ found
-        bend = (x * (weights * guess * (1 - guess))[:, None]).T @ x + penalty + 1e-9 * np.eye(2)
+        bend = (x * (weights * guess * (1 - guess))[:, None]).T @ x + penalty + 1e-9 * np.eye(len(found))
         step = np.linalg.solve(bend, rise)
         # A long step from a flat place would overshoot.
         found = found - step * min(1.0, 5.0 / float(np.abs(step).max() or 1.0))
         if np.abs(step).max() < 1e-10:
             break
-    return Curve(
-        float(found[0] / scale),
-        float(found[1] - found[0] * centre / scale),
-        len(relevant),
-        len(others),
-        _auc(relevant, others),
-    )
+    slopes = found[:-1] / scale
+    offset = float(found[-1] - slopes @ centre)
+    # A single score orders documents itself, also where its slope is negative.
+    order = slopes if len(slopes) > 1 else np.ones(1)
+    area = _auc(relevant @ order, others @ order)
+    return Curve(tuple(slopes.tolist()), offset, len(relevant), len(others), area)
+
+
+def difference(better: pl.Expr, worse: pl.Expr, *, judged: bool) -> pl.Expr:
+    """How much more probable it is that one version is relevant than that the other is.
+
+    Args:
+        better: the probability, or the score, of one version.
+        worse: that of the other.
+        judged: take it as given that one of the two is relevant, since somebody judged it so: the difference is
+            divided by the probability that at least one of them is. What a ranker finds improbable in both versions
+            can then still be far apart.
+    """
+    plain = better - worse
+    if not judged:
+        return plain
+    either = better + worse - better * worse
+    return pl.when(either > 0).then(plain / either).otherwise(0.0)
 
 
 def topic_levels(topics: pl.Series, scores: Floats, others: NDArray[np.bool_]) -> Floats:

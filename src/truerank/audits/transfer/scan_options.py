@@ -11,10 +11,11 @@ from truerank.errors import InputError
 from truerank.rankers.base import RankerSpec
 from truerank.text.passages import policy_named
 
-__all__ = ["AGGREGATIONS", "DEFAULT_CUT_OFF", "Aggregation", "Probability", "ScanOptions"]
+__all__ = ["AGGREGATIONS", "DEFAULT_CUT_OFF", "Aggregation", "Given", "Probability", "ScanOptions"]
 
 Aggregation = Literal["first", "max"]
 Probability = Literal["auto", "exp", "logistic", "raw"]
+Given = Literal["auto", "judged", "nothing"]
 
 #: How scores of passages become one of the document, and how the paper calls that.
 AGGREGATIONS: Final[Mapping[Aggregation, str]] = {"first": "FirstP", "max": "MaxP"}
@@ -29,10 +30,13 @@ class ScanOptions:
     Args:
         ranker: what scores; None for monoT5, 3B where there is a GPU, base where there is none. "bm25" alone takes its
             statistics from the judged version.
+        also: further rankers; the curve weighs the scores of all of them together.
         policy: how documents are cut, see `text.passages.policy_named`.
         probability: how a score becomes a probability: "exp" (the score is its logarithm: monoT5, monoBERT),
             "logistic" (a curve fitted to judged documents against others), "raw" (not at all; with `percentile`), or
             "auto": exp for monoT5, raw with a percentile, else logistic.
+        given: whether a difference takes it as given that one of the two versions is relevant, see
+            `probabilities.difference`: "judged", "nothing" (as in the paper), or "auto": judged with a curve.
         cut_off: a difference above it is a candidate.
         percentile: instead, the percentile of all differences above which one is a candidate, 0 to 100.
         pairs: which versions are compared; empty for each with each.
@@ -50,8 +54,10 @@ class ScanOptions:
     """
 
     ranker: RankerSpec | None = None
+    also: tuple[RankerSpec, ...] = ()
     policy: str = "cast2021"
     probability: Probability = "auto"
+    given: Given = "auto"
     cut_off: float = DEFAULT_CUT_OFF
     percentile: float | None = None
     pairs: tuple[tuple[str, str], ...] = ()
@@ -72,6 +78,15 @@ class ScanOptions:
         if self.probability not in get_args(Probability):
             fault = f"no probabilities by '{self.probability}'"
             raise InputError(fault, f"choose {', '.join(get_args(Probability))}", where="--probability")
+        if self.given not in get_args(Given):
+            fault = f"nothing is given by '{self.given}'"
+            raise InputError(fault, f"choose {', '.join(get_args(Given))}", where="--given")
+        if self.also and (self.percentile is not None or self.probability not in ("auto", "logistic")):
+            fault = "scores of several rankers are weighed by a curve only"
+            raise InputError(fault, "leave out --percentile and --probability", where="--with")
+        if self.given == "judged" and self.percentile is not None:
+            fault = "differences of scores are no probabilities, and nothing can be given"
+            raise InputError(fault, "leave out --percentile or --given", where="--given")
         if self.percentile is None and self.probability == "raw":
             raise InputError("raw scores have no cut-off of their own", "give --percentile", where="--probability")
         if self.percentile is not None and not 0 <= self.percentile < 100:
@@ -87,6 +102,8 @@ class ScanOptions:
     @property
     def curve(self) -> Literal["no", "perhaps", "yes"]:
         """Whether a curve is fitted; with "auto" the ranker decides."""
+        if self.also:
+            return "yes"
         if self.probability == "auto":
             return "perhaps" if self.percentile is None else "no"
         return "yes" if self.probability == "logistic" else "no"

@@ -114,17 +114,23 @@ def scan_versions(
     identity = {**_inputs(opened, qrels, topics, links, options), "rows": _content(rows)}
     folder = artifacts.work / f"scan-{digest(identity)[:16]}"
     texts = _collect(opened, rows, folder, told)
-    spec = _with_index(options.ranker or default_ranker(), opened[0], folder, told)
-    prepared = _prepared(spec, rows, texts, options)
-    job = Job(folder / prepared.opened.fingerprint[:16], engine, told)
-    local = isinstance(engine, LocalEngine)
-    scoring = Scoring(prepared.opened if local else prepared.spec, texts, prepared.policy, options.cache)
     artifacts.log("start", work=folder.name, engine=options.engine)
-    found = score_rows(rows, scoring, job, options.block_size)
-    artifacts.log("scored", **_counts(found))
-    setting = Setting(names, pairs, texts, options, prepared.opened, prepared.agreed)
+    specs = [_with_index(spec, opened[0], folder, told) for spec in (options.ranker or default_ranker(), *options.also)]
+    prepared = [_prepared(spec, rows, texts, options) for spec in specs]
+    found = []
+    for one in prepared:
+        scoring = Scoring(one.opened if isinstance(engine, LocalEngine) else one.spec, texts, one.policy, options.cache)
+        job = Job(folder / one.opened.fingerprint[:16], engine, told)
+        found.append(score_rows(rows, scoring, job, options.block_size))
+        artifacts.log("scored", ranker=one.opened.name, **_counts(found[-1]))
+    agreed = {name: value for one in reversed(prepared) for name, value in one.agreed.items()}
+    setting = Setting(names, pairs, texts, options, tuple(one.opened for one in prepared), agreed)
     scan = compare_versions(found, rows, skipped, setting)
-    about = {**identity, "ranker": _ranker_record(prepared), "options": _options_record(options, pairs)}
+    about = {
+        **identity,
+        "rankers": [_ranker_record(one) for one in prepared],
+        "options": _options_record(options, pairs),
+    }
     scan = _publish(scan, artifacts, about, options, texts)
     shutil.rmtree(folder, ignore_errors=True)
     artifacts.tidy()
@@ -255,6 +261,7 @@ def _ranker_record(prepared: _Prepared) -> dict[str, Any]:
 def _options_record(options: ScanOptions, pairs: tuple[tuple[str, str], ...]) -> dict[str, Any]:
     return {
         "probability": options.probability,
+        "given": options.given,
         "cut_off": options.cut_off,
         "percentile": options.percentile,
         "pairs": [list(pair) for pair in pairs],
