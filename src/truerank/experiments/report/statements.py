@@ -64,7 +64,7 @@ def _effect(one: Effectiveness, condition: str) -> Statement | None:
     if survivors:
         named = "; ".join(_named(one, row) for row in survivors)
         rest = len(rows) - len(survivors)
-        others = f" No difference is shown for the other {rest}." if rest else ""
+        others = f" No difference is shown for the other {rest if rest > 1 else 'one'}." if rest else ""
         return Statement(
             subject,
             f"{len(survivors)} of {len(rows)} differ",
