@@ -97,6 +97,7 @@ def find_candidates(comparing: Comparing) -> pl.DataFrame:
             beside = _beside(comparing.scores, better, worse, judged=comparing.judged)
             above = [(pl.col(f"{name}_difference") > cut).alias(name) for name, cut in comparing.cut_offs.items()]
             flagged = beside.with_columns(above).filter(pl.any_horizontal("first", "max"))
+            flagged = _described(flagged, comparing.scores, better, worse)
             reasons = _reasons(flagged, comparing.texts[better], comparing.texts[worse])
             flagged = flagged.with_columns(
                 pl.lit(better).alias("better"), pl.lit(worse).alias("worse"), *reasons.get_columns()
@@ -128,8 +129,8 @@ def data_sets(comparing: Comparing, candidates: pl.DataFrame, versions: Sequence
                     pl.col(f"{aggregation}_difference").alias("difference"),
                 )
             )
-    everywhere = comparing.scores.group_by("topic_id", "doc_id", maintain_order=True).len()
-    there = everywhere.filter(pl.col("len") == len(versions)).select(
+    complete = pl.col("row").is_first_distinct() & (pl.len().over("row") == len(versions))
+    there = comparing.scores.filter(complete).select(
         pl.lit("all versions").alias("set"),
         pl.lit("").alias("aggregation"),
         pl.lit("").alias("better"),
@@ -147,18 +148,14 @@ def set_name(better: str, worse: str, aggregation: Aggregation) -> str:
 
 
 def _beside(scores: pl.DataFrame, better: str, worse: str, *, judged: bool) -> pl.DataFrame:
-    """The scores of two versions side by side, in the order of the judgments."""
-    left = scores.filter(pl.col("version") == better)
-    right = scores.filter(pl.col("version") == worse)
-    left = left.select(
-        "row", "topic_id", "query", "doc_id", "relevance", pl.col("best").alias("passage"),
-        pl.col("version_doc_id").alias("better_id"), pl.col("url").alias("better_url"),
-        pl.col("first").alias("first_better"), pl.col("max").alias("max_better"),
-    )  # fmt: skip
-    right = right.select(
-        "row", pl.col("version_doc_id").alias("worse_id"), pl.col("url").alias("worse_url"),
-        pl.col("first").alias("first_worse"), pl.col("max").alias("max_worse"),
-    )  # fmt: skip
+    """The numbers of two versions side by side, in the order of the judgments; texts are joined to what is flagged."""
+    left, right = (
+        scores.lazy()
+        .filter(pl.col("version") == name)
+        .select("row", pl.col("first").alias(f"first_{side}"), pl.col("max").alias(f"max_{side}"))
+        .collect()
+        for name, side in ((better, "better"), (worse, "worse"))
+    )
     joined = left.join(right, on="row", how="inner", maintain_order="left")
     return joined.with_columns(
         # Rounded as they are stored, so that a reader of the file finds the same documents above the cut-off.
@@ -167,6 +164,21 @@ def _beside(scores: pl.DataFrame, better: str, worse: str, *, judged: bool) -> p
         .alias(f"{name}_difference")
         for name in AGGREGATIONS
     )
+
+
+def _described(flagged: pl.DataFrame, scores: pl.DataFrame, better: str, worse: str) -> pl.DataFrame:
+    """What is flagged with ids, addresses and the place of the best passage."""
+    some = scores.lazy().filter(pl.col("row").is_in(flagged["row"].implode()))
+    of_better = some.filter(pl.col("version") == better).select(
+        "row", "topic_id", "query", "doc_id", "relevance", pl.col("best").alias("passage"),
+        pl.col("version_doc_id").alias("better_id"), pl.col("url").alias("better_url"),
+    )  # fmt: skip
+    of_worse = some.filter(pl.col("version") == worse).select(
+        "row", pl.col("version_doc_id").alias("worse_id"), pl.col("url").alias("worse_url")
+    )
+    for side in (of_better, of_worse):
+        flagged = flagged.join(side.collect(), on="row", how="left", maintain_order="left")
+    return flagged
 
 
 def _reasons(flagged: pl.DataFrame, better: Path, worse: Path) -> pl.DataFrame:

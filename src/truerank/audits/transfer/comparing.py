@@ -74,15 +74,14 @@ def compare_versions(
             "use another --model, or check that topics and judgments belong together",
             where="--model",
         )
-    judged = scores.filter(~pl.col("sampled"))
-    judged = judged.with_columns(pl.col("version").replace_strict(dict(enumerate(names)), return_dtype=pl.String))
-    judged = judged.with_columns(_urls(judged, setting.texts))
-    compared = judged.filter(pl.len().over("row") > 1)
+    scores = scores.filter(~pl.col("sampled"))
+    scores = scores.with_columns(pl.col("version").replace_strict(dict(enumerate(names)), return_dtype=pl.String))
+    scores = scores.with_columns(_urls(scores, setting.texts))
+    compared = scores.filter(pl.len().over("row") > 1).select(list(SCORES_SCHEMA)).cast(pl.Schema(SCORES_SCHEMA))
     alone = rows.filter(~pl.col("sampled") & ~pl.col("row").is_in(compared["row"].unique().implode()))
     gone = alone.select("topic_id", "doc_id", pl.lit("a version lacks the document that was matched").alias("reason"))
     if compared.is_empty():
         raise InputError("no judged document is in two versions", "match the versions again", where="--matched")
-    compared = compared.select(list(SCORES_SCHEMA)).cast(pl.Schema(SCORES_SCHEMA))
     cuts: dict[Aggregation, float] = dict.fromkeys(AGGREGATIONS, options.cut_off)
     if options.percentile is not None:
         cuts = cut_offs(compared, setting.pairs, options.percentile)

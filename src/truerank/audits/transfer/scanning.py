@@ -224,10 +224,10 @@ def _publish(
     judged = scan.scores.unique("row", keep="first", maintain_order=True).select("topic_id", "doc_id", "relevance")
     for name in scan.set_names:
         inside = scan.sets.filter(pl.col("set") == name).join(judged, on=["topic_id", "doc_id"], maintain_order="left")
-        lines = [
-            f"{topic} 0 {doc} {grade}\n" for topic, doc, grade in inside[["topic_id", "doc_id", "relevance"]].rows()
-        ]
-        artifacts.text(f"sets/{file_name(name)}.qrels", "".join(lines))
+        lines = inside.select("topic_id", pl.lit("0").alias("iteration"), "doc_id", "relevance")
+        artifacts.text(
+            f"sets/{file_name(name)}.qrels", lines.write_csv(separator=" ", include_header=False, quote_style="never")
+        )
     write_items(artifacts, scan, texts, options.items, options.seed)
     content = provenance("scan", **about, packages=installed_versions(*_PACKAGES))
     artifacts.json("summary.json", scan.summary)
