@@ -2,15 +2,16 @@
 
     python benchmarks/transfer_planted.py [--collection vaswani|cacm] [--draw fresh|report|development]
         [--rankers bm25,embedding,bm25+embedding,knrm] [--given judged|nothing] [--policy sliding:60:30]
-        [--instances 1500] [--folds 3] [--work DIR]
+        [--sampled 600] [--instances 1500] [--folds 3] [--work DIR]
     python benchmarks/transfer_planted.py --scale 100000
 
 `plant_faults.py` makes the two versions. Everything was developed with `--draw development`; the figures of the docs
 are those of `--draw fresh`, which has its own seed, and its own texts of error pages, notices and boilerplate. bm25:
 statistics of the judged version. embedding: cosine of the packaged MiniLM. knrm, monobert (begun from MiniLM): trained
 on abstracts of the topics of the other folds, one relevant abstract against one that BM25 finds, or a random one; each
-fold's topics are scanned with the ranker that has not seen them. A "+" weighs several together. `--share` scans a part
-of the topics. `--work` keeps versions, rankers and scores, so that a second call costs little.
+fold's topics are scanned with the ranker that has not seen them, and all topics at once by those that learn nothing. A
+"+" weighs several together. `--share` scans a part of the topics. `--work` keeps versions, rankers and scores, so that a
+second call costs little.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ TRAINED: dict[str, tuple[str, dict[str, Any]]] = {
 def folds_of(source: Abstracts, count: int) -> list[list[str]]:
     """The topics in folds."""
     judged = sorted({topic for topics in source.relevant.values() for topic in topics})
-    return [list(fold) for fold in measures.folds(judged, count, seed=0)]
+    return [list(fold) for fold in measures.folds(judged, count, seed=0)] if count > 1 else [judged]
 
 
 def instances(source: Abstracts, folder: Path, topics: Sequence[str], count: int, seed: int) -> list[Instance]:
@@ -116,7 +117,8 @@ def opened(name: str, source: Abstracts, work: Path, fold: int, given: argparse.
 
 def scanned(name: str, source: Abstracts, versions: Path, work: Path, given: argparse.Namespace) -> pl.DataFrame:
     """Every judged document of the versions with its differences: V1 minus V2."""
-    folds = folds_of(source, given.folds)
+    learns = any(part in TRAINED for part in name.split("+"))
+    folds = folds_of(source, given.folds if learns else 1)
     qrels = [line.split() for line in (versions / "a.qrels").read_text().splitlines()]
     parts = []
     for number, fold in enumerate(folds):
@@ -130,6 +132,7 @@ def scanned(name: str, source: Abstracts, versions: Path, work: Path, given: arg
             also=tuple(others),
             given=given.given,
             policy=given.policy,
+            sampled=given.sampled,
             cache=str(work / "scores.sqlite"),
             items=0,
         )
@@ -224,6 +227,7 @@ def main() -> None:
     parser.add_argument("--instances", type=int, default=1500)
     parser.add_argument("--folds", type=int, default=3)
     parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--sampled", type=int, default=600, help="documents that calibrate")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--work", type=Path)
     parser.add_argument("--scale", type=int, help="instead: a BM25 scan of so many documents, killed and resumed")
