@@ -10,8 +10,8 @@ are those of `--draw fresh`, which has its own seed, and its own texts of error 
 statistics of the judged version. embedding: cosine of the packaged MiniLM. knrm, monobert (begun from MiniLM): trained
 on abstracts of the topics of the other folds, one relevant abstract against one that BM25 finds, or a random one; each
 fold's topics are scanned with the ranker that has not seen them, and all topics at once by those that learn nothing. A
-"+" weighs several together. `--share` scans a part of the topics. `--work` keeps versions, rankers and scores, so that a
-second call costs little.
+"+" weighs several together. `--share` scans a part of the topics. `--work` keeps versions, rankers and scores, so that
+a second call costs little.
 """
 
 from __future__ import annotations
