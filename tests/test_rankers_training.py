@@ -511,11 +511,24 @@ def test_faults_of_the_command_are_one_line(tmp_path, capsys, more, message):
 # Transformers
 
 
-@pytest.mark.parametrize(("kind", "recipe"), [("monobert", "monobert"), ("monot5", "pygaggle")])
-def test_transformers_are_trained_by_their_recipes(tmp_path, kind, recipe):
-    from tiny_models import save_bert, save_t5
+TRANSFORMERS = {
+    "monobert": ("monobert", {"max_tokens": 32}),
+    "monot5": ("pygaggle", {"max_tokens": 32}),
+    "ance": ("ance", {"document_tokens": 32}),
+    "colbert": ("colbert", {"document_tokens": 32}),
+}
 
-    start = save_bert(tmp_path / "start", labels=2) if kind == "monobert" else save_t5(tmp_path / "start")
+
+@pytest.mark.parametrize("kind", TRANSFORMERS)
+def test_transformers_are_trained_by_their_recipes(tmp_path, kind):
+    import tiny_models
+
+    recipe, settings = TRANSFORMERS[kind]
+    start = tmp_path / "start"
+    if kind == "monobert":
+        tiny_models.save_bert(start, labels=2)
+    else:
+        {"monot5": tiny_models.save_t5, "ance": tiny_models.save_ance, "colbert": tiny_models.save_colbert}[kind](start)
     words = ["what is a test", "the first one", "another word"]
     rows = [
         {
@@ -526,7 +539,7 @@ def test_transformers_are_trained_by_their_recipes(tmp_path, kind, recipe):
         for number in range(60)
     ]
     (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    changes = {"batch": 4, "accumulate": 2, "lr": 0.001, "max_tokens": 32}
+    changes = {"batch": 4, "accumulate": 2, "lr": 0.001, **settings}
     trained = [
         truerank.train(
             f"{kind}:{start}", str(tmp_path / "train.jsonl"), tmp_path / name, seed=3, changes=changes, device="cpu"

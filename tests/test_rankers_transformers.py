@@ -175,6 +175,40 @@ def test_monot5_keeps_the_question_at_the_end(models: Path) -> None:
     assert [len(row.ids) for row in ranker.rows([Pair("speed", LONG), Pair(LONG, "water")])] == [512, 512]
 
 
+@pytest.mark.parametrize("kind", ["ance", "colbert"])
+def test_what_is_trained_is_what_is_scored(models: Path, kind: str) -> None:
+    ranker = open_tiny(models, kind, kind)
+    rows = ranker.rows(PAIRS)  # type: ignore[attr-defined]
+    logits = ranker.logits(rows)  # type: ignore[attr-defined]
+    assert logits.requires_grad and logits.shape == (len(PAIRS),)
+    scores = ranker.score(PAIRS)
+    assert logits.detach().numpy() == pytest.approx(scores, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES, ids=[name for _, name in CASES])
+def test_opened_twice_it_is_the_same_ranker(models: Path, kind: str, name: str) -> None:
+    one, other = (open_tiny(models, kind, name) for _ in range(2))
+    assert one.fingerprint == other.fingerprint
+
+
+@pytest.mark.parametrize("kind", ["ance", "colbert"])
+def test_an_encoder_alone_gets_a_head_to_train(models: Path, kind: str, tmp_path: Path) -> None:
+    one, two, other = (open_tiny(models, kind, "bare", dimension=16, seed=seed) for seed in (1, 1, 2))
+    assert (one.score(PAIRS) == two.score(PAIRS)).all() and (one.score(PAIRS) != other.score(PAIRS)).any()
+    one.save(tmp_path / "saved")
+    again = open_ranker(str(tmp_path / "saved"), backend="torch", device="cpu")
+    assert again.fingerprint == one.fingerprint and (again.score(PAIRS) == one.score(PAIRS)).all()
+
+
+def test_cosines_are_scaled_in_training(models: Path) -> None:
+    ranker = open_tiny(models, "ance", "ance", similarity="cosine")
+    rows = ranker.rows(PAIRS[:3])  # type: ignore[attr-defined]
+    scaled, plain = ranker.training_logits(rows), ranker.logits(rows)  # type: ignore[attr-defined]
+    assert torch.allclose(scaled, 20 * plain) and plain.abs().max() <= 1.00001
+    dot = open_tiny(models, "ance", "ance")
+    assert torch.allclose(dot.training_logits(rows), dot.logits(rows))  # type: ignore[attr-defined]
+
+
 def test_ance_is_first_token_linear_norm_dot(models: Path) -> None:
     from safetensors.torch import load_file
     from transformers import AutoModel, AutoTokenizer

@@ -12,18 +12,22 @@ from numpy.typing import NDArray
 from truerank.errors import InputError, MissingExtraError
 from truerank.rankers.base import Runtime, write_description
 from truerank.rankers.batches import padded
-from truerank.rankers.checkpoints import Checkpoint, clean, quiet
-from truerank.rankers.dual import DualRanker
+from truerank.rankers.checkpoints import Checkpoint, clean, quiet, seeded, without_pooler
+from truerank.rankers.dual import DualRanker, DualRow
 from truerank.rankers.torch_ranker import TokenRow
 
 __all__ = ["Ance"]
 
 #: The head of checkpoints that are not laid out for sentence-transformers.
 _HEAD: Final = ("embeddingHead.weight", "embeddingHead.bias", "norm.weight", "norm.bias")
+#: Cosines are multiplied by it in training, as in sentence-transformers: between -1 and 1, no loss could fall much.
+_SCALE: Final = 20.0
 
 
 class Ance(DualRanker):
     """A bi-encoder as sentence-transformers lays it out; ANCE's is first token → linear → layer norm.
+
+    It is trained on the non-relevant documents of the instances; the paper searches new ones while it trains.
 
     Source: Xiong et al. (2021), section 4; model as in Luan et al. (2021).
     """
@@ -39,6 +43,8 @@ class Ance(DualRanker):
         query_tokens: int = 64,
         document_tokens: int = 512,
         similarity: str = "dot",
+        dimension: int = 0,
+        seed: int = 0,
     ) -> Self:
         """Opens a checkpoint.
 
@@ -48,6 +54,8 @@ class Ance(DualRanker):
             query_tokens: of a query, special tokens included; what is longer is cut.
             document_tokens: the same of a document.
             similarity: "dot" or "cosine".
+            dimension: for an encoder without a head, one of so many dimensions is drawn, to be trained; 0 for none.
+            seed: of such a head.
 
         Raises:
             InputError: it cannot be loaded, has no head, or reads fewer tokens.
@@ -55,7 +63,7 @@ class Ance(DualRanker):
         if similarity not in ("dot", "cosine"):
             raise InputError(f"no similarity '{similarity}'", "choose dot or cosine", where="similarity")
         checkpoint = Checkpoint(place)
-        module = checkpoint.load(lambda _: _model(checkpoint))
+        module = checkpoint.load(lambda _: _model(checkpoint, int(dimension), int(seed)))
         tokenizer = checkpoint.tokenizer()
         longest = int(getattr(module[0].auto_model.config, "max_position_embeddings", 1 << 20))
         for what, given in (("query_tokens", query_tokens), ("document_tokens", document_tokens)):
@@ -66,6 +74,7 @@ class Ance(DualRanker):
             "document_tokens": int(document_tokens),
             "similarity": similarity,
         }
+        without_pooler(module[0].auto_model)
         return cls(module, tokenizer, checkpoint.name, runtime, settings)
 
     def save(self, folder: Path) -> None:
@@ -86,8 +95,8 @@ class Ance(DualRanker):
             backend.no_truncation()
         return [TokenRow(one.ids, len(one.ids)) for one in encoded]
 
-    def vectors(self, rows: Sequence[TokenRow], *, queries: bool) -> list[NDArray[np.float32]]:
-        """The vector of each text, shape (dimension,)."""
+    def encode(self, rows: Sequence[TokenRow], *, queries: bool) -> Any:
+        """The vectors as a tensor, shape (rows, dimension)."""
         import torch
 
         ids, mask = padded([row.ids for row in rows], int(self.tokenizer.pad_token_id or 0))
@@ -95,7 +104,20 @@ class Ance(DualRanker):
         made = self.module({name: value.to(self.device) for name, value in given.items()})["sentence_embedding"]
         if self.settings["similarity"] == "cosine":
             made = torch.nn.functional.normalize(made.float(), dim=1)
-        return list(made.float().cpu().numpy())
+        return made.float()
+
+    def vectors(self, rows: Sequence[TokenRow], *, queries: bool) -> list[NDArray[np.float32]]:
+        """The vector of each text, shape (dimension,)."""
+        return list(self.encode(rows, queries=queries).cpu().numpy())
+
+    def matches(self, queries: Any, documents: Any) -> Any:
+        """Dot products, shape (n,)."""
+        return (queries * documents).sum(dim=1)
+
+    def training_logits(self, rows: Sequence[DualRow]) -> Any:
+        """The scores with gradients; cosines are scaled."""
+        cosines = self.settings["similarity"] == "cosine" or type(self.module[-1]).__name__ == "Normalize"
+        return self.logits(rows) * (_SCALE if cosines else 1.0)
 
     def compare(self, query: NDArray[np.float32], documents: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
         """Dot products, shape (documents,)."""
@@ -105,7 +127,7 @@ class Ance(DualRanker):
         return sums
 
 
-def _model(checkpoint: Checkpoint) -> Any:
+def _model(checkpoint: Checkpoint, dimension: int, seed: int) -> Any:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
@@ -116,13 +138,19 @@ def _model(checkpoint: Checkpoint) -> Any:
     from torch.nn import Identity
 
     head = checkpoint.tensors(_HEAD)
-    if len(head) != len(_HEAD):
+    whole = len(head) == len(_HEAD)
+    if not whole and not dimension:
         fault = f"'{checkpoint.name}' has neither modules.json nor ANCE's head"
-        raise InputError(fault, "give a sentence-transformers model", where="--model")
-    outputs, inputs = head["embeddingHead.weight"].shape
-    linear = modules.Dense(inputs, outputs, activation_function=Identity())
-    linear.linear.load_state_dict({"weight": head["embeddingHead.weight"], "bias": head["embeddingHead.bias"]})
+        remedy = "give a sentence-transformers model, or dimension=768 to train a new head"
+        raise InputError(fault, remedy, where="--model")
+    encoder = modules.Transformer(checkpoint.place)
+    inputs = int(encoder.auto_model.config.hidden_size)
+    outputs = len(head["norm.weight"]) if whole else dimension
+    with seeded(seed):
+        linear = modules.Dense(inputs, outputs, activation_function=Identity())
     norm = modules.LayerNorm(outputs)
-    norm.norm.load_state_dict({"weight": head["norm.weight"], "bias": head["norm.bias"]})
-    parts = [modules.Transformer(checkpoint.place), modules.Pooling(inputs, "cls"), linear, norm]
+    if whole:
+        linear.linear.load_state_dict({"weight": head["embeddingHead.weight"], "bias": head["embeddingHead.bias"]})
+        norm.norm.load_state_dict({"weight": head["norm.weight"], "bias": head["norm.bias"]})
+    parts = [encoder, modules.Pooling(inputs, "cls"), linear, norm]
     return SentenceTransformer(modules=parts, device="cpu").float()

@@ -24,6 +24,7 @@ __all__ = [
     "neural",
     "quiet",
     "seeded",
+    "without_pooler",
 ]
 
 _HUB_ID: Final = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
@@ -212,6 +213,16 @@ def in_precision(module: Any, runtime: Runtime, device: str) -> Any:
 
     kinds = {"fp16": torch.float16, "bf16": torch.bfloat16}
     return module.to(device=device, dtype=kinds.get(runtime.precision, torch.float32)).eval()
+
+
+def without_pooler(encoder: Any) -> Any:
+    """The encoder without the layer above its first token, which nothing here reads.
+
+    Checkpoints that lack it would get a random one, and with it another fingerprint, each time they are opened.
+    """
+    if getattr(encoder, "pooler", None) is not None:
+        encoder.pooler = None
+    return encoder
 
 
 def content_hash(module: Any, tokenizer: Any) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from truerank.errors import InputError
 from truerank.rankers.base import Runtime
 from truerank.rankers.batches import padded
-from truerank.rankers.checkpoints import Checkpoint, neural
+from truerank.rankers.checkpoints import Checkpoint, neural, seeded, without_pooler
 from truerank.rankers.dual import DualRanker
 from truerank.rankers.torch_ranker import TokenRow, token_ids
 from truerank.work.artifacts import write_text
@@ -56,6 +56,8 @@ class ColBert(DualRanker):
         document_tokens: int = 180,
         query_marker: str | None = None,
         document_marker: str | None = None,
+        dimension: int = 0,
+        seed: int = 0,
     ) -> Self:
         """Opens a checkpoint: an encoder and `linear.weight`.
 
@@ -66,6 +68,9 @@ class ColBert(DualRanker):
             document_tokens: of a document, all that are added included.
             query_marker: the token before a query; None for what the checkpoint says, else [unused0].
             document_marker: the same of a document, [unused1].
+            dimension: for an encoder without a linear layer, one to so many dimensions is drawn, to be trained; 0 for
+                none.
+            seed: of such a layer.
 
         Raises:
             InputError: it cannot be loaded, lacks the linear layer, or its vocabulary the markers.
@@ -75,9 +80,12 @@ class ColBert(DualRanker):
             raise InputError(fault, "give 4 or more", where="query_tokens, document_tokens")
         checkpoint = Checkpoint(place)
         weight = checkpoint.tensors((_LINEAR,)).get(_LINEAR)
+        if weight is None and not int(dimension):
+            remedy = "give a ColBERT checkpoint, or dimension=128 to train a new one"
+            raise InputError(f"'{checkpoint.name}' has no {_LINEAR}", remedy, where="--model")
+        encoder = without_pooler(checkpoint.module("AutoModel"))
         if weight is None:
-            raise InputError(f"'{checkpoint.name}' has no {_LINEAR}", "give a ColBERT checkpoint", where="--model")
-        encoder = checkpoint.module("AutoModel")
+            weight = _drawn(int(encoder.config.hidden_size), int(dimension), int(seed))
         longest = int(encoder.config.max_position_embeddings)
         if max(int(query_tokens), int(document_tokens)) > longest:
             raise InputError(f"the model reads {longest} tokens", "give no more", where="document_tokens")
@@ -115,8 +123,8 @@ class ColBert(DualRanker):
             rows.append(TokenRow([*own, *filling], len(own)))
         return rows
 
-    def vectors(self, rows: Sequence[TokenRow], *, queries: bool) -> list[NDArray[np.float32]]:
-        """The unit vectors of each text, shape (tokens matched, dimension)."""
+    def encode(self, rows: Sequence[TokenRow], *, queries: bool) -> Any:
+        """Unit vectors, shape (rows, tokens, dimension), and which of them are matched, shape (rows, tokens)."""
         import torch
 
         ids, mask = padded([row.ids for row in rows], int(self.tokenizer.pad_token_id or 0))
@@ -124,9 +132,22 @@ class ColBert(DualRanker):
         made = self.module(
             torch.from_numpy(ids).to(self.device), torch.from_numpy(seen.astype(np.int64)).to(self.device)
         )
-        values = made.float().cpu().numpy()
         matched = mask.astype(bool) if queries else seen & ~np.isin(ids, self._signs)
-        return [value[chosen] for value, chosen in zip(values, matched, strict=True)]
+        return made.float(), matched
+
+    def vectors(self, rows: Sequence[TokenRow], *, queries: bool) -> list[NDArray[np.float32]]:
+        """The unit vectors of each text, shape (tokens matched, dimension)."""
+        made, matched = self.encode(rows, queries=queries)
+        return [value[chosen] for value, chosen in zip(made.cpu().numpy(), matched, strict=True)]
+
+    def matches(self, queries: Any, documents: Any) -> Any:
+        """Sums of the largest cosines, shape (n,); all tokens of a query are matched."""
+        import torch
+
+        (asked, _), (held, matched) = queries, documents
+        cosines = asked @ held.transpose(1, 2)
+        others = torch.from_numpy(~matched).to(cosines.device)[:, None, :]
+        return cosines.masked_fill(others, -torch.inf).amax(dim=2).sum(dim=1)
 
     def compare(self, query: NDArray[np.float32], documents: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
         """Sums of the largest cosines, shape (documents,)."""
@@ -156,6 +177,15 @@ def _network(encoder: Any, weight: Any) -> Any:
             return torch.nn.functional.normalize(self.linear(hidden), dim=2)
 
     return Network()
+
+
+def _drawn(inputs: int, outputs: int, seed: int) -> Any:
+    """The weights of a new linear layer."""
+    neural()
+    import torch
+
+    with seeded(seed):
+        return torch.nn.Linear(inputs, outputs, bias=False).weight.detach()
 
 
 def _special(tokenizer: Any, token: str | None, name: str) -> int:

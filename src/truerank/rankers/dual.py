@@ -4,22 +4,35 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truerank.rankers.base import Pair, Scores, rounded
 from truerank.rankers.torch_ranker import TokenRow, TorchRanker
+from truerank.rankers.training import Fitting
 
-__all__ = ["DualRanker"]
+__all__ = ["DualRanker", "DualRow"]
 
 
-class DualRanker(TorchRanker):
+class DualRow(NamedTuple):
+    """The tokens of the two texts of a pair."""
+
+    query: TokenRow
+    document: TokenRow
+
+
+class DualRanker(Fitting, TorchRanker):
     """A ranker that compares vectors of queries with vectors of documents."""
 
     @abstractmethod
     def text_rows(self, texts: Sequence[str], *, queries: bool) -> list[TokenRow]:
         """The tokens of each text."""
+
+    @abstractmethod
+    def encode(self, rows: Sequence[TokenRow], *, queries: bool) -> Any:
+        """What `vectors` and `matches` are made from, with gradients where they are enabled."""
 
     @abstractmethod
     def vectors(self, rows: Sequence[TokenRow], *, queries: bool) -> list[NDArray[np.float32]]:
@@ -29,10 +42,28 @@ class DualRanker(TorchRanker):
     def compare(self, query: NDArray[np.float32], documents: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
         """The scores of documents for one query, shape (documents,)."""
 
+    @abstractmethod
+    def matches(self, queries: Any, documents: Any) -> Any:
+        """The score of each query and the document beside it, with gradients, from what `encode` gave, shape (n,)."""
+
+    def rows(self, pairs: Sequence[Pair]) -> list[DualRow]:
+        """The tokens of each pair."""
+        found = []
+        for queries, texts in ((True, [pair.query for pair in pairs]), (False, [pair.document for pair in pairs])):
+            distinct = list(dict.fromkeys(texts))
+            known = dict(zip(distinct, self.text_rows(distinct, queries=queries), strict=True))
+            found.append([known[text] for text in texts])
+        return [DualRow(query, document) for query, document in zip(*found, strict=True)]
+
+    def logits(self, rows: Sequence[DualRow]) -> Any:
+        """The scores with gradients, shape (rows,)."""
+        queries = self.encode([row.query for row in rows], queries=True)
+        return self.matches(queries, self.encode([row.document for row in rows], queries=False))
+
     def score(self, pairs: Sequence[Pair]) -> Scores:
         """The score of each pair, shape (pairs,); higher is better; equal pairs have equal scores."""
-        queries = self._encode(sorted({pair.query for pair in pairs}), queries=True)
-        documents = self._encode(sorted({pair.document for pair in pairs}), queries=False)
+        queries = self._encoded(sorted({pair.query for pair in pairs}), queries=True)
+        documents = self._encoded(sorted({pair.document for pair in pairs}), queries=False)
         wanted: dict[str, list[str]] = {}
         for query, document in sorted(set(pairs)):
             wanted.setdefault(query, []).append(document)
@@ -42,7 +73,7 @@ class DualRanker(TorchRanker):
             found.update(zip((Pair(query, text) for text in texts), scores.tolist(), strict=True))
         return np.fromiter((found[pair] for pair in pairs), np.float32, len(pairs))
 
-    def _encode(self, texts: Sequence[str], *, queries: bool) -> dict[str, NDArray[np.float32]]:
+    def _encoded(self, texts: Sequence[str], *, queries: bool) -> dict[str, NDArray[np.float32]]:
         import torch
 
         rows = self.text_rows(texts, queries=queries)

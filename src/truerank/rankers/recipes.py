@@ -143,6 +143,19 @@ _RECIPES: Final = (
         "Capreolus' defaults for KNRM, PACRR and DUET, as the leakage paper used them (its section 4).",
     ),
     Recipe(
+        "ance",
+        "ANCE (Xiong et al., 2021), passages: softmax over the pair, 1e-6, batches of 64, 5,000 steps of warm-up, "
+        "scaled where the run is shorter; AdamW in place of LAMB.",
+        loss="pair-softmax",
+        optimiser="adamw",
+        learning_rate=1e-6,
+        warmup_steps=5000,
+        schedule="linear",
+        batch=64,
+        accumulate=4,
+        clip=1.0,
+    ),
+    Recipe(
         "cedr",
         "CEDR (MacAvaney et al., 2019), section 3.1: softmax over the pair, BERT at 2e-5, the layers above it at 1e-3; "
         "also of PARADE here.",
@@ -150,6 +163,14 @@ _RECIPES: Final = (
         learning_rate=2e-5,
         head_rate=1e-3,
         batch=16,
+    ),
+    Recipe(
+        "colbert",
+        "ColBERT (Khattab and Zaharia, 2020), section 4.1: softmax over the pair, Adam at 3e-6, batches of 32.",
+        loss="pair-softmax",
+        learning_rate=3e-6,
+        batch=32,
+        accumulate=2,
     ),
     Recipe(
         "monobert",
@@ -201,7 +222,9 @@ _RECIPES: Final = (
 RECIPES: Final[Mapping[str, Recipe]] = {recipe.name: recipe for recipe in _RECIPES}
 #: The recipe of a kind of ranker where the user names none.
 DEFAULT_RECIPES: Final[Mapping[str, str]] = {
+    "ance": "ance",
     "cedr": "cedr",
+    "colbert": "colbert",
     "monobert": "monobert",
     "monot5": "pygaggle",
     "parade": "cedr",

@@ -81,7 +81,7 @@ def train(
 
     Args:
         model: knrm, pacrr, duet, hint or tk, which are drawn from the seed; or what `open_ranker` opens: a folder or
-            a Hugging Face id, perhaps after `monobert:`, `monot5:`, `cedr:` or `parade:`.
+            a Hugging Face id, perhaps after `monobert:`, `monot5:`, `ance:`, `colbert:`, `cedr:` or `parade:`.
         instances: a source, see `open_instances`, or an opened one.
         out: the folder of the result.
         recipe: its name, or the recipe itself; None for the usual one of the model. `capreolus` also sets the lengths
@@ -184,7 +184,7 @@ def _texts(source: InstanceSource) -> Iterator[str]:
 def check_trainable(ranker: Any, model: str) -> None:
     """Refuses a ranker that has no network to train."""
     if not all(hasattr(ranker, member) for member in ("module", "rows", "logits")):
-        known = ", ".join((*SMALL_KINDS, "cedr:…", "monobert:…", "monot5:…", "parade:…"))
+        known = ", ".join((*SMALL_KINDS, "ance:…", "cedr:…", "colbert:…", "monobert:…", "monot5:…", "parade:…"))
         raise InputError(f"{model} cannot be trained here", f"train one of {known}", where="--model")
 
 
