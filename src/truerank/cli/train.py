@@ -29,7 +29,8 @@ def train(
     recipe: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="truerank, capreolus, cedr, monobert, pygaggle, survivorship or t5-original."
+            metavar="NAME",
+            help="truerank, capreolus, ance, cedr, colbert, monobert, pygaggle, survivorship or t5-original.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of weights, order of the instances, and dropout.")] = 0,

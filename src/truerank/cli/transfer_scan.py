@@ -126,7 +126,7 @@ def scan(
         --model bm25 --percentile 95 --out scan/
 
         truerank transfer scan --version old=old.jsonl --version new=new.jsonl --qrels qrels.txt --topics topics.trec
-        --model bm25 --with ance:packaged,similarity=cosine --policy sliding:60:30 --out scan/
+        --model bm25 --with ance:packaged --policy sliding:60:30 --out scan/
     """
     runtime = Runtime(device, precision, backend, threads)
     spec = None if model is None else spec_of(model, runtime, pairs_option(settings, "--set"))
