@@ -57,7 +57,7 @@ def rerank(
         typer.Option(help="fp16 and bf16 on a GPU, int8 in OpenVINO; how far scores differ from fp32 is printed."),
     ] = "fp32",
     backend: Annotated[
-        Literal["auto", "torch", "openvino"], typer.Option(help="OpenVINO runs cross-encoders on the CPU.")
+        Literal["auto", "torch", "openvino"], typer.Option(help="OpenVINO runs cross- and bi-encoders on the CPU.")
     ] = "auto",
     threads: Annotated[int | None, typer.Option(help="Processors to use; default: all.")] = None,
     tag: Annotated[str | None, typer.Option(help="Last column of the run; default: the model's name.")] = None,

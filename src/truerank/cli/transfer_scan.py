@@ -105,7 +105,7 @@ def scan(
         Literal["fp32", "fp16", "bf16", "int8"], typer.Option(help="fp16 and bf16 on a GPU, int8 in OpenVINO.")
     ] = "fp32",
     backend: Annotated[
-        Literal["auto", "torch", "openvino"], typer.Option(help="OpenVINO runs cross-encoders on the CPU.")
+        Literal["auto", "torch", "openvino"], typer.Option(help="OpenVINO runs cross- and bi-encoders on the CPU.")
     ] = "auto",
     threads: Annotated[int | None, typer.Option(help="Processors to use; default: all.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Bytes that are not UTF-8 are an error.")] = False,

@@ -14,6 +14,7 @@ from truerank.rankers.base import Runtime, write_description
 from truerank.rankers.batches import padded
 from truerank.rankers.checkpoints import Checkpoint, clean, quiet, seeded, without_pooler
 from truerank.rankers.dual import DualRanker, DualRow
+from truerank.rankers.openvino_ranker import OpenVinoRanker
 from truerank.rankers.torch_ranker import TokenRow
 
 __all__ = ["Ance"]
@@ -24,7 +25,7 @@ _HEAD: Final = ("embeddingHead.weight", "embeddingHead.bias", "norm.weight", "no
 _SCALE: Final = 20.0
 
 
-class Ance(DualRanker):
+class Ance(OpenVinoRanker, DualRanker):
     """A bi-encoder as sentence-transformers lays it out; ANCE's is first token → linear → layer norm.
 
     It is trained on the non-relevant documents of the instances; the paper searches new ones while it trains.
@@ -95,6 +96,29 @@ class Ance(DualRanker):
             backend.no_truncation()
         return [TokenRow(one.ids, len(one.ids)) for one in encoded]
 
+    @property
+    def config(self) -> Any:
+        """The configuration of the transformer."""
+        return self.module[0].auto_model.config
+
+    @property
+    def reads_types(self) -> bool:
+        """A text alone has one type."""
+        return False
+
+    @staticmethod
+    def run_network(module: Any, ids: Any, types: Any | None) -> Any:
+        """The vectors of rows without padding, shape (rows, dimension)."""
+        import torch
+
+        return module({"input_ids": ids, "attention_mask": torch.ones_like(ids)})["sentence_embedding"]
+
+    def calibration_rows(self) -> list[TokenRow]:
+        """The rows of the texts that eight bits learn their ranges from."""
+        queries = self.text_rows(sorted({pair.query for pair in self.runtime.calibration}), queries=True)
+        documents = sorted({pair.document for pair in self.runtime.calibration})
+        return queries + self.text_rows(documents, queries=False)
+
     def encode(self, rows: Sequence[TokenRow], *, queries: bool) -> Any:
         """The vectors as a tensor, shape (rows, dimension)."""
         import torch
@@ -109,6 +133,15 @@ class Ance(DualRanker):
     def vectors(self, rows: Sequence[TokenRow], *, queries: bool) -> list[NDArray[np.float32]]:
         """The vector of each text, shape (dimension,)."""
         return list(self.encode(rows, queries=queries).cpu().numpy())
+
+    def all_vectors(self, rows: Sequence[TokenRow], *, queries: bool) -> list[NDArray[np.float32]]:
+        """The vector of each text, in the order of the rows."""
+        if not self.is_converted or not rows:
+            return super().all_vectors(rows, queries=queries)
+        made = self.converted_outputs(rows)
+        if self.settings["similarity"] == "cosine":
+            made /= np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-12)
+        return list(made)
 
     def matches(self, queries: Any, documents: Any) -> Any:
         """Dot products, shape (n,)."""

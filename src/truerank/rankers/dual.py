@@ -60,6 +60,17 @@ class DualRanker(Fitting, TorchRanker):
         queries = self.encode([row.query for row in rows], queries=True)
         return self.matches(queries, self.encode([row.document for row in rows], queries=False))
 
+    def all_vectors(self, rows: Sequence[TokenRow], *, queries: bool) -> list[NDArray[np.float32]]:
+        """The vector or vectors of each row, in the order of the rows; rows of one length run together."""
+        import torch
+
+        self.module.eval()
+        found: dict[int, NDArray[np.float32]] = {}
+        with torch.inference_mode():
+            for batch in self.batches(rows):
+                found.update(zip(batch, self.vectors([rows[n] for n in batch], queries=queries), strict=True))
+        return [found[number] for number in range(len(rows))]
+
     def score(self, pairs: Sequence[Pair]) -> Scores:
         """The score of each pair, shape (pairs,); higher is better; equal pairs have equal scores."""
         queries = self._encoded(sorted({pair.query for pair in pairs}), queries=True)
@@ -74,13 +85,4 @@ class DualRanker(Fitting, TorchRanker):
         return np.fromiter((found[pair] for pair in pairs), np.float32, len(pairs))
 
     def _encoded(self, texts: Sequence[str], *, queries: bool) -> dict[str, NDArray[np.float32]]:
-        import torch
-
-        rows = self.text_rows(texts, queries=queries)
-        self.module.eval()
-        found: dict[str, NDArray[np.float32]] = {}
-        with torch.inference_mode():
-            for batch in self.batches(rows):
-                made = self.vectors([rows[number] for number in batch], queries=queries)
-                found.update((texts[number], vector) for number, vector in zip(batch, made, strict=True))
-        return found
+        return dict(zip(texts, self.all_vectors(self.text_rows(texts, queries=queries), queries=queries), strict=True))

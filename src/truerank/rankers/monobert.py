@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final, NamedTuple, Self
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, ClassVar, Final, Self
 
 from truerank.errors import InputError
 from truerank.rankers.base import Pair, Runtime, Scores, rounded
-from truerank.rankers.batches import length_batches, restore
 from truerank.rankers.checkpoints import Checkpoint, seeded
-from truerank.rankers.first_token import FAMILIES, run_encoder, shorten_last_layer
-from truerank.rankers.openvino_network import BATCH_TOKENS, OpenVinoNetwork, has_openvino
+from truerank.rankers.first_token import run_encoder, shorten_last_layer
+from truerank.rankers.openvino_ranker import OpenVinoRanker
 from truerank.rankers.pair_frames import longest_input, pair_frame, pair_types
 from truerank.rankers.torch_ranker import CrossRanker, TokenRow, token_ids
-from truerank.vectors.encoders.openvino import openvino_package
 
 __all__ = ["MonoBert"]
 
 _CLASSIFIER: Final = "AutoModelForSequenceClassification"
 
 
-class MonoBert(CrossRanker):
+class MonoBert(OpenVinoRanker, CrossRanker):
     """A cross-encoder over `[CLS] query [SEP] document [SEP]`, with the checkpoint's own special tokens.
 
     Only the document is cut; a query that alone is too long is cut to the model's length. A checkpoint with two classes
@@ -33,13 +28,10 @@ class MonoBert(CrossRanker):
     """
 
     kind: ClassVar[str] = "monobert"
-    in_openvino: ClassVar[bool] = True
 
     def __init__(self, module: Any, tokenizer: Any, name: str, runtime: Runtime, settings: dict[str, Any]) -> None:
         super().__init__(module, tokenizer, name, runtime, settings)
         shorten_last_layer(module)
-        self._network: _Compiled | None = None
-        self._in_openvino = _openvino_runs(module, self.device, runtime)
         self._frame = pair_frame(tokenizer, name)
         self._types = int(getattr(module.config, "type_vocab_size", 0) or 0)
 
@@ -100,41 +92,31 @@ class MonoBert(CrossRanker):
         types = torch.from_numpy(pair_types(rows, ids.shape[1])).to(self.device) if self._types > 1 else None
         return run_encoder(self.module, ids, mask, types)
 
-    def arithmetic(self) -> str:
-        """What computes, and of OpenVINO its version, for its kernels decide the last digits."""
-        if not self._in_openvino:
-            return "torch"
-        return f"openvino {openvino_package().__version__}"
+    @property
+    def config(self) -> Any:
+        """The configuration of the transformer."""
+        return self.module.config
+
+    @property
+    def reads_types(self) -> bool:
+        """Whether the network reads token types."""
+        return self._types > 1
+
+    @staticmethod
+    def run_network(module: Any, ids: Any, types: Any | None) -> Any:
+        """The outputs of the head, shape (rows, 1 or 2)."""
+        return run_encoder(module, ids, None, types)
+
+    def calibration_rows(self) -> list[TokenRow]:
+        """The rows of the pairs that eight bits learn their ranges from."""
+        return self.rows(sorted(set(self.runtime.calibration)))
 
     def _score_rows(self, rows: Sequence[TokenRow]) -> Scores:
-        if not self._in_openvino or not rows:
+        if not self.is_converted or not rows:
             return super()._score_rows(rows)
         import torch
 
-        lengths = np.fromiter((len(row.ids) for row in rows), np.int64, len(rows))
-        batches = length_batches(lengths, tokens=BATCH_TOKENS)
-        found = self._compiled().run([_stacked([rows[number] for number in batch]) for batch in batches])
-        scores = [self.scores_of(torch.from_numpy(logits)).numpy() for logits in found]
-        return rounded(restore(batches, scores))
-
-    def _compiled(self) -> OpenVinoNetwork:
-        # Training changes weights in place, and torch counts that: what was compiled before is then out of date.
-        version = tuple(parameter._version for parameter in self.module.parameters())
-        if self._network is None or self._network.version != version:
-            rows = None
-            if self.runtime.precision == "int8":
-                rows = [_stacked([row])[0] for row in self.rows(sorted(set(self.runtime.calibration)))]
-            training = self.module.training
-            network = OpenVinoNetwork(
-                self.module.eval(),
-                types=self._types > 1,
-                threads=self.runtime.threads,
-                calibration=rows,
-                key=self.fingerprint if rows else "",
-            )
-            self.module.train(training)
-            self._network = _Compiled(version, network)
-        return self._network.network
+        return rounded(self.scores_of(torch.from_numpy(self.converted_outputs(rows))).numpy())
 
     def scores_of(self, logits: Any) -> Any:
         """The log-probability of the second class, or the only output."""
@@ -142,29 +124,3 @@ class MonoBert(CrossRanker):
 
         values = logits.float()
         return values[:, 0] if values.shape[1] == 1 else torch.log_softmax(values, dim=1)[:, 1]
-
-
-class _Compiled(NamedTuple):
-    """A compiled network, and the version of the weights that it was made from."""
-
-    version: tuple[int, ...]
-    network: OpenVinoNetwork
-
-
-def _openvino_runs(module: Any, device: str, runtime: Runtime) -> bool:
-    wanted = runtime.backend == "openvino" or runtime.precision == "int8"
-    possible = device == "cpu" and module.config.model_type in FAMILIES
-    if runtime.precision == "int8" and runtime.backend == "torch":
-        raise InputError("int8 runs in OpenVINO", "use --backend openvino or auto", where="--backend")
-    if wanted and not possible:
-        fault = f"OpenVINO does not run '{module.config.model_type}' on {device} here"
-        raise InputError(fault, "use --backend torch and fp32, or --device cpu", where="--backend")
-    if wanted:
-        openvino_package()
-    return wanted or (possible and runtime.backend == "auto" and has_openvino())
-
-
-def _stacked(rows: Sequence[TokenRow]) -> NDArray[np.int64]:
-    """Rows of one length as ids and types, shape (rows, 2, tokens)."""
-    ids = np.array([row.ids for row in rows], np.int64)
-    return np.stack((ids, pair_types(rows, ids.shape[1])), axis=1)

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from truerank.errors import InputError, MissingExtraError
 from truerank.rankers.checkpoints import quiet
-from truerank.rankers.first_token import run_encoder
 from truerank.vectors.encoders import quantise_worker
 from truerank.vectors.encoders.cache_folder import publish_folder, user_cache_folder
 from truerank.vectors.encoders.graph_encoder import available_cpus
@@ -37,7 +36,8 @@ class OpenVinoNetwork:
     """Runs rows of token ids and types through a network that was converted from torch.
 
     Args:
-        module: a classifier that reads ids and, where `types` says so, token types; as it is now.
+        module: the network, as it is now.
+        run: gives its outputs for ids and token types, shape (rows, tokens) each, or None in place of types.
         types: whether it reads token types.
         threads: processors to use; None for all that the process may use.
         calibration: rows from which eight bits learn their ranges, each ids and types, shape (2, tokens); None for full
@@ -52,6 +52,7 @@ class OpenVinoNetwork:
     def __init__(
         self,
         module: Any,
+        run: Callable[[Any, Any, Any], Any],
         *,
         types: bool,
         threads: int | None,
@@ -68,7 +69,7 @@ class OpenVinoNetwork:
             "CPU_RUNTIME_CACHE_CAPACITY": _SHAPES_KEPT,
         }
         try:
-            model = _converted(openvino, module, types)
+            model = _converted(openvino, module, run, types)
             if calibration is not None:
                 model = _in_eight_bits(openvino, model, calibration, key)
             compiled = openvino.Core().compile_model(model, "CPU", options)
@@ -80,7 +81,7 @@ class OpenVinoNetwork:
         self._lock = threading.Lock()
 
     def run(self, batches: Sequence[NDArray[np.int64]]) -> list[NDArray[np.float32]]:
-        """What the network says of each batch, shape (rows, classes).
+        """What the network says of each batch, shape (rows, outputs).
 
         Args:
             batches: ids and types, shape (rows, 2, tokens).
@@ -109,7 +110,7 @@ def has_openvino() -> bool:
     return True
 
 
-def _converted(openvino: Any, module: Any, types: bool) -> Any:
+def _converted(openvino: Any, module: Any, run: Callable[[Any, Any, Any], Any], types: bool) -> Any:
     import torch
 
     class Stacked(torch.nn.Module):  # type: ignore[misc]
@@ -120,7 +121,7 @@ def _converted(openvino: Any, module: Any, types: bool) -> Any:
             self.inner = module
 
         def forward(self, stacked: Any) -> Any:
-            return run_encoder(self.inner, stacked[:, 0], None, stacked[:, 1] if types else None)
+            return run(self.inner, stacked[:, 0], stacked[:, 1] if types else None)
 
     example = torch.ones((2, 2, 12), dtype=torch.long)
     example[:, 1] = 0

@@ -1,0 +1,116 @@
+"""Rankers whose networks may run in OpenVINO: on the CPU, in full precision or in eight bits."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.errors import InputError
+from truerank.rankers.base import Runtime
+from truerank.rankers.batches import length_batches, restore
+from truerank.rankers.first_token import FAMILIES
+from truerank.rankers.openvino_network import BATCH_TOKENS, OpenVinoNetwork, has_openvino
+from truerank.rankers.pair_frames import pair_types
+from truerank.rankers.torch_ranker import TokenRow, TorchRanker
+from truerank.vectors.encoders.openvino import openvino_package
+
+__all__ = ["OpenVinoRanker"]
+
+
+class OpenVinoRanker(TorchRanker):
+    """A ranker that runs in OpenVINO where that is installed, or asked for; trained it is in torch."""
+
+    in_openvino: ClassVar[bool] = True
+
+    def __init__(self, module: Any, tokenizer: Any, name: str, runtime: Runtime, settings: Mapping[str, Any]) -> None:
+        super().__init__(module, tokenizer, name, runtime, settings)
+        self._converted = _runs_converted(self.config.model_type, self.device, runtime)
+        self._compiled: _Compiled | None = None
+
+    @property
+    @abstractmethod
+    def config(self) -> Any:
+        """The configuration of the transformer."""
+
+    @property
+    @abstractmethod
+    def reads_types(self) -> bool:
+        """Whether the network reads token types."""
+
+    @staticmethod
+    @abstractmethod
+    def run_network(module: Any, ids: Any, types: Any | None) -> Any:
+        """What the network makes of rows without padding, shape (rows, outputs); this is what is converted.
+
+        Args:
+            module: the network.
+            ids: token ids, shape (rows, tokens).
+            types: token types, the same shape; None where it reads none.
+        """
+
+    @abstractmethod
+    def calibration_rows(self) -> list[TokenRow]:
+        """The rows of the pairs that eight bits learn their ranges from."""
+
+    @property
+    def is_converted(self) -> bool:
+        """Whether scores come from OpenVINO."""
+        return self._converted
+
+    def arithmetic(self) -> str:
+        """What computes, and of OpenVINO its version, for its kernels decide the last digits."""
+        return f"openvino {openvino_package().__version__}" if self._converted else "torch"
+
+    def converted_outputs(self, rows: Sequence[TokenRow]) -> NDArray[np.float32]:
+        """What OpenVINO makes of rows, shape (rows, outputs); rows of one length run together, unpadded."""
+        lengths = np.fromiter((len(row.ids) for row in rows), np.int64, len(rows))
+        batches = length_batches(lengths, tokens=BATCH_TOKENS)
+        return restore(batches, self._network().run([_stacked([rows[number] for number in one]) for one in batches]))
+
+    def _network(self) -> OpenVinoNetwork:
+        # Training changes weights in place, and torch counts that: what was compiled before is then out of date.
+        version = tuple(parameter._version for parameter in self.module.parameters())
+        if self._compiled is None or self._compiled.version != version:
+            low = self.runtime.precision == "int8"
+            training = self.module.training
+            network = OpenVinoNetwork(
+                self.module.eval(),
+                self.run_network,
+                types=self.reads_types,
+                threads=self.runtime.threads,
+                calibration=[_stacked([row])[0] for row in self.calibration_rows()] if low else None,
+                key=self.fingerprint if low else "",
+            )
+            self.module.train(training)
+            self._compiled = _Compiled(version, network)
+        return self._compiled.network
+
+
+class _Compiled(NamedTuple):
+    """A compiled network, and the version of the weights that it was made from."""
+
+    version: tuple[int, ...]
+    network: OpenVinoNetwork
+
+
+def _runs_converted(family: str, device: str, runtime: Runtime) -> bool:
+    wanted = runtime.backend == "openvino" or runtime.precision == "int8"
+    possible = device == "cpu" and family in FAMILIES
+    if runtime.precision == "int8" and runtime.backend == "torch":
+        raise InputError("int8 runs in OpenVINO", "use --backend openvino or auto", where="--backend")
+    if wanted and not possible:
+        fault = f"OpenVINO does not run '{family}' on {device} here"
+        raise InputError(fault, "use --backend torch and fp32, or --device cpu", where="--backend")
+    if wanted:
+        openvino_package()
+    return wanted or (possible and runtime.backend == "auto" and has_openvino())
+
+
+def _stacked(rows: Sequence[TokenRow]) -> NDArray[np.int64]:
+    """Rows of one length as ids and types, shape (rows, 2, tokens)."""
+    ids = np.array([row.ids for row in rows], np.int64)
+    return np.stack((ids, pair_types(rows, ids.shape[1])), axis=1)
