@@ -1,10 +1,11 @@
 """Reranking throughput of a MiniLM cross-encoder against `sentence_transformers.CrossEncoder.predict`.
 
-    python benchmarks/reranking.py [vaswani|cacm] [--topics 20] [--repeats 3] [--int8]
+    python benchmarks/reranking.py [vaswani|cacm] [--topics 20] [--repeats 3] [--int8] [--bi-encoder]
 
 The encoder is the packaged MiniLM with a head drawn from a seed; the pairs are the BM25 top 100 of the collection's
-topics. Every way scores the same pairs in turn, several times; the median is printed, and how far the scores are from
-those of CrossEncoder. Loading and compiling are not counted; the first round warms every way up.
+topics. `--bi-encoder`: the packaged MiniLM itself, against `SentenceTransformer.encode` of the distinct texts. All ways
+score the same pairs in turn, several times; the median is printed, and how far the scores are from those of the first
+way. Loading and compiling are not counted; the first round warms every way up.
 """
 
 from __future__ import annotations
@@ -46,22 +47,44 @@ def candidates(name: str, topics: int, folder: Path) -> list[Pair]:
     return [Pair(asked[topic], texts[doc]) for topic, doc in run.select("topic_id", "doc_id").iter_rows()]
 
 
-def ways(pairs: list[Pair], folder: Path, *, int8: bool) -> dict[str, Callable[[], np.ndarray]]:
-    """What is timed; the first is what the others are compared with."""
+def cross_encoder(pairs: list[Pair], folder: Path) -> tuple[str, str, Callable[[], np.ndarray]]:
+    """The name of our model, what it is compared with, and how that scores."""
     import torch
     from sentence_transformers import CrossEncoder
 
     start = open_ranker("monobert:packaged", backend="torch", device="cpu", labels=1, seed=1)
     start.save(folder / "model")
     peer = CrossEncoder(str(folder / "model"), device="cpu", activation_fn=torch.nn.Identity())
+    plain = [tuple(pair) for pair in pairs]
+    return str(folder / "model"), "CrossEncoder.predict", lambda: peer.predict(plain, show_progress_bar=False)
+
+
+def bi_encoder(pairs: list[Pair]) -> tuple[str, str, Callable[[], np.ndarray]]:
+    """The same of a bi-encoder."""
+    from sentence_transformers import SentenceTransformer
+
+    from truerank.vectors.encoders.packaged import packaged_folder
+
+    peer = SentenceTransformer(str(packaged_folder()), device="cpu")
+
+    def score() -> np.ndarray:
+        texts = [list(dict.fromkeys(column)) for column in zip(*pairs, strict=True)]
+        vectors = [dict(zip(some, peer.encode(some, show_progress_bar=False), strict=True)) for some in texts]
+        return np.array([vectors[0][pair.query] @ vectors[1][pair.document] for pair in pairs])
+
+    return "ance:packaged", "SentenceTransformer.encode", score
+
+
+def ways(pairs: list[Pair], folder: Path, *, int8: bool, bi: bool) -> dict[str, Callable[[], np.ndarray]]:
+    """What is timed; the first is what the others are compared with."""
+    model, name, peer = bi_encoder(pairs) if bi else cross_encoder(pairs, folder)
 
     def opened(**options: object) -> Callable[[], np.ndarray]:
-        ranker: Ranker = open_ranker(str(folder / "model"), device="cpu", **options)
+        ranker: Ranker = open_ranker(model, device="cpu", **options)
         return lambda: ranker.score(pairs)
 
-    plain = [tuple(pair) for pair in pairs]
     found = {
-        "CrossEncoder.predict": lambda: peer.predict(plain, show_progress_bar=False),
+        name: peer,
         "truerank, torch": opened(backend="torch"),
         "truerank, OpenVINO": opened(backend="openvino"),
     }
@@ -78,11 +101,12 @@ def main() -> None:
     parser.add_argument("--topics", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--int8", action="store_true", help="also eight bits; calibrating takes a minute")
+    parser.add_argument("--bi-encoder", action="store_true", help="a bi-encoder in place of the cross-encoder")
     given = parser.parse_args()
     require_shared()
     with tempfile.TemporaryDirectory() as temporary:
         pairs = candidates(given.collection, given.topics, Path(temporary))
-        timed = ways(pairs, Path(temporary), int8=given.int8)
+        timed = ways(pairs, Path(temporary), int8=given.int8, bi=given.bi_encoder)
         scores = {name: np.asarray(way()) for name, way in timed.items()}
         seconds: dict[str, list[float]] = {name: [] for name in timed}
         for _ in range(given.repeats):
@@ -97,7 +121,8 @@ def main() -> None:
         median = statistics.median(values)
         difference = float(np.abs(scores[name] - scores[first]).max())
         rows.append((name, f"{len(pairs) / median:.0f}", f"{usual / median:.2f}", f"{difference:.1e}"))
-    print(f"{given.collection}: {len(pairs)} pairs, {os.cpu_count()} processors, median of {given.repeats}\n")
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    print(f"{given.collection}: {len(pairs)} pairs, {cpus} processors, median of {given.repeats}\n")
     print(table(("way", "pairs/s", "ratio", "largest difference of a score"), rows))
 
 
