@@ -24,8 +24,8 @@ import polars as pl
 
 from shared_data import SHARED, require_shared, table
 from truerank.audits.reusability import ActiveLearner, Features, LearnerOptions, adaptive_pool, depth_pool, trace
-from truerank.audits.reusability.features import Counts, weighted
-from truerank.audits.reusability.pools import first_documents
+from truerank.audits.reusability.learning.features import Counts, weighted
+from truerank.audits.reusability.pools.depth import first_documents
 from truerank.lexical import build_index, model_of, search
 from truerank.sources import read_documents, read_qrels, read_topics
 from truerank.work.artifacts import digest

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from shared_data import SHARED, require_shared, table
-from truerank.audits.survivorship.evaluating import evaluate
-from truerank.audits.survivorship.evaluating_options import EvaluateOptions
-from truerank.audits.survivorship.evaluating_results import DepthEvaluation, DepthScores
+from truerank.audits.survivorship.evaluating.evaluate import evaluate
+from truerank.audits.survivorship.evaluating.options import EvaluateOptions
+from truerank.audits.survivorship.evaluating.results import DepthEvaluation, DepthScores
 from truerank.audits.survivorship.results import Share, share_of
 from truerank.audits.survivorship.training_effect import training_effect
 

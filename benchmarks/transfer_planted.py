@@ -35,8 +35,8 @@ from planted.scale import scale
 from planted.writing import Plan, plant
 from shared_data import SHARED, require_shared, table
 from truerank import lexical, measures, train, transfer
-from truerank.audits.transfer.probabilities import difference
-from truerank.audits.transfer.scan_options import AGGREGATIONS
+from truerank.audits.transfer.scanning.options import AGGREGATIONS
+from truerank.audits.transfer.scanning.probabilities import difference
 from truerank.rankers.base import RankerSpec, Runtime
 from truerank.rankers.instances import Instance
 

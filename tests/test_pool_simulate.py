@@ -21,8 +21,8 @@ import pool_collection
 from dying_task import Block, Dying
 from truerank.audits import reusability
 from truerank.audits.reusability import Features, SimulationOptions, SimulationSources, depth_pool, load_rule, simulate
-from truerank.audits.reusability.leave_out import LEAVE_OUT_UNIQUES
-from truerank.audits.reusability.outcomes import RANDOM
+from truerank.audits.reusability.simulation.leave_out import LEAVE_OUT_UNIQUES
+from truerank.audits.reusability.simulation.outcomes import RANDOM
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.measures import evaluate

@@ -14,8 +14,8 @@ import pytest
 import scipy
 
 from truerank.audits.survivorship import EvaluateOptions, evaluate
-from truerank.audits.survivorship.evaluating_inputs import read_depth_sets
-from truerank.audits.survivorship.evaluating_statistics import nested_contrast, slope_weights
+from truerank.audits.survivorship.evaluating.inputs import read_depth_sets
+from truerank.audits.survivorship.evaluating.statistics import nested_contrast, slope_weights
 from truerank.audits.survivorship.training_effect import training_effect
 from truerank.cli import main
 from truerank.errors import InputError

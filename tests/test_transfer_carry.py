@@ -19,9 +19,9 @@ from truerank.audits.transfer import (
     carry_judgments,
     clean_judgments,
 )
-from truerank.audits.transfer.candidates import CANDIDATE_SCHEMA, SET_SCHEMA
-from truerank.audits.transfer.scan_results import SCORES_SCHEMA, SKIPPED_SCHEMA
-from truerank.audits.transfer.versions import FOUND_SCHEMA
+from truerank.audits.transfer.matching.versions import FOUND_SCHEMA
+from truerank.audits.transfer.scanning.candidates import CANDIDATE_SCHEMA, SET_SCHEMA
+from truerank.audits.transfer.scanning.results import SCORES_SCHEMA, SKIPPED_SCHEMA
 from truerank.cli import main
 from truerank.errors import InputError
 

@@ -17,9 +17,9 @@ import truerank
 from tiny_models import save_t5
 from transfer_example import FAULTS, TOPICS, Files, options, write
 from truerank.audits.transfer import Scan, ScanOptions, load_scan, match_versions, scan_versions, transfer_card
-from truerank.audits.transfer.judging_items import band_of
-from truerank.audits.transfer.probabilities import difference, fit_curve, topic_levels
-from truerank.audits.transfer.scanning import default_ranker
+from truerank.audits.transfer.scanning.judging_items import band_of
+from truerank.audits.transfer.scanning.probabilities import difference, fit_curve, topic_levels
+from truerank.audits.transfer.scanning.scan import default_ranker
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.judging import load_scheme
@@ -137,7 +137,7 @@ class _Stopping(LocalEngine):
 def test_a_killed_scan_ends_with_the_same_bytes(
     scan: Scan, files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from truerank.audits.transfer import scanning
+    from truerank.audits.transfer.scanning import scan as scanning
 
     for blocks in (0, 2):
         with monkeypatch.context() as patch:

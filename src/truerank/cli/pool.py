@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from truerank.audits import reusability
-from truerank.audits.reusability.bandit import Method
+from truerank.audits.reusability.pools.bandit import Method
 from truerank.cli import pool_simulate
 from truerank.cli.console import JsonFlag, emit, note, progress
 from truerank.cli.serving import AllowHosts, Annotators, Certificate, Host, Key, NewTokens, Port

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from truerank.audits import transfer
-from truerank.audits.transfer.scan_options import DEFAULT_CUT_OFF
+from truerank.audits.transfer.scanning.options import DEFAULT_CUT_OFF
 from truerank.cli.console import JsonFlag, emit, note, pairs_option, progress
 from truerank.rankers.base import RankerSpec, Runtime, spec_of
 

@@ -3,20 +3,21 @@
 Source: Craswell, Mitra, Yilmaz, Campos, Voorhees: Overview of the TREC 2019 Deep Learning Track (TREC 2019), section 5.
 """
 
-from truerank.audits.reusability.active import ActiveLearner, LearnerOptions, Trace, trace
-from truerank.audits.reusability.bandit import Ordered, adaptive_pool
-from truerank.audits.reusability.features import Features
-from truerank.audits.reusability.following import Found, Outcome, apply_rule, follow
-from truerank.audits.reusability.pools import depth_pool
-from truerank.audits.reusability.pools_building import build
-from truerank.audits.reusability.pools_inputs import teams_of
-from truerank.audits.reusability.pools_options import PoolOptions, PoolSources
-from truerank.audits.reusability.pools_results import Pool
-from truerank.audits.reusability.proposer import Assistant, Collection, open_collection
-from truerank.audits.reusability.proposer_desk import serve
-from truerank.audits.reusability.report import Simulation
-from truerank.audits.reusability.simulating import simulate, trial_engine
-from truerank.audits.reusability.simulation_options import DEFAULT_RULES, SimulationOptions, SimulationSources
+from truerank.audits.reusability.learning.active import ActiveLearner, LearnerOptions, Trace, trace
+from truerank.audits.reusability.learning.features import Features
+from truerank.audits.reusability.learning.proposer import Assistant, Collection, open_collection
+from truerank.audits.reusability.learning.proposer_desk import serve
+from truerank.audits.reusability.pools.bandit import Ordered, adaptive_pool
+from truerank.audits.reusability.pools.building import build
+from truerank.audits.reusability.pools.depth import depth_pool
+from truerank.audits.reusability.pools.inputs import teams_of
+from truerank.audits.reusability.pools.options import PoolOptions, PoolSources
+from truerank.audits.reusability.pools.results import Pool
+from truerank.audits.reusability.simulation.following import Found, Outcome, apply_rule, follow
+from truerank.audits.reusability.simulation.options import DEFAULT_RULES, SimulationOptions, SimulationSources
+from truerank.audits.reusability.simulation.report import Simulation
+from truerank.audits.reusability.simulation.simulating import simulate, trial_engine
+from truerank.audits.reusability.simulation.verdict import Verdict
 from truerank.audits.reusability.stopping import (
     ConstantBudget,
     Decision,
@@ -29,7 +30,6 @@ from truerank.audits.reusability.stopping import (
 )
 from truerank.audits.reusability.stopping_specs import FunctionRule, load_rule
 from truerank.audits.reusability.topics import TopicStatistics, topics
-from truerank.audits.reusability.verdict import Verdict
 
 __all__ = [
     "DEFAULT_RULES",

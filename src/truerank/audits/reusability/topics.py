@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from truerank.audits.outputs import written
-from truerank.audits.reusability.labels_now import read_grades
+from truerank.audits.reusability.learning.labels_now import read_grades
 from truerank.audits.reusability.stopping import AS_THE_TRACK, Keeping
 from truerank.errors import InputError
 from truerank.judging import is_store

@@ -9,14 +9,14 @@
 Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022).
 """
 
-from truerank.audits.survivorship.answerable import AnswersFrom, answerable
-from truerank.audits.survivorship.answerable_options import AnswerableOptions, Discarded, PoolOptions, RescueOptions
-from truerank.audits.survivorship.answerable_pool import AnswerPool, pool_discarded
-from truerank.audits.survivorship.answerable_results import Answerable
+from truerank.audits.survivorship.answers.counting import AnswersFrom, answerable
+from truerank.audits.survivorship.answers.options import AnswerableOptions, Discarded, PoolOptions, RescueOptions
+from truerank.audits.survivorship.answers.pool import AnswerPool, pool_discarded
+from truerank.audits.survivorship.answers.results import Answerable
 from truerank.audits.survivorship.depths import Depths, depth, open_depths
-from truerank.audits.survivorship.evaluating import evaluate
-from truerank.audits.survivorship.evaluating_options import EvaluateOptions
-from truerank.audits.survivorship.evaluating_results import DepthEvaluation
+from truerank.audits.survivorship.evaluating.evaluate import evaluate
+from truerank.audits.survivorship.evaluating.options import EvaluateOptions
+from truerank.audits.survivorship.evaluating.results import DepthEvaluation
 from truerank.audits.survivorship.kinds import Kinds, independence
 from truerank.audits.survivorship.mapping import PassageMap, map_passages
 from truerank.audits.survivorship.options import (

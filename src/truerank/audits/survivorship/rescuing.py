@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.audits.survivorship.answerable_judged import Judged, judged_by_people, read_firsts
-from truerank.audits.survivorship.answerable_options import RescueOptions
+from truerank.audits.survivorship.answers.judged import Judged, judged_by_people, read_firsts
+from truerank.audits.survivorship.answers.options import RescueOptions
 from truerank.audits.survivorship.results import file_input, provenance
 from truerank.errors import InputError
 from truerank.judging.ratings import RatingSource

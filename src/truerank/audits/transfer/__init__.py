@@ -3,20 +3,20 @@
 Source: Fröbe, Akiki, Potthast, Hagen: Noise-Reduction for Automatically Transferred Relevance Judgments (CLEF 2022).
 """
 
+from truerank.audits.transfer.card import TransferCard, transfer_card
 from truerank.audits.transfer.carrying import COMBINE, Carrying, CarryOptions, carry_judgments
 from truerank.audits.transfer.cleaning import CleanOptions, JudgmentCleaning, clean_judgments
 from truerank.audits.transfer.describing import Description, describe_sets
 from truerank.audits.transfer.estimating import Estimates, estimate_errors
 from truerank.audits.transfer.experts import Comparison
-from truerank.audits.transfer.links import PATTERNS, Route
-from truerank.audits.transfer.matching import MatchOptions, match_versions
-from truerank.audits.transfer.scan_card import TransferCard, transfer_card
-from truerank.audits.transfer.scan_options import ScanOptions
-from truerank.audits.transfer.scan_results import Scan, load_scan
-from truerank.audits.transfer.scanning import default_ranker, scan_versions
+from truerank.audits.transfer.matching.finding import MatchOptions, match_versions
+from truerank.audits.transfer.matching.links import PATTERNS, Route
+from truerank.audits.transfer.matching.versions import Matched, Version, load_matched, read_versions
+from truerank.audits.transfer.scanning.options import ScanOptions
+from truerank.audits.transfer.scanning.results import Scan, load_scan
+from truerank.audits.transfer.scanning.scan import default_ranker, scan_versions
 from truerank.audits.transfer.selecting import Selection, SelectOptions, select_instances
 from truerank.audits.transfer.snapshots import SnapshotOptions, Snapshots, fetch_snapshots
-from truerank.audits.transfer.versions import Matched, Version, load_matched, read_versions
 from truerank.sources.archive import ArchiveOptions
 from truerank.text.main_content import ContentOptions
 from truerank.text.urls import UrlRules

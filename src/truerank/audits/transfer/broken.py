@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import polars as pl
 
 from truerank.audits.transfer.estimating import COMBINATIONS
-from truerank.audits.transfer.scan_results import Scan
+from truerank.audits.transfer.scanning.results import Scan
 from truerank.errors import InputError
 from truerank.judging.ratings import Ratings, RatingSource, read_ratings
 

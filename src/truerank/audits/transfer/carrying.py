@@ -12,7 +12,7 @@ import polars as pl
 
 from truerank.audits.outputs import refuse_overwrite, written
 from truerank.audits.transfer.experts import Comparison, compare_with_experts
-from truerank.audits.transfer.links import Route, links_of
+from truerank.audits.transfer.matching.links import Route, links_of
 from truerank.audits.transfer.provenance import file_record, provenance, write_tsv
 from truerank.errors import InputError
 from truerank.reports.tables import Column, Table

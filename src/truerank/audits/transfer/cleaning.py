@@ -12,7 +12,7 @@ from typing import IO, Any, Final, Literal
 from truerank.audits.outputs import refuse_overwrite, written
 from truerank.audits.transfer.broken import By, Flag, Ids, Verdicts, flags_of, verdicts_of
 from truerank.audits.transfer.provenance import file_record, provenance
-from truerank.audits.transfer.scan_results import Scan, load_scan
+from truerank.audits.transfer.scanning.results import Scan, load_scan
 from truerank.errors import InputError
 from truerank.judging.ratings import RatingSource
 from truerank.records import Qrel

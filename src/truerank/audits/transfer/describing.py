@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import polars as pl
 
-from truerank.audits.transfer.scan_results import Scan, load_scan
+from truerank.audits.transfer.scanning.results import Scan, load_scan
 from truerank.reports.tables import Column, Table
 
 __all__ = ["ALL", "Description", "SetDescription", "describe_sets", "registered_domain"]

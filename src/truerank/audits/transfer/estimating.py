@@ -16,8 +16,8 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
-from truerank.audits.transfer.judging_items import band_of, highest_difference
-from truerank.audits.transfer.scan_results import Scan, load_scan
+from truerank.audits.transfer.scanning.judging_items import band_of, highest_difference
+from truerank.audits.transfer.scanning.results import Scan, load_scan
 from truerank.errors import InputError
 from truerank.judging.ratings import RatingSource, read_ratings
 from truerank.reports.tables import Cell, Column, Table

@@ -13,10 +13,10 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 import polars as pl
 
+from truerank.audits.transfer.matching.versions import Version, read_versions
 from truerank.audits.transfer.provenance import file_record, provenance
-from truerank.audits.transfer.scan_options import Aggregation
-from truerank.audits.transfer.scan_results import Scan, load_scan
-from truerank.audits.transfer.versions import Version, read_versions
+from truerank.audits.transfer.scanning.options import Aggregation
+from truerank.audits.transfer.scanning.results import Scan, load_scan
 from truerank.errors import InputError
 from truerank.lexical import TopicQuery, analyser_of, build_index, model_of, search
 from truerank.rankers.base import Pair

@@ -12,7 +12,7 @@ import polars as pl
 
 from truerank.audits.outputs import written
 from truerank.audits.transfer.fetching import Wanted, fetch_pages
-from truerank.audits.transfer.mapping_files import read_mapping
+from truerank.audits.transfer.matching.mapping_files import read_mapping
 from truerank.audits.transfer.provenance import file_record, provenance, tsv
 from truerank.errors import InputError
 from truerank.reports.tables import Column, Table

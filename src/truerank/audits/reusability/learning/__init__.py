@@ -1,0 +1,1 @@
+"""Active judging: a learner that says which document is judged next, simulated and live."""

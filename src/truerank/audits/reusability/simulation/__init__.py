@@ -1,0 +1,1 @@
+"""The judging of a track simulated: trials with all teams and without each, and what they say."""

@@ -1,0 +1,168 @@
+"""The sources of a simulation, read and checked against one another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import polars as pl
+
+from truerank.audits.reusability.pools.depth import depth_pool, first_documents
+from truerank.audits.reusability.pools.inputs import check_topics, read_runs, teams_of
+from truerank.audits.reusability.simulation.options import SimulationOptions, SimulationSources
+from truerank.errors import InputError
+from truerank.lexical import topic_queries
+from truerank.sources import open_documents, read_qrels_frame
+from truerank.text.normalising import normalise
+
+__all__ = ["Inputs", "read_inputs"]
+
+_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What a simulation works with.
+
+    Attributes:
+        sources: where it comes from.
+        runs: by name; columns topic_id, doc_id, score, of the simulated topics alone.
+        firsts: the same down to the depth of the pools.
+        teams: the team of each run.
+        names: the teams in the order of the runs.
+        topics: the text of each simulated topic.
+        grades: by topic, what the assessor says of a document.
+        sparse: judgments whose documents are in every pool; columns topic_id, doc_id.
+        official: the documents of the official qrels by topic, where they were given.
+        fingerprint: the identity of the collection.
+        notes: what a reader has to know.
+    """
+
+    sources: SimulationSources
+    runs: Mapping[str, pl.DataFrame]
+    firsts: Mapping[str, pl.DataFrame]
+    teams: Mapping[str, str]
+    names: tuple[str, ...]
+    topics: Mapping[str, str]
+    grades: Mapping[str, Mapping[str, int]]
+    sparse: pl.DataFrame | None = None
+    official: Mapping[str, tuple[str, ...]] | None = None
+    fingerprint: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+    def noting(self, note: str) -> Inputs:
+        """The same with one more note; an empty one changes nothing."""
+        return replace(self, notes=(*self.notes, note)) if note else self
+
+    def pools_by_team(self, depth: int) -> dict[str, pl.DataFrame]:
+        """The pool of each team's runs, without documents that the sparse judgments name."""
+        found = {}
+        for team in self.names:
+            pool = depth_pool({run: frame for run, frame in self.firsts.items() if self.teams[run] == team}, depth)
+            keys = ["topic_id", "doc_id"]
+            found[team] = pool if self.sparse is None else pool.join(self.sparse, on=keys, how="anti")
+        return found
+
+
+def read_inputs(sources: SimulationSources, options: SimulationOptions) -> Inputs:
+    """Reads and checks the sources.
+
+    The topics are those of the qrels.
+
+    Raises:
+        InputError: a fault in a source; a run without a team, or with other topics; fewer than two teams; a topic
+            without text; no relevant document.
+    """
+    qrels = read_qrels_frame(sources.qrels)
+    grades: dict[str, dict[str, int]] = {}
+    for topic_id, doc_id, grade in qrels.select("topic_id", "doc_id", "relevance").iter_rows():
+        grades.setdefault(topic_id, {})[doc_id] = grade
+    if int(qrels["relevance"].max() or 0) < options.learner.relevant_from:  # type: ignore[arg-type]
+        raise InputError(
+            f"no document has a grade of {options.learner.relevant_from} or more",
+            "give judgments with relevant documents, or lower --rel",
+            where=sources.qrels,
+        )
+    topics = _texts(sources, options.topic_field, grades)
+    notes: list[str] = []
+    runs = _runs(sources, topics, notes)
+    teams = _teams(runs, sources, notes)
+    sparse = None if sources.sparse is None else _of_topics(read_qrels_frame(sources.sparse), topics)
+    official = None if sources.official is None else _official(sources.official, grades, notes)
+    keys = ["topic_id", "doc_id"]
+    firsts = {
+        run: frame.join(first_documents(frame, options.depth), on=keys, how="semi") for run, frame in runs.items()
+    }
+    return Inputs(
+        sources=sources,
+        runs=runs,
+        firsts=firsts,
+        teams=teams,
+        names=tuple(dict.fromkeys(teams.values())),
+        topics=topics,
+        grades=grades,
+        sparse=sparse,
+        official=official,
+        fingerprint=open_documents(sources.docs).fingerprint,
+        notes=tuple(notes),
+    )
+
+
+def _texts(sources: SimulationSources, field_: str, grades: Mapping[str, object]) -> dict[str, str]:
+    queries = {query.topic_id: query.text for query in topic_queries(sources.topics, field_)}
+    for topic_id in grades:
+        if not normalise(queries.get(topic_id, "")):
+            raise InputError(
+                f"topic {topic_id} of the qrels has no {field_} here", "complete the topics, or give another --field",
+                where=sources.topics,
+            )  # fmt: skip
+    return {topic_id: queries[topic_id] for topic_id in grades}
+
+
+def _runs(sources: SimulationSources, topics: Mapping[str, str], notes: list[str]) -> dict[str, pl.DataFrame]:
+    every = read_runs(sources.runs)
+    found = check_topics(every, list(topics), subset=sources.subset)
+    beyond = [run for run, frame in every.items() if frame["topic_id"].n_unique() > found[run]["topic_id"].n_unique()]
+    if beyond:
+        notes.append(f"Topics without judgments are left out of {len(beyond):,} runs: {_named(beyond)}.")
+    lacking = {run: len(topics) - frame["topic_id"].n_unique() for run, frame in found.items()}
+    if short := [f"{run} ({number:,})" for run, number in lacking.items() if number]:
+        notes.append(f"{len(short):,} runs lack topics, which score as empty: {_named(short)}.")
+    return {run: frame.select("topic_id", "doc_id", "score") for run, frame in found.items()}
+
+
+def _teams(runs: Mapping[str, pl.DataFrame], sources: SimulationSources, notes: list[str]) -> dict[str, str]:
+    teams = teams_of(list(runs), sources.metadata, sources.team_prefix)
+    if len(set(teams.values())) < 2:
+        raise InputError("all runs are of one team", "leave-one-out needs two teams or more", where="--metadata")
+    if not sources.metadata and sources.team_prefix is None:
+        notes.append("Nothing says which team made a run: every run counts as a team of its own.")
+    return teams
+
+
+def _official(source: str, grades: Mapping[str, Mapping[str, int]], notes: list[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    differing = 0
+    for topic_id, doc_id, grade in read_qrels_frame(source).select("topic_id", "doc_id", "relevance").iter_rows():
+        if topic_id in grades:
+            found.setdefault(topic_id, []).append(doc_id)
+            differing += grades[topic_id].get(doc_id, 0) != grade
+    if not found:
+        raise InputError("none of its topics is one of the qrels", "give matching files", where=source)
+    if differing:
+        notes.append(f"{differing:,} official grades differ from the assessor's, whose are used.")
+    return {topic_id: tuple(documents) for topic_id, documents in found.items()}
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
+
+
+def _of_topics(frame: pl.DataFrame, topics: Mapping[str, str]) -> pl.DataFrame:
+    names = pl.DataFrame({"topic_id": list(topics)}, schema={"topic_id": pl.String})
+    return frame.join(names, on="topic_id", how="semi")
+
+
+def _first(frame: pl.DataFrame, depth: int) -> pl.DataFrame:
+    return frame.join(first_documents(frame, depth), on=["topic_id", "doc_id"], how="semi")

@@ -1,0 +1,88 @@
+"""The simulation as one HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+import truerank
+from truerank.reports.figures import page_svg
+from truerank.reports.pages import Drawing, Facts, Finding, Page, Part, Prose, Section, Tone
+
+if TYPE_CHECKING:
+    from truerank.audits.reusability.simulation.report import Simulation
+
+__all__ = ["render"]
+
+_TITLES: Final = {
+    "verdict": "The verdict in words",
+    "teams": "Teams left out",
+    "trials": "Trials",
+    "rules": "Stopping criteria",
+    "cost": "What the next judgments cost",
+    "topics": "Topics",
+    "runs": "Runs",
+    "provenance": "Where this comes from",
+}
+_SECTIONS: Final = {
+    "runs": "runs", "table5": "topics", "table6": "trials", "teams": "teams", "uniques": "teams", "table7": "rules",
+    "budgets": "cost", "risks": "topics", "positions": "runs",
+}  # fmt: skip
+_TONES: Final[Mapping[str, Tone]] = {"SAFE": "good", "WITH CARE": "open", "UNSAFE": "bad"}
+_MEANING: Final = {
+    "SAFE": "New systems are ranked as if they had been pooled.",
+    "WITH CARE": "Small differences between a new system and an old one mean little.",
+    "UNSAFE": "A new system may be misranked: judge its first documents, or use another measure.",
+}
+
+
+def render(simulation: Simulation, svgs: Mapping[str, str]) -> str:
+    """The report as HTML; the same simulation gives the same text.
+
+    Args:
+        simulation: what was found.
+        svgs: the figures as texts of SVG files, by name.
+
+    Returns:
+        The page.
+    """
+    parts: dict[str, list[Part]] = {name: [] for name in _TITLES}
+    parts["verdict"].append(Prose((*simulation.verdict.sentences(), simulation.verdict.criteria())))
+    if simulation.notes:
+        parts["verdict"].append(Prose(simulation.notes))
+    for picture in simulation.pictures:
+        parts[picture.section].append(Drawing(page_svg(svgs[picture.name]), picture.caption, dense=True))
+    for name, table in simulation.tables.items():
+        parts[_SECTIONS[name]].append(table)
+    parts["provenance"].append(Facts("Inputs, options and versions", simulation.provenance()))
+    official, runs = simulation.standing.official, len(simulation.teams)
+    return Page(
+        title="Is this collection fair to new systems?",
+        kicker="truerank: reusability",
+        lead=f"{runs:,} runs of {len(simulation.standing.teams):,} teams; {len(official.qrels.sets):,} topics with "
+        f"{sum(official.sizes.values()):,} judgments ({official.name}); {simulation.options.trials:,} simulated trials "
+        "with all teams and with each team left out.",
+        findings=tuple(_findings(simulation)),
+        sections=tuple(Section(name, _TITLES[name], tuple(found)) for name, found in parts.items() if found),
+        footer=(
+            "A simulation depends on the runs that there are: it cannot say with certainty that a system unlike all of "
+            "them would be ranked fairly. This page asks the network for nothing.",
+            f"truerank {truerank.__version__}",
+        ),
+    ).html()
+
+
+def _findings(simulation: Simulation) -> Iterator[Finding]:
+    verdict = simulation.verdict
+    for one in verdict.measures:
+        yield Finding(
+            subject=one.measure,
+            verdict=one.word,
+            tone=_TONES[one.word],
+            headline=one.sentence(verdict.runs),
+            why=verdict.criteria(),
+            meaning=_MEANING[one.word],
+            share=one.unmoved,
+        )
+    yield Finding(subject="topics", verdict="the risk", tone="open", headline=verdict.topic_sentence())
+    yield Finding(subject="the next judgments", verdict="the cost", tone="open", headline=verdict.gain_sentence())

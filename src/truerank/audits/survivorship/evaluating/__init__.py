@@ -1,0 +1,1 @@
+"""Scores by the depth of annotation: measures, tests and the report."""

@@ -1,0 +1,169 @@
+"""Where a judgment goes: from a judged id to one of the wanted collection, by versions, by a mapping or by the id."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from truerank.audits.transfer.matching.mapping_files import read_mapping
+from truerank.audits.transfer.matching.versions import FOUND_SCHEMA, Matched, load_matched
+from truerank.audits.transfer.provenance import file_record
+from truerank.errors import InputError
+from truerank.sources.documents import open_documents
+from truerank.work.artifacts import hash_file
+from truerank.work.progress import Progress
+
+__all__ = ["PATTERNS", "Route", "ids_in", "links_of"]
+
+#: Ids of passages that hold the id of their document, by the habits of collections.
+PATTERNS: Final = {
+    # The n-th address of a QnA passage: what is left is the id of the MS MARCO passage.
+    "qna": r"(\d+)-\d+",
+    # MS MARCO documents cut by the tools of TREC CAsT: MARCO_D59865-1, WAPO_a1b2-3.
+    "cast": r"(.+)-\d+",
+    # Anserini's and MS MARCO v2.1's segments: D59865#3, msmarco_v2.1_doc_00_0#0_0.
+    "segment": r"([^#]+)#.+",
+    # Pyserini's and PyTerrier's sliding windows: D59865%p3.
+    "window": r"(.+)%p\d+",
+}
+_LISTED: Final = 20
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where judgments go; one of the three ways.
+
+    Args:
+        matched: matched versions, or the folder that `transfer match` wrote.
+        to: the version to carry to; the second where there are two.
+        mapping: a table of two columns: judged id, wanted id.
+        pattern: one of `PATTERNS`, or a regular expression whose group is the wanted id.
+        docs: with a mapping or pattern, the collection: what it lacks is lost.
+    """
+
+    matched: Matched | str | Path | None = None
+    to: str | None = None
+    mapping: str | None = None
+    pattern: str | None = None
+    docs: str | None = None
+
+    def __post_init__(self) -> None:
+        if sum(way is not None for way in (self.matched, self.mapping, self.pattern)) != 1:
+            raise InputError(
+                "judgments are carried in one way", "give one of --matched, --map and --pattern", where="transfer carry"
+            )
+
+    def json(self) -> dict[str, Any]:
+        """The way, and what it rests on, for a manifest."""
+        if self.matched is not None:
+            folder = self.matched.folder if isinstance(self.matched, Matched) else Path(self.matched)
+            content = None if folder is None else hash_file(folder / "pairs.parquet")
+            return {"by": "versions", "to": self.to, "pairs": content}
+        docs = None if self.docs is None else open_documents(self.docs).fingerprint
+        if self.mapping is not None:
+            return {"by": "mapping", "mapping": file_record(self.mapping), "docs": docs}
+        return {"by": "pattern", "pattern": self.pattern, "docs": docs}
+
+
+def links_of(route: Route, judged: pl.Series, progress: Progress) -> pl.DataFrame:
+    """What becomes of each judged id.
+
+    Args:
+        route: the way.
+        judged: the distinct judged ids.
+        progress: is told what is read.
+
+    Returns:
+        One row per judged id in their order, columns as in `FOUND_SCHEMA`.
+
+    Raises:
+        InputError: the way cannot be read, or has no such version.
+    """
+    if route.matched is not None:
+        matched = route.matched if isinstance(route.matched, Matched) else load_matched(route.matched)
+        return _of_versions(matched, route.to, judged)
+    if route.pattern is not None:
+        return _of_candidates(
+            _by_pattern(route.pattern, judged), judged, "the id does not follow the pattern", route, progress
+        )
+    pairs = read_mapping(route.mapping or "", ("judged", "wanted")).rename({"judged": "doc_id", "wanted": "key"})
+    return _of_candidates(pairs.drop_nulls().unique(maintain_order=True), judged, "not in the mapping", route, progress)
+
+
+def ids_in(docs: str, wanted: pl.Series, progress: Progress) -> pl.Series:
+    """Those of the ids that a collection has; it is read as a stream."""
+    progress.start(f"reading {docs}")
+    sought, found = frozenset(wanted.to_list()), set[str]()
+    for block in open_documents(docs, keep_empty=True).batches():
+        found.update(document.doc_id for document in block if document.doc_id in sought)
+        progress.advance(len(block))
+    return pl.Series("doc_id", sorted(found), dtype=pl.String)
+
+
+def _of_versions(matched: Matched, to: str | None, judged: pl.Series) -> pl.DataFrame:
+    others = matched.versions[1:]
+    if to is None and len(others) > 1:
+        raise InputError(f"there are the versions {', '.join(others)}", "choose one with --to", where="--to")
+    version = to or others[0]
+    if version not in others:
+        raise InputError(f"no version '{version}'", f"there is {', '.join(others)}", where="--to")
+    rows = matched.pairs.filter(pl.col("version") == version)
+    joined = pl.DataFrame({"doc_id": judged}).join(rows, on="doc_id", how="left", maintain_order="left")
+    return joined.with_columns(
+        pl.col("status").fill_null("lost"),
+        pl.col("reason").fill_null("not among the documents that were matched"),
+        pl.col("candidates").fill_null(0),
+        pl.col("key", "listed").fill_null(""),
+        pl.lit(version).alias("version"),
+    ).select(list(FOUND_SCHEMA))
+
+
+def _by_pattern(pattern: str, judged: pl.Series) -> pl.DataFrame:
+    text = PATTERNS.get(pattern, pattern)
+    try:
+        compiled = re.compile(text)
+    except re.error as error:
+        raise InputError(
+            f"no valid pattern ({error})", f"one of {', '.join(PATTERNS)}, or a regular expression", where="--pattern"
+        ) from error
+    if compiled.groups != 1:
+        raise InputError(
+            f"'{pattern}' has {compiled.groups} groups", "put the id of the document in one: (.+)-[0-9]+",
+            where="--pattern",
+        )  # fmt: skip
+    found = [compiled.fullmatch(doc_id) for doc_id in judged]
+    keys = [match[1] if match else None for match in found]
+    return pl.DataFrame({"doc_id": judged, "key": pl.Series("key", keys, dtype=pl.String)}).drop_nulls()
+
+
+def _of_candidates(
+    pairs: pl.DataFrame, judged: pl.Series, absent: str, route: Route, progress: Progress
+) -> pl.DataFrame:
+    pairs = pairs.filter(pl.col("doc_id").is_in(judged.implode()))
+    named = pairs["doc_id"].unique()
+    if route.docs is not None:
+        there = ids_in(route.docs, pairs["key"], progress)
+        pairs = pairs.filter(pl.col("key").is_in(there.implode()))
+    grouped = pairs.group_by("doc_id", maintain_order=True).agg(
+        pl.len().cast(pl.UInt32).alias("candidates"),
+        pl.col("key").first().alias("found"),
+        pl.col("key").head(_LISTED).str.join(" ").alias("listed"),
+    )
+    rows = pl.DataFrame({"doc_id": judged}).join(grouped, on="doc_id", how="left", maintain_order="left")
+    rows = rows.with_columns(pl.col("candidates").fill_null(0), pl.col("listed").fill_null(""))
+    number = pl.col("candidates")
+    return rows.with_columns(
+        pl.col("doc_id").alias("key"),
+        pl.lit("").alias("version"),
+        pl.when(number == 1).then("found").otherwise(None).alias("found"),
+        pl.when(number == 1).then(pl.lit("matched")).when(number == 0).then(pl.lit("lost")).otherwise(
+            pl.lit("ambiguous")
+        ).alias("status"),
+        pl.when(number == 1).then(pl.lit("")).when(number > 1).then(pl.format("{} documents", number)).when(
+            pl.col("doc_id").is_in(named.implode())
+        ).then(pl.lit("the collection has no such document")).otherwise(pl.lit(absent)).alias("reason"),
+    ).select(list(FOUND_SCHEMA))  # fmt: skip

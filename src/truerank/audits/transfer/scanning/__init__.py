@@ -1,0 +1,1 @@
+"""The scan: judged documents scored in every version, and where the scores fall apart."""

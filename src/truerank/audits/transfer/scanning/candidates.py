@@ -1,0 +1,197 @@
+"""Candidates: judged documents that one version answers the query with and another, it seems, does not."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from truerank.audits.transfer.scanning.options import AGGREGATIONS, Aggregation
+from truerank.audits.transfer.scanning.probabilities import difference
+from truerank.rankers.document_texts import DocumentTexts
+from truerank.text.page_faults import PageFault, PageText, page_fault
+
+__all__ = ["CANDIDATE_SCHEMA", "SET_SCHEMA", "Comparing", "cut_offs", "data_sets", "find_candidates", "set_name"]
+
+#: One row per judged document and direction in which two of its versions differ: `better` scores higher than `worse`
+#: by more than the cut-off, by the first passage (`first`), the best one (`max`), or both; scores are probabilities,
+#: or the ranker's own with a percentile; differences as in `probabilities.difference`. `passage` is the place of the
+#: best passage in the better version.
+CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
+    "topic_id": pl.String,
+    "query": pl.String,
+    "doc_id": pl.String,
+    "relevance": pl.Int32,
+    "better": pl.String,
+    "worse": pl.String,
+    "better_id": pl.String,
+    "worse_id": pl.String,
+    "better_url": pl.String,
+    "worse_url": pl.String,
+    "first_better": pl.Float64,
+    "first_worse": pl.Float64,
+    "first_difference": pl.Float64,
+    "max_better": pl.Float64,
+    "max_worse": pl.Float64,
+    "max_difference": pl.Float64,
+    "first": pl.Boolean,
+    "max": pl.Boolean,
+    "passage": pl.UInt32,
+    "reason": pl.String,
+    "evidence": pl.String,
+}
+#: The data sets of the paper's section 4: which judged document is in which, with the difference that put it there.
+SET_SCHEMA: Final[dict[str, Any]] = {
+    "set": pl.String,
+    "aggregation": pl.String,
+    "better": pl.String,
+    "worse": pl.String,
+    "topic_id": pl.String,
+    "doc_id": pl.String,
+    "difference": pl.Float64,
+}
+_AT_ONCE: Final = 512
+
+
+class Comparing(NamedTuple):
+    """What candidates are looked for in.
+
+    Attributes:
+        scores: one row per judged document and version, columns as in `scan_results.SCORES_SCHEMA`.
+        pairs: which versions are compared.
+        cut_offs: the difference above which one is a candidate.
+        texts: the files of `DocumentTexts` by version.
+        judged: differences take it as given that one of the two versions is relevant.
+    """
+
+    scores: pl.DataFrame
+    pairs: Sequence[tuple[str, str]]
+    cut_offs: Mapping[Aggregation, float]
+    texts: Mapping[str, Path]
+    judged: bool
+
+
+def cut_offs(scores: pl.DataFrame, pairs: Sequence[tuple[str, str]], percentile: float) -> dict[Aggregation, float]:
+    """The percentile of the differences, whatever their direction, of all pairs of versions together."""
+    found: dict[Aggregation, float] = {}
+    for aggregation in AGGREGATIONS:
+        parts = [_beside(scores, a, b, judged=False)[f"{aggregation}_difference"].abs().to_numpy() for a, b in pairs]
+        every = np.concatenate(parts) if parts else np.zeros(0)
+        found[aggregation] = round(float(np.percentile(every, percentile)), 6) if len(every) else 0.0
+    return found
+
+
+def find_candidates(comparing: Comparing) -> pl.DataFrame:
+    """The judged documents whose versions differ by more than the cut-off, with a class of reasons for each.
+
+    Returns:
+        Columns as in `CANDIDATE_SCHEMA`, by pair of versions, direction, and in the order of the judgments.
+    """
+    parts = [pl.DataFrame(schema=CANDIDATE_SCHEMA)]
+    for first, second in comparing.pairs:
+        for better, worse in ((first, second), (second, first)):
+            beside = _beside(comparing.scores, better, worse, judged=comparing.judged)
+            above = [(pl.col(f"{name}_difference") > cut).alias(name) for name, cut in comparing.cut_offs.items()]
+            flagged = beside.with_columns(above).filter(pl.any_horizontal("first", "max"))
+            flagged = _described(flagged, comparing.scores, better, worse)
+            reasons = _reasons(flagged, comparing.texts[better], comparing.texts[worse])
+            flagged = flagged.with_columns(
+                pl.lit(better).alias("better"), pl.lit(worse).alias("worse"), *reasons.get_columns()
+            )
+            parts.append(flagged.select(list(CANDIDATE_SCHEMA)).cast(pl.Schema(CANDIDATE_SCHEMA)))
+    return pl.concat(parts)
+
+
+def data_sets(comparing: Comparing, candidates: pl.DataFrame, versions: Sequence[str]) -> pl.DataFrame:
+    """The data sets: for each direction FirstP and MaxP, and what is there in all versions.
+
+    Returns:
+        Columns as in `SET_SCHEMA`.
+
+    Source: the transfer paper, section 4.
+    """
+    parts = [pl.DataFrame(schema=SET_SCHEMA)]
+    for first, second in comparing.pairs:
+        for (better, worse), aggregation in itertools.product(((first, second), (second, first)), AGGREGATIONS):
+            inside = candidates.filter((pl.col("better") == better) & (pl.col("worse") == worse) & pl.col(aggregation))
+            parts.append(
+                inside.select(
+                    pl.lit(set_name(better, worse, aggregation)).alias("set"),
+                    pl.lit(aggregation).alias("aggregation"),
+                    "better",
+                    "worse",
+                    "topic_id",
+                    "doc_id",
+                    pl.col(f"{aggregation}_difference").alias("difference"),
+                )
+            )
+    complete = pl.col("row").is_first_distinct() & (pl.len().over("row") == len(versions))
+    there = comparing.scores.filter(complete).select(
+        pl.lit("all versions").alias("set"),
+        pl.lit("").alias("aggregation"),
+        pl.lit("").alias("better"),
+        pl.lit("").alias("worse"),
+        "topic_id",
+        "doc_id",
+        pl.lit(None, pl.Float64).alias("difference"),
+    )
+    return pl.concat([*parts, there])
+
+
+def set_name(better: str, worse: str, aggregation: Aggregation) -> str:
+    """What a data set is called: "V1>>V2 MaxP"."""
+    return f"{better}>>{worse} {AGGREGATIONS[aggregation]}"
+
+
+def _beside(scores: pl.DataFrame, better: str, worse: str, *, judged: bool) -> pl.DataFrame:
+    """The numbers of two versions side by side, in the order of the judgments; texts are joined to what is flagged."""
+    left, right = (
+        scores.lazy()
+        .filter(pl.col("version") == name)
+        .select("row", pl.col("first").alias(f"first_{side}"), pl.col("max").alias(f"max_{side}"))
+        .collect()
+        for name, side in ((better, "better"), (worse, "worse"))
+    )
+    joined = left.join(right, on="row", how="inner", maintain_order="left")
+    return joined.with_columns(
+        # Rounded as they are stored, so that a reader of the file finds the same documents above the cut-off.
+        difference(pl.col(f"{name}_better"), pl.col(f"{name}_worse"), judged=judged)
+        .round(6)
+        .alias(f"{name}_difference")
+        for name in AGGREGATIONS
+    )
+
+
+def _described(flagged: pl.DataFrame, scores: pl.DataFrame, better: str, worse: str) -> pl.DataFrame:
+    """What is flagged with ids, addresses and the place of the best passage."""
+    some = scores.lazy().filter(pl.col("row").is_in(flagged["row"].implode()))
+    of_better = some.filter(pl.col("version") == better).select(
+        "row", "topic_id", "query", "doc_id", "relevance", pl.col("best").alias("passage"),
+        pl.col("version_doc_id").alias("better_id"), pl.col("url").alias("better_url"),
+    )  # fmt: skip
+    of_worse = some.filter(pl.col("version") == worse).select(
+        "row", pl.col("version_doc_id").alias("worse_id"), pl.col("url").alias("worse_url")
+    )
+    for side in (of_better, of_worse):
+        flagged = flagged.join(side.collect(), on="row", how="left", maintain_order="left")
+    return flagged
+
+
+def _reasons(flagged: pl.DataFrame, better: Path, worse: Path) -> pl.DataFrame:
+    found = list(_faults(flagged, DocumentTexts(better), DocumentTexts(worse)))
+    return pl.DataFrame(found, schema={"reason": pl.String, "evidence": pl.String}, orient="row")
+
+
+def _faults(flagged: pl.DataFrame, better: DocumentTexts, worse: DocumentTexts) -> Iterator[PageFault]:
+    for part in flagged.iter_slices(_AT_ONCE):
+        ids = part["better_id"].to_list(), part["worse_id"].to_list()
+        before, after = better.texts(ids[0]), worse.texts(ids[1])
+        known: dict[tuple[str, str], PageFault] = {}
+        for pair in zip(*ids, strict=True):
+            if pair not in known:
+                known[pair] = page_fault(PageText(*before[pair[0]]), PageText(*after[pair[1]]))
+            yield known[pair]

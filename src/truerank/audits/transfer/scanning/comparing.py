@@ -1,0 +1,254 @@
+"""From scores to probabilities, candidates and data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from truerank.audits.transfer.scanning.candidates import Comparing, cut_offs, data_sets, find_candidates, set_name
+from truerank.audits.transfer.scanning.options import AGGREGATIONS, Aggregation, ScanOptions
+from truerank.audits.transfer.scanning.probabilities import Curve, fit_curve, topic_levels
+from truerank.audits.transfer.scanning.results import LOW, SCORES_SCHEMA, SKIPPED_SCHEMA, Scan, curves
+from truerank.audits.transfer.scanning.scoring import id_column
+from truerank.errors import InputError
+from truerank.rankers.base import Ranker
+from truerank.rankers.document_texts import DocumentTexts
+from truerank.text.page_faults import REASONS
+
+__all__ = ["Setting", "compare_versions"]
+
+#: The paper's second count (section 4).
+_VERY: Final = 0.95
+_AT_ONCE: Final = 1 << 13
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the comparison needs beside the scores."""
+
+    names: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+    texts: Mapping[str, Path]
+    options: ScanOptions
+    rankers: tuple[Ranker, ...]
+    agreed: Mapping[str, float]
+
+
+def compare_versions(
+    every: Sequence[pl.DataFrame], rows: pl.DataFrame, skipped: pl.DataFrame, setting: Setting
+) -> Scan:
+    """Compares the versions of each judged document.
+
+    Args:
+        every: the scores of each ranker, columns as in `scoring.SCORE_SCHEMA`, the same rows in the same order.
+        rows: what was scored, see `scan_rows.judged_rows`, with the documents that calibrate.
+        skipped: judged documents that were left out before.
+        setting: what else the comparison needs.
+
+    Returns:
+        The scan, not yet written.
+
+    Raises:
+        InputError: no judged document is in two versions, or scores cannot become probabilities.
+    """
+    options, names = setting.options, setting.names
+    kind = _kind_of_probability(options, setting.rankers[0])
+    judged_given = options.given == "judged" or (options.given == "auto" and kind == "logistic")
+    ids = rows.select("row", *(pl.col(id_column(name)).alias(str(place)) for place, name in enumerate(names))).unpivot(
+        index="row", variable_name="version", value_name="version_doc_id"
+    )
+    ids = ids.with_columns(pl.col("version").cast(pl.UInt8))
+    about = rows.select("row", "topic_id", "query", "doc_id", "relevance", "sampled")
+    scores = every[0].join(ids, on=["row", "version"], how="left", maintain_order="left")
+    scores = scores.join(about, on="row", maintain_order="left").rename({"first": "first_score", "max": "max_score"})
+    scores, fitted = _with_probabilities(scores, every, kind)
+    if fitted and not any(curve.tells for curve in fitted.values()):
+        raise InputError(
+            f"the ranker does not tell judged documents from others (AUC {fitted['max'].auc:.2f})",
+            "use another --model, or check that topics and judgments belong together",
+            where="--model",
+        )
+    scores = scores.filter(~pl.col("sampled"))
+    scores = scores.with_columns(pl.col("version").replace_strict(dict(enumerate(names)), return_dtype=pl.String))
+    scores = scores.with_columns(_urls(scores, setting.texts))
+    compared = scores.filter(pl.len().over("row") > 1).select(list(SCORES_SCHEMA)).cast(pl.Schema(SCORES_SCHEMA))
+    alone = rows.filter(~pl.col("sampled") & ~pl.col("row").is_in(compared["row"].unique().implode()))
+    gone = alone.select("topic_id", "doc_id", pl.lit("a version lacks the document that was matched").alias("reason"))
+    if compared.is_empty():
+        raise InputError("no judged document is in two versions", "match the versions again", where="--matched")
+    cuts: dict[Aggregation, float] = dict.fromkeys(AGGREGATIONS, options.cut_off)
+    if options.percentile is not None:
+        cuts = cut_offs(compared, setting.pairs, options.percentile)
+    comparing = Comparing(compared, setting.pairs, cuts, setting.texts, judged_given)
+    candidates = find_candidates(comparing)
+    sets = data_sets(comparing, candidates, names)
+    left_out = pl.concat([skipped, gone]).cast(pl.Schema(SKIPPED_SCHEMA))
+    summary = _summary(_Found(kind, judged_given, fitted, cuts, candidates, sets, left_out), compared, setting)
+    scan = Scan(compared, candidates, sets, left_out, summary)
+    if kind != "raw":
+        summary["below"] = {name: _below(frame) for name, frame in curves(scan, options.best)}
+    return scan
+
+
+def _kind_of_probability(options: ScanOptions, ranker: Ranker) -> str:
+    """How scores become probabilities."""
+    if options.also:
+        return "logistic"
+    if options.probability != "auto":
+        return options.probability
+    if options.percentile is not None:
+        return "raw"
+    return "exp" if getattr(ranker, "kind", "") == "monot5" else "logistic"
+
+
+def _with_probabilities(
+    scores: pl.DataFrame, every: Sequence[pl.DataFrame], kind: str
+) -> tuple[pl.DataFrame, dict[Aggregation, Curve]]:
+    """The probability by each aggregation; of several rankers, the log odds take the place of the first one's score."""
+    fitted: dict[Aggregation, Curve] = {}
+    for name in AGGREGATIONS:
+        if kind != "logistic":
+            scores = scores.with_columns(_probability(name, scores[f"{name}_score"].to_numpy(), kind))
+            continue
+        values = np.column_stack([_above_level(scores, frame[name]) for frame in every])
+        curve = fitted[name] = _fitted(scores.select("row", "sampled"), values)
+        scores = scores.with_columns(pl.Series(name, curve(values).round(6)))
+        if len(every) > 1:
+            scores = scores.with_columns(pl.Series(f"{name}_score", curve.log_odds(values).round(6)))
+    return scores, fitted
+
+
+def _above_level(scores: pl.DataFrame, found: pl.Series) -> NDArray[np.float64]:
+    """A ranker's scores above the level of their topics."""
+    values: NDArray[np.float64] = found.to_numpy()
+    return values - topic_levels(scores["topic_id"], values, scores["sampled"].to_numpy())
+
+
+def _fitted(scores: pl.DataFrame, values: NDArray[np.float64]) -> Curve:
+    """The curve that tells the best version of each judged document, by all rankers alike, from the sampled others."""
+    spread = values.std(axis=0)
+    spread[spread == 0] = 1.0
+    known = scores.with_columns(pl.Series("total", (values / spread).sum(axis=1))).with_row_index("place")
+    judged = known.filter(~pl.col("sampled")).group_by("row", maintain_order=True)
+    best = judged.agg(pl.col("place").sort_by("total").last())["place"].to_numpy()
+    return fit_curve(values[best], values[scores["sampled"].to_numpy()])
+
+
+def _probability(name: str, values: NDArray[np.float64], kind: str) -> pl.Series:
+    if kind == "exp":
+        if len(values) and values.max() > 1e-6:
+            fault = f"a score of {values.max():g} is no logarithm of a probability"
+            raise InputError(fault, "use --probability logistic", where="--probability")
+        values = np.exp(np.minimum(values, 0.0))
+    return pl.Series(name, np.round(values, 6))
+
+
+def _urls(scores: pl.DataFrame, texts: Mapping[str, Path]) -> pl.Series:
+    opened = {version: DocumentTexts(path) for version, path in texts.items()}
+    parts = [pl.Series("url", [], pl.String)]
+    for part in scores.select("version", "version_doc_id").iter_slices(_AT_ONCE):
+        ids = part.partition_by("version", as_dict=True)
+        known = {str(key[0]): opened[str(key[0])].urls(some["version_doc_id"].to_list()) for key, some in ids.items()}
+        found = [known[version].get(doc_id, "") for version, doc_id in part.iter_rows()]
+        parts.append(pl.Series("url", found, pl.String))
+    return pl.concat(parts)
+
+
+@dataclass(frozen=True)
+class _Found:
+    kind: str
+    judged: bool
+    fitted: Mapping[Aggregation, Curve]
+    cuts: Mapping[Aggregation, float]
+    candidates: pl.DataFrame
+    sets: pl.DataFrame
+    skipped: pl.DataFrame
+
+
+def _summary(found: _Found, compared: pl.DataFrame, setting: Setting) -> dict[str, Any]:
+    options = setting.options
+    very = {name: _VERY if options.percentile is None else 2 * cut for name, cut in found.cuts.items()}
+    about: dict[str, dict[str, Any]] = {}
+    for first, second in setting.pairs:
+        for better, worse in ((first, second), (second, first)):
+            for name in AGGREGATIONS:
+                told = {"aggregation": name, "better": better, "worse": worse, "very": very[name]}
+                about[set_name(better, worse, name)] = told
+    about["all versions"] = {"aggregation": "", "better": "", "worse": "", "very": 2.0}
+    notes = []
+    if found.kind == "logistic":
+        areas = ", ".join(f"{label} {found.fitted[name].auc:.3f}" for name, label in AGGREGATIONS.items())
+        notes.append(
+            "Probabilities come from a curve fitted to judged documents (the best version of each) against "
+            f"{found.fitted['max'].others:,d} documents not judged relevant, with equal weight; a score counts from "
+            f"the mean of such documents for its topic. AUC {areas}."
+        )
+        if found.judged:
+            notes.append(
+                "A difference takes it as given that one of the two versions is relevant, since somebody judged it so: "
+                "it is divided by the probability that at least one of them is."
+            )
+        notes += [
+            f"By {label} the ranker does not tell judged documents from others: there are no candidates."
+            for name, label in AGGREGATIONS.items()
+            if not found.fitted[name].tells
+        ]
+    return {
+        "versions": list(setting.names),
+        "pairs": [list(pair) for pair in setting.pairs],
+        "ranker": {
+            "name": " + ".join(ranker.name for ranker in setting.rankers),
+            "fingerprints": [ranker.fingerprint for ranker in setting.rankers],
+        },
+        "agreement": dict(setting.agreed),
+        "policy": setting.options.policy,
+        "probability": {
+            "kind": found.kind,
+            "given": "judged" if found.judged else "nothing",
+            **{name: curve.json() for name, curve in found.fitted.items()},
+        },
+        "percentile": options.percentile,
+        "cut_off": dict(found.cuts),
+        "judged": compared["row"].n_unique() + len(found.skipped),
+        "compared": compared["row"].n_unique(),
+        "passages": int(compared["passages"].sum()),
+        "skipped": dict(found.skipped["reason"].value_counts(sort=True).sort("reason").iter_rows()),
+        "candidates": len(found.candidates),
+        "sets": _summarised(found.sets, found.candidates, about),
+        "below": {},
+        "notes": notes,
+    }
+
+
+def _summarised(sets: pl.DataFrame, candidates: pl.DataFrame, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """For each data set its documents, those that differ very much, and the classes of reasons."""
+    why = candidates.select("topic_id", "doc_id", "better", "worse", "reason")
+    joined = sets.join(why, on=["topic_id", "doc_id", "better", "worse"], how="left", maintain_order="left")
+    found: dict[str, Any] = {}
+    for name, about in known.items():
+        inside = joined.filter(pl.col("set") == name)
+        counted = dict(inside["reason"].drop_nulls().value_counts().iter_rows())
+        found[name] = {
+            "aggregation": about["aggregation"],
+            "better": about["better"],
+            "worse": about["worse"],
+            "documents": len(inside),
+            "very": int((inside["difference"].fill_null(0.0) > about["very"]).sum()),
+            "reasons": {reason: int(counted[reason]) for reason in REASONS if reason in counted},
+        }
+    return found
+
+
+def _below(frame: pl.DataFrame) -> dict[str, Any]:
+    """How many probabilities are below `LOW`, by aggregation."""
+    found: dict[str, Any] = {"documents": len(frame)}
+    for name in AGGREGATIONS:
+        low = int(np.count_nonzero(frame[name].to_numpy() < LOW))
+        found[name] = {"below": low, "share": round(low / max(1, len(frame)), 6)}
+    return found
