@@ -20,11 +20,11 @@ import torch
 
 from reranking import candidates
 from shared_data import require_shared, table
-from truerank.rankers import monobert, torch_ranker
 from truerank.rankers.base import Pair, Ranker, open_ranker
-from truerank.rankers.instances import Instance
 from truerank.rankers.monobert import MonoBert
-from truerank.rankers.recipes import RECIPES
+from truerank.rankers.pretrained import openvino_ranker, torch_ranker
+from truerank.rankers.training.instances import Instance
+from truerank.rankers.training.recipes import RECIPES
 
 TOKENS = (256, 512, 1024, 2048, 4096, 8192)
 WASTES = (0.0, 0.1, 0.25, 0.5, 0.9)
@@ -32,7 +32,7 @@ WASTES = (0.0, 0.1, 0.25, 0.5, 0.9)
 
 def scoring(pairs: list[Pair], start: Path, backend: str, threads: int) -> dict[int, Callable[[], object]]:
     """Scores all pairs in batches of so many tokens."""
-    module, name = (torch_ranker, "CPU_TOKENS") if backend == "torch" else (monobert, "BATCH_TOKENS")
+    module, name = (torch_ranker, "CPU_TOKENS") if backend == "torch" else (openvino_ranker, "BATCH_TOKENS")
     ranker: Ranker = open_ranker(str(start), backend=backend, device="cpu", threads=threads)
 
     def way(tokens: int) -> Callable[[], object]:
@@ -98,7 +98,7 @@ def main() -> None:
     given = parser.parse_args()
     require_shared()
     torch.set_num_threads(given.threads)
-    used = torch_ranker.CPU_TOKENS, monobert.BATCH_TOKENS, torch_ranker.CPU_TRAINING_WASTE
+    used = torch_ranker.CPU_TOKENS, openvino_ranker.BATCH_TOKENS, torch_ranker.CPU_TRAINING_WASTE
     with tempfile.TemporaryDirectory() as temporary:
         pairs = candidates(given.collection, given.topics, Path(temporary))
         start = Path(temporary) / "model"

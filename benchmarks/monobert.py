@@ -27,9 +27,9 @@ from shared_data import SHARED, require_shared, table
 from training import DEPTH, FOLDS, MEASURE, SOURCES, Collection, instances, read, shown
 from truerank import lexical, measures
 from truerank.rankers.base import Pair, open_ranker
-from truerank.rankers.instances import Instance
 from truerank.rankers.monobert import MonoBert
-from truerank.rankers.recipes import RECIPES
+from truerank.rankers.training.instances import Instance
+from truerank.rankers.training.recipes import RECIPES
 from truerank.sources import read_documents
 
 #: First words of a document that become its query where it has no title, and how many it must have beyond them.

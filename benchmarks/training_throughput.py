@@ -21,9 +21,9 @@ from typing import Any
 from shared_data import require_shared, table
 from training import instances, read
 from truerank.rankers.base import open_ranker
-from truerank.rankers.instances import Instance
 from truerank.rankers.monobert import MonoBert
-from truerank.rankers.recipes import RECIPES
+from truerank.rankers.training.instances import Instance
+from truerank.rankers.training.recipes import RECIPES
 
 
 def ours(start: Path, given: list[Instance], batch: int, folder: Path) -> tuple[float, float]:

@@ -38,7 +38,7 @@ from truerank import lexical, measures, train, transfer
 from truerank.audits.transfer.scanning.options import AGGREGATIONS
 from truerank.audits.transfer.scanning.probabilities import difference
 from truerank.rankers.base import RankerSpec, Runtime
-from truerank.rankers.instances import Instance
+from truerank.rankers.training.instances import Instance
 
 #: The reason that a fault should be given.
 REASONS = {

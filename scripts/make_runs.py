@@ -32,8 +32,8 @@ from truerank import lexical
 from truerank.errors import InputError
 from truerank.lexical import BM25, BM25PRF, RM3, Analyser, Axiomatic, QueryLikelihood
 from truerank.rankers.base import Pair
-from truerank.rankers.instances import Instance
-from truerank.rankers.recipes import RECIPES
+from truerank.rankers.training.instances import Instance
+from truerank.rankers.training.recipes import RECIPES
 from truerank.sources import read_documents, read_qrels_frame, read_topics
 from truerank.vectors.encoders import open_encoder
 
@@ -165,7 +165,7 @@ class Ranker:
 
         from truerank.rankers.knrm import Knrm
         from truerank.rankers.pacrr import Pacrr
-        from truerank.rankers.vocabulary import open_vocabulary
+        from truerank.rankers.words.vocabulary import open_vocabulary
 
         torch.set_num_threads(1)
         texts, topics = self.collection.documents, self.collection.topics

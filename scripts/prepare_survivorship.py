@@ -17,7 +17,7 @@ from pathlib import Path
 from truerank.audits import survivorship
 from truerank.experiments.instances import BuildOptions, build_instances
 from truerank.lexical import build_index
-from truerank.rankers.instances import open_instances
+from truerank.rankers.training.instances import open_instances
 from truerank.work.artifacts import atomic_path, write_text
 
 

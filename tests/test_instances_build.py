@@ -28,7 +28,7 @@ from truerank.experiments.instances import (
 from truerank.experiments.instances import first_stage as stages
 from truerank.experiments.instances.drawing import Excluded, Wanted, scan
 from truerank.experiments.instances.leaks import Leak, spread, verified_leaks
-from truerank.rankers.instances import Instance, open_instances
+from truerank.rankers.training.instances import Instance, open_instances
 from truerank.records import Document
 from truerank.sources import open_queries, read_topics
 from truerank.text.normalising import normalise

@@ -21,7 +21,7 @@ from truerank.errors import InputError
 from truerank.lexical import BM25, build_index, model_of, search
 from truerank.rankers.base import Pair, Scores, open_ranker, rounded
 from truerank.rankers.bm25 import Bm25
-from truerank.rankers.score_cache import CachedScores, ScoreCache
+from truerank.rankers.reranking.score_cache import CachedScores, ScoreCache
 from truerank.sources import read_run_frame
 from truerank.text.passages import passages, policy_named
 
@@ -72,7 +72,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def again(folder: Path, ranker: object = None, **options: object) -> truerank.rankers.reranked.Reranked:  # type: ignore[name-defined]
+def again(folder: Path, ranker: object = None, **options: object) -> truerank.rankers.reranking.reranked.Reranked:  # type: ignore[name-defined]
     given = (folder / "first.run", ranker or Overlap(), str(folder / "topics.tsv"), str(folder / "docs.jsonl"))
     return truerank.rerank(*given, **options)  # type: ignore[arg-type]
 

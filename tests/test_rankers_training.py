@@ -16,14 +16,14 @@ import truerank
 from small_rankers import instances, pairs, vocabulary
 from truerank.cli.app import app
 from truerank.errors import InputError
-from truerank.rankers import training
 from truerank.rankers.base import Pair, open_ranker
-from truerank.rankers.instances import Instance, open_instances
 from truerank.rankers.knrm import Knrm
-from truerank.rankers.recipes import RECIPES, recipe_named
-from truerank.rankers.training import CHECKPOINT, fit
-from truerank.rankers.vocabulary import open_vocabulary
-from truerank.rankers.word_vectors import read_word_vectors
+from truerank.rankers.training import fitting, steps
+from truerank.rankers.training.fitting import CHECKPOINT, fit
+from truerank.rankers.training.instances import Instance, open_instances
+from truerank.rankers.training.recipes import RECIPES, recipe_named
+from truerank.rankers.words.vocabulary import open_vocabulary
+from truerank.rankers.words.word_vectors import read_word_vectors
 
 FAST = RECIPES["truerank"].changed({"batch": 4, "lr": 0.01})
 TEXTS = [Instance("1", "a b", "d1", "text one", "d2", "text two"), Instance("2", "c", "d3", "x y", "d4", "")]
@@ -162,9 +162,9 @@ def test_a_warmup_longer_than_the_run_is_scaled():
 
 
 def test_learning_rates():
-    rate = training._rates(RECIPES["pygaggle"].changed({"warmup_steps": 2}), 6)
+    rate = steps.learning_rates(RECIPES["pygaggle"].changed({"warmup_steps": 2}), 6)
     assert [rate(step) / 3e-4 for step in range(6)] == pytest.approx([0.5, 1, 1, 0.75, 0.5, 0.25])
-    constant = training._rates(RECIPES["capreolus"], 3)
+    constant = steps.learning_rates(RECIPES["capreolus"], 3)
     assert [constant(step) for step in range(3)] == [1e-3] * 3
 
 
@@ -192,14 +192,14 @@ def test_unknown_recipe():
 def test_losses():
     scores = torch.tensor([2.0, 0.5, -1.0, 1.0])
     hinge = (max(0, 1 - 1.5) + max(0, 1 + 2.0)) / 2
-    assert float(training._hinge(torch, scores, RECIPES["capreolus"])) == pytest.approx(hinge)
+    assert float(steps.LOSSES["hinge"](torch, scores, RECIPES["capreolus"])) == pytest.approx(hinge)
     shares = [-math.log(math.exp(a) / (math.exp(a) + math.exp(b))) for a, b in ((2.0, 0.5), (-1.0, 1.0))]
-    assert float(training._pair_softmax(torch, scores, RECIPES["cedr"])) == pytest.approx(sum(shares) / 2)
+    assert float(steps.LOSSES["pair-softmax"](torch, scores, RECIPES["cedr"])) == pytest.approx(sum(shares) / 2)
     logits = torch.tensor([[0.0, 2.0], [1.0, 0.0]])
     right = [math.exp(2) / (1 + math.exp(2)), math.e / (math.e + 1)]
     expected = -sum(map(math.log, right)) / 2
-    assert float(training._classes(torch, logits, RECIPES["pygaggle"])) == pytest.approx(expected)
-    assert float(training._classes(torch, logits[:, 1] - logits[:, 0], RECIPES["pygaggle"])) == pytest.approx(expected)
+    for values in (logits, logits[:, 1] - logits[:, 0]):
+        assert float(steps.LOSSES["classes"](torch, values, RECIPES["pygaggle"])) == pytest.approx(expected)
 
 
 # Training
@@ -346,7 +346,7 @@ def test_accumulated_gradients_are_those_of_the_batch(tmp_path):
 def test_shuffling_keeps_every_instance_whatever_the_buffer():
     given = list(range(50))
     for buffer in (0, 1, 7, 50, 100):
-        order = list(training._shuffled(given, buffer, seed=3))
+        order = list(fitting._shuffled(given, buffer, seed=3))
         assert sorted(order) == given
         assert (order == given) == (buffer == 0)
 
@@ -571,7 +571,7 @@ def test_the_way_through_accelerate_gives_the_same_training(tmp_path, monkeypatc
     plain, other = Knrm.create(vocabulary(), seed=1), Knrm.create(vocabulary(), seed=1)
     expected = plain.fit(instances(20), FAST, seed=1, folder=tmp_path)
     monkeypatch.setattr(
-        training, "_accelerator", lambda recipe, device: accelerate.Accelerator(cpu=True, device_placement=False)
+        steps, "_accelerator", lambda recipe, device: accelerate.Accelerator(cpu=True, device_placement=False)
     )
     found = other.fit(instances(20), FAST, seed=1, folder=tmp_path)
     assert found.losses == expected.losses and found.gradient_norms == expected.gradient_norms

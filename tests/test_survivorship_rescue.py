@@ -13,7 +13,7 @@ from answerable_example import CORPORA, SYSTEMS, example, judged, pooled
 from truerank.audits.survivorship import RescuedFrom, RescueOptions, rescue
 from truerank.cli import main
 from truerank.errors import InputError
-from truerank.rankers.instances import open_instances
+from truerank.rankers.training.instances import open_instances
 from truerank.sources import read_qrels
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).resolve().parents[2] / "shared")) / "data"

@@ -12,7 +12,7 @@ import pytest
 from truerank.audits.survivorship import Judged, SimulateOptions, TriplesOptions, depth, simulate, triples
 from truerank.cli import main
 from truerank.errors import InputError
-from truerank.rankers.instances import open_instances
+from truerank.rankers.training.instances import open_instances
 
 
 def log_and_triples(folder: Path) -> tuple[dict[tuple[str, str], int], list[tuple[str, str, str]]]:

@@ -13,7 +13,7 @@ from transfer_example import FAULTS, Files, options, write
 from truerank.audits.transfer import Scan, SelectOptions, scan_versions, select_instances
 from truerank.cli import main
 from truerank.errors import InputError
-from truerank.rankers.instances import open_instances
+from truerank.rankers.training.instances import open_instances
 
 STRATEGIES = ("max", "min", "bm25", "random", "version:new")
 

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from truerank.measures import evaluate as evaluate
     from truerank.measures import load_evaluation as load_evaluation
     from truerank.measures import order_changes as order_changes
-    from truerank.rankers.rerank import rerank as rerank
-    from truerank.rankers.train import train as train
+    from truerank.rankers.reranking.rerank import rerank as rerank
+    from truerank.rankers.training.train import train as train
 
 __version__ = "0.1.0"
 __all__ = [
@@ -113,7 +113,7 @@ _HOMES = {
     "instance_stats": ("truerank.experiments.instances", "instance_stats"),
     "write_document_queries": ("truerank.experiments.instances", "write_document_queries"),
     "build_index": ("truerank.lexical", "build_index"),
-    "rerank": ("truerank.rankers.rerank", "rerank"),
+    "rerank": ("truerank.rankers.reranking.rerank", "rerank"),
     "search": ("truerank.lexical", "search"),
     "tune": ("truerank.lexical", "tune"),
     "lexical": ("truerank.lexical", None),
@@ -129,7 +129,7 @@ _HOMES = {
     "reusability": ("truerank.audits.reusability", None),
     "survivorship": ("truerank.audits.survivorship", None),
     "track": ("truerank.audits.track", None),
-    "train": ("truerank.rankers.train", "train"),
+    "train": ("truerank.rankers.training.train", "train"),
     "transfer": ("truerank.audits.transfer", None),
     "carry_judgments": ("truerank.audits.transfer", "carry_judgments"),
     "clean_judgments": ("truerank.audits.transfer", "clean_judgments"),

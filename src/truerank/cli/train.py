@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from truerank.cli.console import JsonFlag, emit, pairs_option, progress
-from truerank.rankers import train as training
+from truerank.rankers.training import train as training
 
 __all__ = ["train"]
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from truerank.errors import InputError, MissingExtraError
 from truerank.rankers.base import Runtime, write_description
 from truerank.rankers.batches import padded
-from truerank.rankers.checkpoints import Checkpoint, clean, quiet, seeded, without_pooler
-from truerank.rankers.dual import DualRanker, DualRow
-from truerank.rankers.openvino_ranker import OpenVinoRanker
-from truerank.rankers.torch_ranker import TokenRow
+from truerank.rankers.pretrained.checkpoints import Checkpoint, clean, quiet, seeded, without_pooler
+from truerank.rankers.pretrained.dual import DualRanker, DualRow
+from truerank.rankers.pretrained.openvino_ranker import OpenVinoRanker
+from truerank.rankers.pretrained.torch_ranker import TokenRow
 
 __all__ = ["Ance"]
 

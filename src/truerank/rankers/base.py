@@ -241,6 +241,6 @@ def _class_of(kind: str) -> Any:
 
 
 def _kind_of_checkpoint(place: str) -> str:
-    from truerank.rankers.checkpoints import kind_of
+    from truerank.rankers.pretrained.checkpoints import kind_of
 
     return kind_of(place)

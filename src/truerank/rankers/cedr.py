@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Final
 import torch
 from torch import nn
 
-from truerank.rankers.kernels import Kernels
-from truerank.rankers.passage_ranker import PassageBatch, PassageNetwork, PassageRanker, PassageSettings
+from truerank.rankers.pretrained.passage_ranker import PassageBatch, PassageNetwork, PassageRanker, PassageSettings
+from truerank.rankers.words.kernels import Kernels
 
 __all__ = ["Cedr", "CedrSettings"]
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from truerank.errors import InputError
 from truerank.rankers.base import Runtime
 from truerank.rankers.batches import padded
-from truerank.rankers.checkpoints import Checkpoint, neural, seeded, without_pooler
-from truerank.rankers.dual import DualRanker
-from truerank.rankers.torch_ranker import TokenRow, token_ids
+from truerank.rankers.pretrained.checkpoints import Checkpoint, neural, seeded, without_pooler
+from truerank.rankers.pretrained.dual import DualRanker
+from truerank.rankers.pretrained.torch_ranker import TokenRow, token_ids
 from truerank.work.artifacts import write_text
 
 __all__ = ["ColBert"]

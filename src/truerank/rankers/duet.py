@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from torch import nn
 
 from truerank.errors import InputError
-from truerank.rankers.small_ranker import Batch, Settings, SmallRanker
+from truerank.rankers.words.small_ranker import Batch, Settings, SmallRanker
 
 __all__ = ["Duet", "DuetSettings"]
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from truerank.rankers.kernels import CENTRES, Kernels
-from truerank.rankers.small_ranker import Batch, Settings, SmallRanker
+from truerank.rankers.words.kernels import CENTRES, Kernels
+from truerank.rankers.words.small_ranker import Batch, Settings, SmallRanker
 
 __all__ = ["Knrm", "KnrmSettings"]
 

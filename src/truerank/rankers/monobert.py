@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Final, Self
 
 from truerank.errors import InputError
 from truerank.rankers.base import Pair, Runtime, Scores, rounded
-from truerank.rankers.checkpoints import Checkpoint, seeded
-from truerank.rankers.first_token import run_encoder, shorten_last_layer
-from truerank.rankers.openvino_ranker import OpenVinoRanker
-from truerank.rankers.pair_frames import longest_input, pair_frame, pair_types
-from truerank.rankers.torch_ranker import CrossRanker, TokenRow, token_ids
+from truerank.rankers.pretrained.checkpoints import Checkpoint, seeded
+from truerank.rankers.pretrained.first_token import run_encoder, shorten_last_layer
+from truerank.rankers.pretrained.openvino_ranker import OpenVinoRanker
+from truerank.rankers.pretrained.pair_frames import longest_input, pair_frame, pair_types
+from truerank.rankers.pretrained.torch_ranker import CrossRanker, TokenRow, token_ids
 
 __all__ = ["MonoBert"]
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Final, Self
 
 from truerank.errors import InputError
 from truerank.rankers.base import Pair, Runtime
-from truerank.rankers.checkpoints import Checkpoint
-from truerank.rankers.torch_ranker import CrossRanker, TokenRow, token_ids
+from truerank.rankers.pretrained.checkpoints import Checkpoint
+from truerank.rankers.pretrained.torch_ranker import CrossRanker, TokenRow, token_ids
 
 __all__ = ["MonoT5"]
 

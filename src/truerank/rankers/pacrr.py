@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from truerank.errors import InputError
-from truerank.rankers.small_ranker import Batch, Settings, SmallRanker
+from truerank.rankers.words.small_ranker import Batch, Settings, SmallRanker
 
 __all__ = ["Pacrr", "PacrrSettings"]
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from truerank.rankers.passage_ranker import PassageBatch, PassageNetwork, PassageRanker, PassageSettings
+from truerank.rankers.pretrained.passage_ranker import PassageBatch, PassageNetwork, PassageRanker, PassageSettings
 
 __all__ = ["Parade", "ParadeSettings"]
 

@@ -16,7 +16,7 @@ from truerank.audits.survivorship.results import Share, file_input, provenance, 
 from truerank.errors import InputError
 from truerank.lexical import TopicQuery, model_of, require_analyser, search
 from truerank.lexical.index import open_index
-from truerank.rankers.instances import open_instances
+from truerank.rankers.training.instances import open_instances
 from truerank.reports.tables import Column, Table
 from truerank.sources import read_qrels_frame, read_run_frame, read_topics
 from truerank.work.artifacts import hash_file, write_text

@@ -20,7 +20,7 @@ from truerank.audits.survivorship.keys import Keys, hex_keys, keys_of, lookup, s
 from truerank.audits.survivorship.options import TriplesOptions
 from truerank.audits.survivorship.results import file_input, provenance
 from truerank.errors import InputError
-from truerank.rankers.instances import Instance, open_instances
+from truerank.rankers.training.instances import Instance, open_instances
 from truerank.reports.tables import Column, Table
 from truerank.work.artifacts import Artifacts
 from truerank.work.progress import Progress, Quiet

@@ -21,7 +21,7 @@ from truerank.errors import InputError
 from truerank.lexical import TopicQuery, analyser_of, build_index, model_of, search
 from truerank.rankers.base import Pair
 from truerank.rankers.bm25 import Bm25
-from truerank.rankers.document_texts import DocumentTexts
+from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.reports.tables import Column, Table
 from truerank.sources.qrels import read_qrels_frame
 from truerank.sources.runs import read_run_frame

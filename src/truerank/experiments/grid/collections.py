@@ -18,7 +18,7 @@ from truerank.experiments.grid.design import CollectionDesign
 from truerank.experiments.grid.results import LEAKED_SCHEMA, write_collection
 from truerank.experiments.grid.sets import TrainingSet, leaked_rows
 from truerank.lexical.searching import topic_queries
-from truerank.rankers.document_texts import DocumentTexts
+from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.sources import compressed, grammar, open_documents, read_qrels_frame, read_run_frame
 from truerank.sources.documents import DocumentSource
 from truerank.sources.runs import RUN_SCHEMA

@@ -17,7 +17,7 @@ from truerank.experiments.grid.planning import Plan, Work
 from truerank.experiments.grid.results import cell_folder, has_failed, is_done
 from truerank.experiments.grid.sets import rows_of
 from truerank.experiments.grid.working import LOG_FILE, Spent, scored_sample
-from truerank.rankers.training import fit
+from truerank.rankers.training.fitting import fit
 from truerank.reports.tables import Column, Table
 from truerank.work.progress import Progress
 

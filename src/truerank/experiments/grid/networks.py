@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from truerank.experiments.grid.design import ModelDesign
 from truerank.rankers.base import KINDS, RANKER_FILE, RankerSpec, Runtime
-from truerank.rankers.checkpoints import kind_of
-from truerank.rankers.recipes import DEFAULT_RECIPES, Recipe, recipe_named
-from truerank.rankers.train import SMALL_KINDS, check_trainable, divided
-from truerank.rankers.vocabulary import Vocabulary, open_vocabulary
+from truerank.rankers.pretrained.checkpoints import kind_of
+from truerank.rankers.training.recipes import DEFAULT_RECIPES, Recipe, recipe_named
+from truerank.rankers.training.train import SMALL_KINDS, check_trainable, divided
+from truerank.rankers.words.vocabulary import Vocabulary, open_vocabulary
 from truerank.sources import compressed, open_documents
 from truerank.sources.documents import DocumentSource
 from truerank.work.artifacts import digest

@@ -15,7 +15,7 @@ from truerank.experiments.grid.design import Design, ModelDesign, SetDesign
 from truerank.experiments.grid.networks import Network, NetworkMaker, recipe_of
 from truerank.experiments.grid.results import LEAKED_SCHEMA
 from truerank.experiments.grid.sets import TrainingSet, open_set
-from truerank.rankers.recipes import Recipe
+from truerank.rankers.training.recipes import Recipe
 from truerank.work.artifacts import digest
 from truerank.work.progress import Progress
 

@@ -25,8 +25,8 @@ from truerank.experiments.grid.yaml_tree import Table, Value, read_tree
 from truerank.experiments.instances.options import BuildOptions
 from truerank.lexical.presets import MODELS, PRESETS, model_of
 from truerank.measures.grammar import parse_measures
-from truerank.rankers.recipes import DEFAULT_RECIPES, RECIPES, recipe_named
-from truerank.rankers.train import SMALL_KINDS, divided
+from truerank.rankers.training.recipes import DEFAULT_RECIPES, RECIPES, recipe_named
+from truerank.rankers.training.train import SMALL_KINDS, divided
 from truerank.sources import grammar
 from truerank.text.passages import policy_named
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.experiments.grid.design import SetDesign
-from truerank.rankers.instances import Instance, open_instances
+from truerank.rankers.training.instances import Instance, open_instances
 from truerank.sources import formats, grammar
 from truerank.sources.rows import rows
 from truerank.work.artifacts import atomic_path, digest

@@ -26,8 +26,8 @@ from truerank.experiments.grid.planning import Test, Work
 from truerank.experiments.grid.results import SCORE_SCHEMA, cell_folder, is_done, write_cell, write_failed
 from truerank.experiments.grid.sets import rows_of
 from truerank.rankers.base import Pair
-from truerank.rankers.training import Fitted, fit
-from truerank.rankers.vocabulary import Vocabulary
+from truerank.rankers.training.fitting import Fitted, fit
+from truerank.rankers.words.vocabulary import Vocabulary
 from truerank.text.passages import joined, policy_named
 
 __all__ = ["LOG_FILE", "Outcome", "Spent", "TrainAndScore", "note_failure", "scored_sample"]

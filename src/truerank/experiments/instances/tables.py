@@ -13,7 +13,7 @@ from truerank.errors import InputError
 from truerank.experiments.instances.drafts import SCHEMA
 from truerank.experiments.instances.options import BuildOptions
 from truerank.experiments.instances.writing import ROWS
-from truerank.rankers.instances import Instance, open_instances
+from truerank.rankers.training.instances import Instance, open_instances
 from truerank.sources import formats, hub
 from truerank.sources.columns import named
 from truerank.sources.rows import rows

@@ -9,7 +9,7 @@ from typing import Final
 
 from truerank.experiments.instances.document_queries import CutRule
 from truerank.experiments.instances.drafts import Draft
-from truerank.rankers.document_texts import DocumentTexts
+from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Document
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import digest

@@ -17,7 +17,7 @@ from truerank.audits.reusability.pools.batches import pool_item
 from truerank.audits.reusability.simulation.following import Found, Outcome, apply_rule, follow
 from truerank.audits.reusability.stopping import StoppingRule, TrackProcedure
 from truerank.judging import Item, Standing, Store
-from truerank.rankers.document_texts import DocumentTexts
+from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Topic
 from truerank.work.progress import Progress
 

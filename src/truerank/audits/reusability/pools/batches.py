@@ -12,7 +12,7 @@ import polars as pl
 
 from truerank.judging import Item, Text
 from truerank.judging.items import content_id
-from truerank.rankers.document_texts import DocumentTexts
+from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Document, Topic
 from truerank.work.artifacts import Artifacts
 from truerank.work.progress import Progress

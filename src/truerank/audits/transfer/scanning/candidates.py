@@ -12,7 +12,7 @@ import polars as pl
 
 from truerank.audits.transfer.scanning.options import AGGREGATIONS, Aggregation
 from truerank.audits.transfer.scanning.probabilities import difference
-from truerank.rankers.document_texts import DocumentTexts
+from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.text.page_faults import PageFault, PageText, page_fault
 
 __all__ = ["CANDIDATE_SCHEMA", "SET_SCHEMA", "Comparing", "cut_offs", "data_sets", "find_candidates", "set_name"]

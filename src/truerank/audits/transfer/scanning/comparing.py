@@ -18,7 +18,7 @@ from truerank.audits.transfer.scanning.results import LOW, SCORES_SCHEMA, SKIPPE
 from truerank.audits.transfer.scanning.scoring import id_column
 from truerank.errors import InputError
 from truerank.rankers.base import Ranker
-from truerank.rankers.document_texts import DocumentTexts
+from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.text.page_faults import REASONS
 
 __all__ = ["Setting", "compare_versions"]

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from truerank.audits.transfer.scanning.results import Scan
-from truerank.rankers.document_texts import DocumentTexts
+from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.work.artifacts import Artifacts
 
 __all__ = ["BANDS", "RANDOM_SET", "band_of", "write_items"]

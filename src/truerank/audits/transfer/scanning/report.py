@@ -13,7 +13,7 @@ import truerank
 from truerank.audits.transfer.scanning.judging_items import highest_difference
 from truerank.audits.transfer.scanning.options import AGGREGATIONS
 from truerank.audits.transfer.scanning.results import LOW, Scan, curves
-from truerank.rankers.document_texts import DocumentTexts
+from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.reports.figures import cumulative_curves, side_by_side_histograms, to_svg
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Drawing, Facts, Finding, Page, Part, Prose, Section

@@ -28,9 +28,9 @@ from truerank.audits.transfer.scanning.rows import judged_rows, other_documents
 from truerank.audits.transfer.scanning.scoring import Scoring, id_column, sample_pairs, score_rows
 from truerank.errors import InputError
 from truerank.lexical import analyser_of, build_index
-from truerank.rankers.agreement import agreement, calibrated
 from truerank.rankers.base import DEFAULT_MODELS, Ranker, RankerSpec, Runtime, spec_of
-from truerank.rankers.document_texts import DocumentTexts
+from truerank.rankers.reranking.agreement import agreement, calibrated
+from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.reports.figures import to_files
 from truerank.sources import grammar
 from truerank.text.passages import policy_named

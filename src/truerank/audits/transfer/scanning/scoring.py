@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from truerank.rankers.base import Pair, Ranker, RankerSpec
-from truerank.rankers.document_texts import DocumentTexts
-from truerank.rankers.score_cache import CachedScores, ScoreCache
+from truerank.rankers.reranking.document_texts import DocumentTexts
+from truerank.rankers.reranking.score_cache import CachedScores, ScoreCache
 from truerank.text.passages import Policy, joined
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job

@@ -14,9 +14,9 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.rankers.base import KINDS, RankerSpec, Runtime
-from truerank.rankers.instances import InstanceSource, open_instances
-from truerank.rankers.recipes import DEFAULT_RECIPES, Recipe, recipe_named
-from truerank.rankers.training import Fitted, fit
+from truerank.rankers.training.fitting import Fitted, fit
+from truerank.rankers.training.instances import InstanceSource, open_instances
+from truerank.rankers.training.recipes import DEFAULT_RECIPES, Recipe, recipe_named
 from truerank.reports.tables import Table
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.work.artifacts import Artifacts, hash_file, installed_versions
@@ -159,7 +159,7 @@ def _drawn(
     settings: Mapping[str, Any],
     rest: tuple[str, DocumentSource | None, int, Runtime],
 ) -> Any:
-    from truerank.rankers.vocabulary import open_vocabulary
+    from truerank.rankers.words.vocabulary import open_vocabulary
 
     vectors, collection, seed, runtime = rest
     module, attribute = KINDS[model]

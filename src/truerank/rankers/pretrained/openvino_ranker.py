@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from truerank.errors import InputError
 from truerank.rankers.base import Runtime
 from truerank.rankers.batches import length_batches, restore
-from truerank.rankers.first_token import FAMILIES
-from truerank.rankers.openvino_network import BATCH_TOKENS, OpenVinoNetwork, has_openvino
-from truerank.rankers.pair_frames import pair_types
-from truerank.rankers.torch_ranker import TokenRow, TorchRanker
+from truerank.rankers.pretrained.first_token import FAMILIES
+from truerank.rankers.pretrained.openvino_network import BATCH_TOKENS, OpenVinoNetwork, has_openvino
+from truerank.rankers.pretrained.pair_frames import pair_types
+from truerank.rankers.pretrained.torch_ranker import TokenRow, TorchRanker
 from truerank.vectors.encoders.openvino import openvino_package
 
 __all__ = ["OpenVinoRanker"]

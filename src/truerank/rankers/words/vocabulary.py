@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError, MissingExtraError
-from truerank.rankers.word_vectors import read_piece_table, read_word_vectors
+from truerank.rankers.words.word_vectors import read_piece_table, read_word_vectors
 from truerank.vectors.encoders.packaged import PACKAGED
 from truerank.work.artifacts import atomic_path, digest, hash_file, write_text
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError
-from truerank.rankers.torch_ranker import TokenRow
+from truerank.rankers.pretrained.torch_ranker import TokenRow
 
 __all__ = ["PairFrame", "longest_input", "pair_frame", "pair_types"]
 

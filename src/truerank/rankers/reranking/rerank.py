@@ -16,11 +16,11 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.lexical.searching import topic_queries
-from truerank.rankers.agreement import agreement, calibrated
 from truerank.rankers.base import Pair, Ranker, RankerSpec
-from truerank.rankers.document_texts import DocumentTexts
-from truerank.rankers.reranked import BLOCK_SCHEMA, Reranked, merged
-from truerank.rankers.score_cache import CachedScores, ScoreCache
+from truerank.rankers.reranking.agreement import agreement, calibrated
+from truerank.rankers.reranking.document_texts import DocumentTexts
+from truerank.rankers.reranking.reranked import BLOCK_SCHEMA, Reranked, merged
+from truerank.rankers.reranking.score_cache import CachedScores, ScoreCache
 from truerank.sources import compressed, grammar
 from truerank.sources.documents import open_documents
 from truerank.sources.runs import read_run_frame

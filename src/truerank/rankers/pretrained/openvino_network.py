@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError, MissingExtraError
-from truerank.rankers.checkpoints import quiet
+from truerank.rankers.pretrained.checkpoints import quiet
 from truerank.vectors.encoders import quantise_worker
 from truerank.vectors.encoders.cache_folder import publish_folder, user_cache_folder
 from truerank.vectors.encoders.graph_encoder import available_cpus

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError
-from truerank.rankers import checkpoints
 from truerank.rankers.base import Pair, RankerSpec, Runtime, Scores, rounded, write_description
 from truerank.rankers.batches import length_batches, padded, restore
-from truerank.rankers.training import Fitting
+from truerank.rankers.pretrained import checkpoints
+from truerank.rankers.training.fitting import Fitting
 from truerank.work.artifacts import digest
 
 __all__ = ["CPU_TOKENS", "GPU_TOKENS", "GPU_WASTE", "CrossRanker", "TokenRow", "TorchRanker", "token_ids"]

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.rankers.base import Pair, Scores, rounded
-from truerank.rankers.torch_ranker import TokenRow, TorchRanker
-from truerank.rankers.training import Fitting
+from truerank.rankers.pretrained.torch_ranker import TokenRow, TorchRanker
+from truerank.rankers.training.fitting import Fitting
 
 __all__ = ["DualRanker", "DualRow"]
 

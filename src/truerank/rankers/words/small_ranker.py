@@ -14,8 +14,8 @@ from truerank.errors import InputError, MissingExtraError
 from truerank.rankers.base import Pair, Runtime, Scores, read_description, rounded, write_description
 from truerank.rankers.batches import length_batches, padded, restore
 from truerank.rankers.settings import settings_from
-from truerank.rankers.training import Fitting
-from truerank.rankers.vocabulary import Vocabulary, open_vocabulary
+from truerank.rankers.training.fitting import Fitting
+from truerank.rankers.words.vocabulary import Vocabulary, open_vocabulary
 from truerank.work.artifacts import atomic_path, digest
 
 try:
@@ -252,7 +252,7 @@ class SmallRanker(Fitting):
 
 
 def _device(runtime: Runtime, kind: str) -> str:
-    from truerank.rankers.checkpoints import device_of
+    from truerank.rankers.pretrained.checkpoints import device_of
 
     if runtime.precision != "fp32" or runtime.backend == "openvino":
         raise InputError(f"{kind} runs on torch in full precision", "leave out precision and backend", where=kind)

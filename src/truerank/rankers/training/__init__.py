@@ -1,0 +1,1 @@
+"""Training rankers: instances, recipes, one epoch, and the ranker with what it was made from."""

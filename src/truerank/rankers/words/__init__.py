@@ -1,0 +1,1 @@
+"""What the small rankers share: vocabularies, word vectors, batches of words."""
