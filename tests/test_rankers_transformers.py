@@ -385,8 +385,8 @@ def test_int8_is_calibrated_and_its_agreement_printed(
     given = (tmp_path / "first.run", spec, str(tmp_path / "topics.tsv"), str(tmp_path / "docs.tsv"))
     found = truerank.rerank(*given)
     assert found.agreement["pairs"] == 160
-    # Dot products of this model are some tens.
-    assert 0 < found.agreement["largest difference"] < (0.5 if kind == "monobert" else 20)
+    spread = float(np.ptp(found.run["score"].to_numpy()))
+    assert 0 < found.agreement["largest difference"] < (0.5 if kind == "monobert" else 0.1 * spread)
     assert found.agreement["tau"] > 0.8
     assert "Agreement with full precision: tau" in found.text()
     assert truerank.rerank(*given).run.equals(found.run)

@@ -149,7 +149,9 @@ class Ance(OpenVinoRanker, DualRanker):
 
     def training_logits(self, rows: Sequence[DualRow]) -> Any:
         """The scores with gradients; cosines are scaled."""
-        cosines = self.settings["similarity"] == "cosine" or type(self.module[-1]).__name__ == "Normalize"
+        from sentence_transformers.sentence_transformer.modules import Normalize
+
+        cosines = self.settings["similarity"] == "cosine" or isinstance(self.module[-1], Normalize)
         return self.logits(rows) * (_SCALE if cosines else 1.0)
 
     def compare(self, query: NDArray[np.float32], documents: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:

@@ -68,6 +68,7 @@ class _Local(nn.Module):  # type: ignore[misc]
         )
 
     def forward(self, batch: Batch) -> Any:
+        """The scores, shape (n,)."""
         matches = batch.exact() * batch.idf[:, :, None]
         # A filter as wide as the document is one product of matrices.
         found = matches @ self.convolution.weight[:, 0, 0].T + self.convolution.bias
@@ -99,6 +100,7 @@ class _Distributed(nn.Module):  # type: ignore[misc]
         self.combine = nn.Sequential(nn.Dropout(settings.dropout), nn.Linear(filters, 1))
 
     def forward(self, batch: Batch) -> Any:
+        """The scores, shape (n,)."""
         query = self.query(_convolved(self.query_words, batch.query_vectors))
         document = self.document(_convolved(self.document_words, batch.document_vectors))
         return self.combine(self.places(query[:, :, None] * document))[:, 0]
@@ -129,6 +131,7 @@ class _Network(nn.Module):  # type: ignore[misc]
         self.distributed = _Distributed(settings, dimension)
 
     def forward(self, batch: Batch) -> Any:
+        """The scores, shape (n,)."""
         return self.local(batch) + self.distributed(batch)
 
 

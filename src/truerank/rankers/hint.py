@@ -96,6 +96,7 @@ class _Network(nn.Module):  # type: ignore[misc]
         self.combine = nn.Linear(settings.strongest * (evidence + 2 * settings.memory), 1)
 
     def forward(self, batch: Batch) -> Any:
+        """The scores, shape (n,)."""
         evidence, passages = self._evidence(batch)
         counted = torch.arange(evidence.shape[1], device=evidence.device)[None, :] < passages[:, None]
         packed = nn.utils.rnn.pack_padded_sequence(evidence, passages.cpu(), batch_first=True, enforce_sorted=False)

@@ -35,6 +35,7 @@ class _Network(nn.Module):  # type: ignore[misc]
         self.combine = nn.Linear(len(CENTRES), 1)
 
     def forward(self, batch: Batch) -> Any:
+        """The scores, shape (n,)."""
         counts = self.kernels(batch.products(), batch.document_mask if self._masked else None)
         features = (torch.log(counts + 1e-6) * batch.query_mask[:, :, None]).sum(dim=1)
         return self.combine(features)[:, 0]

@@ -60,6 +60,7 @@ class _Network(nn.Module):  # type: ignore[misc]
         )
 
     def forward(self, batch: Batch) -> Any:
+        """The scores, shape (n,)."""
         settings = self._settings
         masked = settings.padding == "masked"
         similarities = batch.products()

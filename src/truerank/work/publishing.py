@@ -31,12 +31,13 @@ def write_tables(artifacts: Artifacts, tables: Mapping[str, Table]) -> None:
             artifacts.text(f"tables/{name}.{ending}", form(table))
 
 
-def write_pictures(artifacts: Artifacts, pictures: Iterable[Picture]) -> dict[str, str]:
+def write_pictures(artifacts: Artifacts, pictures: Iterable[Picture], folder: str = "figures/") -> dict[str, str]:
     """Writes each figure as `figures/NAME.svg` and `.pdf`.
 
     Args:
         artifacts: the folder.
         pictures: the figures; each is laid out once and keeps that layout.
+        folder: what their names begin with.
 
     Returns:
         The SVG files' texts by name, for the page.
@@ -44,6 +45,6 @@ def write_pictures(artifacts: Artifacts, pictures: Iterable[Picture]) -> dict[st
     svgs: dict[str, str] = {}
     for one in pictures:
         svgs[one.name], pdf = to_files(one.figure, name=one.name, description=one.caption)
-        artifacts.text(f"figures/{one.name}.svg", svgs[one.name])
-        artifacts.binary(f"figures/{one.name}.pdf", pdf)
+        artifacts.text(f"{folder}{one.name}.svg", svgs[one.name])
+        artifacts.binary(f"{folder}{one.name}.pdf", pdf)
     return svgs

@@ -351,6 +351,7 @@ class _Selected(_Collected):
         self._parts: list[pl.DataFrame] = []
 
     def add(self, block: Sequence[Annotation]) -> None:
+        """Takes the selected documents of some queries."""
         candidates = [
             _Candidate(one.query_id, one.shown[position].doc_id, position, one.query, one.shown[position].text)
             for one in block
@@ -371,6 +372,7 @@ class _Selected(_Collected):
         self._parts.append(pl.DataFrame(rows, schema=DEPTH_SCHEMA, orient="row"))
 
     def frame(self) -> pl.DataFrame:
+        """The judgments, columns as in `DEPTH_SCHEMA`."""
         return pl.concat([pl.DataFrame(schema=DEPTH_SCHEMA), *self._parts], rechunk=True)
 
 
@@ -386,6 +388,7 @@ class _Placed(_Collected):
             self._wanted.setdefault(topic_id, set()).add(doc_id)
 
     def add(self, block: Sequence[Annotation]) -> None:
+        """Takes the places of judged documents of some queries."""
         candidates = [
             _Candidate(one.query_id, shown.doc_id, position, one.query, shown.text)
             for one in block

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import truerank
 from truerank.reports.figures import Picture, page_svg
 from truerank.reports.pages import Drawing, Facts, Finding, Page, Part, Section
 from truerank.work.artifacts import Artifacts
 from truerank.work.publishing import write_pictures
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Draft", "DraftSection", "write_page"]
 

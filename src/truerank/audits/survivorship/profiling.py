@@ -284,6 +284,7 @@ class _Tally:
         self._discarded = self._total = 0
 
     def add(self, one: Annotation) -> None:
+        """Counts a query."""
         positions = one.positions
         survived = bool(positions) if self._options.rule == "selected" else bool(one.answers)
         self._total += 1
@@ -295,6 +296,7 @@ class _Tally:
             self._by_kind[name][labels.get(one.query_id, ""), survived] += 1
 
     def split(self, name: str, log: AnnotationLog) -> Split:
+        """What was counted, under a name."""
         options = self._options
         pairs = np.array(list(self._firsts), np.int64).reshape(-1, 2)
         times = np.fromiter(self._firsts.values(), np.int64, len(pairs))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,6 @@ from truerank.reports.figures import (
     scatter_panels,
     topic_pairs,
 )
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["duel_names", "paired_measures", "pictures"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from truerank.experiments.grid.results import RECORD_FILE, GridResults, open_results
 from truerank.experiments.report import page, survivorship
@@ -23,9 +23,6 @@ from truerank.reports.figures import Picture, line_panels, to_svg_file
 from truerank.reports.tables import Table
 from truerank.work.artifacts import Artifacts, hash_file, installed_versions
 from truerank.work.publishing import write_pictures, write_tables
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["ExperimentReport", "report"]
 

@@ -164,7 +164,7 @@ class Fitting:
         folder: Path,
         progress: Progress | None = None,
     ) -> Fitted:
-        """Trains all weights in place; arguments and errors as in `training.fit`."""
+        """Trains all weights in place; arguments and errors as in `fit`."""
         return fit(self, instances, recipe, seed=seed, folder=folder, progress=progress)
 
 

@@ -176,6 +176,7 @@ def document_frequencies(texts: Iterable[str], vectors: str) -> Frequencies:
     block: list[str] = []
 
     def count() -> None:
+        """Counts the block and empties it."""
         if pieces is None:
             for text in block:
                 counts.update(set(_words(text)))

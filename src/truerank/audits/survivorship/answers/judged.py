@@ -55,7 +55,7 @@ class Judged(NamedTuple):
     """Judged passages of a pool.
 
     Attributes:
-        pool: columns as in `answerable_pool.POOL_SCHEMA`, queries that were judged only.
+        pool: columns as in `pool.POOL_SCHEMA`, queries that were judged only.
         answers: columns as in `ANSWER_SCHEMA`, one row for each judged passage.
         items: the items, by corpus and query; empty where judgments stand for labels.
         notes: what was left out.

@@ -126,7 +126,7 @@ class Answerable:
     """The result of `survivorship.answerable`.
 
     Attributes:
-        first: the first answer of each system for each query, columns as in `answerable_judged.FIRST_SCHEMA`; None
+        first: the first answer of each system for each query, columns as in `judged.FIRST_SCHEMA`; None
             where only reasons were given.
         options: the choices.
         notes: what was left out.

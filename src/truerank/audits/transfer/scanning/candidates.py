@@ -61,7 +61,7 @@ class Comparing(NamedTuple):
     """What candidates are looked for in.
 
     Attributes:
-        scores: one row per judged document and version, columns as in `scan_results.SCORES_SCHEMA`.
+        scores: one row per judged document and version, columns as in `results.SCORES_SCHEMA`.
         pairs: which versions are compared.
         cut_offs: the difference above which one is a candidate.
         texts: the files of `DocumentTexts` by version.

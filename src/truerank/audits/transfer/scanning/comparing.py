@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from truerank.audits.transfer.scanning.candidates import Comparing, cut_offs, data_sets, find_candidates, set_name
 from truerank.audits.transfer.scanning.options import AGGREGATIONS, Aggregation, ScanOptions
 from truerank.audits.transfer.scanning.probabilities import Curve, fit_curve, topic_levels
-from truerank.audits.transfer.scanning.results import LOW, SCORES_SCHEMA, SKIPPED_SCHEMA, Scan, curves
+from truerank.audits.transfer.scanning.results import LOW, SCORES_SCHEMA, SKIPPED_SCHEMA, VERY, Scan, curves
 from truerank.audits.transfer.scanning.scoring import id_column
 from truerank.errors import InputError
 from truerank.rankers.base import Ranker
@@ -23,8 +23,6 @@ from truerank.text.page_faults import REASONS
 
 __all__ = ["Setting", "compare_versions"]
 
-#: The paper's second count (section 4).
-_VERY: Final = 0.95
 _AT_ONCE: Final = 1 << 13
 
 
@@ -37,7 +35,7 @@ class Setting:
     texts: Mapping[str, Path]
     options: ScanOptions
     rankers: tuple[Ranker, ...]
-    agreed: Mapping[str, float]
+    agreed: tuple[Mapping[str, float], ...]
 
 
 def compare_versions(
@@ -47,7 +45,7 @@ def compare_versions(
 
     Args:
         every: the scores of each ranker, columns as in `scoring.SCORE_SCHEMA`, the same rows in the same order.
-        rows: what was scored, see `scan_rows.judged_rows`, with the documents that calibrate.
+        rows: what was scored, see `rows.judged_rows`, with the documents that calibrate.
         skipped: judged documents that were left out before.
         setting: what else the comparison needs.
 
@@ -173,7 +171,7 @@ class _Found:
 
 def _summary(found: _Found, compared: pl.DataFrame, setting: Setting) -> dict[str, Any]:
     options = setting.options
-    very = {name: _VERY if options.percentile is None else 2 * cut for name, cut in found.cuts.items()}
+    very = {name: VERY if options.percentile is None else 2 * cut for name, cut in found.cuts.items()}
     about: dict[str, dict[str, Any]] = {}
     for first, second in setting.pairs:
         for better, worse in ((first, second), (second, first)):
@@ -199,6 +197,12 @@ def _summary(found: _Found, compared: pl.DataFrame, setting: Setting) -> dict[st
             for name, label in AGGREGATIONS.items()
             if not found.fitted[name].tells
         ]
+    agreement = {ranker.name: dict(told) for ranker, told in zip(setting.rankers, setting.agreed, strict=True) if told}
+    notes += [
+        f"Scores of {name} in low precision agree with full precision: tau {told['tau']:.4f}, largest difference "
+        f"{told['largest difference']:g}, of {told['pairs']:.0f} pairs."
+        for name, told in agreement.items()
+    ]
     return {
         "versions": list(setting.names),
         "pairs": [list(pair) for pair in setting.pairs],
@@ -206,7 +210,7 @@ def _summary(found: _Found, compared: pl.DataFrame, setting: Setting) -> dict[st
             "name": " + ".join(ranker.name for ranker in setting.rankers),
             "fingerprints": [ranker.fingerprint for ranker in setting.rankers],
         },
-        "agreement": dict(setting.agreed),
+        "agreement": agreement,
         "policy": setting.options.policy,
         "probability": {
             "kind": found.kind,

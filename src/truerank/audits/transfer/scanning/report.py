@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
@@ -14,15 +14,15 @@ from truerank.audits.transfer.scanning.judging_items import highest_difference
 from truerank.audits.transfer.scanning.options import AGGREGATIONS
 from truerank.audits.transfer.scanning.results import LOW, Scan, curves
 from truerank.rankers.reranking.document_texts import DocumentTexts
-from truerank.reports.figures import cumulative_curves, side_by_side_histograms, to_svg
+from truerank.reports.figures import Picture, cumulative_curves, side_by_side_histograms
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Drawing, Facts, Finding, Page, Part, Prose, Section
 from truerank.text.passages import joined, policy_named
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
-__all__ = ["Drawn", "figures", "render"]
+__all__ = ["figures", "render"]
 
 #: Candidates shown with their texts; all of them stand in candidates.parquet.
 _SHOWN: Final = 300
@@ -31,19 +31,11 @@ _TEXT_WORDS: Final = 600
 _BINS: Final = 10
 
 
-class Drawn(NamedTuple):
-    """A figure and what it shows, in a sentence."""
-
-    figure: Figure
-    caption: str
-
-
-def figures(scan: Scan, best: Mapping[str, tuple[str, ...]]) -> dict[str, Drawn]:
-    """The paper's two figures by the names of their files; the first needs probabilities.
+def figures(scan: Scan, best: Mapping[str, tuple[str, ...]]) -> Iterator[Picture]:
+    """The paper's two figures; the first needs probabilities.
 
     Source: the transfer paper, Figures 1 and 2.
     """
-    found: dict[str, Drawn] = {}
     if scan.summary["below"]:
         series = [
             (f"{name} {label}", frame[aggregation].to_numpy())
@@ -53,7 +45,7 @@ def figures(scan: Scan, best: Mapping[str, tuple[str, ...]]) -> dict[str, Drawn]
         low = "; ".join(_low(name, one) for name, one in scan.summary["below"].items())
         caption = f"How probable it is that judged documents are relevant. Below {LOW:g}: {low}."
         figure = cumulative_curves(series, x_label="probability of being relevant", counted="judged documents", at=LOW)
-        found["figure1"] = Drawn(figure, caption)
+        yield Picture("figure1", caption, figure)
     panels = []
     for first, second in scan.summary["pairs"]:
         for better, worse in ((first, second), (second, first)):
@@ -68,24 +60,20 @@ def figures(scan: Scan, best: Mapping[str, tuple[str, ...]]) -> dict[str, Drawn]
     edges = np.linspace(lowest, max(highest, lowest + 1e-6), _BINS + 1)
     unit = "probability" if scan.summary["percentile"] is None else "score"
     figure = side_by_side_histograms(panels, edges=edges, x_label=f"difference in {unit}", counted="documents")
-    found["figure2"] = Drawn(figure, f"Differences above the cut-off, {len(scan.candidates):,d} candidates in all.")
-    return found
+    caption = f"Differences above the cut-off, {len(scan.candidates):,d} candidates in all."
+    yield Picture("figure2", caption, figure)
 
 
-def render(scan: Scan, drawn: Mapping[str, Drawn], texts: Mapping[str, Path], content: Mapping[str, Any]) -> str:
+def render(scan: Scan, drawings: Sequence[Drawing], texts: Mapping[str, Path], content: Mapping[str, Any]) -> str:
     """The scan as one HTML page that needs no network; the same scan gives the same text.
 
     Args:
         scan: what was found.
-        drawn: its figures, see `figures`.
+        drawings: its figures.
         texts: the files of `DocumentTexts` by version.
         content: what the manifest says.
     """
     summary = scan.summary
-    drawings = [
-        Drawing(to_svg(drawing.figure, name=name, description=drawing.caption), drawing.caption)
-        for name, drawing in drawn.items()
-    ]
     parts: list[Part] = [scan.table()]
     if summary["below"]:
         parts.append(scan.below())

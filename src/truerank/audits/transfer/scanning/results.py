@@ -16,7 +16,7 @@ from truerank.errors import InputError
 from truerank.reports.tables import Cell, Column, Table
 from truerank.text.page_faults import REASONS
 
-__all__ = ["LOW", "SCORES_SCHEMA", "SKIPPED_SCHEMA", "Scan", "curves", "load_scan"]
+__all__ = ["LOW", "SCORES_SCHEMA", "SKIPPED_SCHEMA", "VERY", "Scan", "curves", "load_scan"]
 
 #: One row per judged document and version that has it; `first` and `max` are probabilities, or with a percentile the
 #: ranker's scores again.
@@ -46,7 +46,7 @@ _FILES: Final[Mapping[str, Mapping[str, Any]]] = {
 #: Below this probability a judged document looks like an error (the paper's Figure 1).
 LOW: Final = 0.1
 #: The paper counts the differences above it on their own (section 4).
-_VERY: Final = 0.95
+VERY: Final = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class Scan:
             for name, one in self.summary["sets"].items()
         ]
         number: dict[str, Any] = {"align": "right", "format": ",d"}
-        very = f"> {_VERY:g}" if self.summary["percentile"] is None else "twice the cut-off"
+        very = f"> {VERY:g}" if self.summary["percentile"] is None else "twice the cut-off"
         return Table(
             f"Judged documents that one version answers and the other, it seems, does not ({self._cut_off()}).",
             (

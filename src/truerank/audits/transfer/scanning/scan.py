@@ -21,9 +21,7 @@ from truerank.audits.transfer.scanning.comparing import Setting, compare_version
 from truerank.audits.transfer.scanning.judging_items import write_items
 from truerank.audits.transfer.scanning.options import ScanOptions
 from truerank.audits.transfer.scanning.report import figures, render
-from truerank.audits.transfer.scanning.results import (
-    Scan,
-)
+from truerank.audits.transfer.scanning.results import Scan
 from truerank.audits.transfer.scanning.rows import judged_rows, other_documents
 from truerank.audits.transfer.scanning.scoring import Scoring, id_column, sample_pairs, score_rows
 from truerank.errors import InputError
@@ -31,13 +29,15 @@ from truerank.lexical import analyser_of, build_index
 from truerank.rankers.base import DEFAULT_MODELS, Ranker, RankerSpec, Runtime, spec_of
 from truerank.rankers.reranking.agreement import agreement, calibrated
 from truerank.rankers.reranking.document_texts import DocumentTexts
-from truerank.reports.figures import to_files
+from truerank.reports.figures import page_svg
+from truerank.reports.pages import Drawing
 from truerank.sources import grammar
 from truerank.text.passages import policy_named
 from truerank.work.artifacts import Artifacts, digest, installed_versions
 from truerank.work.engines import LocalEngine, open_engine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
+from truerank.work.publishing import write_pictures
 
 __all__ = ["default_ranker", "scan_versions"]
 
@@ -45,9 +45,6 @@ _DEFAULT: Final = ScanOptions()
 _RUNTIME: Final = Runtime()
 _NO_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({})
 _LARGE: Final = "castorini/monot5-3b-msmarco"
-#: The paper's second count (section 4).
-_VERY: Final = 0.95
-_FIRST_STAGE_DEPTH: Final = 100
 _PACKAGES: Final = ("truerank", "numpy", "scipy", "polars", "torch", "transformers", "openvino", "PyStemmer")
 
 
@@ -123,7 +120,7 @@ def scan_versions(
         job = Job(folder / one.opened.fingerprint[:16], engine, told)
         found.append(score_rows(rows, scoring, job, options.block_size))
         artifacts.log("scored", ranker=one.opened.name, **_counts(found[-1]))
-    agreed = {name: value for one in reversed(prepared) for name, value in one.agreed.items()}
+    agreed = tuple(one.agreed for one in prepared)
     setting = Setting(names, pairs, texts, options, tuple(one.opened for one in prepared), agreed)
     scan = compare_versions(found, rows, skipped, setting)
     about = {
@@ -231,12 +228,10 @@ def _publish(
     write_items(artifacts, scan, texts, options.items, options.seed)
     content = provenance("scan", **about, packages=installed_versions(*_PACKAGES))
     artifacts.json("summary.json", scan.summary)
-    drawn = figures(scan, options.best)
-    artifacts.text("report.html", render(scan, drawn, texts, content))
-    for name, drawing in drawn.items():
-        svg, pdf = to_files(drawing.figure, name=name, description=drawing.caption)
-        artifacts.text(f"{name}.svg", svg)
-        artifacts.binary(f"{name}.pdf", pdf)
+    pictures = tuple(figures(scan, options.best))
+    svgs = write_pictures(artifacts, pictures, folder="")
+    drawings = [Drawing(page_svg(svgs[one.name]), one.caption) for one in pictures]
+    artifacts.text("report.html", render(scan, drawings, texts, content))
     artifacts.manifest(content)
     return replace(scan, folder=artifacts.folder)
 
