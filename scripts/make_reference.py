@@ -8,30 +8,42 @@ With --check nothing is written; the exit code is 1 if the pages are not what th
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib
 import inspect
 import re
 import sys
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import typer
 from typer.models import ArgumentInfo
 
+import truerank
 from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, Summary
 from truerank.cli.app import COMMANDS
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
-#: What a user of the Python package imports.
+#: What a user of the Python package imports: the homes of the names of `truerank`, then what their options hold.
 MODULES = (
     "truerank.audits.leakage",
+    "truerank.audits.transfer",
+    "truerank.audits.survivorship",
+    "truerank.audits.reusability",
     "truerank.audits.track",
     "truerank.judging",
     "truerank.measures",
     "truerank.lexical",
+    "truerank.rankers.reranking.rerank",
+    "truerank.rankers.training.train",
+    "truerank.rankers.base",
+    "truerank.experiments.instances",
+    "truerank.experiments.designs",
+    "truerank.experiments.grid",
+    "truerank.experiments.report",
     "truerank.sources",
     "truerank.vectors.encoders",
     "truerank.text.reformulation",
@@ -139,13 +151,51 @@ def _value(kind: Any) -> str:
 
 def python_page() -> str:
     """The reference of the public Python names."""
-    parts = [GENERATED, "# Python\n", "`truerank.leakage` is `truerank.audits.leakage`.\n"]
+    parts = [GENERATED, "# Python\n", _front_door()]
+    described = [value for name in MODULES for value in _public(name)]
     for name in MODULES:
         module = importlib.import_module(name)
         parts.append(f"## `{name}`\n\n{inspect.getdoc(module) or ''}\n")
         for public in module.__all__:
             parts.append(_entry(public, getattr(module, public)))
+        # Options that are a default, but that the module does not export.
+        values = _public(name)
+        for value in values:
+            for kind in _option_classes(value):
+                if kind not in described:
+                    described.append(kind)
+                    values.append(kind)
+                    parts.append(_entry(f"{kind.__module__}.{kind.__name__}", kind))
     return "\n".join(parts)
+
+
+def _option_classes(value: object) -> list[type]:
+    """The option classes among the defaults of a function or a class."""
+    if not (inspect.isclass(value) or inspect.isfunction(value)):
+        return []
+    try:
+        defaults = [parameter.default for parameter in inspect.signature(value).parameters.values()]
+    except (TypeError, ValueError):
+        return []
+    return [type(default) for default in defaults if dataclasses.is_dataclass(default)]
+
+
+def _front_door() -> str:
+    """The names of `truerank` itself, each with the module that it comes from."""
+    rows = ["`import truerank` gives these names:\n", "| name | is |", "| --- | --- |"]
+    for name in truerank.__all__:
+        value = getattr(truerank, name)
+        if inspect.ismodule(value):
+            rows.append(f"| `truerank.{name}` | the package `{value.__name__}` |")
+        elif callable(value):
+            home = next((home for home in MODULES if value in _public(home)), value.__module__)
+            rows.append(f"| `truerank.{name}` | `{home}.{value.__name__}`: {_first_line(value)} |")
+    return "\n".join([*rows, ""])
+
+
+def _public(module: str) -> list[object]:
+    home = importlib.import_module(module)
+    return [getattr(home, name) for name in home.__all__]
 
 
 def _entry(name: str, value: object) -> str:
@@ -170,11 +220,59 @@ def _constant(value: object) -> str:
 
 def _signature(value: object) -> str:
     try:
-        signature = str(inspect.signature(value))  # type: ignore[arg-type]
+        signature = inspect.signature(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return ""
-    signature = re.sub(r"'(?=[^']*')|(?<=[\w\]])'", "", signature)
-    return re.sub(r"(?:\w+\.)+(\w+)", r"\1", signature).replace("(self, ", "(").replace("(self)", "()")
+    parts, marked = [], False
+    for parameter in signature.parameters.values():
+        if parameter.name == "self":
+            continue
+        if parameter.kind is parameter.KEYWORD_ONLY and not marked:
+            parts.append("*")
+        marked = marked or parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
+        parts.append(_parameter(parameter, value))
+    returned = (
+        ""
+        if inspect.isclass(value) or signature.return_annotation is signature.empty
+        else _annotation(signature.return_annotation)
+    )
+    return f"({', '.join(parts)})" + (f" -> {returned}" if returned else "")
+
+
+def _parameter(parameter: inspect.Parameter, owner: object) -> str:
+    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    text = stars + parameter.name
+    if parameter.annotation is not parameter.empty:
+        text += f": {_annotation(parameter.annotation)}"
+    if parameter.default is parameter.empty:
+        return text
+    default = parameter.default
+    if repr(default) == "<factory>":
+        default = next(field for field in dataclasses.fields(owner) if field.name == parameter.name).default_factory()
+    return f"{text} = {_default(default)}"
+
+
+def _annotation(annotation: Any) -> str:
+    """The type as it is written in the code, without the names of modules."""
+    written = getattr(annotation, "__forward_arg__", annotation)
+    text = written if isinstance(written, str) else inspect.formatannotation(written)
+    return re.sub(r"\b(?:[A-Za-z_]\w*\.)+([A-Za-z_]\w*)", r"\1", text)
+
+
+def _default(value: object) -> str:
+    """The value as code; options that are all at their defaults are written without them."""
+    if isinstance(value, Mapping):
+        return repr(dict(value))
+    kind = type(value)
+    if dataclasses.is_dataclass(value):
+        required = [
+            field
+            for field in dataclasses.fields(value)
+            if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        ]
+        if not required and value == kind():
+            return f"{kind.__name__}()"
+    return repr(value)
 
 
 def _docstring(value: object) -> str:
