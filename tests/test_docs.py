@@ -121,3 +121,37 @@ def test_options_of_the_readme_exist() -> None:
         ):
             for option in re.findall(r"--[a-z][a-z-]+", command):
                 assert f"`{option}" in reference, f"{page.name}: {option}"
+
+
+def test_functions_of_the_readme_exist_for_every_command() -> None:
+    """README, "In Python": a row for each group of commands, with one function for each command."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    reference = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+    commands = [words.split() for words in re.findall(r"^## `truerank ([\w -]+)`$", reference, flags=re.MULTILINE)]
+    counts: dict[str, int] = {}
+    for words in commands:
+        group = words[0] if len(words) > 1 else "the others"
+        counts[group] = counts.get(group, 0) + 1
+    rows = re.findall(r"^\| `?([\w ]+?)`? \| `(truerank[\w.]*)` \| (.*?) \|$", readme, flags=re.MULTILINE)
+    for group, home, functions in rows:
+        names = re.findall(r"`([\w.]+)`", functions.partition(";")[0])
+        assert len(names) == counts.pop(group), group
+        for name in names:
+            value: object = truerank
+            for part in [*home.split(".")[1:], *name.split(".")]:
+                if inspect.ismodule(value) and not hasattr(value, part):
+                    value = importlib.import_module(f"{value.__name__}.{part}")
+                else:
+                    value = getattr(value, part)
+            assert inspect.isfunction(value), f"{home}.{name}"
+    assert not counts
+
+
+def test_every_row_of_the_papers_has_a_status() -> None:
+    page = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
+    statuses = {"the paper's own data", "real data, small", "generated data", "not run yet"}
+    tables = page.partition("\n## ")[2]
+    rows = [line.strip("| ").split(" | ") for line in tables.splitlines() if line.startswith("| ")]
+    rows = [row for row in rows if row[0] not in ("in the paper", "---")]
+    assert len(rows) > 40
+    assert not [row[0] for row in rows if len(row) != 4 or row[3] not in statuses]
