@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,12 +32,16 @@ def test_reference_is_what_the_code_says() -> None:
     assert finished.returncode == 0, finished.stderr
 
 
-def _modules() -> tuple[str, ...]:
-    spec = importlib.util.spec_from_file_location("make_reference", ROOT / "scripts/make_reference.py")
+def _script(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"scripts/{name}.py")
     assert spec is not None and spec.loader is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    return tuple(script.MODULES)
+    return script
+
+
+def _modules() -> tuple[str, ...]:
+    return tuple(_script("make_reference").MODULES)
 
 
 def _public(module: str) -> Iterator[tuple[str, object]]:
@@ -155,3 +160,41 @@ def test_every_row_of_the_papers_has_a_status() -> None:
     rows = [row for row in rows if row[0] not in ("in the paper", "---")]
     assert len(rows) > 40
     assert not [row[0] for row in rows if len(row) != 4 or row[3] not in statuses]
+
+
+RESULTS = ("leakage-reproduction", "reusability-results", "survivorship-experiment", "transfer-experiment")
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_pages_of_results_are_short_and_made_from_tables(name: str) -> None:
+    page = (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"<!-- table: .*? -->\n(.*?)<!-- end -->", page, flags=re.DOTALL)
+    assert len(blocks) == 1 and len(blocks[0].splitlines()) > 8
+    prose = [line for line in page.splitlines() if not line.startswith(("|", "<!--"))]
+    assert len(" ".join(prose).split()) <= 600
+    figures = re.findall(r"!\[.*?\]\((.*?)\)", page)
+    assert len(figures) == page.count("<!-- figure: ") <= 1
+    assert "## What the data cannot show" in page and "## Make it" in page
+    assert not re.search(r"\b(never|safe|proves?|no effect)\b", page, flags=re.IGNORECASE)
+
+
+def test_a_page_of_results_is_filled_from_folders(tmp_path: Path) -> None:
+    for folder, number in (("one", 1), ("two", 2)):
+        (tmp_path / folder / "tables").mkdir(parents=True)
+        rows = f"| a | 0.{number} | x\\|y |\n| b | \\-0.{number} | z |\n\nA note.\n"
+        (tmp_path / folder / "tables" / "t.md").write_text("| run | AP | text |\n| :--- | ---: | :--- |\n" + rows)
+    page = "Before\n<!-- table: one, two: t.md | text; AP | run = a -->\nold\n<!-- end -->\nAfter\n"
+    filled = _script("make_results_page").filled
+    new = filled(page, {"one": tmp_path / "one", "two": tmp_path / "two"})
+    assert new.splitlines()[2:6] == [
+        "| collection | text | AP |", "| :--- | :--- | ---: |", r"| one | x\|y | 0.1 |", r"| two | x\|y | 0.2 |",
+    ]  # fmt: skip
+    assert new == filled(new, {"one": tmp_path / "one", "two": tmp_path / "two"})
+    whole = filled("<!-- table: one: t.md -->\n<!-- end -->", {"one": tmp_path / "one"})
+    assert whole.splitlines()[-2] == r"| b | \-0.1 | z |"
+
+
+def test_every_figure_is_shown() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    figures = (ROOT / "docs/images").glob("*.svg")
+    assert not [path.name for path in figures if f"images/{path.name}" not in text]
