@@ -8,13 +8,12 @@ With --check nothing is written; the exit code is 1 if the pages are not what th
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import importlib
 import inspect
 import re
 import sys
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -150,34 +149,14 @@ def _value(kind: Any) -> str:
 
 
 def python_page() -> str:
-    """The reference of the public Python names."""
-    parts = [GENERATED, "# Python\n", _front_door()]
-    described = [value for name in MODULES for value in _public(name)]
-    for name in MODULES:
-        module = importlib.import_module(name)
-        parts.append(f"## `{name}`\n\n{inspect.getdoc(module) or ''}\n")
-        for public in module.__all__:
-            parts.append(_entry(public, getattr(module, public)))
-        # Options that are a default, but that the module does not export.
-        values = _public(name)
-        for value in values:
-            for kind in _option_classes(value):
-                if kind not in described:
-                    described.append(kind)
-                    values.append(kind)
-                    parts.append(_entry(f"{kind.__module__}.{kind.__name__}", kind))
-    return "\n".join(parts)
-
-
-def _option_classes(value: object) -> list[type]:
-    """The option classes among the defaults of a function or a class."""
-    if not (inspect.isclass(value) or inspect.isfunction(value)):
-        return []
-    try:
-        defaults = [parameter.default for parameter in inspect.signature(value).parameters.values()]
-    except (TypeError, ValueError):
-        return []
-    return [type(default) for default in defaults if dataclasses.is_dataclass(default)]
+    """The names of `truerank` and the public modules; the site of `make docs` has a page for each module."""
+    parts = [GENERATED, "# Python\n", _front_door(), "## Modules\n"]
+    parts.append(
+        "Each module has a page on the documentation site, built by `make docs` from the docstrings: signatures\n"
+        "with types and defaults, arguments, results and errors. `help(truerank.leakage.audit)` shows the same.\n"
+    )
+    rows = [f"| `{name}` | {_first_line(importlib.import_module(name))} |" for name in MODULES]
+    return "\n".join([*parts, "| module | what it has |", "| --- | --- |", *rows, ""])
 
 
 def _front_door() -> str:
@@ -196,89 +175,6 @@ def _front_door() -> str:
 def _public(module: str) -> list[object]:
     home = importlib.import_module(module)
     return [getattr(home, name) for name in home.__all__]
-
-
-def _entry(name: str, value: object) -> str:
-    if not (inspect.isclass(value) or inspect.isfunction(value)):
-        return f"### `{name}`\n\n{_constant(value)}\n"
-    text = [f"### `{name}{_signature(value)}`\n", _docstring(value)]
-    if inspect.isclass(value):
-        for attribute, member in vars(value).items():
-            if attribute.startswith("_"):
-                continue
-            plain = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
-            if inspect.isfunction(plain) and inspect.getdoc(plain):
-                shown = attribute if isinstance(member, property) else f"{attribute}{_signature(plain)}"
-                text.append(f"- `{shown}`: {_first_line(plain)}")
-    return "\n".join(text) + "\n"
-
-
-def _constant(value: object) -> str:
-    shown = repr(value)
-    return f"`{shown}`" if len(shown) < 200 else ""
-
-
-def _signature(value: object) -> str:
-    try:
-        signature = inspect.signature(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return ""
-    parts, marked = [], False
-    for parameter in signature.parameters.values():
-        if parameter.name == "self":
-            continue
-        if parameter.kind is parameter.KEYWORD_ONLY and not marked:
-            parts.append("*")
-        marked = marked or parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
-        parts.append(_parameter(parameter, value))
-    returned = (
-        ""
-        if inspect.isclass(value) or signature.return_annotation is signature.empty
-        else _annotation(signature.return_annotation)
-    )
-    return f"({', '.join(parts)})" + (f" -> {returned}" if returned else "")
-
-
-def _parameter(parameter: inspect.Parameter, owner: object) -> str:
-    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
-    text = stars + parameter.name
-    if parameter.annotation is not parameter.empty:
-        text += f": {_annotation(parameter.annotation)}"
-    if parameter.default is parameter.empty:
-        return text
-    default = parameter.default
-    if repr(default) == "<factory>":
-        default = next(field for field in dataclasses.fields(owner) if field.name == parameter.name).default_factory()
-    return f"{text} = {_default(default)}"
-
-
-def _annotation(annotation: Any) -> str:
-    """The type as it is written in the code, without the names of modules."""
-    written = getattr(annotation, "__forward_arg__", annotation)
-    text = written if isinstance(written, str) else inspect.formatannotation(written)
-    return re.sub(r"\b(?:[A-Za-z_]\w*\.)+([A-Za-z_]\w*)", r"\1", text)
-
-
-def _default(value: object) -> str:
-    """The value as code; options that are all at their defaults are written without them."""
-    if isinstance(value, Mapping):
-        return repr(dict(value))
-    kind = type(value)
-    if dataclasses.is_dataclass(value):
-        required = [
-            field
-            for field in dataclasses.fields(value)
-            if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        ]
-        if not required and value == kind():
-            return f"{kind.__name__}()"
-    return repr(value)
-
-
-def _docstring(value: object) -> str:
-    text = re.sub(r"\n {8}(?=\S)", " ", inspect.getdoc(value) or "")
-    text = re.sub(r"^(Args|Attributes|Returns|Raises|Yields):$", r"**\1**\n", text, flags=re.MULTILINE)
-    return re.sub(r"\n {4}(?=\S)", "\n- ", text)
 
 
 def _first_line(value: object) -> str:
