@@ -17,7 +17,7 @@ import pytest
 import truerank
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def test_reference_is_what_the_code_says() -> None:
@@ -155,3 +155,32 @@ def test_every_figure_is_shown() -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     figures = (ROOT / "docs/images").glob("*.svg")
     assert not [path.name for path in figures if f"images/{path.name}" not in text]
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_named_modules_exist(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    paths = {path for path in re.findall(r"`([\w/]+\.py|[a-z_]+/[\w/]*)`", text) if not path.endswith("NAME.py")}
+    roots = (
+        ROOT,
+        ROOT / "src",
+        ROOT / "src/truerank",
+        ROOT / "src/truerank/audits/leakage",
+        ROOT / "src/truerank/work",
+    )
+    assert not [path for path in paths if not any((root / path).exists() for root in roots)]
+
+
+def test_options_of_the_glossary_exist() -> None:
+    reference = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+    glossary = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    found: list[tuple[str, str]] = re.findall(r"^## `truerank ([\w -]+)`$(.*?)(?=^## )", reference, re.M | re.S)
+    sections = dict(found)
+    for option in set(re.findall(r"`(--[a-z][a-z-]+)", glossary)):
+        assert re.search(rf"`(?:-\w, )?{option}\b", reference), option
+    named = r"`(--[a-z-]+)` in ((?:`[a-z][a-z -]*`(?:, | and |))+)"
+    for option, commands in re.findall(named, glossary):
+        for command in re.findall(r"`([a-z -]+)`", commands):
+            texts = [text for name, text in sections.items() if name == command or name.startswith(f"{command} ")]
+            texts = texts or [text for name, text in sections.items() if name.endswith(f" {command}")]
+            assert any(f"`{option}" in text for text in texts), f"{option} in {command}"
