@@ -75,14 +75,25 @@ def test_links_and_scripts_exist(page: Path) -> None:
     assert not [name for name in re.findall(r"(?:benchmarks|scripts)/\w+\.py", text) if not (ROOT / name).is_file()]
 
 
-def test_options_of_the_readme_exist() -> None:
-    reference = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
-    for page in PAGES:
-        for command in re.findall(
-            r"truerank (?:leakage|demo)[^`\n#|]*(?:\\\n[^`\n#|]*)*", page.read_text(encoding="utf-8")
-        ):
-            for option in re.findall(r"--[a-z][a-z-]+", command):
-                assert f"`{option}" in reference, f"{page.name}: {option}"
+def _commands() -> dict[str, str]:
+    """The section of each command in the reference."""
+    text = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+    found: list[tuple[str, str]] = re.findall(r"^## `truerank ([\w -]+)`$(.*?)(?=^## )", text, re.M | re.S)
+    return dict(found)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_in_the_docs_have_these_options(page: Path) -> None:
+    commands = _commands()
+    written = re.findall(
+        r"truerank ((?:[a-z-]+ ?){1,2})([^`\n#|]*(?:\\\n[^`\n#|]*)*)", page.read_text(encoding="utf-8")
+    )
+    for words, rest in written:
+        name = words.strip() if words.strip() in commands else words.split()[0]
+        if name not in commands:
+            continue
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", rest):
+            assert f"`{option}" in commands[name] or f", {option}" in commands[name], f"{name}: {option}"
 
 
 def test_functions_of_the_readme_exist_for_every_command() -> None:
@@ -174,8 +185,7 @@ def test_named_modules_exist(name: str) -> None:
 def test_options_of_the_glossary_exist() -> None:
     reference = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
     glossary = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
-    found: list[tuple[str, str]] = re.findall(r"^## `truerank ([\w -]+)`$(.*?)(?=^## )", reference, re.M | re.S)
-    sections = dict(found)
+    sections = _commands()
     for option in set(re.findall(r"`(--[a-z][a-z-]+)", glossary)):
         assert re.search(rf"`(?:-\w, )?{option}\b", reference), option
     named = r"`(--[a-z-]+)` in ((?:`[a-z][a-z -]*`(?:, | and |))+)"
