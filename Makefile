@@ -29,8 +29,11 @@ unit: $(VENV)/.test
 reproduce-leakage: $(VENV)/.test
 	$(BIN)/python scripts/reproduce_leakage.py --out leakage-reproduction
 
-docs: $(VENV)/.test
+# The reference of the commands, then the documentation site in site/; open site/index.html through any web server.
+docs: $(VENV)/.docs
 	$(BIN)/python scripts/make_reference.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo 'site/ is built; to read it: python -m http.server --directory site'
 
 # 33 runs of 8 teams over each of two small collections, for `truerank pool`: minutes.
 runs: $(VENV)/.test
@@ -52,5 +55,9 @@ $(VENV)/.test: $(VENV)/.demo
 	$(BIN)/python -m pip install --quiet --editable '.[fast,neural,ray,web,track,pages]' --group lint --group test
 	@touch $@
 
+$(VENV)/.docs: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --group docs
+	@touch $@
+
 clean:
-	rm -rf $(VENV) build dist demo-report
+	rm -rf $(VENV) build dist demo-report site

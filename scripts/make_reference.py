@@ -20,18 +20,29 @@ from typing import Any
 import typer
 from typer.models import ArgumentInfo
 
+import truerank
 from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, Summary
 from truerank.cli.app import COMMANDS
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
-#: What a user of the Python package imports.
+#: What a user of the Python package imports: the homes of the names of `truerank`, then what their options hold.
 MODULES = (
     "truerank.audits.leakage",
+    "truerank.audits.transfer",
+    "truerank.audits.survivorship",
+    "truerank.audits.reusability",
     "truerank.audits.track",
     "truerank.judging",
     "truerank.measures",
     "truerank.lexical",
+    "truerank.rankers.reranking.rerank",
+    "truerank.rankers.training.train",
+    "truerank.rankers.base",
+    "truerank.experiments.instances",
+    "truerank.experiments.designs",
+    "truerank.experiments.grid",
+    "truerank.experiments.report",
     "truerank.sources",
     "truerank.vectors.encoders",
     "truerank.text.reformulation",
@@ -138,49 +149,32 @@ def _value(kind: Any) -> str:
 
 
 def python_page() -> str:
-    """The reference of the public Python names."""
-    parts = [GENERATED, "# Python\n", "`truerank.leakage` is `truerank.audits.leakage`.\n"]
-    for name in MODULES:
-        module = importlib.import_module(name)
-        parts.append(f"## `{name}`\n\n{inspect.getdoc(module) or ''}\n")
-        for public in module.__all__:
-            parts.append(_entry(public, getattr(module, public)))
-    return "\n".join(parts)
+    """The names of `truerank` and the public modules; the site of `make docs` has a page for each module."""
+    parts = [GENERATED, "# Python\n", _front_door(), "## Modules\n"]
+    parts.append(
+        "Each module has a page on the documentation site, built by `make docs` from the docstrings: signatures\n"
+        "with types and defaults, arguments, results and errors. `help(truerank.leakage.audit)` shows the same.\n"
+    )
+    rows = [f"| `{name}` | {_first_line(importlib.import_module(name))} |" for name in MODULES]
+    return "\n".join([*parts, "| module | what it has |", "| --- | --- |", *rows, ""])
 
 
-def _entry(name: str, value: object) -> str:
-    if not (inspect.isclass(value) or inspect.isfunction(value)):
-        return f"### `{name}`\n\n{_constant(value)}\n"
-    text = [f"### `{name}{_signature(value)}`\n", _docstring(value)]
-    if inspect.isclass(value):
-        for attribute, member in vars(value).items():
-            if attribute.startswith("_"):
-                continue
-            plain = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
-            if inspect.isfunction(plain) and inspect.getdoc(plain):
-                shown = attribute if isinstance(member, property) else f"{attribute}{_signature(plain)}"
-                text.append(f"- `{shown}`: {_first_line(plain)}")
-    return "\n".join(text) + "\n"
+def _front_door() -> str:
+    """The names of `truerank` itself, each with the module that it comes from."""
+    rows = ["`import truerank` gives these names:\n", "| name | is |", "| --- | --- |"]
+    for name in truerank.__all__:
+        value = getattr(truerank, name)
+        if inspect.ismodule(value):
+            rows.append(f"| `truerank.{name}` | the package `{value.__name__}` |")
+        elif callable(value):
+            home = next((home for home in MODULES if value in _public(home)), value.__module__)
+            rows.append(f"| `truerank.{name}` | `{home}.{value.__name__}`: {_first_line(value)} |")
+    return "\n".join([*rows, ""])
 
 
-def _constant(value: object) -> str:
-    shown = repr(value)
-    return f"`{shown}`" if len(shown) < 200 else ""
-
-
-def _signature(value: object) -> str:
-    try:
-        signature = str(inspect.signature(value))  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return ""
-    signature = re.sub(r"'(?=[^']*')|(?<=[\w\]])'", "", signature)
-    return re.sub(r"(?:\w+\.)+(\w+)", r"\1", signature).replace("(self, ", "(").replace("(self)", "()")
-
-
-def _docstring(value: object) -> str:
-    text = re.sub(r"\n {8}(?=\S)", " ", inspect.getdoc(value) or "")
-    text = re.sub(r"^(Args|Attributes|Returns|Raises|Yields):$", r"**\1**\n", text, flags=re.MULTILINE)
-    return re.sub(r"\n {4}(?=\S)", "\n- ", text)
+def _public(module: str) -> list[object]:
+    home = importlib.import_module(module)
+    return [getattr(home, name) for name in home.__all__]
 
 
 def _first_line(value: object) -> str:

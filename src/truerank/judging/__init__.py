@@ -3,6 +3,7 @@
 from truerank.judging.agreement import agreement
 from truerank.judging.agreement_results import Agreement
 from truerank.judging.definitions import Definition, definitions
+from truerank.judging.endpoints import Patience
 from truerank.judging.events import Annotator, Disagreement, Draft, Event, Progress, Standing
 from truerank.judging.exchange import Exported, Imported, export_labels, import_labels
 from truerank.judging.item_sources import read_items
@@ -37,6 +38,7 @@ __all__ = [
     "LabelTables",
     "ModelRun",
     "NewStore",
+    "Patience",
     "People",
     "Progress",
     "Proposer",

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from truerank.experiments.grid.cells import expand as expand
     from truerank.experiments.grid.costs import CostEstimate as CostEstimate
     from truerank.experiments.grid.design import Design as Design
+    from truerank.experiments.grid.design import ReportDesign as ReportDesign
     from truerank.experiments.grid.reading import read_design as read_design
     from truerank.experiments.grid.results import GridResults as GridResults
     from truerank.experiments.grid.results import open_results as open_results
@@ -26,6 +27,7 @@ _HOMES = {
     "Design": "design",
     "GridResults": "results",
     "GridRun": "running",
+    "ReportDesign": "design",
     "RunOptions": "running",
     "estimate_grid": "running",
     "expand": "cells",
@@ -40,6 +42,7 @@ __all__ = [
     "Design",
     "GridResults",
     "GridRun",
+    "ReportDesign",
     "RunOptions",
     "estimate_grid",
     "expand",

@@ -1,0 +1,64 @@
+"""A hook of MkDocs, named in mkdocs.yml: adds the pages of the documentation site that do not lie in docs/.
+
+The home page is README.md, the page on contributing is CONTRIBUTING.md. Each module that docs/reference/python.md lists
+gets a page, which mkdocstrings fills from its docstrings.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parent.parent
+INDEX = "reference/python.md"
+_MODULE = re.compile(r"^\| `(truerank[\w.]*)` \|", re.MULTILINE)
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Adds the pages."""
+    pages = {"index.md": _moved("README.md"), "contributing.md": _moved("CONTRIBUTING.md")}
+    index = (ROOT / "docs" / INDEX).read_text(encoding="utf-8")
+    for module in _MODULE.findall(index.partition("## Modules")[2]):
+        pages[f"reference/python/{module}.md"] = _reference(module)
+    for path, text in pages.items():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Lets links go to the pages that were added."""
+    if page.file.src_uri == INDEX:
+        front, title, modules = markdown.partition("## Modules")
+        return front + title + _MODULE.sub(r"| [`\1`](python/\1.md) |", modules)
+    return markdown.replace("](../CONTRIBUTING.md", "](contributing.md").replace("](../README.md", "](index.md")
+
+
+def _reference(name: str) -> str:
+    """A page of the reference: the module, then every public name by the place where it is defined.
+
+    The names are looked up by importing: several packages export a function that is named like its own module, and
+    reading the source alone finds the module.
+    """
+    module = importlib.import_module(name)
+    parts = [f"# {name}", f"::: {name}\n    options: {{members: false, show_root_heading: false}}"]
+    for public in module.__all__:
+        value = getattr(module, public)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            parts.append(f"::: {value.__module__}.{value.__qualname__}")
+        else:
+            shown = repr(value)
+            parts.append(f"## `{public}`\n\n`{shown}`" if len(shown) < 200 else f"## `{public}`")
+    return "\n\n".join(parts) + "\n"
+
+
+def _moved(name: str) -> str:
+    """A page of the project's root, with links as from docs/; links to files outside the site become plain text."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    for old, new in (("docs/", ""), ("CONTRIBUTING.md", "contributing.md"), ("README.md", "index.md")):
+        text = text.replace(f"]({old}", f"]({new}")
+    return re.sub(r"\[([^\]]+)\]\((?!http|images/|#)(?![^)]*\.md)[^)]*\)", r"\1", text)
