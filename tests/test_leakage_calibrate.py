@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from truerank.audits.leakage.calibration import LabelNext, Support, calibrate
 from truerank.errors import InputError
-from truerank.records import Label
+from truerank.records import Judgment
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).parents[1] / "../shared")) / "data"
 ANY = Support(labels=1, window=1.0, width=1.0)
 
 
 def pair(number, similarity, leak, probability=1.0, topic="1"):
-    return Label(
+    return Judgment(
         topic, "", f"query {number}", ("yes" if leak else "no",), similarity=similarity, probability=probability
     )
 
@@ -178,10 +178,10 @@ def test_interval_of_pairs_that_all_agree_is_not_empty():
 def test_cosines_beyond_one_and_unusable_rows():
     labels = [
         *pairs((1.0000008345, True), (0.95, False)),
-        Label("9", "", "no similarity", ("yes",)),
-        Label("9", "", "tied", ("yes",), similarity=0.9, annotator="a"),
-        Label("9", "", "tied", ("no",), similarity=0.9, annotator="b"),
-        Label("9", "", "nothing", (), similarity=0.9),
+        Judgment("9", "", "no similarity", ("yes",)),
+        Judgment("9", "", "tied", ("yes",), similarity=0.9, annotator="a"),
+        Judgment("9", "", "tied", ("no",), similarity=0.9, annotator="b"),
+        Judgment("9", "", "nothing", (), similarity=0.9),
     ]
     calibration = calibrate(labels, support=ANY)
     assert calibration.counts == {"pairs": 2, "leaks": 1, "unresolved": 1, "unlabelled": 1, "without_similarity": 1}
@@ -196,7 +196,7 @@ def test_options_out_of_range(options):
 
 def test_bad_input():
     with pytest.raises(InputError, match="no labelled pair carries a similarity"):
-        calibrate([Label("1", "", "a", ("yes",))])
+        calibrate([Judgment("1", "", "a", ("yes",))])
     with pytest.raises(InputError, match="a sampling probability of 0"):
         calibrate([pair(0, 0.9, True, 0.0)])
 

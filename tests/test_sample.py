@@ -166,7 +166,7 @@ def test_nothing_leaks_into_the_clean_test_set(training: dict[str, str]) -> None
 
 
 def test_labels_open_as_the_annotations_do(training: dict[str, str]) -> None:
-    labels = read_labels(str(SAMPLE.labels))
+    labels = list(read_labels(str(SAMPLE.labels)))
     leaks = {(row.topic_id, row.query_id): row for row in read_truth() if row.leaks}
     assert len(labels) == 196
     assert {label.annotator for label in labels} == {"sample-truth"}

@@ -9,7 +9,7 @@ import typer
 
 from truerank.audits import leakage
 from truerank.audits.leakage.options import CALIBRATED_FOR, DEFAULT_THRESHOLD, Options
-from truerank.cli.console import JsonFlag, emit, note, pairs_option, progress
+from truerank.cli.console import JsonFlag, VotesOption, emit, note, pairs_option, progress
 from truerank.errors import InputError
 
 __all__ = ["app"]
@@ -95,6 +95,7 @@ def audit(
     labels: Annotated[
         list[str], typer.Option(metavar="SRC", help="Judged pairs: the verdict then rests on confirmed leaks.")
     ] = [],  # noqa: B006
+    votes: VotesOption = "majority",
     topic: Annotated[
         list[str], typer.Option(metavar="ID", help="Print the nearest training queries of this topic.")
     ] = [],  # noqa: B006
@@ -137,6 +138,7 @@ def audit(
         cache=cache,
         block_size=block_size,
         labels=tuple(labels),
+        votes=votes,
         baseline=baseline,
         redact=redact,
         redact_key=redact_key,
@@ -243,6 +245,7 @@ def clean(
         Literal["labels-first", "labels-only", "either"],
         typer.Option(help="How labels and threshold are combined."),
     ] = "labels-first",
+    votes: VotesOption = "majority",
     threshold: Annotated[float | None, typer.Option(help="Instead of the audit's.")] = None,
     match: Annotated[
         Literal["text", "id"], typer.Option(help="id: --candidates is the .removed.tsv of an earlier cleaning.")
@@ -272,7 +275,15 @@ def clean(
     if remove == "train":
         source = _needed(train, "--train", "name the training source to clean")
         cleaning = leakage.clean(
-            source, candidates, out, labels=judged, threshold=threshold, policy=policy, match=match, strict=strict
+            source,
+            candidates,
+            out,
+            labels=judged,
+            threshold=threshold,
+            policy=policy,
+            votes=votes,
+            match=match,
+            strict=strict,
         )
         emit(cleaning.text(), cleaning.json(), as_json)
         return
@@ -282,7 +293,7 @@ def clean(
         judgments = _needed(qrels, "--qrels", "give the judgments with the runs")
         spreads["sds"] = leakage.difference_sds(judgments, run, measure)
     reduction = leakage.reduce_topics(
-        source, candidates, out, labels=judged, threshold=threshold, policy=policy, name=name, **spreads
+        source, candidates, out, labels=judged, threshold=threshold, policy=policy, votes=votes, name=name, **spreads
     )
     emit(reduction.text(), reduction.json(), as_json)
 
@@ -297,6 +308,7 @@ def card(
     labels: Annotated[
         list[str], typer.Option("--labels", metavar="SRC", help="Judged pairs: state how the threshold was calibrated.")
     ] = [],  # noqa: B006
+    votes: VotesOption = "majority",
     pairs: Annotated[bool, typer.Option("--pairs", help="State every pair above the threshold, too.")] = False,
     redact: Annotated[
         bool, typer.Option("--redact", help="Keyed hashes instead of the names of the sources and the texts of pairs.")
