@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from truerank import judging
 from truerank.audits import leakage
 from truerank.audits.leakage.options import CALIBRATED_FOR, DEFAULT_THRESHOLD, Options
 from truerank.cli.console import JsonFlag, VotesOption, emit, note, pairs_option, progress
@@ -185,15 +186,23 @@ def calibrate(
     labels: Labels,
     min_precision: Annotated[float, typer.Option(help="The precision that the threshold must reach.")] = 0.9,
     rule: Annotated[
-        Literal["stays", "lowest"],
-        typer.Option(help="stays: precision is reached by every higher threshold too; lowest: by this one."),
-    ] = "stays",
+        Literal["lower-bound", "point", "lowest"],
+        typer.Option(
+            help="lower-bound: above the threshold the precision is at least so high with this confidence; point: the "
+            "estimate is, at every higher threshold too; lowest: the estimate is, at this one."
+        ),
+    ] = "lower-bound",
     encoder: Annotated[str, typer.Option(metavar="NAME", help="The encoder that the similarities come from.")] = "",
+    candidates: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="The audit whose pairs were sampled: its similarities sharpen the bound."),
+    ] = None,
     resample: Annotated[
-        Literal["strata", "pairs", "topics"], typer.Option(help="What the bootstrap draws.")
+        Literal["strata", "pairs", "topics"], typer.Option(help="What is drawn; topics: pairs of a topic are alike.")
     ] = "strata",
-    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    confidence: Annotated[float, typer.Option(help="Confidence of the lower bound and the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
+    votes: VotesOption = "majority",
     include_models: Annotated[
         bool, typer.Option("--include-models", help="Count labels of models like those of people.")
     ] = False,
@@ -201,25 +210,30 @@ def calibrate(
 ) -> None:
     """Finds the lowest threshold whose pairs are precise enough, from judged pairs with similarities.
 
-    Each pair counts by its sampling probability. Where too few labels lie around the answer there is no answer, but
-    a list of what to label next, and the exit code is 2.
+    The threshold to use is the lower bound: above it the precision is at least the target with the confidence asked
+    for. At a point estimate it lies below the target in about half of all samples. Each pair counts by its sampling
+    probability. Where too few labels lie around the answer there is none, but what to label next, and the exit code
+    is 2.
 
-    Example:
+    Examples:
 
         truerank leakage calibrate --labels judged.jsonl --min-precision 0.9 --encoder packaged
+
+        truerank leakage calibrate --labels leaks.judged --candidates audit/ --encoder packaged
     """
     result = leakage.calibrate(
-        labels,
+        judging.open_judgments(labels, votes=votes, include_models=include_models),
         min_precision=min_precision,
         rule=rule,
         encoder=encoder,
+        population=None if candidates is None else leakage.similarities(candidates),
         resample=resample,
         confidence=confidence,
         seed=seed,
-        include_models=include_models,
     )
     emit(result.text(), result.json(), as_json)
-    result.require()
+    if result.refused:
+        raise typer.Exit(2)
 
 
 @app.command("clean")
@@ -329,7 +343,7 @@ def card(
     statement = leakage.card(
         folder,
         date=date,
-        calibration=leakage.calibrate(labels) if labels else None,
+        calibration=leakage.calibrate(judging.open_judgments(labels, votes=votes)) if labels else None,
         pairs=pairs,
         redact_key=leakage.open_key(redact_key) if redact else None,
     )

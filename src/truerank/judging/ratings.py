@@ -273,7 +273,8 @@ def _merged(rows: Sequence[Judgment]) -> Unit:
     """One unit of all that the rows say about it."""
     unit = _unit(rows[0])
     known = [row for row in rows if row.probability is not None]
-    if any(abs((row.probability or 1) - (known[0].probability or 1)) > _SAME_PROBABILITY for row in known):
+    chances = [row.probability or 0.0 for row in known]
+    if known and max(chances) - min(chances) > _SAME_PROBABILITY:
         shown = f"topic {unit.topic_id}, query '{unit.text or unit.query_id}'"
         last = known[-1]
         raise InputError(
@@ -287,7 +288,7 @@ def _merged(rows: Sequence[Judgment]) -> Unit:
         unit_id=unit.unit_id or _readable(unit),
         query_id=next((row.query_id for row in rows if row.query_id), ""),
         similarity=max(similarities, default=None),
-        probability=1.0 if not known else known[0].probability or 1.0,
+        probability=known[0].probability if known and known[0].probability is not None else 1.0,
     )
 
 

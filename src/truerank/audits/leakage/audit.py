@@ -16,7 +16,8 @@ import polars as pl
 
 import truerank
 from truerank.audits.leakage.baseline import since_baseline
-from truerank.audits.leakage.calibration import Calibration, calibrate
+from truerank.audits.leakage.calibration import calibrate
+from truerank.audits.leakage.calibration_results import Calibration
 from truerank.audits.leakage.estimating import (
     Evidence,
     judged_evidence,

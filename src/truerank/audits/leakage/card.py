@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import truerank
-from truerank.audits.leakage.calibration import Calibration
+from truerank.audits.leakage.calibration_results import Calibration
 from truerank.audits.leakage.redaction import hash_text
 from truerank.audits.leakage.results import AuditResult, load_audit, load_manifest
 from truerank.errors import InputError
