@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 
 from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.calibration_results import LabelNext, Support
+from truerank.audits.leakage.leak_chance import precision_draws
 from truerank.errors import InputError
 from truerank.records import Judgment
 
@@ -328,3 +330,31 @@ def test_the_bound_holds_where_the_truth_is_known():
 def test_unknown_rules_are_refused():
     with pytest.raises(InputError, match="no rule 'stays'"):
         calibrate(pairs((0.9, True)), rule="stays")
+
+
+def test_within_a_similarity_pairs_count_by_their_weight():
+    """Half the pairs of every similarity are rare and no leaks: sampled four times as often, they must not count so."""
+    rng = np.random.default_rng(5)
+    rare = [pair(f"a{i}", s, False, 0.8) for i, s in enumerate(rng.uniform(0.9, 1, 160))]
+    rest = [pair(f"b{i}", s, True, 0.1) for i, s in enumerate(rng.uniform(0.9, 1, 160))]
+    found = calibrate([*rare, *rest], min_precision=0.5)
+    # 200 candidates are no leaks, 1,600 are.
+    assert found.precision[0] == pytest.approx(1600 / 1800, abs=0.03)
+    everything = calibrate([label._replace(probability=None) for label in (*rare, *rest)], min_precision=0.5)
+    assert everything.precision[0] == pytest.approx(0.5, abs=0.03)
+
+
+def test_the_curve_is_logistic_regression_where_nothing_bends():
+    """Against another implementation: with many labels on a logistic curve both find its chances."""
+    rng = np.random.default_rng(7)
+    similarity = rng.uniform(0.8, 1, 4000)
+    leak = rng.random(4000) < 1 / (1 + np.exp(-(similarity - 0.9) / 0.02))
+    positions = np.linspace(0.81, 0.99, 19)
+    # All weight on one position after the other: the mean above it is the chance there.
+    draws = [
+        precision_draws(similarity, leak, positions, np.eye(19)[at] + 1e-12, np.random.default_rng(0), draws=400)[:, at]
+        for at in range(19)
+    ]
+    line = LogisticRegression(C=1e6).fit((similarity[:, None] - 0.9) * 50, leak)
+    other = line.predict_proba((positions[:, None] - 0.9) * 50)[:, 1]
+    assert np.abs(np.mean(draws, axis=1) - other).max() < 0.03

@@ -212,6 +212,7 @@ def _bounded(
         np.random.default_rng(wanted.seed),
         draws=_RESAMPLES,
         clusters=sample.topic if wanted.resample == "topics" else None,
+        cases=_cases(sample),
     )
     precision = draws.mean(axis=0)
     low, high = np.quantile(draws, [1 - wanted.confidence, wanted.confidence], axis=0)
@@ -231,6 +232,19 @@ def _bounded(
         return _Answer(precision, low, high, chosen, estimate, ends, "", (), tuple(notes))
     reason, label_next = _unbounded(sample, wanted, estimate, float(np.nanmax(low)))
     return _Answer(precision, low, high, None, estimate, ends, reason, label_next, tuple(notes))
+
+
+def _cases(sample: _Sample) -> Floats:
+    """For how many labels each pair counts in the curve, shape (pairs,).
+
+    What matters is how likely a pair was sampled among those of its similarity: within a hundredth, pairs count by
+    their weight, and all together like so many as they are worth (Kish's effective size). A sample in strata of the
+    similarity has one weight there, and every pair counts once.
+    """
+    bins = np.unique(np.ceil(sample.similarity / _BIN - 1e-9), return_inverse=True)[1]
+    weight = sample.weight
+    cases: Floats = weight * (np.bincount(bins, weights=weight) / np.bincount(bins, weights=weight**2))[bins]
+    return cases
 
 
 def _window(support: Support) -> int:

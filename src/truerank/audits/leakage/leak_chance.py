@@ -5,8 +5,7 @@ random-walk prior of second order on the knots makes it smooth: without evidence
 and how much it bends is averaged over, with a prior that prefers few bends. The posterior is approximated by normal
 distributions (Laplace), draws from it are made non-decreasing, and the precision above a threshold is the mean chance
 of the candidates above it, draw by draw. Labels inform each other across the whole range, so that fewer are needed than
-for counting above each threshold; the price is the assumption that leaks do not become rarer with similarity, over
-stretches wider than a knot, and that within a similarity the labelled pairs are a random sample.
+for counting above each threshold; the price is the assumption that leaks do not become rarer with similarity.
 
 Source: second-order random walk: Rue and Held, Gaussian Markov Random Fields, 2005, section 3.4; prior of the bends:
 Simpson et al., Penalising model component complexity, 2017; normal approximation: Tierney and Kadane, 1986. The choice
@@ -53,6 +52,7 @@ def precision_draws(
     *,
     draws: int,
     clusters: NDArray[np.int64] | None = None,
+    cases: Floats | None = None,
 ) -> Floats:
     """Draws of the precision above each of several thresholds.
 
@@ -64,6 +64,7 @@ def precision_draws(
         rng: random numbers.
         draws: how many.
         clusters: which pairs belong together (their leaks are not independent), shape (n,); None where none do.
+        cases: for how many labels each counts, shape (n,); 1 without it.
 
     Returns:
         Shape (draws, T): the mean chance of a leak of the candidates at each position and above; there must be some.
@@ -71,7 +72,8 @@ def precision_draws(
     low, high = float(similarity.min()), float(similarity.max())
     knots = np.linspace(low, high if high > low else low + 1e-6, _KNOTS)
     base = _hats(similarity, knots)
-    modes = [_mode(base, leak.astype(np.float64), clusters, bend) for bend in _BENDS]
+    cases = np.ones(len(leak)) if cases is None else cases
+    modes = [_mode(base, leak.astype(np.float64), cases, clusters, bend) for bend in _BENDS]
     evidence = np.array([mode.evidence for mode in modes])
     shares = np.exp(evidence - evidence.max())
     counts = rng.multinomial(draws, shares / shares.sum())
@@ -86,7 +88,9 @@ def precision_draws(
     )
     # Positions without a candidate take part with next to no weight.
     weighed = weights + 1e-9 * max(float(weights.sum()), 1.0)
-    rising = np.stack([isotonic_regression(chance, weights=weighed).x for chance in chances.T])
+    rising = chances.T.copy()
+    for draw in np.flatnonzero((np.diff(rising, axis=1) < 0).any(axis=1)):
+        rising[draw] = isotonic_regression(rising[draw], weights=weighed).x
     above: Floats = (rising * weights)[:, ::-1].cumsum(axis=1)[:, ::-1] / weights[::-1].cumsum()[::-1]
     return above
 
@@ -101,7 +105,7 @@ def _hats(values: Floats, knots: Floats) -> Floats:
     return base
 
 
-def _mode(base: Floats, leak: Floats, clusters: NDArray[np.int64] | None, bend: float) -> _Mode:
+def _mode(base: Floats, leak: Floats, cases: Floats, clusters: NDArray[np.int64] | None, bend: float) -> _Mode:
     """Newton's method from a flat curve; steps are bounded, since labels that part cleanly have no finite slope."""
     bends = np.diff(np.eye(_KNOTS), 2, axis=0)
     level = np.full(_KNOTS, 1 / _KNOTS)
@@ -111,20 +115,20 @@ def _mode(base: Floats, leak: Floats, clusters: NDArray[np.int64] | None, bend: 
     knots = np.zeros(_KNOTS)
     for _ in range(_STEPS):
         chance = 1 / (1 + np.exp(-base @ knots))
-        curvature = base.T @ (base * (chance * (1 - chance))[:, None]) + prior
-        step = np.linalg.solve(curvature, base.T @ (leak - chance) - prior @ knots)
+        curvature = base.T @ (base * (cases * chance * (1 - chance))[:, None]) + prior
+        step = np.linalg.solve(curvature, base.T @ (cases * (leak - chance)) - prior @ knots)
         largest = float(np.abs(step).max())
         knots = knots + step * min(1.0, 3 / max(largest, 1e-12))
         if largest < 1e-6:
             break
     odds = base @ knots
-    likelihood = float((leak * odds - np.logaddexp(0, odds)).sum() - 0.5 * knots @ prior @ knots)
+    likelihood = float((cases * (leak * odds - np.logaddexp(0, odds))).sum() - 0.5 * knots @ prior @ knots)
     evidence = likelihood + 0.5 * (np.linalg.slogdet(prior)[1] - np.linalg.slogdet(curvature)[1])
     deviation = bend**-0.5
     evidence += np.log(deviation) - _RATE * deviation
     spread = curvature
     if clusters is not None:
         gradient = np.zeros((int(clusters.max()) + 1, _KNOTS))
-        np.add.at(gradient, clusters, base * (leak - 1 / (1 + np.exp(-odds)))[:, None])
+        np.add.at(gradient, clusters, base * (cases * (leak - 1 / (1 + np.exp(-odds))))[:, None])
         spread = gradient.T @ gradient + prior
     return _Mode(float(evidence), knots, curvature, spread)
