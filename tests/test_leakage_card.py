@@ -69,7 +69,8 @@ def test_calibration(folder):
     ]
     right = calibrate(labels, encoder="all-MiniLM-L6-v2")
     stated = valid(card(folder, calibration=right)).json()["calibration"]
-    assert stated["chosen"] == right.chosen == 0.888
+    assert stated["chosen"] == right.chosen == 0.892
+    assert stated["rule"] == "lower-bound"
     assert stated["calibrated"] is True
     assert (stated["min_precision"], stated["pairs"]) == (0.9, 200)
     other = calibrate(labels, encoder="another")

@@ -179,6 +179,8 @@ def _calibration(result: AuditResult, calibration: Calibration | None) -> dict[s
         state = {"calibrated": calibration.chosen <= summary["threshold"], "for": calibration.encoder}
     return state | {
         "chosen": calibration.chosen,
+        "rule": calibration.settings["rule"],
+        "estimate": calibration.estimate,
         "interval": list(calibration.interval),
         "min_precision": calibration.settings["min_precision"],
         "pairs": calibration.counts["pairs"],
