@@ -234,9 +234,16 @@ def test_three_annotators_with_gaps(tmp_path: Path) -> None:
     assert part.scores["krippendorff"].value == pytest.approx(0.8721321354560604)
     assert list(part.scores) == ["percentage", "fleiss", "krippendorff"]
     assert len(part.pairs) == 6
-    assert part.pairs[0].scores["cohen"].value == pytest.approx(
-        cohen_kappa_score(*SPARSE[(SPARSE[:, :2] >= 0).all(axis=1), :2].T)
-    )
+    shared = {(one, two): (SPARSE[:, [one, two]] >= 0).all(axis=1) for one, two in itertools.combinations(range(4), 2)}
+    assert [pair.units for pair in part.pairs] == [rows.sum() for rows in shared.values()]
+    for pair, (columns, both) in zip(part.pairs, shared.items(), strict=True):
+        kappa = pair.scores["cohen"]
+        if both.sum() < 10:
+            assert (kappa.value, kappa.reason) == (None, f"too few: {both.sum()} shared items, 10 needed")
+            assert pair.scores["percentage"].value is not None
+        else:
+            assert kappa.value == pytest.approx(cohen_kappa_score(*SPARSE[both][:, columns].T))
+    assert "too few" in result.text()
     # Every ordered pair of ratings of an item stands in the matrix.
     each = (SPARSE >= 0).sum(axis=1)
     assert part.matrix.sum() == (each * (each - 1)).sum()
@@ -252,7 +259,7 @@ def test_three_annotators_with_gaps(tmp_path: Path) -> None:
 
 
 def test_one_class_only_has_no_kappa(tmp_path: Path) -> None:
-    rows = [(1, f"q{unit}", "leak", who) for unit in range(4) for who in "ab"]
+    rows = [(1, f"q{unit}", "leak", who) for unit in range(12) for who in "ab"]
     result = agreement(labelled(tmp_path / "a.csv", rows), definition="leak")
     score = result.compared[0].scores
     assert score["percentage"].value == 1
@@ -272,7 +279,7 @@ def test_who_is_compared(tmp_path: Path) -> None:
         agreement(alone)
     with pytest.raises(InputError, match=r"no definition 'title' for the scheme 'leak'\. one of leak, label-set"):
         agreement([alone, f"b={alone}"], definition="title")
-    with pytest.raises(InputError, match=r"'a' labelled topic 1, 'x' in line 2 already, and differently") as caught:
+    with pytest.raises(InputError, match=r"'a' on topic 1, 'x': leak \(.*b.csv:2\), no leak") as caught:
         agreement(labelled(tmp_path / "b.csv", [(1, "x", "leak", "a"), (1, "x", "no leak", "a")]))
     assert caught.value.line == 3
     own = labelled(tmp_path / "c.csv", [(1, "x", "odd", "a"), (1, "x", "even", "b"), (1, "y", "odd", "a")])
@@ -300,12 +307,12 @@ def test_files_that_know_unequally_much_meet(tmp_path: Path) -> None:
 
 
 def test_models_are_never_mixed_in_silently(tmp_path: Path) -> None:
-    items = [pair_item("1", f"query {number}", number) for number in range(8)]
+    items = [pair_item("1", f"query {number}", number) for number in range(16)]
     people = {
-        "ann": {item.item_id: ["leak" if at < 5 else "no leak"] for at, item in enumerate(items)},
-        "bob": {item.item_id: ["leak" if at < 4 else "no leak"] for at, item in enumerate(items)},
+        "ann": {item.item_id: ["leak" if at < 9 else "no leak"] for at, item in enumerate(items)},
+        "bob": {item.item_id: ["leak" if at < 8 else "no leak"] for at, item in enumerate(items)},
     }
-    robot = {item.item_id: ["leak" if at % 2 else "no leak"] for at, item in enumerate(items)}
+    robot = {item.item_id: ["leak" if at % 2 or at == 4 else "no leak"] for at, item in enumerate(items)}
     model = Annotator("robot", "model", "tiny-1, prompt 12ab")
     path = store_of(tmp_path / "s.judged", load_scheme("leak"), items, {**people, "robot": robot}, [model])
     alone = agreement(path, definition="leak", bootstrap=0)
@@ -317,9 +324,9 @@ def test_models_are_never_mixed_in_silently(tmp_path: Path) -> None:
         ("robot", "people"),
     ]
     assert alone.models[0].scores["cohen"].value == pytest.approx(cohen_kappa_score(r, a))
-    # On item 4 the two people are tied, and nobody settled it: seven are left.
-    both = [at for at in range(8) if a[at] == b[at]]
-    assert alone.models[2].units == 7
+    # On item 8 the two people are tied, and nobody settled it: fifteen are left.
+    both = [at for at in range(16) if a[at] == b[at]]
+    assert alone.models[2].units == 15
     decided = cohen_kappa_score([r[at] for at in both], [a[at] for at in both])
     assert alone.models[2].scores["cohen"].value == pytest.approx(decided)
     assert "not part of those above" in alone.text()
@@ -330,11 +337,11 @@ def test_models_are_never_mixed_in_silently(tmp_path: Path) -> None:
     assert mixed.settings["include_models"] is True
     with Store.open(path) as store:
         store.add_annotator("judge", "adjudicator")
-        store.record(items[4].item_id, "judge", "adjudicate", ["leak"])
+        store.record(items[8].item_id, "judge", "adjudicate", ["leak"])
         store.record(items[0].item_id, "bob", "skip", reason="unclear")
         settled = agreement(store, definition="leak", bootstrap=0)
-    assert settled.models[2].units == 8
-    assert settled.compared[0].units == 7
+    assert settled.models[2].units == 16
+    assert settled.compared[0].units == 15
     assert len(settled.annotators) == 2
     only = agreement(path, annotators=["robot", "ann"], definition="leak", bootstrap=0)
     assert only.compared == ()

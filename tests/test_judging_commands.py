@@ -121,10 +121,13 @@ def test_a_store_calibrates_and_confirms(store: Path) -> None:
     # "nuclear waste" is a tie and is left out.
     assert (value["counts"]["pairs"], value["counts"]["leaks"], value["counts"]["unresolved"]) == (5, 4, 1)
     assert "1 label of models is left out." in value["notes"]
-    with_models = leakage.calibrate(store, min_precision=0.5, include_models=True).json()
+    with_models = leakage.calibrate(open_judgments(store, include_models=True), min_precision=0.5).json()
     assert "Not only people: 1 label of models is counted." in with_models["notes"]
-    with pytest.raises(InputError, match="no threshold"):
-        run("leakage", "calibrate", "--labels", store, "--include-models")
+    refused = CliRunner().invoke(app, ["leakage", "calibrate", "--labels", str(store), "--include-models"])
+    assert refused.exit_code == 2
+    # The advice stands there once.
+    assert refused.output.count("more pairs from") == 1
+    assert refused.output.startswith("No threshold: ")
 
 
 def test_a_chat_model_from_the_shell(store: Path) -> None:

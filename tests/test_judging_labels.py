@@ -9,8 +9,9 @@ import pytest
 from judging_example import store_of
 from truerank.errors import InputError
 from truerank.judging import Annotator, Item, Store, Text, import_labels, load_scheme, new, read_ratings
-from truerank.judging.labels import Judgments, adjudicate, annotate, is_leak, open_judgments
-from truerank.records import Label
+from truerank.judging.definitions import is_leak
+from truerank.judging.labels import Judgments, annotate, open_judgments
+from truerank.records import Judgment
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).parents[1] / "../shared")) / "data"
 
@@ -24,7 +25,7 @@ def annotations():
 
 
 def label(topic, text, *labels, query="", **more):
-    return Label(topic, query, text, labels, **more)
+    return Judgment(topic, query, text, labels, **more)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_unknown_labels_are_named():
         is_leak(["Title-Identical", "maybe"])
     rows = [label("1", "a", "maybe"), label("1", "b", "yes"), label("2", "c", "perhaps")]
     with pytest.raises(InputError, match="unknown labels 'maybe', 'perhaps'"):
-        adjudicate(rows)
+        open_judgments(rows)
 
 
 def test_contradiction_within_one_row():
@@ -77,7 +78,7 @@ def test_majority_tie_and_unlabelled():
         label("2", "polio outbreaks", "no", annotator="a"),
         label("2", "never looked at"),
     ]
-    judgments = adjudicate(rows)
+    judgments = open_judgments(rows)
     assert [(p.topic_id, p.text, p.leak, p.yes, p.no) for p in judgments.pairs] == [
         ("1", "polio outbreaks", True, 2, 1),
         ("1", "tied", None, 1, 1),
@@ -89,20 +90,25 @@ def test_majority_tie_and_unlabelled():
 
 def test_one_annotator_has_one_vote():
     rows = [label("1", "q", "yes", annotator="a")] * 3 + [label("1", "q", "no", annotator=n) for n in "bc"]
-    (pair,) = adjudicate(rows).pairs
+    (pair,) = open_judgments(rows).pairs
     assert (pair.leak, pair.yes, pair.no) == (False, 1, 2)
-    (anonymous,) = adjudicate([label("1", "q", "yes"), label("1", "q", "yes"), label("1", "q", "no")]).pairs
-    assert (anonymous.leak, anonymous.yes, anonymous.no) == (True, 2, 1)
+    rows = [label("1", "q", "yes"), label("1", "q", "no", annotator="b"), label("1", "q", "no")]
+    # Rows that name nobody are by one annotator, who contradicts himself here.
+    with pytest.raises(InputError, match=r"annotators contradict themselves: '' on topic 1, 'q': leak, no leak"):
+        open_judgments(rows)
+    found = {votes: open_judgments(rows, votes=votes) for votes in ("unanimous", "any", "first", "last")}
+    assert [judgments.pairs[0].leak for judgments in found.values()] == [None, True, True, False]
+    assert all("'' on topic 1" in judgments.notes[0] for judgments in found.values())
 
 
 def test_two_probabilities_for_one_pair():
     rows = [label("1", "q", "yes", probability=0.5), label("1", "q", "yes", probability=0.25)]
     with pytest.raises(InputError, match="topic 1, query 'q' has two sampling probabilities"):
-        adjudicate(rows)
+        open_judgments(rows)
 
 
 def test_found_by_text_first_and_by_id_where_there_is_no_text():
-    judgments = adjudicate([label("1", "a b", "yes", query="7"), label("1", "", "no", query="8")])
+    judgments = open_judgments([label("1", "a b", "yes", query="7"), label("1", "", "no", query="8")])
     assert judgments.find("1", " a\tb").leak is True
     assert judgments.find("1", "other text", "7") is None
     assert judgments.find("1", "other text", "8").leak is False
@@ -118,14 +124,14 @@ def test_annotate_candidates():
             "similarity": [1.0] * 3,
         }
     )
-    judged = annotate(candidates, adjudicate([label("1", "a", "yes"), label("1", "b", "different topic")]))
+    judged = annotate(candidates, open_judgments([label("1", "a", "yes"), label("1", "b", "different topic")]))
     assert judged["judged"].to_list() == [True, False, None]
     assert judged.columns == [*candidates.columns, "judged"]
 
 
 def test_row_without_text_and_id():
-    with pytest.raises(InputError, match="a label of topic 4 has neither query text nor query id"):
-        adjudicate([label("4", " ", "yes")])
+    with pytest.raises(InputError, match="nothing tells this record from others"):
+        open_judgments([label("4", " ", "yes")])
 
 
 def test_open_judgments_takes_files_records_and_judgments(tmp_path):

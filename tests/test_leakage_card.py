@@ -10,7 +10,7 @@ from leakage_example import audit, save
 from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.card import card, card_schema
 from truerank.errors import InputError
-from truerank.records import Label
+from truerank.records import Judgment
 
 KEY = b"0123456789abcdef"
 ROWS = [
@@ -64,10 +64,13 @@ def test_worst_verdict_first():
 
 
 def test_calibration(folder):
-    labels = [Label("1", "", f"q{i}", ("yes" if i >= 100 else "no",), similarity=0.8 + 0.001 * i) for i in range(200)]
+    labels = [
+        Judgment("1", "", f"q{i}", ("yes" if i >= 100 else "no",), similarity=0.8 + 0.001 * i) for i in range(200)
+    ]
     right = calibrate(labels, encoder="all-MiniLM-L6-v2")
     stated = valid(card(folder, calibration=right)).json()["calibration"]
-    assert stated["chosen"] == right.chosen == 0.888
+    assert stated["chosen"] == right.chosen == 0.892
+    assert stated["rule"] == "lower-bound"
     assert stated["calibrated"] is True
     assert (stated["min_precision"], stated["pairs"]) == (0.9, 200)
     other = calibrate(labels, encoder="another")

@@ -26,7 +26,7 @@ from truerank.audits.leakage.cleaning import clean
 from truerank.audits.leakage.filtering import Form, Target, copy
 from truerank.audits.leakage.reduction import detectable_difference, reduce_topics
 from truerank.errors import InputError
-from truerank.records import Label
+from truerank.records import Judgment
 from truerank.sources import open_queries, read_topics
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).parents[1] / "../shared")) / "data"
@@ -182,11 +182,11 @@ def test_labels_and_policies(tmp_path):
     source = tmp_path / "log.tsv"
     source.write_text("q2\torganized crime\nq4\tpolio outbreaks\nq6\thubble telescope\nq8\tblack bear attacks\n")
     labels = [
-        Label("301", "", "organized crime", ("Different Topic",)),
-        Label("303", "", "hubble telescope", ("Title-Identical",), annotator="a"),
-        Label("336", "", "black bear attacks", ("leak",)),
-        Label("302", "", "polio outbreaks", ("yes",), annotator="a"),
-        Label("302", "", "polio outbreaks", ("no",), annotator="b"),
+        Judgment("301", "", "organized crime", ("Different Topic",)),
+        Judgment("303", "", "hubble telescope", ("Title-Identical",), annotator="a"),
+        Judgment("336", "", "black bear attacks", ("leak",)),
+        Judgment("302", "", "polio outbreaks", ("yes",), annotator="a"),
+        Judgment("302", "", "polio outbreaks", ("no",), annotator="b"),
     ]
 
     def gone(**options):
@@ -209,7 +209,7 @@ def test_a_query_judged_harmless_for_one_topic_still_goes_for_another(tmp_path):
     source = tmp_path / "log.tsv"
     source.write_text("q1\tshared query\n")
     rows = [("robust", topic, "title", "log", "q1", "shared query", 0.95) for topic in ("301", "302")]
-    labels = [Label("301", "", "shared query", ("no leak",))]
+    labels = [Judgment("301", "", "shared query", ("no leak",))]
     cleaning = clean(source, audit(rows), tmp_path / "clean.tsv", labels=labels)
     assert [row["topic_id"] for row in removed(cleaning)] == ["302"]
 
@@ -289,7 +289,7 @@ def test_manifest_and_json(tmp_path):
     assert cleaning.warnings == ("1 leaking queries that the audit found in log are not in it.",)
     assert json.loads(json.dumps(cleaning.json()))["removed"] == 1
     assert "records removed" in cleaning.text() and "every candidate above the threshold 0.91" in cleaning.text()
-    judged = clean(source, folder, tmp_path / "b.tsv", labels=[Label("301", "", "organized crime", ("yes",))])
+    judged = clean(source, folder, tmp_path / "b.tsv", labels=[Judgment("301", "", "organized crime", ("yes",))])
     assert "what was judged follows the judgment" in judged.text() and judged.json()["judged"] == 1
 
 
@@ -397,7 +397,7 @@ def test_reduced_topics_by_labels_and_by_threshold(tmp_path):
     audited = audit(LEAKS)
     assert reduce_topics(source, audited, tmp_path / "a.tsv").removed == ("301", "302")
     assert reduce_topics(source, audited, tmp_path / "a.tsv", threshold=0.9).removed == ("301", "302", "303")
-    labels = [Label("301", "", "organized crime", ("no",)), Label("304", "", "anything", ("yes",))]
+    labels = [Judgment("301", "", "organized crime", ("no",)), Judgment("304", "", "anything", ("yes",))]
     assert reduce_topics(source, audited, tmp_path / "a.tsv", labels=labels).removed == ("302", "304")
 
 

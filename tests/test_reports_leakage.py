@@ -15,7 +15,7 @@ from reports_sample import made_candidates, made_result, made_summary
 from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.redaction import redact
 from truerank.audits.leakage.report import ReportExtras, counts_table, render, to_text
-from truerank.records import Label
+from truerank.records import Judgment
 from truerank.reports.tables import Column, Table
 
 PAPER = {
@@ -184,7 +184,7 @@ def test_redacted_texts_are_nowhere(result):
 
 def test_extras_are_shown(result):
     labels = [
-        Label(f"t{i}", f"q{i}", "x", ("Identical",) if i % 10 else ("Different Topic",), similarity=0.85 + i / 1500)
+        Judgment(f"t{i}", f"q{i}", "x", ("Identical",) if i % 10 else ("Different Topic",), similarity=0.85 + i / 1500)
         for i in range(200)
     ]
     calibration = calibrate(labels, min_precision=0.8)

@@ -166,7 +166,7 @@ def test_nothing_leaks_into_the_clean_test_set(training: dict[str, str]) -> None
 
 
 def test_labels_open_as_the_annotations_do(training: dict[str, str]) -> None:
-    labels = read_labels(str(SAMPLE.labels))
+    labels = list(read_labels(str(SAMPLE.labels)))
     leaks = {(row.topic_id, row.query_id): row for row in read_truth() if row.leaks}
     assert len(labels) == 196
     assert {label.annotator for label in labels} == {"sample-truth"}
@@ -183,6 +183,8 @@ def test_labels_open_as_the_annotations_do(training: dict[str, str]) -> None:
 
 def test_the_labels_are_enough_for_a_threshold() -> None:
     found = calibrate(str(SAMPLE.labels), min_precision=0.9)
+    assert found.chosen == pytest.approx(0.898, abs=0.0015)
+    found = calibrate(str(SAMPLE.labels), min_precision=0.9, rule="point")
     assert found.chosen == pytest.approx(0.864, abs=0.0005)
 
 

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from truerank.errors import InputError
-from truerank.records import Label, Qrel, RunRow
+from truerank.judging import open_judgments
+from truerank.records import Judgment, Qrel, RunRow
 from truerank.sources import read_labels, read_qrels, read_run
 
 
@@ -74,7 +75,12 @@ def test_a_pair_far_behind_is_still_found(tmp_path: Path) -> None:
     assert caught.value.line == 200_001
 
 
-LABEL = Label("301", "77", "crime", ("Title-Identical", "Variant-Identical"), "Crime", "d", "v", 1.0)
+def said(path: Path | str) -> tuple[Judgment, ...]:
+    """The labelled records of a file, without where and how they were written."""
+    return tuple(row._replace(where="", line=None, values={}, kind="") for row in read_labels(str(path)) if row.labels)
+
+
+LABEL = Judgment("301", "77", "crime", ("Title-Identical", "Variant-Identical"), "Crime", "d", "v", 1.0)
 DOCCANO = {
     "id": 5, "data": "crime", "label": ["Title-Identical", "Variant-Identical"], "title": "Crime", "topic": "301",
     "variant": "v", "narrative": "n", "description": "d", "ms-marco-qid": 77, "cosine_similarity": 1.0000008,
@@ -84,8 +90,8 @@ DOCCANO = {
 def test_doccano(tmp_path: Path) -> None:
     unlabelled = {**DOCCANO, "label": []}
     path = written(tmp_path / "a.jsonl", "\n".join(map(json.dumps, (DOCCANO, unlabelled))))
-    assert read_labels(str(path)) == (LABEL,)
-    assert read_labels([str(path), str(path)]) == (LABEL, LABEL)
+    assert said(path) == (LABEL,)
+    assert [row.labels for row in read_labels(str(path))] == [LABEL.labels, ()]
 
 
 def test_label_studio(tmp_path: Path) -> None:
@@ -104,17 +110,17 @@ def test_label_studio(tmp_path: Path) -> None:
         {"id": 3, "data": data, "annotations": []},
     ]
     path = written(tmp_path / "a.json", json.dumps(tasks, indent=1))
-    pair = Label("301", "77", "crime", (), similarity=0.93, probability=0.25)
-    assert read_labels(str(path)) == (
+    pair = Judgment("301", "77", "crime", (), similarity=0.93, probability=0.25)
+    assert said(path) == (
         pair._replace(labels=("Identical",), annotator="a@x.org"),
         pair._replace(labels=("Different",), annotator="2"),
     )
     prediction = {"model_version": "tiny-1", "result": annotation(1, "Identical")["result"], "score": 0.5}
     path = written(tmp_path / "model.json", json.dumps([{**tasks[0], "predictions": [prediction]}]))
-    assert read_labels(str(path))[2] == pair._replace(labels=("Identical",), annotator="tiny-1", role="model")
+    assert said(path)[2] == pair._replace(labels=("Identical",), annotator="tiny-1", role="model")
     reduced = [{"id": 1, **data, "choice": {"choices": ["A", "B"]}, "annotator": 4}]
     path = written(tmp_path / "min.json", json.dumps(reduced))
-    assert read_labels(str(path)) == (pair._replace(labels=("A", "B"), annotator="4"),)
+    assert said(path) == (pair._replace(labels=("A", "B"), annotator="4"),)
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "parquet"])
@@ -128,8 +134,8 @@ def test_plain_tables(form: str, tmp_path: Path) -> None:
         frame.write_ndjson(path)
     else:
         frame.write_csv(path, separator="," if form == "csv" else "\t")
-    expected = Label("301", "77", "organized crime", ("A", "B"), similarity=0.95, probability=0.5, annotator="me")
-    assert read_labels(str(path)) == (expected,)
+    expected = Judgment("301", "77", "organized crime", ("A", "B"), similarity=0.95, probability=0.5, annotator="me")
+    assert said(path) == (expected,)
 
 
 def test_booleans_are_labels(tmp_path: Path) -> None:
@@ -147,29 +153,36 @@ def test_skips_and_roles(tmp_path: Path) -> None:
         {"topic_id": "1", "query_text": "a", "label": "no leak", "annotator": "p", "kind": "adjudicate"},
     ]
     path = written(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows)))
-    assert [(label.annotator, label.role) for label in read_labels(str(path))] == [("m", "model"), ("p", "adjudicator")]
+    rows_read = [(row.annotator, row.role, row.kind, row.labels) for row in read_labels(str(path))]
+    assert rows_read == [
+        ("m", "model", "label", ("leak",)),
+        ("p", "", "skip", ()),
+        ("p", "", "adjudicate", ("no leak",)),
+    ]
     path = written(tmp_path / "b.jsonl", json.dumps({**rows[0], "kind": "undo"}))
     with pytest.raises(InputError, match=r"b\.jsonl:1: a history of events, of which some were taken back"):
-        read_labels(str(path))
+        open_judgments(str(path))
 
 
 @pytest.mark.parametrize(
     ("content", "fault", "line"),
     [
         ("topic_id,query_text,label\n1,a,x\n", None, None),
-        ("topic_id,query_text,kind\n1,a,x\n", "no column or key 'label'", 2),
+        ("topic_id,query_text,kind\n1,a,x\n", "'x' is no kind of event", 2),
+        ("topic_id,query_text,role,label\n1,a,cat,x\n", "'cat' is no role", 2),
+        ("topic_id,query_text\n1,a\n", "no column or key 'label'", 2),
         ("query_text,label\na,x\n", "no column or key 'topic_id'", 2),
         ("topic_id,query_text,label,similarity\n1,a,x,0.9\n1,a,x,high\n", "'high' is no number", 3),
         ("topic_id,query_text,label,probability\n1,a,x,0\n", "probability 0 is not above 0", 2),
-        ("topic_id,query_text,label\n1,a,\n", "no labelled pair in it", None),
+        ("topic_id,query_text,label\n1,a,\n", "no labelled record in it", None),
     ],
 )
 def test_broken_labels(content: str, fault: str | None, line: int | None, tmp_path: Path) -> None:
     path = str(written(tmp_path / "a.csv", content))
     if fault is None:
-        assert read_labels(path)[0].labels == ("x",)
+        assert said(path)[0].labels == ("x",)
         return
     with pytest.raises(InputError) as caught:
-        read_labels(path)
+        open_judgments(path)
     assert fault in caught.value.fault
     assert caught.value.line == line

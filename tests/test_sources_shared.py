@@ -129,7 +129,7 @@ def test_runs() -> None:
 
 def test_the_authors_annotations() -> None:
     folder = DATA / "spire22" / "annotations"
-    labels = read_labels(sorted(map(str, folder.glob("query-*.jsonl"))))
+    labels = [row for path in sorted(folder.glob("query-*.jsonl")) for row in read_labels(str(path))]
     assert len(labels) == 827
     assert sum((label.similarity or 0) < 0.91 for label in labels) == 43
     assert max(label.similarity or 0 for label in labels) == 1.0
@@ -137,4 +137,4 @@ def test_the_authors_annotations() -> None:
     assert types[True] == 106
     for name in ("cakiki", "maik"):
         path = next(folder.glob(f"agreement-*-by-{name}.jsonl"))
-        assert len(read_labels(str(path))) == 103
+        assert len(list(read_labels(str(path)))) == 103

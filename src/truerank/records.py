@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-__all__ = ["Document", "Label", "Qrel", "Query", "RunRow", "Topic", "TopicText"]
+__all__ = ["Document", "Judgment", "Qrel", "Query", "RunRow", "Topic", "TopicText"]
 
 
 class Query(NamedTuple):
@@ -71,12 +72,15 @@ class RunRow(NamedTuple):
     tag: str = ""
 
 
-class Label(NamedTuple):
-    """One person's (or model's) labels for one pair of a topic and a training query.
+class Judgment(NamedTuple):
+    """What one person (or model) said about one item: one statement of a label file.
 
-    `similarity` is the encoder's, where the file carries it; `probability` is the pair's chance of having been
-    sampled for labelling (1 where nothing is known about the sample); `role` says what the annotator is: "person",
-    "model" or "adjudicator", empty where nothing is known, which counts as a person.
+    `similarity` is the encoder's, where the file carries it; `probability` is the item's chance of having been sampled
+    for labelling (None where nothing is known about the sample); `role` says what the annotator is: "person", "model"
+    or "adjudicator", empty where nothing is known, which counts as a person. `kind` is that of an event ("label",
+    "skip", "undo", "adjudicate") or "open" for an item that nobody looked at, empty where the file does not say it.
+    `number` and `undoes` link the events of a history. `values` is the record as it was read, `where` and `line` say
+    from where.
     """
 
     topic_id: str
@@ -88,5 +92,20 @@ class Label(NamedTuple):
     variant: str = ""
     similarity: float | None = None
     annotator: str = ""
-    probability: float = 1.0
+    probability: float | None = None
     role: str = ""
+    item_id: str = ""
+    doc_id: str = ""
+    dataset: str = ""
+    stratum: str = ""
+    kind: str = ""
+    about: str = ""
+    comment: str = ""
+    reason: str = ""
+    seconds: float = 0.0
+    at: str = ""
+    number: int | None = None
+    undoes: int | None = None
+    where: str = ""
+    line: int | None = None
+    values: Mapping[str, Any] = {}

@@ -10,11 +10,20 @@ from typing import Annotated, Any
 
 import typer
 
+from truerank.judging.votes import VOTES, Votes
 from truerank.work.progress import Progress, terminal_progress
 
-__all__ = ["JsonFlag", "emit", "note", "pairs_option", "progress"]
+__all__ = ["JsonFlag", "VotesOption", "emit", "note", "pairs_option", "progress"]
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")]
+
+VotesOption = Annotated[
+    Votes,
+    typer.Option(
+        "--votes",
+        help="How several voices make one answer. " + " ".join(f"{name}: {rule}." for name, rule in VOTES.items()),
+    ),
+]
 
 
 def emit(text: str, value: Mapping[str, Any], as_json: bool) -> None:

@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from truerank.cli.console import JsonFlag, emit, note, progress
+from truerank.cli.console import JsonFlag, VotesOption, emit, note, progress
 from truerank.experiments import instances
 from truerank.experiments.instances.options import BuildOptions
+from truerank.judging.votes import Votes
 
 __all__ = ["app"]
 
@@ -80,6 +81,7 @@ def build(
         list[str], typer.Option(metavar="DIR", help="What 'leakage audit --out' wrote; repeat for several.")
     ] = [],  # noqa: B006
     labels: Annotated[list[str], typer.Option(metavar="SRC", help="Judged pairs: label files or judging stores.")] = [],  # noqa: B006
+    votes: VotesOption = "majority",
     relevant_from: Annotated[int, typer.Option(help="Lowest grade of a relevant document, training judgments.")] = 1,
     negatives: Annotated[
         Literal["first-stage", "judged"], typer.Option(help="Where non-relevant training documents come from.")
@@ -139,6 +141,7 @@ def build(
         ends=ends,
         candidates=tuple(candidates),
         labels=tuple(labels),
+        votes=votes,
         relevant_from=relevant_from,
         negatives=negatives,
         runs=tuple(run),
@@ -179,6 +182,7 @@ def stats(
         list[str], typer.Option(metavar="DIR", help="Audits to check against; default: those of the sets.")
     ] = [],  # noqa: B006
     labels: Annotated[list[str], typer.Option(metavar="SRC", help="Judged pairs; default: those of the sets.")] = [],  # noqa: B006
+    votes: Annotated[Votes | None, typer.Option(help="How several voices make one answer; default: as built.")] = None,
     train_qrels: Annotated[
         list[str], typer.Option(metavar="SRC", help="Training judgments; default: those of the sets.")
     ] = [],  # noqa: B006
@@ -203,7 +207,7 @@ def stats(
         truerank instances stats 'leak/?size=1000' --candidates audit/ --fail-on broken
     """
     result = instances.instance_stats(
-        folders, candidates=candidates, labels=labels, train_qrels=train_qrels, qrels=qrels
+        folders, candidates=candidates, labels=labels, votes=votes, train_qrels=train_qrels, qrels=qrels
     )
     emit(result.text(), result.json(), as_json)
     if fail_on and not result.holds:

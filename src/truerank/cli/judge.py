@@ -11,7 +11,7 @@ import typer
 from truerank import judging
 from truerank.audits import leakage
 from truerank.audits.leakage.options import CALIBRATED_FOR, DEFAULT_THRESHOLD
-from truerank.cli.console import JsonFlag, emit, note, progress
+from truerank.cli.console import JsonFlag, VotesOption, emit, note, progress
 from truerank.cli.serving import AllowHosts, Annotators, Certificate, Host, Key, NewTokens, Port
 from truerank.errors import InputError
 from truerank.judging import web
@@ -72,7 +72,8 @@ def new(
     ] = ["all"],  # noqa: B006
     annotators: Annotated[str, typer.Option(metavar="A,B", help="Who judges; the items are shared out.")] = "annotator",
     overlap: Annotated[
-        int, typer.Option(help="Items that all annotators judge, at least; all items of a topic that is touched.")
+        int,
+        typer.Option(help="Items that all annotators judge first, at least so many; whole topics."),
     ] = 0,
     spot_check: Annotated[int, typer.Option(help="Further items that a second person looks at.")] = 0,
     checkers: Annotated[
@@ -185,12 +186,16 @@ def import_(
     role: Annotated[
         Role, typer.Option(help="What new annotators are; an adjudicator's labels settle disagreements.")
     ] = "person",
+    votes: Annotated[
+        Literal["majority", "first", "last"],
+        typer.Option(help="Which label counts where somebody contradicts himself; majority: that is an error."),
+    ] = "majority",
     form: Annotated[Format | None, typer.Option("--format", help="Without it what the file looks like.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Bytes that are not UTF-8 are an error.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Adds the labels of files to a store."""
-    result = judging.import_labels(store, files, annotator=annotator, role=role, form=form, strict=strict)
+    result = judging.import_labels(store, files, annotator=annotator, role=role, votes=votes, form=form, strict=strict)
     emit(result.text(), result.json(), as_json)
 
 
@@ -265,6 +270,7 @@ def agreement(
     labels: LabelFiles = [],  # noqa: B006
     definition: Annotated[str | None, typer.Option(metavar="NAME", help="What is compared; every one without.")] = None,
     annotators: Annotated[str, typer.Option(metavar="A,B", help="Only these annotators.")] = "",
+    votes: VotesOption = "majority",
     include_models: IncludeModels = False,
     bootstrap: Annotated[int, typer.Option(help="Resamples behind the intervals; 0 for none.")] = 1000,
     resample: Annotated[Resample, typer.Option(help="Draw items, or whole topics.")] = "items",
@@ -279,6 +285,7 @@ def agreement(
         _source(store, labels),
         definition=definition,
         annotators=_names(annotators),
+        votes=votes,
         include_models=include_models,
         bootstrap=bootstrap,
         resample=resample,
@@ -296,7 +303,8 @@ leakage: true and false candidates with their topics, and the reformulation type
 survivorship: reasons by split, with intervals (the survivorship paper's Table 1). transfer: which version is relevant,
 by query set (the transfer paper's Table 3). Other schemes: how often each label holds.
 
-An item counts by its adjudication, or by the answer that most annotators gave; ties are left out and counted.
+An item counts by its adjudication, or by the answer of more than half of its annotators (--votes has other rules);
+where there is none it is left out and counted.
 
 Examples:
 
@@ -319,6 +327,7 @@ def table(
     by: Annotated[
         str, typer.Option(metavar="KEY", help="Form rows by this column or key in place of the data set.")
     ] = "",
+    votes: VotesOption = "majority",
     include_models: IncludeModels = False,
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
     form: OutputForm = "text",
@@ -330,6 +339,7 @@ def table(
         scheme=scheme,
         topics=topics,
         by=by,
+        votes=votes,
         include_models=include_models,
         confidence=confidence,
     )

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from truerank import judging
 from truerank.audits import leakage
 from truerank.audits.leakage.options import CALIBRATED_FOR, DEFAULT_THRESHOLD, Options
-from truerank.cli.console import JsonFlag, emit, note, pairs_option, progress
+from truerank.cli.console import JsonFlag, VotesOption, emit, note, pairs_option, progress
 from truerank.errors import InputError
 
 __all__ = ["app"]
@@ -95,6 +96,7 @@ def audit(
     labels: Annotated[
         list[str], typer.Option(metavar="SRC", help="Judged pairs: the verdict then rests on confirmed leaks.")
     ] = [],  # noqa: B006
+    votes: VotesOption = "majority",
     topic: Annotated[
         list[str], typer.Option(metavar="ID", help="Print the nearest training queries of this topic.")
     ] = [],  # noqa: B006
@@ -137,6 +139,7 @@ def audit(
         cache=cache,
         block_size=block_size,
         labels=tuple(labels),
+        votes=votes,
         baseline=baseline,
         redact=redact,
         redact_key=redact_key,
@@ -183,15 +186,23 @@ def calibrate(
     labels: Labels,
     min_precision: Annotated[float, typer.Option(help="The precision that the threshold must reach.")] = 0.9,
     rule: Annotated[
-        Literal["stays", "lowest"],
-        typer.Option(help="stays: precision is reached by every higher threshold too; lowest: by this one."),
-    ] = "stays",
+        Literal["lower-bound", "point", "lowest"],
+        typer.Option(
+            help="lower-bound: above the threshold the precision is at least so high with this confidence; point: the "
+            "estimate is, at every higher threshold too; lowest: the estimate is, at this one."
+        ),
+    ] = "lower-bound",
     encoder: Annotated[str, typer.Option(metavar="NAME", help="The encoder that the similarities come from.")] = "",
+    candidates: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="The audit whose pairs were sampled: its similarities sharpen the bound."),
+    ] = None,
     resample: Annotated[
-        Literal["strata", "pairs", "topics"], typer.Option(help="What the bootstrap draws.")
+        Literal["strata", "pairs", "topics"], typer.Option(help="What is drawn; topics: pairs of a topic are alike.")
     ] = "strata",
-    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    confidence: Annotated[float, typer.Option(help="Confidence of the lower bound and the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
+    votes: VotesOption = "majority",
     include_models: Annotated[
         bool, typer.Option("--include-models", help="Count labels of models like those of people.")
     ] = False,
@@ -199,25 +210,30 @@ def calibrate(
 ) -> None:
     """Finds the lowest threshold whose pairs are precise enough, from judged pairs with similarities.
 
-    Each pair counts by its sampling probability. Where too few labels lie around the answer there is no answer, but
-    a list of what to label next, and the exit code is 2.
+    The threshold to use is the lower bound: above it the precision is at least the target with the confidence asked
+    for. At a point estimate it lies below the target in about half of all samples. Each pair counts by its sampling
+    probability. Where too few labels lie around the answer there is none, but what to label next, and the exit code
+    is 2.
 
-    Example:
+    Examples:
 
         truerank leakage calibrate --labels judged.jsonl --min-precision 0.9 --encoder packaged
+
+        truerank leakage calibrate --labels leaks.judged --candidates audit/ --encoder packaged
     """
     result = leakage.calibrate(
-        labels,
+        judging.open_judgments(labels, votes=votes, include_models=include_models),
         min_precision=min_precision,
         rule=rule,
         encoder=encoder,
+        population=None if candidates is None else leakage.similarities(candidates),
         resample=resample,
         confidence=confidence,
         seed=seed,
-        include_models=include_models,
     )
     emit(result.text(), result.json(), as_json)
-    result.require()
+    if result.refused:
+        raise typer.Exit(2)
 
 
 @app.command("clean")
@@ -243,6 +259,7 @@ def clean(
         Literal["labels-first", "labels-only", "either"],
         typer.Option(help="How labels and threshold are combined."),
     ] = "labels-first",
+    votes: VotesOption = "majority",
     threshold: Annotated[float | None, typer.Option(help="Instead of the audit's.")] = None,
     match: Annotated[
         Literal["text", "id"], typer.Option(help="id: --candidates is the .removed.tsv of an earlier cleaning.")
@@ -272,7 +289,15 @@ def clean(
     if remove == "train":
         source = _needed(train, "--train", "name the training source to clean")
         cleaning = leakage.clean(
-            source, candidates, out, labels=judged, threshold=threshold, policy=policy, match=match, strict=strict
+            source,
+            candidates,
+            out,
+            labels=judged,
+            threshold=threshold,
+            policy=policy,
+            votes=votes,
+            match=match,
+            strict=strict,
         )
         emit(cleaning.text(), cleaning.json(), as_json)
         return
@@ -282,7 +307,7 @@ def clean(
         judgments = _needed(qrels, "--qrels", "give the judgments with the runs")
         spreads["sds"] = leakage.difference_sds(judgments, run, measure)
     reduction = leakage.reduce_topics(
-        source, candidates, out, labels=judged, threshold=threshold, policy=policy, name=name, **spreads
+        source, candidates, out, labels=judged, threshold=threshold, policy=policy, votes=votes, name=name, **spreads
     )
     emit(reduction.text(), reduction.json(), as_json)
 
@@ -297,6 +322,7 @@ def card(
     labels: Annotated[
         list[str], typer.Option("--labels", metavar="SRC", help="Judged pairs: state how the threshold was calibrated.")
     ] = [],  # noqa: B006
+    votes: VotesOption = "majority",
     pairs: Annotated[bool, typer.Option("--pairs", help="State every pair above the threshold, too.")] = False,
     redact: Annotated[
         bool, typer.Option("--redact", help="Keyed hashes instead of the names of the sources and the texts of pairs.")
@@ -317,7 +343,7 @@ def card(
     statement = leakage.card(
         folder,
         date=date,
-        calibration=leakage.calibrate(labels) if labels else None,
+        calibration=leakage.calibrate(judging.open_judgments(labels, votes=votes)) if labels else None,
         pairs=pairs,
         redact_key=leakage.open_key(redact_key) if redact else None,
     )

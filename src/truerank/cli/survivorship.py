@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from truerank.audits import survivorship
-from truerank.cli.console import JsonFlag, emit, note, progress
+from truerank.cli.console import JsonFlag, VotesOption, emit, note, progress
 from truerank.errors import InputError
 
 __all__ = ["app"]
@@ -343,6 +343,7 @@ def answerable(
     reasons: Annotated[list[str], typer.Option(metavar="STORE|SRC", help="Labels of the scheme survivorship.")] = [],  # noqa: B006
     cutoffs: Annotated[str, typer.Option(metavar="K,K…", help="An answer among so many results counts.")] = "10,3",
     rel: Annotated[int, typer.Option(help="Lowest grade of --qrels that answers.")] = 1,
+    votes: VotesOption = "majority",
     include_models: Annotated[
         bool, typer.Option("--include-models", help="Count labels of models like those of people.")
     ] = False,
@@ -360,7 +361,7 @@ def answerable(
         emit(made.text(), made.json(), as_json)
         note(f"items: {out / 'items.jsonl'}")
         return
-    options = survivorship.AnswerableOptions(_numbers(cutoffs, "--cutoffs"), confidence, include_models, rel)
+    options = survivorship.AnswerableOptions(_numbers(cutoffs, "--cutoffs"), confidence, include_models, rel, votes)
     told = survivorship.AnswersFrom(pool, labels or None, firsts, run, qrels, source if log or discarded else None)
     result = survivorship.answerable(told, out, reasons=reasons or None, options=options)
     emit(result.text(), result.json(), as_json)
@@ -385,6 +386,7 @@ def rescue(
         Literal["top", "random"], typer.Option(help="Their non-relevant passages: highest in a ranking, or random.")
     ] = "top",
     seed: Annotated[int, typer.Option(help="Of random ones.")] = 0,
+    votes: VotesOption = "majority",
     include_models: Annotated[
         bool, typer.Option("--include-models", help="Count labels of models like those of people.")
     ] = False,
@@ -400,7 +402,7 @@ def rescue(
 
         truerank train --model monot5 --instances rescued/instances.parquet --seed 1 --out model/
     """
-    options = survivorship.RescueOptions(negatives, choose, seed, include_models)
+    options = survivorship.RescueOptions(negatives, choose, seed, include_models, votes)
     source = survivorship.RescuedFrom(pool, labels or None, firsts)
     result = survivorship.rescue(source, out, qrels=qrels, options=options)
     emit(result.text(), result.json(), as_json)

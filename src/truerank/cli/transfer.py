@@ -9,7 +9,7 @@ import typer
 
 from truerank.audits import transfer
 from truerank.cli import transfer_scan
-from truerank.cli.console import JsonFlag, emit, note, progress
+from truerank.cli.console import JsonFlag, VotesOption, emit, note, progress
 from truerank.errors import InputError
 from truerank.sources.archive.options import CANONICAL
 
@@ -265,6 +265,7 @@ def clean(
         Literal["labels-first", "labels-only", "either"], typer.Option(help="How labels and scan are combined.")
     ] = "labels-first",
     relevant: Annotated[int, typer.Option(help="Judgments below this grade stay.")] = 1,
+    votes: VotesOption = "majority",
     include_models: Annotated[
         bool, typer.Option("--include-models", help="Count labels of models like those of people.")
     ] = False,
@@ -283,7 +284,7 @@ def clean(
         --policy labels-only --out train-v2.clean.qrels
     """
     sources: list[str] | str | None = labels[0] if len(labels) == 1 else labels or None
-    options = transfer.CleanOptions(version, by, ids, tuple(reason), policy, relevant, include_models)
+    options = transfer.CleanOptions(version, by, ids, tuple(reason), policy, relevant, include_models, votes)
     result = transfer.clean_judgments(qrels, out, scan, sources, options)
     emit(result.text(), result.json(), as_json)
     note(f"judgments: {out}")

@@ -9,7 +9,7 @@ import typer
 
 from truerank.audits import transfer
 from truerank.audits.transfer.scanning.options import DEFAULT_CUT_OFF
-from truerank.cli.console import JsonFlag, emit, note, pairs_option, progress
+from truerank.cli.console import JsonFlag, VotesOption, emit, note, pairs_option, progress
 from truerank.rankers.base import RankerSpec, Runtime, spec_of
 
 __all__ = ["card", "describe", "estimate", "scan", "select"]
@@ -196,6 +196,7 @@ def estimate(
         typer.Option(metavar="FILE", help="Instead: labels counted already, a CSV of set, 00 … 12, documents, error."),
     ] = None,
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
+    votes: VotesOption = "majority",
     include_models: Annotated[
         bool, typer.Option("--include-models", help="Count labels of models like those of people.")
     ] = False,
@@ -220,6 +221,7 @@ def estimate(
         folder,
         counts=counts,
         confidence=confidence,
+        votes=votes,
         include_models=include_models,
         seed=seed,
     )
@@ -298,6 +300,7 @@ def card(
     labels: Annotated[
         list[str], typer.Option("--labels", metavar="SRC", help="Judged pairs: state the estimated errors, too.")
     ] = [],  # noqa: B006
+    votes: VotesOption = "majority",
     date: Annotated[str | None, typer.Option(help="The date to state, YYYY-MM-DD.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -307,5 +310,5 @@ def card(
 
         truerank transfer card scan/ --labels versions.judged --format markdown >> README.md
     """
-    statement = transfer.transfer_card(folder, labels=labels or None, date=date)
+    statement = transfer.transfer_card(folder, labels=labels or None, votes=votes, date=date)
     emit(statement.markdown() if form == "markdown" else statement.text(), statement.json(), as_json)

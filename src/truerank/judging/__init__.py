@@ -2,23 +2,26 @@
 
 from truerank.judging.agreement import agreement
 from truerank.judging.agreement_results import Agreement
-from truerank.judging.definitions import Definition, definitions
+from truerank.judging.definitions import Definition, definitions, is_leak
 from truerank.judging.endpoints import Patience
 from truerank.judging.events import Annotator, Disagreement, Draft, Event, Progress, Standing
 from truerank.judging.exchange import Exported, Imported, export_labels, import_labels
 from truerank.judging.item_sources import read_items
 from truerank.judging.items import Item, Text
-from truerank.judging.labels import JudgedPair, Judgments, adjudicate, is_leak, open_judgments
+from truerank.judging.labels import JudgedPair, Judgments, open_judgments
 from truerank.judging.making import NewStore, People, new
 from truerank.judging.models import Judge, ModelRun, ScoreJudge, ask_model, judge_with_model
 from truerank.judging.proposers import Proposer
-from truerank.judging.ratings import Rating, Ratings, Unit, read_ratings
+from truerank.judging.rating_table import Rating, Ratings, Unit
+from truerank.judging.ratings import read_ratings
 from truerank.judging.samples import Assignment, Drawn, assign, draw
 from truerank.judging.schemes import Choice, Group, Scheme, load_scheme, versions_scheme
 from truerank.judging.store import Store, is_store
 from truerank.judging.tables import LabelTables, label_tables
+from truerank.judging.votes import VOTES, Votes
 
 __all__ = [
+    "VOTES",
     "Agreement",
     "Annotator",
     "Assignment",
@@ -50,7 +53,7 @@ __all__ = [
     "Store",
     "Text",
     "Unit",
-    "adjudicate",
+    "Votes",
     "agreement",
     "ask_model",
     "assign",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,16 @@ from truerank.errors import InputError
 from truerank.judging.agreement_results import Agreement, Compared, LabelAgreement, PairAgreement
 from truerank.judging.coefficients import Coefficients, Floats, Score, interval, resamples
 from truerank.judging.definitions import Definition, definitions, named
-from truerank.judging.ratings import Ratings, RatingSource, read_ratings
+from truerank.judging.rating_table import Ratings
+from truerank.judging.ratings import RatingSource, read_ratings
 from truerank.judging.schemes import Scheme
+from truerank.judging.votes import Votes
 
-__all__ = ["Agreement", "Compared", "LabelAgreement", "PairAgreement", "Resample", "agreement"]
+__all__ = ["FEWEST", "Agreement", "Compared", "LabelAgreement", "PairAgreement", "Resample", "agreement"]
 
 Resample = Literal["items", "topics"]
+#: With fewer shared items there is no coefficient.
+FEWEST: Final = 10
 
 
 class _Plan(NamedTuple):
@@ -35,6 +39,7 @@ def agreement(
     *,
     definition: str | None = None,
     annotators: Sequence[str] = (),
+    votes: Votes = "majority",
     include_models: bool = False,
     bootstrap: int = 1000,
     resample: Resample = "items",
@@ -45,13 +50,16 @@ def agreement(
     """Measures how far annotators agree.
 
     Two annotators are compared by percentage, Cohen's kappa and Krippendorff's alpha; more by percentage, Fleiss' kappa
-    and Krippendorff's alpha. Only items with two ratings or more count; adjudications and skips do not. What models
+    and Krippendorff's alpha. Only items with two ratings or more count; adjudications and skips do not. With fewer than
+    10 such items there is the percentage only, and "too few" in place of a coefficient. What models
     said is compared with people in a table of its own.
 
     Args:
         source: a judging store or label files (`read_ratings`).
         definition: what is compared (`definitions` lists the names for a scheme); None for every one.
         annotators: only these; all people without it.
+        votes: which of several answers counts where one annotator contradicts himself; with "majority" that is an
+            error. In comparisons with models also how people's answers become one.
         include_models: let models take part like people; the output says so.
         bootstrap: number of resamples behind the intervals; 0 for none.
         resample: draw items, or whole topics.
@@ -72,7 +80,7 @@ def agreement(
         raise InputError(
             f"confidence {confidence:g} with {bootstrap} resamples", "give a confidence between 0 and 1, and 0 or more"
         )
-    ratings = read_ratings(source, scheme=scheme)
+    ratings = read_ratings(source, scheme=scheme, votes=votes)
     chosen = [named(definition, ratings.scheme)] if definition else list(definitions(ratings.scheme))
     columns, models = _participants(ratings, annotators, include_models)
     topics = None
@@ -92,6 +100,7 @@ def agreement(
             "definitions": {part.name: part.meaning for part in chosen},
             "scheme": None if ratings.scheme is None else ratings.scheme.name,
             "scheme_guessed": ratings.guessed,
+            "votes": votes,
             "include_models": include_models,
             "bootstrap": bootstrap,
             "resample": resample,
@@ -140,11 +149,7 @@ def _notes(
     inside = [ratings.annotators[at].name for at in columns if at in models]
     if include_models and inside:
         notes.append(f"Not only people: these figures include the model{'s' * (len(inside) > 1)} {', '.join(inside)}.")
-    if ratings.skipped:
-        notes.append(ratings.skip_note)
-    if ratings.repeated:
-        notes.append(f"{ratings.repeated:,} rows repeat what their annotator had said; each counts once.")
-    return tuple(notes)
+    return (*notes, *ratings.notes)
 
 
 def _compared(
@@ -235,11 +240,15 @@ def _evaluated(
     ]
     shape = (len(parts), len(names))
     drawn = np.concatenate(blocks, axis=2) if blocks and parts else np.empty((*shape, 0))
-    return values.reshape(shape), drawn
+    values = values.reshape(shape)
+    if len(rows) < FEWEST:
+        for place in (at for at, name in enumerate(names) if name != "percentage"):
+            values[:, place] = drawn[:, place] = np.nan
+    return values, drawn
 
 
 def _mean_scores(values: Floats, drawn: Floats, names: Sequence[str], units: int, plan: _Plan) -> dict[str, Score]:
-    reason = "no item has two ratings" if not units else "no label was given to some items only"
+    reason = _too_few(units) or "no label was given to some items only"
     scores = {}
     for place, name in enumerate(names):
         column = values[:, place]
@@ -254,9 +263,16 @@ def _mean_scores(values: Floats, drawn: Floats, names: Sequence[str], units: int
 
 
 def _reason(part: Coefficients, *, label: bool) -> str:
-    if not part.units:
-        return "no item has two ratings"
+    if few := _too_few(part.units):
+        return few
     return "undefined, since it was given to all items or to none" if label else "undefined, since all gave one answer"
+
+
+def _too_few(units: int) -> str:
+    if not units:
+        return "no item has two ratings"
+    shared = "1 shared item" if units == 1 else f"{units} shared items"
+    return f"too few: {shared}, {FEWEST} needed" if units < FEWEST else ""
 
 
 def _matrix(whole: Coefficients, categories: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
@@ -288,7 +304,7 @@ def _against_people(
     coded = ratings.coded(definition.answer, (model,), definition.categories)
     place = {name: number for number, name in enumerate(coded.categories)}
     codes = np.column_stack([coded.codes, np.full(len(coded.codes), -1)])
-    decided = ratings.only(people).decided(definition.answer)
+    decided = ratings.only(people).decided(definition.answer, order=definition.categories or ("",))
     more = sorted({answer for answer in decided.values() if answer is not None}.difference(place))
     place |= {name: len(place) + at for at, name in enumerate(more)}
     for unit, answer in decided.items():

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from truerank.errors import InputError
 from truerank.judging.coefficients import Level
-from truerank.judging.labels import is_leak
 from truerank.judging.schemes import Group, Scheme
 
 __all__ = [
     "DIFFERENT",
     "TITLE_TYPES",
     "Definition",
+    "check_leak_labels",
     "definitions",
+    "is_leak",
     "leak_answer",
     "named",
     "title_type",
@@ -26,6 +28,13 @@ Answer: TypeAlias = Callable[[tuple[str, ...]], str | None]
 
 #: The label that says "no leak" in the leakage paper's scheme.
 DIFFERENT: Final = "Different Topic"
+_LEAK_WORDS: Final = frozenset([
+    "leak", "yes", "true", "1",
+    "identical", "generalization", "generalisation", "specialization", "specialisation", "reformulation",
+])  # fmt: skip
+_CLEAN_WORDS: Final = frozenset(["different topic", "no leak", "not a leak", "no", "false", "0"])
+_PREFIX: Final = re.compile(r"^(?:title|variant) ")
+_JOINTS: Final = re.compile(r"[\s_-]+")
 _TYPES: Final = ("Identical", "Generalization", "Specialization", "Reformulation")
 #: The reformulation types of the title, in the order of the paper's Table 2.
 TITLE_TYPES: Final = tuple(f"Title-{name}" for name in _TYPES)
@@ -86,6 +95,40 @@ def definitions(scheme: Scheme | None) -> tuple[Definition, ...]:
         each=True,
     )
     return (label_set, *own, each) if scheme is None or scheme.name == "transfer" else (*own, label_set, each)
+
+
+def is_leak(labels: Iterable[str]) -> bool | None:
+    """Whether one person's labels call a pair a leak.
+
+    "Different Topic" means no leak whatever else the pair carries. Otherwise a reformulation type (identical,
+    generalization, specialization, reformulation; bare or with the prefix "Title-" or "Variant-") means a leak, as do
+    "leak", "yes", "true" and "1"; "no leak", "no", "false" and "0" mean none. Case, blanks, hyphens and
+    underscores do not matter.
+
+    Args:
+        labels: the labels of one pair by one person.
+
+    Returns:
+        True for a leak, False for none, None if there is no label at all.
+
+    Raises:
+        InputError: a label is unknown, or the labels contradict each other.
+
+    Source: the leakage paper, section 3 (Table 2 counts by the same rule).
+    """
+    given = tuple(labels)
+    words = [_word(label) for label in given if label.strip()]
+    check_leak_labels(given)
+    if not words:
+        return None
+    if "different topic" in words:
+        return False
+    meanings = {_meaning(word) for word in words}
+    if len(meanings) > 1:
+        raise InputError(
+            f"labels that contradict each other on one pair: {', '.join(given)}", "keep one of them in the label file"
+        )
+    return meanings.pop()
 
 
 def leak_answer(labels: tuple[str, ...]) -> str | None:
@@ -225,3 +268,26 @@ def named(name: str, scheme: Scheme | None) -> Definition:
         of = "labels of no known scheme" if scheme is None else f"the scheme '{scheme.name}'"
         raise InputError(f"no definition '{name}' for {of}", f"one of {', '.join(known)}", where="--definition")
     return known[name]
+
+
+def _word(label: str) -> str:
+    return _PREFIX.sub("", _JOINTS.sub(" ", label.strip().casefold()))
+
+
+def _meaning(word: str) -> bool | None:
+    return True if word in _LEAK_WORDS else False if word in _CLEAN_WORDS else None
+
+
+def check_leak_labels(labels: Iterable[str]) -> None:
+    """Checks that each label says something about a leak.
+
+    Raises:
+        InputError: some do not; they are named.
+    """
+    unknown = sorted({label.strip() for label in labels if label.strip() and _meaning(_word(label)) is None})
+    if unknown:
+        shown = ", ".join(f"'{label}'" for label in unknown[:5]) + (f" and {len(unknown) - 5} more" * bool(unknown[5:]))
+        raise InputError(
+            f"unknown label{'s' if len(unknown) > 1 else ''} {shown}",
+            "use a reformulation type (Title-Identical, Variant-Specialization, ...), Different Topic, leak or no leak",
+        )

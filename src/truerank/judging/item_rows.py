@@ -16,24 +16,27 @@ from truerank.judging.items import Item, Text
 from truerank.judging.schemes import Scheme
 from truerank.sources import compressed, formats
 from truerank.sources.grammar import SourceSpec
+from truerank.sources.labels import (
+    DATASET_NAMES,
+    PROBABILITY_NAMES,
+    QUERY_ID_NAMES,
+    QUERY_NAMES,
+    SIMILARITY_NAMES,
+    TOPIC_NAMES,
+)
 from truerank.sources.rows import Row, rows
 from truerank.sources.tables import as_text, well_formed
 
 __all__ = ["ANNOTATION_NAMES", "item_of_row", "number_of", "row_items", "text_of"]
 
-TOPIC_NAMES: Final = ("topic_id", "topic", "topic_number", "test_id")
-QUERY_ID_NAMES: Final = ("query_id", "ms-marco-qid", "qid", "query-id", "queryid")
-QUERY_NAMES: Final = ("query_text", "query", "data", "question", "text")
 #: Columns of annotations, which are no part of an item.
 ANNOTATION_NAMES: Final = frozenset((
     "label", "labels", "choice", "choices", "annotations", "completions", "predictions", "annotator", "annotator_id",
-    "completed_by", "created_by", "comment", "comments", "reason", "seconds", "lead_time", "at", "kind", "number",
-    "token", "undoes", "role", "about", "events", "standing", "who", "rule", "record", "model", "status",
+    "username", "user", "completed_by", "created_by", "comment", "comments", "reason", "seconds", "lead_time", "at",
+    "kind", "number", "token", "undoes", "role", "about", "events", "standing", "who", "rule", "record", "model",
+    "status",
 ))  # fmt: skip
-_SIMILARITIES: Final = ("similarity", "cosine_similarity", "cosine")
 _SCORES: Final = ("score",)
-_PROBABILITIES: Final = ("probability", "sampling_probability", "inclusion_probability")
-_DATASETS: Final = ("dataset", "test", "selection", "split", "corpus")
 _DOC_IDS: Final = ("doc_id", "docno", "docid", "passage_id", "pid", "did")
 _DOC_TEXTS: Final = ("document", "passage", "doc_text", "passage_text", "body", "contents", "text")
 _VERSION: Final = re.compile(r"[vV](\d{1,2})")
@@ -82,8 +85,8 @@ def item_of_row(row: Row, scheme: Scheme, where: str) -> Item:
         raise _missing(topic_id, texts, scheme, row, where)
     fields = {name: text_of(values, (name,), used) for name in ("title", "description", "narrative", "variant")}
     given = text_of(values, ("item_id",), used).strip()
-    similarity, score = (number_of(row, names, where, used) for names in (_SIMILARITIES, _SCORES))
-    probability = number_of(row, _PROBABILITIES, where, used)
+    similarity, score = (number_of(row, names, where, used) for names in (SIMILARITY_NAMES, _SCORES))
+    probability = number_of(row, PROBABILITY_NAMES, where, used)
     if probability is not None and not 0 < probability <= 1:
         fault = f"the probability {probability:g} is not above 0 and at most 1"
         raise InputError(fault, "correct it", where=where, line=row.line)
@@ -92,7 +95,7 @@ def item_of_row(row: Row, scheme: Scheme, where: str) -> Item:
         topic_id=topic_id,
         **fields,
         texts=texts,
-        dataset=text_of(values, _DATASETS, used),
+        dataset=text_of(values, DATASET_NAMES, used),
         stratum=text_of(values, ("stratum",), used),
         # A cosine above 1 is a rounding of the encoder.
         score=score if similarity is None else min(1.0, similarity),

@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.judging.ratings import Ratings, read_ratings
+from truerank.judging.definitions import leak_answer
+from truerank.judging.rating_table import Ratings, contradiction_error, listed
+from truerank.judging.ratings import RatingSource, read_ratings
 from truerank.judging.store import Store, is_store
-from truerank.records import Label
-from truerank.sources import read_labels
+from truerank.judging.votes import Votes, decide
+from truerank.records import Judgment
 from truerank.text.normalising import normalise
 
-__all__ = ["JudgedPair", "Judgments", "LabelSource", "adjudicate", "annotate", "is_leak", "open_judgments"]
+__all__ = ["JudgedPair", "Judgments", "LabelSource", "annotate", "open_judgments"]
 
-_TYPES: Final = ("identical", "generalization", "generalisation", "specialization", "specialisation", "reformulation")
-_LEAK_WORDS: Final = frozenset(["leak", "yes", "true", "1", *_TYPES])
-_CLEAN_WORDS: Final = frozenset(["different topic", "no leak", "not a leak", "no", "false", "0"])
-_PREFIX: Final = re.compile(r"^(?:title|variant) ")
-_JOINTS: Final = re.compile(r"[\s_-]+")
-_SAME_PROBABILITY: Final = 1e-9
+_SAME_PROBABILITY = 1e-9
 
 
 class JudgedPair(NamedTuple):
     """One pair of a topic and a training query after all its annotators were heard.
 
-    `leak` is the adjudicator's answer, or else the majority's, and None where the annotators are tied; `yes` and `no`
-    count the annotators.
+    `leak` is the adjudicator's answer, or else what the rule for several voices gives, and None where it gives none;
+    `yes` and `no` count the annotators.
     `text` is the query's normalised text, empty if the labels carried an id only.
     """
 
@@ -56,12 +52,25 @@ class Judgments:
         unlabelled: rows of the labels that carry no label at all.
         models: labels of models among the rows.
         models_count: whether they have votes; otherwise they were left out.
+        votes: how one answer was made of several voices.
+        contradictions: who said two things of one pair, and where.
     """
 
     pairs: tuple[JudgedPair, ...]
     unlabelled: int = 0
     models: int = 0
     models_count: bool = False
+    votes: Votes = "majority"
+    contradictions: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know: what became of the labels of models, and of contradictions."""
+        notes = [self.model_note] if self.models else []
+        if self.contradictions:
+            shown = listed(self.contradictions)
+            notes.append(f"Annotators contradict themselves, decided by '{self.votes}': {shown}.")
+        return tuple(notes)
 
     @property
     def model_note(self) -> str:
@@ -74,7 +83,7 @@ class Judgments:
 
     @property
     def unresolved(self) -> int:
-        """Number of pairs on which the annotators are tied."""
+        """Number of pairs on which the voices give no answer, such as ties."""
         return sum(pair.leak is None for pair in self.pairs)
 
     def find(self, topic_id: str, query_text: str, query_id: str = "") -> JudgedPair | None:
@@ -102,149 +111,150 @@ class Judgments:
         return {(pair.topic_id, pair.query_id): pair for pair in self.pairs if not pair.text}
 
 
-LabelSource: TypeAlias = str | Path | Store | Ratings | Sequence[str | Path] | Iterable[Label] | Judgments
+LabelSource: TypeAlias = RatingSource | Judgments
 
 
-def is_leak(labels: Iterable[str]) -> bool | None:
-    """Whether one person's labels call a pair a leak.
+def open_judgments(labels: LabelSource, *, votes: Votes = "majority", include_models: bool = False) -> Judgments:
+    """Judgments from whatever a caller has: label files, judging stores, judgments or ratings.
 
-    "Different Topic" means no leak whatever else the pair carries. Otherwise a reformulation type (identical,
-    generalization, specialization, reformulation; bare or with the prefix "Title-" or "Variant-") means a leak, as do
-    "leak", "yes", "true" and "1"; "no leak", "no", "false" and "0" mean none. Case, blanks, hyphens and
-    underscores do not matter.
-
-    Args:
-        labels: the labels of one pair by one person.
-
-    Returns:
-        True for a leak, False for none, None if there is no label at all.
-
-    Raises:
-        InputError: a label is unknown, or the labels contradict each other.
-
-    Source: the leakage paper, section 3 (Table 2 counts by the same rule).
-    """
-    words = [_word(label) for label in labels if label.strip()]
-    unknown = sorted({label.strip() for label in labels if label.strip() and _meaning(_word(label)) is None})
-    if unknown:
-        raise _unknown(unknown)
-    if not words:
-        return None
-    if "different topic" in words:
-        return False
-    meanings = {_meaning(word) for word in words}
-    if len(meanings) > 1:
-        raise InputError(
-            f"labels that contradict each other on one pair: {', '.join(labels)}", "keep one of them in the label file"
-        )
-    return meanings.pop()
-
-
-def adjudicate(labels: Iterable[Label], *, include_models: bool = False) -> Judgments:
-    """Brings the labels of several annotators together, pair by pair.
-
-    A pair is a topic and a normalised query text (the query id where there is no text). Each annotator has one vote
-    per pair, the majority of what they said about it; rows without an annotator's name are one vote each. The
-    majority of the votes decides; a tie leaves the pair unresolved. Where somebody adjudicated a pair, the last
-    adjudication decides. What models said counts only where the caller says so.
-
-    Args:
-        labels: the labels of all annotators.
-        include_models: give models a vote too.
-
-    Returns:
-        The judged pairs.
-
-    Raises:
-        InputError: labels are unknown or contradict each other, a row has neither text nor id, or the rows of a pair
-            carry different sampling probabilities.
-    """
-    rows: defaultdict[tuple[str, str, str], list[Label]] = defaultdict(list)
-    unlabelled = models = 0
-    unknown: dict[str, None] = {}
-    for label in labels:
-        if label.role == "model":
-            models += 1
-            if not include_models:
-                continue
-        words = [text for text in label.labels if text.strip()]
-        unknown.update(dict.fromkeys(text.strip() for text in words if _meaning(_word(text)) is None))
-        unlabelled += not words
-        if words:
-            rows[_key(label)].append(label)
-    if unknown:
-        raise _unknown(list(unknown))
-    return Judgments(tuple(_judged(key, group) for key, group in rows.items()), unlabelled, models, include_models)
-
-
-def open_judgments(labels: LabelSource, *, include_models: bool = False) -> Judgments:
-    """Judgments from whatever a caller has: label files, judging stores, labels, ratings or judgments.
+    A pair is a topic and a normalised query text (the query id where there is no text). Everybody has one vote per
+    pair. Where somebody adjudicated a pair, the last adjudication decides. What models said counts only where the
+    caller says so.
 
     Args:
         labels: one label source or several (as `--labels`: label files and judging stores), an open store, `Ratings`,
-            `Label` records, or `Judgments` (returned as they are).
+            records of judgments, or `Judgments` (returned as they are).
+        votes: how one answer is made of several voices, see `votes.VOTES`.
         include_models: give models a vote like people; without it their labels are counted and left out.
 
     Returns:
         The judged pairs of all of them together.
 
     Raises:
-        InputError: a source cannot be read, a store is not about pairs of a topic and a query, or labels are unknown.
+        InputError: a source cannot be read, a store is not about pairs of a topic and a query, labels are unknown, or
+            annotators contradict themselves (unless `votes` decides that).
     """
     if isinstance(labels, Judgments):
         return labels
-    if isinstance(labels, Store | Ratings):
-        items: list[str | Path | Label] = list(_labels_of(read_ratings(labels)))
-    else:
-        items = [labels] if isinstance(labels, str | Path) else list(labels)
-    specs = [str(item) for item in items if isinstance(item, str | Path)]
-    if specs and len(specs) < len(items):
-        raise InputError("label files and labels mixed in one list", "give the files or the labels")
-    found = [label for spec in specs for label in _labels_at(spec)] or [i for i in items if isinstance(i, Label)]
-    judgments = adjudicate(found, include_models=include_models)
-    if judgments.models and not judgments.pairs:
-        raise InputError(
-            "only models labelled these pairs",
-            "let people judge, or ask for models by name",
-            where=", ".join(specs) or None,
-        )
+    if isinstance(labels, Sequence) and not isinstance(labels, str) and not labels:
+        return Judgments(())
+    parts = [_of_leaks(part, votes) for part in _parts(labels)]
+    judgments = _judged(parts, votes, include_models)
+    if not judgments.pairs:
+        where = ", ".join(name for part in parts for name in part.sources) or None
+        if judgments.models:
+            raise InputError(
+                "only models labelled these pairs", "let people judge, or ask for models by name", where=where
+            )
+        if where:
+            raise InputError("nothing is labelled yet", "judge some items first", where=where)
     return judgments
 
 
-def _labels_at(spec: str) -> Iterable[Label]:
-    return _labels_of(read_ratings(spec)) if is_store(spec) else read_labels([spec])
+def _parts(labels: RatingSource) -> list[RatingSource]:
+    """The sources that are read together: each store for itself, all files in one."""
+    if isinstance(labels, str | Path | Store | Ratings) or isinstance(labels[0], Judgment):
+        return [labels]
+    given = cast("Sequence[str | Path]", labels)
+    stores: list[RatingSource] = [one for one in given if isinstance(one, str | Path) and is_store(Path(one))]
+    files = [one for one in given if one not in stores]
+    return [*([files] if files else []), *stores]
 
 
-def _labels_of(ratings: Ratings) -> list[Label]:
-    """The ratings as labels of pairs; an adjudication has the role "adjudicator", whoever made it."""
-    where = ", ".join(ratings.sources) or None
+def _of_leaks(source: RatingSource, votes: Votes) -> Ratings:
+    ratings = read_ratings(source, scheme=("leakage", "leak"), votes=votes)
     if ratings.scheme is not None and ratings.scheme.name not in ("leakage", "leak"):
         raise InputError(
             f"a store of the scheme '{ratings.scheme.name}' says nothing about leaks",
             "give a store of the scheme leakage or leak",
-            where=where,
+            where=", ".join(ratings.sources) or None,
         )
-    labels = []
-    for rating in ratings.ratings:
-        unit, annotator = ratings.units[rating.unit], ratings.annotators[rating.annotator]
-        labels.append(
-            Label(
-                topic_id=unit.topic_id,
-                query_id=unit.query_id,
-                query_text=unit.text,
-                labels=rating.labels,
-                title=unit.title,
-                description=unit.description,
-                variant=unit.variant,
-                similarity=unit.similarity,
-                annotator=annotator.name,
-                probability=unit.probability,
-                role="adjudicator" if rating.adjudicated else annotator.role,
-            )
+    return ratings
+
+
+class _Voice(NamedTuple):
+    """What one annotator said of a pair; `unit` is its place in `Ratings`."""
+
+    ratings: Ratings
+    unit: int
+    name: str
+    leak: bool
+    adjudicated: bool
+
+
+def _judged(parts: Sequence[Ratings], votes: Votes, include_models: bool) -> Judgments:
+    voices: defaultdict[tuple[str, str, str], list[_Voice]] = defaultdict(list)
+    models = 0
+    for part in parts:
+        keys: dict[int, tuple[str, str, str]] = {}
+        for rating in part.ratings:
+            annotator = part.annotators[rating.annotator]
+            models += annotator.role == "model"
+            if annotator.role == "model" and not include_models:
+                continue
+            answer = leak_answer(rating.labels)
+            if answer is not None:
+                key = keys.setdefault(rating.unit, _key(part, rating.unit))
+                voice = _Voice(part, rating.unit, annotator.name, answer == "leak", rating.adjudicated)
+                voices[key].append(voice)
+    contradictions = [line for part in parts for line in part.contradictions]
+    # A text that stands in several data sets, or under several query ids, is one pair.
+    across = [line for said in voices.values() if len({voice.unit for voice in said}) > 1 for line in _twice(said)]
+    if across and votes == "majority":
+        raise contradiction_error(across)
+    return Judgments(
+        tuple(_pair(key, said, votes) for key, said in voices.items()),
+        sum(part.skipped for part in parts),
+        models,
+        include_models,
+        votes,
+        (*contradictions, *across),
+    )
+
+
+def _key(ratings: Ratings, at: int) -> tuple[str, str, str]:
+    unit = ratings.units[at]
+    text = normalise(unit.text)
+    where = ", ".join(ratings.sources) or None
+    if not text and not unit.query_id:
+        raise InputError(
+            f"a label of topic {unit.topic_id} has neither query text nor query id", "add one of them", where=where
         )
-    if not labels:
-        raise InputError("nothing is labelled yet", "judge some items first", where=where)
-    return labels
+    return unit.topic_id, text, "" if text else unit.query_id
+
+
+def _twice(said: Sequence[_Voice]) -> list[str]:
+    """Who said two things of a pair in different records."""
+    found = []
+    for name in dict.fromkeys(voice.name for voice in said):
+        own = [voice for voice in said if voice.name == name and not voice.adjudicated]
+        if len({voice.leak for voice in own}) > 1 and len({voice.unit for voice in own}) > 1:
+            units = dict.fromkeys(voice.ratings.units[voice.unit].unit_id for voice in own)
+            found.append(f"'{name}' on {' and '.join(units)}: leak and no leak")
+    return found
+
+
+def _pair(key: tuple[str, str, str], said: Sequence[_Voice], votes: Votes) -> JudgedPair:
+    units = [voice.ratings.units[voice.unit] for voice in said]
+    probabilities = [unit.probability for unit in units]
+    if max(probabilities) - min(probabilities) > _SAME_PROBABILITY:
+        raise InputError(
+            f"topic {key[0]}, query '{units[0].text or units[0].query_id}' has two sampling probabilities",
+            "give the same probability in every row of a pair",
+        )
+    heard = [(voice.name, voice.leak) for voice in said if not voice.adjudicated]
+    settled = [voice.leak for voice in said if voice.adjudicated]
+    similarities = [unit.similarity for unit in units if unit.similarity is not None]
+    return JudgedPair(
+        topic_id=key[0],
+        query_id=next((unit.query_id for unit in units if unit.query_id), ""),
+        text=key[1],
+        leak=settled[-1] if settled else decide(heard, votes, (True, False)),
+        yes=len({name for name, leak in heard if leak}),
+        no=len({name for name, leak in heard if not leak}),
+        similarity=max(similarities, default=None),
+        probability=probabilities[0],
+    )
 
 
 def annotate(candidates: pl.DataFrame, judgments: Judgments) -> pl.DataFrame:
@@ -256,7 +266,7 @@ def annotate(candidates: pl.DataFrame, judgments: Judgments) -> pl.DataFrame:
 
     Returns:
         The candidates with a column `judged`: True for a leak, False for none, null where nobody judged the pair or
-        the annotators are tied.
+        its voices give no answer.
     """
     found = (
         judgments.find(topic, text, query)
@@ -264,54 +274,3 @@ def annotate(candidates: pl.DataFrame, judgments: Judgments) -> pl.DataFrame:
     )
     judged = [None if pair is None else pair.leak for pair in found]
     return candidates.with_columns(pl.Series("judged", judged, dtype=pl.Boolean))
-
-
-def _word(label: str) -> str:
-    return _PREFIX.sub("", _JOINTS.sub(" ", label.strip().casefold()))
-
-
-def _meaning(word: str) -> bool | None:
-    return True if word in _LEAK_WORDS else False if word in _CLEAN_WORDS else None
-
-
-def _unknown(labels: Sequence[str]) -> InputError:
-    shown = ", ".join(f"'{label}'" for label in labels[:5]) + (f" and {len(labels) - 5} more" if labels[5:] else "")
-    return InputError(
-        f"unknown label{'s' if len(labels) > 1 else ''} {shown}",
-        "use a reformulation type (Title-Identical, Variant-Specialization, ...), Different Topic, leak or no leak",
-    )
-
-
-def _key(label: Label) -> tuple[str, str, str]:
-    text = normalise(label.query_text)
-    if not text and not label.query_id:
-        raise InputError(f"a label of topic {label.topic_id} has neither query text nor query id", "add one of them")
-    return label.topic_id, text, "" if text else label.query_id
-
-
-def _judged(key: tuple[str, str, str], rows: Sequence[Label]) -> JudgedPair:
-    probabilities = [row.probability for row in rows]
-    if max(probabilities) - min(probabilities) > _SAME_PROBABILITY:
-        raise InputError(
-            f"topic {key[0]}, query '{rows[0].query_text or rows[0].query_id}' has two sampling probabilities",
-            "give the same probability in every row of a pair",
-        )
-    votes: defaultdict[str, int] = defaultdict(int)
-    settled = None
-    for number, row in enumerate(rows):
-        if row.role == "adjudicator":
-            settled = is_leak(row.labels)
-            continue
-        votes[row.annotator or f"\0{number}"] += 1 if is_leak(row.labels) else -1
-    yes, no = (sum(vote > 0 for vote in votes.values()), sum(vote < 0 for vote in votes.values()))
-    similarities = [row.similarity for row in rows if row.similarity is not None]
-    return JudgedPair(
-        topic_id=key[0],
-        query_id=next((row.query_id for row in rows if row.query_id), ""),
-        text=key[1],
-        leak=settled if settled is not None else None if yes == no else yes > no,
-        yes=yes,
-        no=no,
-        similarity=max(similarities, default=None),
-        probability=probabilities[0],
-    )

@@ -1,245 +1,68 @@
-"""What was said about which item by whom: from a judging store, or from label files of any kind."""
+"""Reading what was said: from a judging store, from label files of any kind, or from judgments in memory."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, Final, TypeAlias, cast
 
 from truerank.errors import InputError
-from truerank.judging.events import Annotator
+from truerank.judging.events import Annotator, Role
 from truerank.judging.items import Item
+from truerank.judging.rating_table import Coded, Rating, Ratings, Unit, contradiction_error
 from truerank.judging.schemes import BUILT_IN, Scheme, load_scheme
 from truerank.judging.store import Store, is_store
-from truerank.sources import SourceSpec, columns, label_rows, parse, unique_names
-from truerank.sources.labels import LabelRow
-from truerank.sources.tables import as_text
+from truerank.judging.votes import Votes, checked_votes
+from truerank.records import Judgment
+from truerank.sources import SourceSpec, parse, read_labels, unique_names
 from truerank.text.normalising import normalise
 
 __all__ = ["Coded", "Rating", "RatingSource", "Ratings", "Unit", "read_ratings"]
 
-_TOPICS: Final = ("topic_id", "topic", "topic_number", "test_id")
-_QUERIES: Final = ("query_id", "ms-marco-qid", "qid", "query-id")
-_TEXTS: Final = ("query_text", "query", "text", "data")
-_DOCUMENTS: Final = ("doc_id", "docid", "document_id", "docno", "passage_id", "url")
-_DATASETS: Final = ("dataset", "split", "selection", "test", "corpus")
-_SCORES: Final = ("similarity", "cosine_similarity", "cosine", "score")
+_SAME_PROBABILITY: Final = 1e-9
 
 
-class Unit(NamedTuple):
-    """One thing that was judged.
-
-    `unit_id` is the item's id in the store, or says what the file tells it by; `text` is the query's; `data` is the
-    rest of the record.
-    """
-
-    unit_id: str
-    topic_id: str
-    query_id: str = ""
-    text: str = ""
-    doc_id: str = ""
-    title: str = ""
-    description: str = ""
-    variant: str = ""
-    dataset: str = ""
-    stratum: str = ""
-    similarity: float | None = None
-    probability: float = 1.0
-    data: Mapping[str, Any] = {}
+RatingSource: TypeAlias = str | Path | Store | Ratings | Sequence[str | Path] | Sequence[Judgment]
 
 
-class Rating(NamedTuple):
-    """What one annotator said about one unit; both are positions in `Ratings`."""
-
-    unit: int
-    annotator: int
-    labels: tuple[str, ...]
-    adjudicated: bool = False
-
-
-class Coded(NamedTuple):
-    """Ratings as numbers: `codes` has shape (units, annotators), -1 where nothing was said."""
-
-    codes: NDArray[np.int64]
-    categories: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Ratings:
-    """What was said, by whom.
-
-    Attributes:
-        units: what was judged, in the order of the source.
-        annotators: who judged, with their roles.
-        ratings: what they said; of one annotator at most one per unit, and one adjudication.
-        scheme: the scheme of the store or of the call, or the built-in one that has all labels; None if none has.
-        guessed: whether the scheme was told from the labels.
-        skipped: how often an item was skipped, or a record carries no label.
-        repeated: rows of label files that say what their annotator had said before.
-        sources: what was read.
-    """
-
-    units: tuple[Unit, ...]
-    annotators: tuple[Annotator, ...]
-    ratings: tuple[Rating, ...]
-    scheme: Scheme | None = None
-    guessed: bool = False
-    skipped: int = 0
-    repeated: int = 0
-    sources: tuple[str, ...] = field(default=())
-
-    @property
-    def people(self) -> tuple[int, ...]:
-        """Positions of the annotators that are no models."""
-        return tuple(at for at, annotator in enumerate(self.annotators) if annotator.role != "model")
-
-    @property
-    def models(self) -> tuple[int, ...]:
-        """Positions of the annotators that are models."""
-        return tuple(at for at, annotator in enumerate(self.annotators) if annotator.role == "model")
-
-    @property
-    def skip_note(self) -> str:
-        """A sentence on the records that say nothing."""
-        records, verb = ("record", "is") if self.skipped == 1 else ("records", "are")
-        return f"{self.skipped:,} {records} without a label, or skipped, {verb} left out."
-
-    @cached_property
-    def counts(self) -> tuple[int, ...]:
-        """How many units each annotator labelled; adjudications are not counted."""
-        found = Counter(rating.annotator for rating in self.ratings if not rating.adjudicated)
-        return tuple(found[at] for at in range(len(self.annotators)))
-
-    def named(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Positions of annotators by their names.
-
-        Raises:
-            InputError: nobody of a name.
-        """
-        places = {annotator.name: at for at, annotator in enumerate(self.annotators)}
-        for name in names:
-            if name not in places:
-                there = ", ".join(places) or "nobody"
-                raise InputError(f"no annotator '{name}'", f"there are {there}", where=", ".join(self.sources) or None)
-        return tuple(dict.fromkeys(places[name] for name in names))
-
-    def labels(self) -> tuple[str, ...]:
-        """The labels that occur, in the scheme's order, then by name."""
-        known = () if self.scheme is None else tuple(choice.name for choice in self.scheme.choices)
-        there = {label for rating in self.ratings for label in rating.labels}
-        return (*(name for name in known if name in there), *sorted(there.difference(known)))
-
-    def coded(
-        self, answer: Callable[[tuple[str, ...]], str | None], annotators: Sequence[int], categories: Sequence[str] = ()
-    ) -> Coded:
-        """The ratings of some annotators as numbers.
-
-        Args:
-            answer: what labels mean; None where they say nothing about the question.
-            annotators: their positions; the columns.
-            categories: the answers in order; others follow, by name. Without any: those that occur, by name.
-
-        Returns:
-            The codes, with one row for each unit of `units`; adjudications are left out.
-        """
-        column = {at: place for place, at in enumerate(annotators)}
-        meanings: dict[tuple[str, ...], str | None] = {}
-        found: list[tuple[int, int, str]] = []
-        for rating in self.ratings:
-            if rating.adjudicated or rating.annotator not in column:
-                continue
-            if rating.labels not in meanings:
-                meanings[rating.labels] = answer(rating.labels)
-            meaning = meanings[rating.labels]
-            if meaning is not None:
-                found.append((rating.unit, column[rating.annotator], meaning))
-        names = (*categories, *sorted({meaning for _, _, meaning in found}.difference(categories)))
-        place = {name: number for number, name in enumerate(names)}
-        codes = np.full((len(self.units), len(annotators)), -1, dtype=np.int64)
-        for unit, at, meaning in found:
-            codes[unit, at] = place[meaning]
-        return Coded(codes, names)
-
-    def decided(
-        self, answer: Callable[[tuple[str, ...]], str | None], *, include_models: bool = False
-    ) -> dict[int, str | None]:
-        """What holds for each unit: the last adjudication, or else the answer that most annotators gave.
-
-        Args:
-            answer: what labels mean; None where they say nothing about the question.
-            include_models: count what models said like what people said.
-
-        Returns:
-            Unit → answer, in the order of the units; None where the annotators are tied. Units about which nothing
-            was said are not in it.
-        """
-        votes: defaultdict[int, Counter[str]] = defaultdict(Counter)
-        settled: dict[int, str] = {}
-        for rating in self.ratings:
-            if self.annotators[rating.annotator].role == "model" and not include_models:
-                continue
-            meaning = answer(rating.labels)
-            if meaning is None:
-                continue
-            if rating.adjudicated:
-                settled[rating.unit] = meaning
-            votes[rating.unit][meaning] += 1
-        decided: dict[int, str | None] = {}
-        for unit in sorted(votes):
-            first, *rest = votes[unit].most_common(2)
-            tied = bool(rest) and rest[0][1] == first[1]
-            decided[unit] = settled.get(unit, None if tied else first[0])
-        return decided
-
-    def only(self, annotators: Sequence[int]) -> Ratings:
-        """The same units with the ratings of some annotators only, and all adjudications."""
-        kept = tuple(rating for rating in self.ratings if rating.adjudicated or rating.annotator in annotators)
-        return replace(self, ratings=kept)
-
-    def with_scheme(self, scheme: Scheme) -> Ratings:
-        """The same ratings with their labels spelt as a scheme spells them.
-
-        Raises:
-            InputError: a label that the scheme lacks.
-        """
-        ratings = tuple(rating._replace(labels=scheme.known(rating.labels)) for rating in self.ratings)
-        return replace(self, ratings=ratings, scheme=scheme, guessed=False)
-
-
-RatingSource: TypeAlias = str | Path | Store | Ratings | Sequence[str | Path]
-
-
-def read_ratings(source: RatingSource, *, scheme: Scheme | str | None = None) -> Ratings:
+def read_ratings(
+    source: RatingSource, *, scheme: Scheme | str | Sequence[str] | None = None, votes: Votes = "majority"
+) -> Ratings:
     """Reads what was said, from wherever it was written.
 
-    Label files are those that `read_labels` opens, for items of any kind: a record is told by `item_id`, or else by
-    what it has of dataset, topic, query id, document, text and variant. Where one file lacks the query ids or variants
-    that another has, the rest decides, if it fits one unit only. `NAME=FILE` names the annotator of a file without a
-    column `annotator`; otherwise it is called like the file.
+    Label files are those that `read_labels` opens. A record is told by `item_id`, or else by what it has of dataset,
+    topic, query id, document, text and variant. Where one file lacks the query ids or variants that another has, the
+    rest decides, if it fits one unit only. `NAME=FILE` names the annotator of a file without a column for it;
+    otherwise it is called like the file.
 
     Args:
-        source: a judging store (open, or its path), one label file or several, or ratings.
-        scheme: the scheme of the labels, where the source does not carry it; a name, a file, or a scheme.
+        source: a judging store (open, or its path), one label file or several, judgments, or ratings.
+        scheme: the scheme of the labels, where the source does not carry it; a name, a file, a scheme, or the names of
+            those that come into question.
+        votes: how one answer is made of several voices. With "majority" an annotator who labelled a unit twice and
+            differently is an error; the other rules decide it.
 
     Returns:
         Units, annotators and ratings.
 
     Raises:
         InputError: not readable; a store among several sources; a record that nothing tells from others; an annotator
-            who labelled a unit twice and differently; a label that the scheme lacks; nothing labelled at all.
+            who contradicts himself, with all such places; a label that the scheme lacks; nothing labelled at all.
     """
-    wanted = load_scheme(scheme) if isinstance(scheme, str) else scheme
+    checked_votes(votes)
+    names = BUILT_IN if scheme is None else () if isinstance(scheme, str | Scheme) else tuple(scheme)
+    wanted = load_scheme(scheme) if isinstance(scheme, str) else scheme if isinstance(scheme, Scheme) else None
     if isinstance(source, Ratings):
         return source if wanted is None else source.with_scheme(wanted)
     if isinstance(source, Store):
-        return _from_store(source, wanted)
-    specs = [str(source)] if isinstance(source, str | Path) else [str(spec) for spec in source]
+        return replace(_from_store(source, wanted), votes=votes)
+    given = [source] if isinstance(source, str | Path) else list(source)
+    rows = [row for row in given if isinstance(row, Judgment)]
+    specs = [str(spec) for spec in given if not isinstance(spec, Judgment)]
+    if rows and specs:
+        raise InputError("label files and judgments mixed in one list", "give the files or the judgments")
     stores = [spec for spec in specs if is_store(Path(spec))]
     if stores and len(specs) > 1:
         raise InputError(
@@ -247,8 +70,62 @@ def read_ratings(source: RatingSource, *, scheme: Scheme | str | None = None) ->
         )
     if stores:
         with Store.open(stores[0]) as store:
-            return _from_store(store, wanted)
-    return _from_files(specs, wanted)
+            return replace(_from_store(store, wanted), votes=votes)
+    files = [_named_source(text) for text in specs]
+    rows = rows or _read(files)
+    if scheme is not None and wanted is None and load_scheme(names[0]).view == "pair":
+        _check_topics(rows)
+    ratings = replace(_collected(rows), sources=tuple(spec.spec for _, spec in files))
+    return _settled(_spelt(ratings, wanted, names, scheme is not None), votes)
+
+
+def _check_topics(rows: Sequence[Judgment]) -> None:
+    lacking = next((row for row in rows if row.labels and not row.topic_id), None)
+    if lacking is not None:
+        there = ", ".join(map(repr, list(lacking.values)[:12])) or "none"
+        raise InputError(
+            "no column or key 'topic_id'", f"there are {there}", where=lacking.where or None, line=lacking.line
+        )
+
+
+def _spelt(ratings: Ratings, scheme: Scheme | None, names: Sequence[str], needed: bool) -> Ratings:
+    """The ratings in a scheme's spelling: the given one, or the first of several that has all labels."""
+    if scheme is not None:
+        return ratings.with_scheme(scheme)
+    for name in names:
+        try:
+            return replace(ratings.with_scheme(load_scheme(name)), guessed=True)
+        except InputError:
+            if needed and name == names[-1]:
+                raise
+    return ratings
+
+
+def _settled(ratings: Ratings, votes: Votes) -> Ratings:
+    """Each annotator with one rating of a unit, or, where they contradict themselves and the rule allows it, all.
+
+    Raises:
+        InputError: somebody contradicts himself, and the rule does not decide that.
+    """
+    groups: defaultdict[tuple[int, int, bool], list[Rating]] = defaultdict(list)
+    for rating in ratings.ratings:
+        groups[rating.unit, rating.annotator, rating.adjudicated].append(rating)
+    faulty = [group for group in groups.values() if len({frozenset(rating.labels) for rating in group}) > 1]
+    named = tuple(
+        f"'{ratings.annotators[group[0].annotator].name}' on {ratings.units[group[0].unit].unit_id}: "
+        + ", ".join(f"{' + '.join(rating.labels)}{_shown(rating.place)}" for rating in group)
+        for group in faulty
+    )
+    if faulty and votes == "majority":
+        raise contradiction_error(named, faulty[0][-1].place)
+    open_ones = {id(group) for group in faulty}
+    dropped = {id(rating) for group in groups.values() if id(group) not in open_ones for rating in group[1:]}
+    kept = tuple(rating for rating in ratings.ratings if id(rating) not in dropped)
+    return replace(ratings, ratings=kept, repeated=len(dropped), votes=votes, contradictions=named)
+
+
+def _shown(place: tuple[str, int | None]) -> str:
+    return f" ({place[0]}:{place[1]})" if place[0] else ""
 
 
 def _from_store(store: Store, scheme: Scheme | None) -> Ratings:
@@ -304,41 +181,18 @@ def _unit_of(item: Item) -> Unit:
     )
 
 
-class _Said(NamedTuple):
-    """A row of a label file; `loose` are the parts of the key that other files may lack."""
-
-    unit: Unit
-    key: tuple[str, ...]
-    loose: tuple[str, str]
-    annotator: str
-    role: str
-    about: str
-    labels: tuple[str, ...]
-    where: str
-    line: int
-
-
-def _from_files(given: Sequence[str], scheme: Scheme | None) -> Ratings:
-    named = [_named_source(text) for text in given]
-    if not named:
+def _read(files: Sequence[tuple[str, SourceSpec]]) -> list[Judgment]:
+    """The judgments of files, each with the name of its annotator."""
+    if not files:
         raise InputError("nothing to read", "give a judging store, or label files")
-    default = unique_names([spec for _, spec in named])
-    said: list[_Said] = []
-    skipped = 0
-    for (name, spec), fallback in zip(named, default, strict=True):
-        before = len(said)
-        for row in label_rows(spec):
-            if row.labels:
-                said.append(_said(row, spec, name or row.annotator or fallback))
-            skipped += not row.labels
-        if len(said) == before:
+    default = unique_names([spec for _, spec in files])
+    said: list[Judgment] = []
+    for (name, spec), fallback in zip(files, default, strict=True):
+        read = [row._replace(annotator=name or row.annotator or fallback) for row in read_labels(spec)]
+        if not any(row.labels or row.kind == "undo" for row in read):
             raise InputError("no labelled record in it", "export the annotations again", where=spec.location)
-    ratings = _collected(said)
-    ratings = replace(ratings, skipped=skipped, sources=tuple(spec.spec for _, spec in named))
-    if scheme is not None:
-        return ratings.with_scheme(scheme)
-    guess = next((name for name in BUILT_IN if _fits(ratings, load_scheme(name))), None)
-    return ratings if guess is None else replace(ratings.with_scheme(load_scheme(guess)), guessed=True)
+        said += read
+    return said
 
 
 def _named_source(text: str) -> tuple[str, SourceSpec]:
@@ -349,65 +203,92 @@ def _named_source(text: str) -> tuple[str, SourceSpec]:
     return "", parse(text)
 
 
-def _said(row: LabelRow, spec: SourceSpec, annotator: str) -> _Said:
-    text, query = _cell(row, _TEXTS), _cell(row, _QUERIES)
-    unit = Unit(
-        unit_id=_cell(row, ("item_id",)),
-        topic_id=_cell(row, _TOPICS) or query,
-        query_id=query,
-        text=text,
-        doc_id=_cell(row, _DOCUMENTS),
-        title=_cell(row, ("title",)),
-        description=_cell(row, ("description",)),
-        variant=_cell(row, ("variant",)),
-        dataset=_cell(row, _DATASETS),
-        stratum=_cell(row, ("stratum",)),
-        similarity=_similarity(row),
-        probability=row.probability,
+def _unit(row: Judgment) -> Unit:
+    return Unit(
+        unit_id=row.item_id,
+        # Where queries were judged, they are the topics.
+        topic_id=row.topic_id or row.query_id,
+        query_id=row.query_id,
+        text=row.query_text.strip(),
+        doc_id=row.doc_id,
+        title=row.title.strip(),
+        description=row.description.strip(),
+        variant=row.variant.strip(),
+        dataset=row.dataset,
+        stratum=row.stratum,
+        similarity=row.similarity,
+        probability=1.0 if row.probability is None else row.probability,
         data=row.values,
     )
-    if unit.unit_id:
-        key: tuple[str, ...] = ("id", unit.unit_id)
-        loose = ("", "")
-    else:
-        key = ("", unit.dataset, unit.topic_id, unit.doc_id, normalise(text))
-        loose = (query, normalise(unit.variant))
-        if not (text or query or unit.doc_id):
-            raise InputError(
-                "nothing tells this record from others",
-                "give it item_id, or topic_id and query_text, query_id or doc_id",
-                where=spec.location,
-                line=row.line,
-            )
-    return _Said(unit, key, loose, annotator, row.role, row.about, row.labels, spec.location, row.line)
 
 
-def _collected(said: Sequence[_Said]) -> Ratings:
+def _key(row: Judgment) -> tuple[tuple[str, ...], tuple[str, str]]:
+    """What a unit is told by, and the parts of that which other files may lack."""
+    if row.item_id:
+        return ("id", row.item_id), ("", "")
+    text = normalise(row.query_text)
+    if not (text or row.query_id or row.doc_id):
+        raise InputError(
+            "nothing tells this record from others",
+            "give it item_id, or topic_id and query_text, query_id or doc_id",
+            where=row.where or None,
+            line=row.line,
+        )
+    key = ("", row.dataset, row.topic_id or row.query_id, row.doc_id, text)
+    return key, (row.query_id, normalise(row.variant))
+
+
+def _collected(rows: Sequence[Judgment]) -> Ratings:
+    """The judgments with their units and annotators numbered; every row is a rating."""
+    undo = next((row for row in rows if row.kind == "undo"), None)
+    if undo is not None:
+        raise InputError(
+            "a history of events, of which some were taken back",
+            "export what stands, or give the store itself",
+            where=undo.where or None,
+            line=undo.line,
+        )
+    said = [(row, *_key(row)) for row in rows if row.labels and row.kind not in ("skip", "open")]
     variants: defaultdict[tuple[str, ...], dict[tuple[str, str], None]] = defaultdict(dict)
-    for row in said:
-        variants[row.key][row.loose] = None
-    units: dict[tuple[Any, ...], int] = {}
-    known: list[Unit] = []
+    for _, key, loose in said:
+        variants[key][loose] = None
+    members: defaultdict[tuple[tuple[str, ...], tuple[str, str]], list[Judgment]] = defaultdict(list)
     annotators: dict[str, Annotator] = {}
-    ratings: dict[tuple[int, str, bool], _Said] = {}
-    repeated = 0
-    for row in said:
-        key = (row.key, _resolved(row.loose, variants[row.key]))
-        if key not in units:
-            units[key] = len(known)
-            known.append(row.unit._replace(unit_id=row.unit.unit_id or _readable(row.unit)))
+    ratings: list[Rating] = []
+    places: dict[tuple[tuple[str, ...], tuple[str, str]], int] = {}
+    columns: dict[str, int] = {}
+    for row, key, loose in said:
+        whole = (key, _resolved(loose, variants[key]))
+        unit = places.setdefault(whole, len(places))
+        members[whole].append(row)
         _note_annotator(annotators, row)
-        place = (units[key], row.annotator, row.role == "adjudicator")
-        earlier = ratings.setdefault(place, row)
-        if earlier is not row:
-            _check_repeated(earlier, row, known[units[key]])
-            repeated += 1
-    column = {name: at for at, name in enumerate(annotators)}
-    return Ratings(
-        tuple(known),
-        tuple(annotators.values()),
-        tuple(Rating(at, column[name], row.labels, settles) for (at, name, settles), row in ratings.items()),
-        repeated=repeated,
+        column = columns.setdefault(row.annotator, len(columns))
+        settles = row.kind == "adjudicate" or (row.role == "adjudicator" and row.kind != "label")
+        ratings.append(Rating(unit, column, row.labels, settles, (row.where, row.line)))
+    units = tuple(_merged(own) for own in members.values())
+    return Ratings(units, tuple(annotators.values()), tuple(ratings), skipped=len(rows) - len(said))
+
+
+def _merged(rows: Sequence[Judgment]) -> Unit:
+    """One unit of all that the rows say about it."""
+    unit = _unit(rows[0])
+    known = [row for row in rows if row.probability is not None]
+    chances = [row.probability or 0.0 for row in known]
+    if known and max(chances) - min(chances) > _SAME_PROBABILITY:
+        shown = f"topic {unit.topic_id}, query '{unit.text or unit.query_id}'"
+        last = known[-1]
+        raise InputError(
+            f"{shown} has two sampling probabilities",
+            "give the same probability in every row of an item",
+            where=last.where or None,
+            line=last.line,
+        )
+    similarities = [row.similarity for row in rows if row.similarity is not None]
+    return unit._replace(
+        unit_id=unit.unit_id or _readable(unit),
+        query_id=next((row.query_id for row in rows if row.query_id), ""),
+        similarity=max(similarities, default=None),
+        probability=known[0].probability if known and known[0].probability is not None else 1.0,
     )
 
 
@@ -423,52 +304,21 @@ def _resolved(loose: tuple[str, str], there: Iterable[tuple[str, str]]) -> tuple
     return fits[0] if len(fits) == 1 else loose
 
 
-def _note_annotator(annotators: dict[str, Annotator], row: _Said) -> None:
-    role = row.role if row.role in ("model", "adjudicator") else "person"
+def _note_annotator(annotators: dict[str, Annotator], row: Judgment) -> None:
+    role = cast(Role, row.role if row.role in ("model", "adjudicator") else "person")
     earlier = annotators.get(row.annotator)
     if earlier is not None and "model" in (earlier.role, role) and earlier.role != role:
         raise InputError(
             f"'{row.annotator}' is a {earlier.role} in one row and a {role} in another",
             "give the model a name of its own",
-            where=row.where,
+            where=row.where or None,
             line=row.line,
         )
     if earlier is None or earlier.role == "adjudicator":
-        annotators[row.annotator] = Annotator(row.annotator, role, row.about)  # type: ignore[arg-type]
-
-
-def _check_repeated(earlier: _Said, row: _Said, unit: Unit) -> None:
-    if set(earlier.labels) != set(row.labels):
-        first = f"line {earlier.line}" if earlier.where == row.where else f"{earlier.where}:{earlier.line}"
-        raise InputError(
-            f"'{row.annotator}' labelled {unit.unit_id} in {first} already, and differently",
-            "name the annotators in a column 'annotator', or keep one of the rows",
-            where=row.where,
-            line=row.line,
-        )
+        annotators[row.annotator] = Annotator(row.annotator, role, row.about)
 
 
 def _readable(unit: Unit) -> str:
     parts = [unit.dataset, f"topic {unit.topic_id}" if unit.topic_id else "", unit.doc_id]
     parts.append(f"'{normalise(unit.text)}'" if unit.text else f"query {unit.query_id}" if unit.query_id else "")
     return ", ".join(part for part in parts if part)
-
-
-def _fits(ratings: Ratings, scheme: Scheme) -> bool:
-    try:
-        scheme.known(tuple({label for rating in ratings.ratings for label in rating.labels}))
-    except InputError:
-        return False
-    return True
-
-
-def _cell(row: LabelRow, names: Sequence[str]) -> str:
-    key = columns.named(list(row.values), names)
-    return ("" if key is None else as_text(row.values[key]) or "").strip()
-
-
-def _similarity(row: LabelRow) -> float | None:
-    try:
-        return min(1.0, float(_cell(row, _SCORES)))
-    except ValueError:
-        return None

@@ -150,7 +150,7 @@ def assign(
 
     Args:
         items: the sample.
-        annotators: who judges; each gets the overlap and an equal part of the rest.
+        annotators: who judges; each gets the overlap first and then an equal part of the rest.
         overlap: how many items all annotators judge, at least: topics are drawn at random, and all items of a topic
             that is touched are in, until there are as many.
         spot_check: how many of the other items a second person looks at.
@@ -176,13 +176,15 @@ def assign(
     parts = _split(_ordered(rest, by_id, order, _random(seed, "split")), len(annotators))
     owner = {item_id: name for name, part in zip(annotators, parts, strict=True) for item_id in part}
     checked = _spot_checks(owner, checkers or annotators, spot_check, _random(seed, "spot check"))
-    work = {name: [*shared, *part] for name, part in zip(annotators, parts, strict=True)}
+    work = {name: [*part] for name, part in zip(annotators, parts, strict=True)}
     for name, extra in checked.items():
         work[name] = [*work.get(name, []), *extra]
     ordered = {}
     for name, ids in work.items():
-        in_place = sorted(ids, key=places.__getitem__)
-        ordered[name] = tuple(_ordered(in_place, by_id, order, _random(seed, f"order {name}")))
+        # What everybody judges comes first: whoever stops early has it.
+        first = sorted(shared if name in annotators else (), key=places.__getitem__)
+        random, in_place = _random(seed, f"order {name}"), sorted(ids, key=places.__getitem__)
+        ordered[name] = tuple(i for part in (first, in_place) for i in _ordered(part, by_id, order, random))
     second = sorted({item_id for ids in checked.values() for item_id in ids}, key=places.__getitem__)
     return Assignment(ordered, tuple(sorted(shared, key=places.__getitem__)), tuple(second))
 

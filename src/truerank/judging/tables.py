@@ -13,8 +13,10 @@ from scipy.special import ndtri
 
 from truerank.errors import InputError
 from truerank.judging.definitions import DIFFERENT, TITLE_TYPES, leak_answer, title_type
-from truerank.judging.ratings import Ratings, RatingSource, Unit, read_ratings
+from truerank.judging.rating_table import Ratings, Unit
+from truerank.judging.ratings import RatingSource, read_ratings
 from truerank.judging.schemes import Scheme
+from truerank.judging.votes import Votes
 from truerank.reports.tables import Cell, Column, Table
 from truerank.sources import parse, read_topics
 
@@ -96,13 +98,14 @@ def label_tables(
     scheme: Scheme | str | None = None,
     topics: Mapping[str, str | Path] | Sequence[str] = (),
     by: str = "",
+    votes: Votes = "majority",
     include_models: bool = False,
     confidence: float = 0.95,
 ) -> LabelTables:
     """Counts labels as the papers do.
 
-    An item counts by its last adjudication, or else by the answer that most of its annotators gave; items on which
-    they are tied are left out and counted in a note.
+    An item counts by its last adjudication, or else by the answer that the rule for several voices gives; items for
+    which it gives none are left out and counted in a note.
 
     Args:
         source: a judging store or label files (`read_ratings`).
@@ -110,6 +113,7 @@ def label_tables(
         topics: for leakage, the topic sets by name, or as `NAME=SRC`; a pair is filed under each set that has its
             topic. Without them, pairs are filed by data set.
         by: what rows are formed by instead of the data set: "stratum", or any column or key that the items carry.
+        votes: how one answer is made of several voices, see `votes.VOTES`.
         include_models: count the labels of models like those of people.
         confidence: of the intervals.
 
@@ -125,7 +129,7 @@ def label_tables(
     """
     if not 0 < confidence < 1:
         raise InputError(f"confidence {confidence:g}", "give a number between 0 and 1")
-    ratings = read_ratings(source, scheme=scheme)
+    ratings = read_ratings(source, scheme=scheme, votes=votes)
     if ratings.scheme is None:
         shown = ", ".join(f"'{label}'" for label in ratings.labels()[:5])
         raise InputError(
@@ -147,7 +151,8 @@ def label_tables(
     notes = tuple(dict.fromkeys((*counting.notes, *_source_notes(ratings, include_models))))
     last = list(parts)[-1]
     parts[last] = Table(parts[last].title, parts[last].columns, parts[last].rows, (*parts[last].notes, *notes))
-    settings = {"by": by or "dataset", "topics": list(sets), "include_models": include_models, "confidence": confidence}
+    settings = {"by": by or "dataset", "topics": list(sets), "votes": votes, "include_models": include_models}
+    settings |= {"confidence": confidence}
     return LabelTables(name, parts, notes, settings)
 
 
@@ -160,13 +165,15 @@ class _Counting:
         if by and not any(self.group(unit) != _ALL for unit in ratings.units):
             raise InputError(f"no item has '{by}'", "name a column or key of the items, or stratum", where="--by")
 
-    def answers(self, answer: Callable[[tuple[str, ...]], str | None], what: str = "") -> list[tuple[Unit, str]]:
-        """Unit and answer, in the order of the units.
+    def answers(
+        self, answer: Callable[[tuple[str, ...]], str | None], what: str = "", order: Sequence[str] = ()
+    ) -> list[tuple[Unit, str]]:
+        """Unit and answer, in the order of the units; `order` has the possible answers, where they have an order.
 
         Raises:
             InputError: nothing was labelled by those who count.
         """
-        decided = self._ratings.decided(answer, include_models=self._include_models)
+        decided = self._ratings.decided(answer, include_models=self._include_models, order=order)
         if not decided:
             remedy = "let people judge" if self._include_models else "let people judge, or give --include-models"
             raise InputError(
@@ -213,8 +220,7 @@ def _source_notes(ratings: Ratings, include_models: bool) -> list[str]:
         notes.append(f"Not only people: labels of the models {', '.join(names)} are counted.")
     elif names:
         notes.append(f"Labels of the models {', '.join(names)} are left out.")
-    if ratings.skipped:
-        notes.append(ratings.skip_note)
+    notes += ratings.notes
     if any(unit.probability < 1 for unit in ratings.units):
         notes.append("The items are a sample; the counts are of the sample, not weighted by its probabilities.")
     if ratings.guessed and ratings.scheme is not None:
@@ -223,7 +229,7 @@ def _source_notes(ratings: Ratings, include_models: bool) -> list[str]:
 
 
 def _leakage(counting: _Counting, sets: Mapping[str, frozenset[str]], *, typed: bool) -> dict[str, Table]:
-    pairs = counting.answers(leak_answer)
+    pairs = counting.answers(leak_answer, order=("leak", "no leak"))
     filed: dict[str, list[tuple[Unit, str]]] = {name: [] for name in sets}
     elsewhere = 0
     for unit, answer in pairs:
@@ -254,11 +260,12 @@ def _leakage(counting: _Counting, sets: Mapping[str, frozenset[str]], *, typed: 
 def _types(counting: _Counting) -> Table:
     """Part (b): a pair that is a leak but has no type of the title counts as a reformulation, as in the paper."""
     variant_only = "no type of the title"
+    order = (*TITLE_TYPES, variant_only, DIFFERENT)
 
     def answer(labels: tuple[str, ...]) -> str | None:
         return title_type(labels, rule=True) or (variant_only if labels else None)
 
-    counts = Counter(answered for _, answered in counting.answers(answer, " of the types"))
+    counts = Counter(answered for _, answered in counting.answers(answer, " of the types", order))
     if counts[variant_only]:
         one = counts[variant_only] == 1
         counting.notes.append(
@@ -277,11 +284,11 @@ def _single(labels: tuple[str, ...]) -> str | None:
 
 
 def _grouped(
-    counting: _Counting, answer: Callable[[tuple[str, ...]], str | None] = _single
+    counting: _Counting, answer: Callable[[tuple[str, ...]], str | None] = _single, order: Sequence[str] = ()
 ) -> tuple[dict[str, Counter[str]], Counter[str]]:
     """How often each answer holds, by group and in all."""
     groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for unit, found in counting.answers(answer):
+    for unit, found in counting.answers(answer, order=order):
         groups[counting.group(unit)][found] += 1
     return dict(groups), sum(groups.values(), Counter())
 
@@ -375,7 +382,9 @@ def _plain(counting: _Counting, scheme: Scheme) -> dict[str, Table]:
     def answered(labels: tuple[str, ...]) -> str | None:
         return next((name for name in alone if name in labels), "answered") if labels else None
 
-    groups, whole = _grouped(counting, _single if scheme.per_text is None else answered)
+    grades = sorted(scheme.choices, key=lambda choice: -(choice.grade or 0))
+    highest = [choice.name for choice in grades] if scheme.graded else ["answered", *alone] if scheme.per_text else ()
+    groups, whole = _grouped(counting, _single if scheme.per_text is None else answered, highest)
     order = [choice.name for choice in scheme.choices] if scheme.per_text is None else ["answered", *alone]
     names = [*order, *sorted(set(whole).difference(order))]
     columns = [Column("data set"), *(Column(name, align="right", format=",d") for name in names)]

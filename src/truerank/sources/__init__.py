@@ -3,7 +3,7 @@
 from truerank.sources.blocks import QueryBlock, SourceCounts
 from truerank.sources.documents import DocumentSource, open_documents, read_documents
 from truerank.sources.grammar import SourceSpec, parse, unique_names
-from truerank.sources.labels import LabelRow, label_rows, read_labels
+from truerank.sources.labels import read_labels
 from truerank.sources.qrels import read_qrels, read_qrels_frame
 from truerank.sources.queries import QuerySource, open_queries
 from truerank.sources.runs import read_run, read_run_frame, run_frames
@@ -12,13 +12,11 @@ from truerank.sources.variants import read_variants, with_variants
 
 __all__ = [
     "DocumentSource",
-    "LabelRow",
     "QueryBlock",
     "QuerySource",
     "SourceCounts",
     "SourceSpec",
     "TopicSet",
-    "label_rows",
     "open_documents",
     "open_queries",
     "parse",

@@ -1,234 +1,266 @@
-"""What people said about pairs of a topic and a training query: annotation exports and plain tables."""
+"""What people, or models, said about items: annotation exports and plain tables, read in one place for all commands."""
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeAlias
 
 from truerank.errors import InputError
-from truerank.records import Label
+from truerank.records import Judgment
 from truerank.sources import columns, compressed, formats, grammar
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.rows import Row, rows
 from truerank.sources.tables import as_text, well_formed
 
-__all__ = ["LabelRow", "label_rows", "read_labels"]
+__all__ = [
+    "DATASET_NAMES", "PROBABILITY_NAMES", "QUERY_ID_NAMES", "QUERY_NAMES", "SIMILARITY_NAMES", "TOPIC_NAMES",
+    "read_labels",
+]  # fmt: skip
 
-_TOPICS: Final = ("topic_id", "topic", "topic_number", "test_id")
-_QUERIES: Final = ("query_id", "ms-marco-qid", "qid", "query-id")
-_TEXTS: Final = ("query_text", "query", "text", "data")
-_LABELS: Final = ("label", "labels", "choice", "choices", "type", "annotations")
-_SIMILARITIES: Final = ("similarity", "cosine_similarity", "cosine", "score")
-_PROBABILITIES: Final = ("probability", "sampling_probability", "inclusion_probability")
-_ANNOTATORS: Final = ("annotator", "annotator_id", "user", "completed_by", "created_by")
-_ROLES: Final = ("role", "annotator_role")
-_KINDS: Final = ("kind", "event")
+#: Columns of items, the likeliest first.
+TOPIC_NAMES: Final = ("topic_id", "topic", "topic_number", "test_id")
+QUERY_ID_NAMES: Final = ("query_id", "ms-marco-qid", "qid", "query-id", "queryid")
+QUERY_NAMES: Final = ("query_text", "query", "data", "question", "text")
+DATASET_NAMES: Final = ("dataset", "test", "selection", "split", "corpus")
+SIMILARITY_NAMES: Final = ("similarity", "cosine_similarity", "cosine")
+PROBABILITY_NAMES: Final = ("probability", "sampling_probability", "inclusion_probability")
+_DOCUMENTS: Final = ("doc_id", "docid", "document_id", "docno", "passage_id", "url")
+_LABELS: Final = ("labels", "label", "choices", "choice")
+#: Columns of labels where there is none of those.
+_OTHER_LABELS: Final = ("type", "annotations")
+_ANNOTATORS: Final = ("annotator", "annotator_id", "username", "user", "completed_by", "created_by")
+_ROLES: Final = ("person", "model", "adjudicator")
+_KINDS: Final = ("label", "skip", "undo", "adjudicate", "open")
 _SEPARATORS: Final = re.compile(r"\s*[|;,]\s*")
+_Record: TypeAlias = Mapping[str, Any]
 
 
-class LabelRow(NamedTuple):
-    """What one annotator said about one record of a file; `values` is the record as it was read."""
+def read_labels(spec: str | SourceSpec, *, strict: bool = False) -> Iterator[Judgment]:
+    """The judgments of a file, whatever was judged.
 
-    line: int
-    values: Mapping[str, Any]
-    labels: tuple[str, ...]
-    annotator: str = ""
-    role: str = ""
-    probability: float = 1.0
-    about: str = ""
-
-
-def read_labels(specs: str | SourceSpec | Iterable[str | SourceSpec], *, strict: bool = False) -> tuple[Label, ...]:
-    """Reads labelled pairs.
-
-    doccano JSONL (`topic`, `data` or `query_text`, `ms-marco-qid` or `query_id`, `label`: a list), Label Studio JSON
-    (one Label per annotation that was not cancelled; the task's `data` carries the pair; a reduced export with the
-    choice beside the data opens too), CSV, TSV with a header, JSONL or Parquet with `topic_id`, `query_id`,
-    `query_text`, `label` and, where known, `similarity`, `probability`, `annotator`, `title`, `description`, `variant`.
-    In a table several labels of one pair stand in one cell, separated by `|`, `;` or `,`. A similarity above 1 (a
-    rounding of the encoder) becomes 1.
+    doccano JSONL (`label`: a list), Label Studio JSON (one judgment per annotation and prediction; the task's `data`
+    describes the item; a reduced export with the choice beside the data opens too), our own exports, and CSV, TSV with
+    a header, JSONL or Parquet. An item is described by `item_id`, or by what there is of topic_id, query_id,
+    query_text, doc_id, dataset, title, description and variant; `similarity`, `probability`, `stratum`, `annotator`
+    (or `username`, `user`, `completed_by`), `role`, `kind`, `about`, `comment`, `reason`, `seconds` and `at` are read
+    where they are there. In a table several labels stand in one cell, separated by `|`, `;` or `,`. A similarity above
+    1 (a rounding of the encoder) becomes 1.
 
     Args:
-        specs: one file or several; their order is kept.
-        strict: raise for bytes that are not UTF-8.
-
-    Returns:
-        The labels in order. Pairs that nobody has labelled are left out.
-
-    Raises:
-        InputError: not readable; a record without topic, query or label column; a number out of range; no label at all.
-    """
-    several = (specs,) if isinstance(specs, (str, SourceSpec)) else specs
-    labels: list[Label] = []
-    for given in several:
-        spec = grammar.parse(given) if isinstance(given, str) else given
-        read = [_label(row, spec) for row in label_rows(spec, strict=strict)]
-        found = [label for label in read if label.labels]
-        if not found:
-            raise InputError("no labelled pair in it", "export the annotations again", where=spec.location)
-        labels.extend(found)
-    if not labels:
-        raise InputError("no label files", "give at least one")
-    return tuple(labels)
-
-
-def label_rows(spec: str | SourceSpec, *, strict: bool = False) -> Iterator[LabelRow]:
-    """The annotations of a file, whatever was annotated: `read_labels` for items of any kind.
-
-    Args:
-        spec: the file, as for `read_labels`; it needs the labels, and a column `annotator`, `role` ("person", "model",
-            "adjudicator"), `kind` ("label", "skip", "adjudicate") or `probability` is understood.
+        spec: the file.
         strict: raise for bytes that are not UTF-8.
 
     Yields:
-        One per annotation. A record that nobody has labelled comes once, without labels; so does a skip.
+        One per judgment, in the order of the file. A record that nobody has labelled comes once, without labels; so
+        does a skip.
 
     Raises:
-        InputError: not readable, no label column, a number out of range, or a history with events taken back.
+        InputError: not readable, no label column, a number out of range, or an unknown role or kind.
     """
     source = grammar.parse(spec) if isinstance(spec, str) else spec
-    for row in _rows(source, strict):
-        yield from _label_rows(row, source)
-
-
-def _rows(spec: SourceSpec, strict: bool) -> Iterator[Row]:
-    if spec.scheme != "file":
-        raise InputError("labels are read from files", "give a path", where=spec.spec)
-    form = formats.detect(compressed.checked_file(spec.path), spec.format)
+    if source.scheme != "file":
+        raise InputError("labels are read from files", "give a path", where=source.spec)
+    form = formats.detect(compressed.checked_file(source.path), source.format)
     if form not in ("csv", "tsv", "jsonl", "json", "parquet"):
         raise InputError(
             f"labels are not read from {form} files",
             "give a doccano or Label Studio export, or a table with topic_id, query_id, query_text, label",
-            where=spec.location,
+            where=source.location,
         )
-    return rows(spec.path, form, strict=strict)
+    lacking: Row | None = None
+    labelled = False
+    for row in rows(source.path, form, strict=strict):
+        found = _of_row(row, source.location)
+        labelled = labelled or found is not None
+        lacking = row if lacking is None and found is None else lacking
+        yield from found if found is not None else [_item(row, source.location)]
+    if lacking is not None and not labelled:
+        there = ", ".join(map(repr, list(lacking.values)[:12])) or "none"
+        raise InputError("no column or key 'label'", f"there are {there}", where=source.location, line=lacking.line)
 
 
-def _label(found: LabelRow, spec: SourceSpec) -> Label:
-    values = found.values
-    topic, text = _value(values, _TOPICS), _value(values, _TEXTS)
-    if topic is None or text is None:
-        raise _missing("topic_id" if topic is None else "query_text", found, spec)
-    return Label(
-        topic_id=topic.strip(),
-        query_id=(_value(values, _QUERIES) or "").strip(),
-        query_text=text,
-        labels=found.labels,
-        title=_value(values, ("title",)) or "",
-        description=_value(values, ("description",)) or "",
-        variant=_value(values, ("variant",)) or "",
-        similarity=_similarity(found, spec),
-        annotator=found.annotator,
-        probability=found.probability,
-        role=found.role,
+def _of_row(row: Row, where: str) -> list[Judgment] | None:
+    """The judgments of a record, one without labels if nobody said anything; None where it has no key for labels."""
+    plain = _item(row, where)
+    values = row.values
+    annotations = _objects(values.get("annotations", values.get("completions")))
+    predictions = _objects(values.get("predictions"))
+    if annotations is not None or predictions is not None:
+        of_people = [_annotation(plain, part) for part in annotations or ()]
+        of_models = [_prediction(plain, part) for part in predictions or ()]
+        return [one for one in (*of_people, *of_models) if one is not None] or [plain._replace(kind="open")]
+    if plain.kind in ("skip", "open", "undo"):
+        return [plain]
+    names = list(values)
+    keys = [key for name in _LABELS if (key := columns.named(names, (name,))) is not None]
+    keys = keys or [key for key in (columns.named(names, _OTHER_LABELS),) if key is not None]
+    if not keys:
+        return None
+    return [plain._replace(labels=next((found for key in keys if (found := _texts(values[key]))), ()))]
+
+
+def _item(row: Row, where: str) -> Judgment:
+    """What a record says about its item and its annotator."""
+    values = row.values
+    numbers = {
+        name: _number(row, names, where)
+        for name, names in (
+            ("similarity", SIMILARITY_NAMES), ("score", ("score",)), ("probability", PROBABILITY_NAMES),
+            ("seconds", ("seconds",)), ("number", ("number",)), ("undoes", ("undoes",)),
+        )
+    }  # fmt: skip
+    probability, similarity = numbers["probability"], numbers["similarity"]
+    if probability is not None and not 0 < probability <= 1:
+        raise InputError(
+            f"the probability {probability:g} is not above 0 and at most 1", "correct it", where=where, line=row.line
+        )
+    number, undoes = (None if n is None else int(n) for n in (numbers["number"], numbers["undoes"]))
+    return Judgment(
+        topic_id=_value(values, TOPIC_NAMES).strip(),
+        query_id=_value(values, QUERY_ID_NAMES).strip(),
+        query_text=_value(values, QUERY_NAMES),
+        labels=(),
+        title=_value(values, ("title",)),
+        description=_value(values, ("description",)),
+        variant=_value(values, ("variant",)),
+        similarity=numbers["score"] if similarity is None else min(1.0, similarity),
+        annotator=_person(values),
+        probability=probability,
+        role=_one_of(row, "role", ("role", "annotator_role"), _ROLES, where),
+        item_id=_value(values, ("item_id",)).strip(),
+        doc_id=_value(values, _DOCUMENTS).strip(),
+        dataset=_value(values, DATASET_NAMES).strip(),
+        stratum=_value(values, ("stratum",)).strip(),
+        kind=_one_of(row, "kind of event", ("kind", "event"), _KINDS, where),
+        about=_value(values, ("about",)),
+        comment=_value(values, ("comment",)),
+        reason=_value(values, ("reason",)),
+        seconds=numbers["seconds"] or 0.0,
+        at=_time(values.get("at")),
+        number=number,
+        undoes=undoes,
+        where=where,
+        line=row.line,
+        values=values,
     )
 
 
-def _label_rows(row: Row, spec: SourceSpec) -> Iterator[LabelRow]:
-    """One per annotation of a record; one without labels where nobody, or nobody but a skip, said anything."""
-    values = row.values
-    who = _value(values, _ANNOTATORS) or ""
-    role = (_value(values, _ROLES) or "").strip().lower()
-    kind = (_value(values, _KINDS) or "").strip().lower()
-    if kind == "undo":
-        raise InputError(
-            "a history of events, of which some were taken back",
-            "export what stands, or give the store itself",
-            where=spec.location,
-            line=row.line,
-        )
-    if kind == "adjudicate":
-        role = "adjudicator"
-    elif kind == "label" and role == "adjudicator":
-        # Who settles disagreements may also have labelled like everybody else.
-        role = "person"
-    plain = LabelRow(row.line, values, (), who, role, _probability(row, spec), _value(values, ("about",)) or "")
-    annotations = values.get("annotations", values.get("completions"))
-    if isinstance(annotations, list) and all(isinstance(item, dict) for item in annotations):
-        yield from _label_studio(plain, annotations, values.get("predictions"))
-        return
-    if kind in ("skip", "open"):
-        yield plain
-        return
-    key = columns.named(list(values), _LABELS)
-    if key is None:
-        raise _missing("label", row, spec)
-    yield plain._replace(labels=_texts(values[key]))
+def _annotation(plain: Judgment, annotation: _Record) -> Judgment | None:
+    """A Label Studio annotation; None where nothing was chosen."""
+    labels, texts = _results(annotation)
+    cancelled = bool(annotation.get("was_cancelled"))
+    if not labels and not cancelled:
+        return None
+    meta = _meta(annotation)
+    role = (as_text(annotation.get("role")) or as_text(meta.get("role")) or plain.role).strip().lower()
+    seconds = annotation.get("lead_time")
+    return plain._replace(
+        labels=() if cancelled else labels,
+        # What somebody declared the truth settles the item; their other annotations are like everybody's.
+        kind="skip" if cancelled else "adjudicate" if annotation.get("ground_truth") is True else "label",
+        annotator=_person(annotation) or plain.annotator,
+        role=role if role in _ROLES else "",
+        about=as_text(meta.get("about")) or "",
+        comment=texts.get("comment", ""),
+        reason=texts.get("reason", "") or ("cancelled" if cancelled else ""),
+        seconds=float(seconds) if isinstance(seconds, (int, float)) and seconds >= 0 else 0.0,
+        at=_time(annotation.get("created_at")),
+    )
 
 
-def _label_studio(plain: LabelRow, annotations: list[dict[str, Any]], predictions: Any) -> Iterator[LabelRow]:
-    """What people chose, then what models predicted."""
-    found = False
-    predicted = [part for part in predictions if isinstance(part, dict)] if isinstance(predictions, list) else []
-    of_models = [
-        {**part, "completed_by": as_text(part.get("model_version")) or "model", "role": "model"} for part in predicted
-    ]
-    for annotation in (*annotations, *of_models):
-        results = annotation.get("result")
-        if annotation.get("was_cancelled") or not isinstance(results, list):
+def _prediction(plain: Judgment, prediction: _Record) -> Judgment | None:
+    """What a model said in a Label Studio task; None where it said nothing."""
+    labels, texts = _results(prediction)
+    if not labels and "reason" not in texts:
+        return None
+    return plain._replace(
+        labels=labels,
+        kind="label" if labels else "skip",
+        annotator=as_text(prediction.get("model_version")) or "model",
+        role="model",
+        about=as_text(_meta(prediction).get("about")) or "",
+        comment=texts.get("comment", ""),
+        reason=texts.get("reason", ""),
+        at=_time(prediction.get("created_at")),
+    )
+
+
+def _objects(value: Any) -> list[_Record] | None:
+    return value if isinstance(value, list) and all(isinstance(part, dict) for part in value) else None
+
+
+def _meta(statement: _Record) -> _Record:
+    """What our own exports note beside a statement."""
+    meta = statement.get("meta")
+    return meta if isinstance(meta, dict) else {}
+
+
+def _results(annotation: _Record) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The labels and the free texts of a Label Studio annotation or prediction."""
+    labels: list[str] = []
+    texts: dict[str, str] = {}
+    results = annotation.get("result")
+    for result in results if isinstance(results, list) else ():
+        value = result.get("value") if isinstance(result, dict) else None
+        if not isinstance(value, dict):
             continue
-        chosen = (result.get("value") for result in results if isinstance(result, dict))
-        labels = tuple(dict.fromkeys(label for value in chosen for label in _texts(value)))
-        if labels:
-            found = True
-            who = _annotator(annotation.get("completed_by")) or plain.annotator
-            given = annotation.get("meta")
-            about = given if isinstance(given, dict) else {}
-            role = (as_text(annotation.get("role")) or as_text(about.get("role")) or plain.role).strip().lower()
-            # What somebody declared the truth settles the item; their other annotations are like everybody's.
-            role = "adjudicator" if annotation.get("ground_truth") is True else role.replace("adjudicator", "person")
-            yield plain._replace(labels=labels, annotator=who, role=role, about=as_text(about.get("about")) or "")
-    if not found:
-        yield plain
+        labels += _texts(value)
+        written = value.get("text")
+        if isinstance(written, list) and "choices" not in value:
+            texts[str(result.get("from_name"))] = well_formed("\n".join(as_text(part) or "" for part in written))
+    return tuple(dict.fromkeys(labels)), texts
+
+
+def _person(values: _Record) -> str:
+    """Who judged: the first of the columns that is not empty."""
+    for name in _ANNOTATORS:
+        key = columns.named(list(values), (name,))
+        value = None if key is None else values[key]
+        if isinstance(value, dict):
+            value = value.get("email") or value.get("username") or value.get("id")
+        if text := well_formed(as_text(value) or "").strip():
+            return text
+    return ""
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    """The labels in a value: a text, a list, or Label Studio's `{"choices": […]}`."""
+    """The labels in a value: a text, true or false, a list (of lists), or Label Studio's `{"choices": […]}`."""
     if isinstance(value, dict):
         value = next((value[key] for key in ("choices", "labels", "taxonomy") if key in value), None)
     if isinstance(value, list):
-        texts = [text for text in map(_label_text, value) if text is not None]
+        parts = [text for part in value for text in (_texts(part) if isinstance(part, list) else [_label(part)])]
     else:
-        text = _label_text(value)
-        texts = [] if text is None else _SEPARATORS.split(text)
-    return tuple(dict.fromkeys(well_formed(text.strip()) for text in texts if text.strip()))
+        parts = _SEPARATORS.split(_label(value))
+    return tuple(dict.fromkeys(well_formed(part.strip()) for part in parts if part.strip()))
 
 
-def _label_text(value: Any) -> str | None:
+def _label(value: Any) -> str:
     """A label as text; the booleans of JSON and Parquet are labels too."""
-    return str(value).lower() if isinstance(value, bool) else as_text(value)
+    return str(value).lower() if isinstance(value, bool) else as_text(value) or ""
 
 
-def _annotator(value: Any) -> str:
-    if isinstance(value, dict):
-        value = value.get("email") or value.get("username") or value.get("id")
-    return as_text(value) or ""
+def _value(values: _Record, names: tuple[str, ...]) -> str:
+    """The text or number in the first of the columns that is there and not empty."""
+    there = {name.strip().lower(): name for name in reversed(list(values))}
+    for name in names:
+        text = as_text(values[there[name]]) if name in there else None
+        if text and text.strip():
+            return well_formed(text)
+    return ""
 
 
-def _value(values: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
-    key = columns.named(list(values), names)
-    text = None if key is None else as_text(values[key])
-    return None if text is None else well_formed(text)
+def _one_of(row: Row, what: str, names: tuple[str, ...], known: tuple[str, ...], where: str) -> str:
+    text = _value(row.values, names).strip().lower()
+    if text and text not in known:
+        raise InputError(f"'{text[:40]}' is no {what}", f"one of {', '.join(known)}", where=where, line=row.line)
+    return text
 
 
-def _similarity(row: LabelRow, spec: SourceSpec) -> float | None:
-    value = _number(row, _SIMILARITIES, spec)
-    return None if value is None else min(1.0, value)
-
-
-def _probability(row: Row, spec: SourceSpec) -> float:
-    value = _number(row, _PROBABILITIES, spec)
-    if value is not None and not 0 < value <= 1:
-        raise InputError(
-            f"the probability {value:g} is not above 0 and at most 1", "correct it", where=spec.location, line=row.line
-        )
-    return 1.0 if value is None else value
-
-
-def _number(row: Row | LabelRow, names: tuple[str, ...], spec: SourceSpec) -> float | None:
-    text = (_value(row.values, names) or "").strip()
+def _number(row: Row, names: tuple[str, ...], where: str) -> float | None:
+    text = _value(row.values, names).strip()
     if not text:
         return None
     try:
@@ -236,10 +268,15 @@ def _number(row: Row | LabelRow, names: tuple[str, ...], spec: SourceSpec) -> fl
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise InputError(f"'{text}' is no number", f"correct the column {names[0]}", where=spec.location, line=row.line)
+        raise InputError(f"'{text[:40]}' is no number", f"correct the column {names[0]}", where=where, line=row.line)
     return value
 
 
-def _missing(name: str, row: Row | LabelRow, spec: SourceSpec) -> InputError:
-    there = ", ".join(map(repr, list(row.values)[:12])) or "none"
-    return InputError(f"no column or key '{name}'", f"there are {there}", where=spec.location, line=row.line)
+def _time(value: Any) -> str:
+    """A time as the store writes it; empty for anything that is no ISO 8601 time."""
+    try:
+        time = value if isinstance(value, datetime.datetime) else datetime.datetime.fromisoformat(as_text(value) or "")
+        time = (time if time.tzinfo else time.replace(tzinfo=datetime.UTC)).astimezone(datetime.UTC)
+    except (ValueError, OverflowError):
+        return ""
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -11,7 +11,8 @@ Source: Fröbe, Akiki, Potthast, Hagen: How Train–Test Leakage Affects Zero-sh
 
 from truerank.audits.leakage.audit import audit
 from truerank.audits.leakage.baseline import NewSince, since_baseline
-from truerank.audits.leakage.calibration import Calibration, calibrate
+from truerank.audits.leakage.calibration import calibrate, similarities
+from truerank.audits.leakage.calibration_results import Calibration
 from truerank.audits.leakage.card import Card, card
 from truerank.audits.leakage.cleaning import Cleaning, clean
 from truerank.audits.leakage.demo import demo
@@ -49,6 +50,7 @@ __all__ = [
     "open_key",
     "redact",
     "reduce_topics",
+    "similarities",
     "since_baseline",
     "to_text",
 ]

@@ -16,7 +16,8 @@ import polars as pl
 
 import truerank
 from truerank.audits.leakage.baseline import since_baseline
-from truerank.audits.leakage.calibration import Calibration, calibrate
+from truerank.audits.leakage.calibration import calibrate
+from truerank.audits.leakage.calibration_results import Calibration
 from truerank.audits.leakage.estimating import (
     Evidence,
     judged_evidence,
@@ -63,7 +64,7 @@ from truerank.work.progress import Progress, Quiet
 __all__ = ["audit", "publish"]
 
 #: Options that change where and how fast the pairs are found, or what is made of them, but not which are found.
-_NOT_OF_THE_RESULT: Final = ("cache", "engine", "labels", "baseline", "redact", "redact_key")
+_NOT_OF_THE_RESULT: Final = ("cache", "engine", "labels", "votes", "baseline", "redact", "redact_key")
 #: Queries of the embedded sample from which the int8 encoder learns its ranges.
 _CALIBRATION_TEXTS: Final = 300
 _LEXICAL: Final = "topics for which some query has exactly the content words; paraphrases may be missed more often"
@@ -168,7 +169,7 @@ def _checked_side_inputs(options: Options) -> Judgments | None:
         open_key(options.redact_key)
     if options.baseline is not None:
         load_audit(options.baseline)
-    return open_judgments(options.labels) if options.labels else None
+    return open_judgments(options.labels, votes=options.votes) if options.labels else None
 
 
 def _sources(specs: Sequence[str], options: Options) -> list[tuple[str, QuerySource]]:

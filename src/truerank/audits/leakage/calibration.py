@@ -1,31 +1,38 @@
-"""The similarity threshold that labels support, or the reason why they support none.
+"""The threshold that labels support, or the reason why they support none.
 
-Precision above a threshold t is the Hájek estimate over the labelled pairs with a similarity above t: each pair counts
-with one over its probability of having been sampled, so that a stratified sample speaks for the pairs it was drawn
-from. The threshold's interval comes from repeating the whole choice on bootstrap resamples.
+Two figures answer "from which similarity on is the precision at least 0.9?". The *lower bound* is the lowest threshold
+whose precision is at least the target with the confidence asked for: the one to use, since at the threshold of the
+*point estimate* the true precision lies below the target in about half of all samples.
 
-An answer needs labels on both sides, otherwise it only mirrors where labelling stopped. `Support` says how many and how
-near; `calibrate` refuses when they are missing and says which similarities to label next.
+The lower bound comes from a smooth monotone curve of the chance of a leak (`leak_chance`). The point estimate is the
+Hájek estimate over the labelled pairs with a similarity above a threshold: each pair counts with one over its
+probability of having been sampled, so that a stratified sample speaks for the pairs it was drawn from; its interval
+comes from repeating the whole choice on bootstrap resamples.
+
+An answer needs labels near it, otherwise it only mirrors where labelling stopped. `Support` says how many and how near;
+`calibrate` refuses when they are missing and says which similarities to label next.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from truerank.audits.leakage.calibration_results import Calibration, LabelNext, Support, plain
+from truerank.audits.leakage.leak_chance import precision_draws
 from truerank.errors import InputError
+from truerank.judging.item_sources import read_items
 from truerank.judging.labels import JudgedPair, LabelSource, open_judgments
-from truerank.reports.tables import Column, Table
+from truerank.judging.schemes import load_scheme
 
-__all__ = ["Calibration", "LabelNext", "Support", "calibrate"]
+__all__ = ["Calibration", "LabelNext", "Support", "calibrate", "similarities"]
 
-Rule = Literal["stays", "lowest"]
+Rule = Literal["lower-bound", "point", "lowest"]
 Resample = Literal["strata", "pairs", "topics"]
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
@@ -34,177 +41,44 @@ _STEP: Final = 0.001
 _RESAMPLES: Final = 2000
 _BIN: Final = 0.01
 _CELLS_AT_ONCE: Final = 4_000_000
+_RULES: Final = ("lower-bound", "point", "lowest")
 _TOLERANCE: Final = 1e-12
 
 
-class Support(NamedTuple):
-    """What labels must show before a threshold is believed.
-
-    Attributes:
-        labels: pairs needed within `window` below the threshold, the same number within `window` above it, and the
-            number above a threshold without which its precision is not looked at.
-        window: similarity distance; labels must also reach this far below the threshold's interval.
-        width: the widest acceptable interval of the threshold.
-    """
-
-    labels: int = 10
-    window: float = 0.03
-    width: float = 0.05
-
-
 _SUPPORT: Final = Support()
-
-
-class LabelNext(NamedTuple):
-    """A range of similarities (above `low`, up to `high`) that needs `more` labelled pairs beside those it has."""
-
-    low: float
-    high: float
-    have: int
-    more: int
-
-
-@dataclass(frozen=True, eq=False)
-class Calibration:
-    """The precision at each threshold, and the threshold chosen from it.
-
-    Attributes:
-        thresholds: multiples of 0.001 over the labelled range, ascending, shape (T,).
-        precision: weighted share of leaks among the pairs above each threshold, shape (T,).
-        low, high: pointwise bootstrap interval of the precision, shape (T,).
-        n: labelled pairs above each threshold, shape (T,).
-        chosen: the threshold, or None if the labels do not support one.
-        estimate: what the rule gives, also where it is refused; None if no threshold reaches the target.
-        interval: bootstrap interval of the estimate; an end is None where resamples had no answer there.
-        reason: why there is no threshold, in words; empty if there is one.
-        label_next: the similarities to label before asking again.
-        encoder: the encoder whose similarities the labels carry; empty if unknown.
-        settings: target, rule, confidence, resampling, seed and the support asked for.
-        counts: pairs used, leaks among them, unresolved, unlabelled, without similarity.
-        notes: what a reader must know about the estimate.
-    """
-
-    thresholds: Floats
-    precision: Floats
-    low: Floats
-    high: Floats
-    n: NDArray[np.int64]
-    chosen: float | None
-    estimate: float | None
-    interval: tuple[float | None, float | None]
-    reason: str
-    label_next: tuple[LabelNext, ...]
-    encoder: str
-    settings: dict[str, Any]
-    counts: dict[str, int]
-    notes: tuple[str, ...] = ()
-
-    @property
-    def refused(self) -> bool:
-        """Whether the labels support no threshold."""
-        return self.chosen is None
-
-    def require(self) -> float:
-        """The threshold.
-
-        Raises:
-            InputError: there is none; the message says why and what to label next.
-        """
-        if self.chosen is None:
-            raise InputError(f"no threshold: {self.reason}", self._remedy())
-        return self.chosen
-
-    def table(self) -> Table:
-        """The precision at each hundredth of the labelled range, at its lower end and at the estimate."""
-        hundredths = np.isclose(self.thresholds * 100, np.round(self.thresholds * 100), atol=1e-6)
-        shown = np.flatnonzero(
-            hundredths | (self.thresholds == self.estimate) | (self.thresholds == self.thresholds[0])
-        )
-        share = f"{self.settings['confidence']:.0%} interval"
-        return Table(
-            title="Precision of the labelled pairs above a threshold.",
-            columns=(
-                Column("threshold", align="right", format=".3f"),
-                Column("pairs above", align="right", format=",d"),
-                Column("precision", align="right", format=".3f"),
-                Column("low", (share,), align="right", format=".3f"),
-                Column("high", (share,), align="right", format=".3f"),
-            ),
-            rows=tuple(
-                (
-                    float(self.thresholds[i]),
-                    int(self.n[i]),
-                    *(float(v[i]) for v in (self.precision, self.low, self.high)),
-                )
-                for i in shown
-            ),
-            notes=tuple(self.text().splitlines()),
-        )
-
-    def text(self) -> str:
-        """The answer in words."""
-        share, wanted = f"{self.settings['confidence']:.0%}", self.settings["min_precision"]
-        ends = ["open" if end is None else f"{end:.3f}" for end in self.interval]
-        about = f"{share} interval {ends[0]} to {ends[1]}, {self.counts['pairs']} labelled pairs"
-        if self.chosen is not None:
-            meaning = "precision stays at or above" if self.settings["rule"] == "stays" else "precision first reaches"
-            name = self.encoder or "an encoder that the labels do not name"
-            return "\n".join([f"{self.chosen:.3f}: {meaning} {wanted:g} ({about}), for {name}.", *self.notes])
-        return "\n".join([f"No threshold: {self.reason}.", f"{self._remedy().capitalize()}.", *self.notes])
-
-    def json(self) -> dict[str, Any]:
-        """Everything, as plain numbers and texts."""
-        curve = [
-            {"threshold": float(t), "pairs": int(n), "precision": _plain(p), "low": _plain(low), "high": _plain(high)}
-            for t, n, p, low, high in zip(self.thresholds, self.n, self.precision, self.low, self.high, strict=True)
-        ]
-        return {
-            "encoder": self.encoder,
-            "chosen": self.chosen,
-            "estimate": self.estimate,
-            "interval": list(self.interval),
-            "reason": self.reason,
-            "label_next": [bin_._asdict() for bin_ in self.label_next],
-            "settings": self.settings,
-            "counts": self.counts,
-            "notes": list(self.notes),
-            "curve": curve,
-        }
-
-    def _remedy(self) -> str:
-        if not self.label_next:
-            return "lower the target, or choose an encoder that tells leaks from other pairs better"
-        wanted = ", ".join(f"{b.more} more pairs from {b.low:.2f} to {b.high:.2f}" for b in self.label_next)
-        return f"label {wanted}"
 
 
 def calibrate(
     labels: LabelSource,
     *,
     min_precision: float = 0.9,
-    rule: Rule = "stays",
+    rule: Rule = "lower-bound",
     encoder: str = "",
+    population: Sequence[float] | NDArray[np.float64] | None = None,
     resample: Resample = "strata",
     support: Support = _SUPPORT,
     confidence: float = 0.95,
     seed: int = 0,
-    include_models: bool = False,
 ) -> Calibration:
     """Finds the lowest threshold whose pairs are precise enough.
 
     Args:
-        labels: label sources, labels or judgments; each pair needs its similarity. Pairs that the annotators left
-            unresolved are counted and not used.
+        labels: label sources or judgments (`judging.open_judgments` also says how several voices make one answer, and
+            whether models count); each pair needs its similarity. Pairs that the annotators left unresolved are
+            counted and not used.
         min_precision: the target, above 0 and at most 1.
-        rule: "stays": the lowest threshold from which on the precision of every higher one (that enough labels
-            support) is at least the target; "lowest": the lowest threshold that reaches it, whatever lies above.
+        rule: "lower-bound": the lowest threshold above which the precision is at least the target with the confidence
+            asked for; "point": the lowest threshold from which on the estimated precision of every higher one (that
+            enough labels support) is at least the target; "lowest": the lowest threshold whose estimate reaches it,
+            whatever lies above.
         encoder: the encoder that the similarities come from.
-        resample: what the bootstrap draws: pairs within the strata of the sample (pairs of equal sampling
+        population: similarities of all candidates, of which the labelled pairs are a sample; without it the sampling
+            probabilities say what the candidates are like. Only the lower bound uses it.
+        resample: what is drawn for the intervals: pairs within the strata of the sample (pairs of equal sampling
             probability), pairs at large, or whole topics.
         support: how many labels must lie how near to the answer.
-        confidence: of both intervals.
-        seed: of the bootstrap (2,000 resamples).
-        include_models: let labels of models count like those of people; a note then says so.
+        confidence: of the lower bound and of both intervals.
+        seed: of the draws (2,000).
 
     Returns:
         The curve and the threshold, or the reason why there is none (`Calibration.refused`).
@@ -212,34 +86,31 @@ def calibrate(
     Raises:
         InputError: no pair can be used, or an option is out of its range.
 
-    Source: the leakage paper, section 3 ("the lowest that yields a 0.9 precision"); Hájek (1971) for the estimate.
+    Source: the leakage paper, section 3 ("the lowest that yields a 0.9 precision"); Hájek (1971) for the estimate;
+        `leak_chance` for the lower bound.
     """
     for name, value in (("min_precision", min_precision), ("confidence", confidence)):
         if not 0 < value <= 1 or (name == "confidence" and value == 1):
             raise InputError(f"{name} is {value:g}", "give a number between 0 and 1", where="leakage calibrate")
-    judgments = open_judgments(labels, include_models=include_models)
+    if rule not in _RULES:
+        raise InputError(f"no rule '{rule}'", f"one of {', '.join(_RULES)}", where="leakage calibrate")
+    judgments = open_judgments(labels)
     used = [pair for pair in judgments.pairs if pair.leak is not None and pair.similarity is not None]
     sample = _arrays(used)
-    groups, notes = _groups(sample, resample)
     n = _above(sample.bins, np.ones(len(used)), len(sample.thresholds)).astype(np.int64)
-    precision = sample.above(sample.weight * sample.leak) / sample.above(sample.weight)
-    question = _Question(sample.thresholds, n >= support.labels, min_precision, rule)
-    resamples = _bootstrap(sample, groups, np.random.default_rng(seed))
-    low, high = _curve_interval(sample, precision, resamples, 1 - confidence)
-    estimate = question.answer(precision[None, :])[0]
-    ends = np.quantile(question.answer(resamples), [(1 - confidence) / 2, (1 + confidence) / 2], method="inverted_cdf")
-    reason, label_next = _refusal(sample, support, estimate, (float(ends[0]), float(ends[1])), min_precision)
+    wanted = _Wanted(min_precision, rule, resample, support, confidence, seed)
+    found = _bounded(sample, n, wanted, population) if rule == "lower-bound" else _pointed(sample, n, wanted)
     return Calibration(
         thresholds=_frozen(sample.thresholds),
-        precision=_frozen(precision),
-        low=_frozen(low),
-        high=_frozen(high),
+        precision=_frozen(found.precision),
+        low=_frozen(found.low),
+        high=_frozen(found.high),
         n=_frozen(n),
-        chosen=None if reason else float(estimate),
-        estimate=_plain(estimate),
-        interval=(None if ends[0] == sample.thresholds[0] else _plain(ends[0]), _plain(ends[1])),
-        reason=reason,
-        label_next=label_next,
+        chosen=found.chosen,
+        estimate=plain(found.estimate),
+        interval=(None if found.ends[0] == sample.thresholds[0] else plain(found.ends[0]), plain(found.ends[1])),
+        reason=found.reason,
+        label_next=found.label_next,
         encoder=encoder,
         settings={
             "min_precision": min_precision,
@@ -249,6 +120,8 @@ def calibrate(
             "resamples": _RESAMPLES,
             "seed": seed,
             "support": support._asdict(),
+            "votes": judgments.votes,
+            "candidates": None if population is None else len(population),
         },
         counts={
             "pairs": len(used),
@@ -257,8 +130,151 @@ def calibrate(
             "unlabelled": judgments.unlabelled,
             "without_similarity": sum(pair.similarity is None for pair in judgments.pairs),
         },
-        notes=(*notes, judgments.model_note) if judgments.models else notes,
+        notes=(*found.notes, *judgments.notes),
     )
+
+
+def similarities(folder: str) -> NDArray[np.float64]:
+    """The similarities of the pairs that an audit found: the population of a sample of them.
+
+    Args:
+        folder: what `leakage audit --out` wrote; with `floor`, down to it.
+
+    Returns:
+        The highest similarity of each pair, shape (pairs,).
+
+    Raises:
+        InputError: no audit there, or a redacted one.
+    """
+    return np.array([item.score for item in read_items(folder, load_scheme("leak"))], np.float64)
+
+
+class _Wanted(NamedTuple):
+    """What is asked for, as the arguments of `calibrate`."""
+
+    target: float
+    rule: Rule
+    resample: Resample
+    support: Support
+    confidence: float
+    seed: int
+
+
+class _Answer(NamedTuple):
+    """A curve and what it gives, as in `Calibration`; `estimate` and `ends` may be infinite."""
+
+    precision: Floats
+    low: Floats
+    high: Floats
+    chosen: float | None
+    estimate: float
+    ends: tuple[float, float]
+    reason: str
+    label_next: tuple[LabelNext, ...]
+    notes: tuple[str, ...]
+
+
+def _pointed(sample: _Sample, n: NDArray[np.int64], wanted: _Wanted) -> _Answer:
+    """The point estimate, with the bootstrap of the whole choice."""
+    groups, notes = _groups(sample, wanted.resample)
+    precision = sample.above(sample.weight * sample.leak) / sample.above(sample.weight)
+    question = _Question(sample.thresholds, n >= wanted.support.labels, wanted.target, wanted.rule == "point")
+    resamples = _bootstrap(sample, groups, np.random.default_rng(wanted.seed))
+    low, high = _curve_interval(sample, precision, resamples, 1 - wanted.confidence)
+    estimate = float(question.answer(precision[None, :])[0])
+    ends = _ends(question.answer(resamples), wanted.confidence)
+    reason, label_next = _refusal(sample, wanted.support, estimate, ends, wanted.target)
+    chosen = None if reason else estimate
+    return _Answer(precision, low, high, chosen, estimate, ends, reason, label_next, notes)
+
+
+def _bounded(
+    sample: _Sample, n: NDArray[np.int64], wanted: _Wanted, population: Sequence[float] | Floats | None
+) -> _Answer:
+    """The lowest threshold whose lower bound reaches the target."""
+    size, support = len(sample.thresholds), wanted.support
+    notes: list[str] = []
+    if population is None:
+        weights = np.bincount(sample.bins, weights=sample.weight, minlength=size).astype(np.float64)
+        if (sample.weight == sample.weight[0]).all():
+            notes.append("The labels carry no sampling probabilities that differ: every pair counts alike.")
+    else:
+        similar = np.round(np.minimum(np.asarray(population, np.float64), 1.0), 6)
+        bins = np.searchsorted(sample.thresholds, similar, side="left") - 1
+        weights = np.bincount(bins[bins >= 0], minlength=size).astype(np.float64)
+        # What was labelled is a candidate, too.
+        weights = np.maximum(weights, np.bincount(sample.bins, minlength=size))
+    draws = precision_draws(
+        sample.similarity,
+        sample.leak,
+        sample.thresholds + _STEP / 2,
+        weights,
+        np.random.default_rng(wanted.seed),
+        draws=_RESAMPLES,
+        clusters=sample.topic if wanted.resample == "topics" else None,
+        cases=_cases(sample),
+    )
+    precision = draws.mean(axis=0)
+    low, high = np.quantile(draws, [1 - wanted.confidence, wanted.confidence], axis=0)
+    near = n - _above(sample.bins, np.ones(len(sample.bins)), size + _window(support))[_window(support) :].astype(
+        np.int64
+    )
+    supported = (n >= support.labels) & (near >= support.labels)
+    question = _Question(sample.thresholds, supported, wanted.target, stays=False)
+    estimate = float(question.answer(precision[None, :])[0])
+    chosen = float(question.answer(low[None, :])[0])
+    ends = _ends(question.answer(draws), wanted.confidence)
+    if math.isfinite(chosen):
+        if chosen == sample.thresholds[0]:
+            notes.append(
+                f"Labels begin at {sample.similarity.min():.4f}: a lower threshold may do, too. Label pairs below it."
+            )
+        return _Answer(precision, low, high, chosen, estimate, ends, "", (), tuple(notes))
+    reason, label_next = _unbounded(sample, wanted, estimate, float(np.nanmax(low)))
+    return _Answer(precision, low, high, None, estimate, ends, reason, label_next, tuple(notes))
+
+
+def _cases(sample: _Sample) -> Floats:
+    """For how many labels each pair counts in the curve, shape (pairs,).
+
+    What matters is how likely a pair was sampled among those of its similarity: within a hundredth, pairs count by
+    their weight, and all together like so many as they are worth (Kish's effective size). A sample in strata of the
+    similarity has one weight there, and every pair counts once.
+    """
+    bins = np.unique(np.ceil(sample.similarity / _BIN - 1e-9), return_inverse=True)[1]
+    weight = sample.weight
+    cases: Floats = weight * (np.bincount(bins, weights=weight) / np.bincount(bins, weights=weight**2))[bins]
+    return cases
+
+
+def _window(support: Support) -> int:
+    """The window in steps of the thresholds."""
+    return max(1, round(support.window / _STEP))
+
+
+def _unbounded(sample: _Sample, wanted: _Wanted, estimate: float, best: float) -> tuple[str, tuple[LabelNext, ...]]:
+    """Why no lower bound reaches the target, and what to label next: twice as many where it is decided."""
+    support, lowest = wanted.support, float(sample.similarity.min())
+    if len(sample.bins) < support.labels:
+        return f"only {len(sample.bins)} labelled pairs", _label_next(sample, support, (lowest, 1.0), 1.0)
+    share, target = f"{wanted.confidence:.0%}", f"{wanted.target:g}"
+    if math.isinf(estimate):
+        return (
+            f"no threshold with {support.labels} labelled pairs within {support.window:g} above it reaches "
+            f"an estimated precision of {target}",
+            (),
+        )
+    span = (max(0.0, estimate - support.window), min(1.0, estimate + 3 * support.window))
+    return (
+        f"the estimated precision reaches {target} at {estimate:.3f}, but the labels are too few to say with {share} "
+        f"confidence that the precision is so high above any threshold (the highest lower bound is {best:.3f})",
+        _label_next(sample, support, span, 2.0),
+    )
+
+
+def _ends(answers: Floats, confidence: float) -> tuple[float, float]:
+    low, high = np.quantile(answers, [(1 - confidence) / 2, (1 + confidence) / 2], method="inverted_cdf")
+    return float(low), float(high)
 
 
 class _Sample(NamedTuple):
@@ -282,12 +298,12 @@ class _Question(NamedTuple):
     thresholds: Floats
     supported: NDArray[np.bool_]
     target: float
-    rule: Rule
+    stays: bool
 
     def answer(self, curves: Floats) -> Floats:
         """The threshold that each curve of shape (R, T) gives; infinity where none reaches the target."""
         reached = np.isnan(curves) | (curves >= self.target - _TOLERANCE)
-        if self.rule == "stays":
+        if self.stays:
             passed = reached | ~self.supported
             reached = np.logical_and.accumulate(passed[:, ::-1], axis=1)[:, ::-1]
         reached = reached & self.supported
@@ -397,22 +413,24 @@ def _refusal(
 
 
 def _label_next(sample: _Sample, support: Support, span: tuple[float, float], grow: float) -> tuple[LabelNext, ...]:
-    """Bins of a hundredth over the span, each to hold `support.labels` pairs, or `grow` times what it holds."""
+    """Bins of a hundredth over the span, each to hold `support.labels` pairs, or `grow` times what it holds; bins that
+    adjoin are one range."""
     first, last = (math.floor(round(span[0] / _BIN, 6)), math.ceil(round(span[1] / _BIN, 6)))
-    bins = []
+    ranges: list[LabelNext] = []
     for number in range(first, last):
         low, high = round(number * _BIN, 6), round((number + 1) * _BIN, 6)
         have = int(((sample.similarity > low) & (sample.similarity <= high)).sum())
         more = max(support.labels, math.ceil(have * grow) if grow > 1 else 0) - have
-        if more > 0:
-            bins.append(LabelNext(low, high, have, more))
-    return tuple(bins)
+        if more <= 0:
+            continue
+        if ranges and ranges[-1].high == low:
+            before = ranges.pop()
+            ranges.append(LabelNext(before.low, high, before.have + have, before.more + more))
+        else:
+            ranges.append(LabelNext(low, high, have, more))
+    return tuple(ranges)
 
 
 def _frozen(values: NDArray[Any]) -> NDArray[Any]:
     values.setflags(write=False)
     return values
-
-
-def _plain(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import truerank
-from truerank.audits.leakage.calibration import Calibration
+from truerank.audits.leakage.calibration_results import Calibration
 from truerank.audits.leakage.redaction import hash_text
 from truerank.audits.leakage.results import AuditResult, load_audit, load_manifest
 from truerank.errors import InputError
@@ -179,6 +179,8 @@ def _calibration(result: AuditResult, calibration: Calibration | None) -> dict[s
         state = {"calibrated": calibration.chosen <= summary["threshold"], "for": calibration.encoder}
     return state | {
         "chosen": calibration.chosen,
+        "rule": calibration.settings["rule"],
+        "estimate": calibration.estimate,
         "interval": list(calibration.interval),
         "min_precision": calibration.settings["min_precision"],
         "pairs": calibration.counts["pairs"],

@@ -17,6 +17,7 @@ from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import AuditResult, load_audit
 from truerank.errors import InputError
 from truerank.judging.labels import Judgments, LabelSource, open_judgments
+from truerank.judging.votes import Votes
 from truerank.reports.tables import Column, Table
 from truerank.sources import SourceSpec, open_queries, parse
 from truerank.sources.compressed import checked_file
@@ -140,6 +141,7 @@ def clean(
     labels: LabelSource | None = None,
     threshold: float | None = None,
     policy: Policy = "labels-first",
+    votes: Votes = "majority",
     match: Match = "text",
     strict: bool = False,
 ) -> Cleaning:
@@ -158,6 +160,7 @@ def clean(
         threshold: above it an unjudged candidate is a leak; the audit's where not given.
         policy: "labels-first": what was judged follows the judgment, the rest the threshold; "labels-only": only what
             was judged a leak is removed; "either": what was judged a leak, and everything above the threshold.
+        votes: how one answer is made of several voices, see `judging.VOTES`.
         match: "text": by the query's text; "id": for files that name queries by id only (`triples.tsv#1`, the column
             of the id), by the ids that an earlier cleaning of the queries removed.
         strict: raise for bytes that are not UTF-8.
@@ -171,7 +174,8 @@ def clean(
     out, spec = Path(out), parse(str(train))
     form = form_of(spec, out)
     source = open_queries(spec, strict=strict)
-    found = _leaks(candidates, labels, threshold, policy, match)
+    judgments = None if labels is None else open_judgments(labels, votes=votes)
+    found = _leaks(candidates, judgments, threshold, policy, match)
     removed_file, manifest_file = (out.with_name(f"{out.name}.{end}") for end in ("removed.tsv", "manifest.json"))
     with written(out) as target, written(removed_file) as listed:
         with listed.open() as stream:
@@ -282,7 +286,7 @@ class _Leaks(NamedTuple):
 
 def _leaks(
     candidates: AuditResult | str | Path,
-    labels: LabelSource | None,
+    judgments: Judgments | None,
     threshold: float | None,
     policy: Policy,
     match: Match,
@@ -292,7 +296,6 @@ def _leaks(
     if match != "text":
         raise InputError(f"unknown way to match '{match}'", "match by text or by id")
     audit = open_audit(candidates)
-    judgments = None if labels is None else open_judgments(labels)
     threshold = audit.summary["threshold"] if threshold is None else threshold
     by_key: defaultdict[str, list[Leak]] = defaultdict(list)
     for leak in leaking_pairs(audit, judgments, threshold, policy):

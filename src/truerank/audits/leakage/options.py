@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from truerank.errors import InputError
+from truerank.judging.votes import Votes
 
 __all__ = ["CALIBRATED_FOR", "DEFAULT_THRESHOLD", "FIELDS", "Options"]
 
@@ -38,6 +39,7 @@ class Options:
         cache: a folder that keeps embeddings for the next audit.
         block_size: texts that are encoded, and saved, at a time.
         labels: what people said about pairs; verdicts then rest on confirmed leaks.
+        votes: how one answer is made of several voices, see `judging.VOTES`.
         baseline: the folder of an earlier audit; what is new since then is counted.
         redact: write hashes instead of texts.
         redact_key: the file with the key of those hashes (default: one of the user's own, made at the first use).
@@ -60,6 +62,7 @@ class Options:
     cache: str | None = None
     block_size: int = 8192
     labels: tuple[str, ...] = ()
+    votes: Votes = "majority"
     baseline: str | None = None
     redact: bool = False
     redact_key: str | None = None

@@ -24,6 +24,7 @@ from truerank.audits.leakage.filtering import (
 from truerank.audits.leakage.results import AuditResult
 from truerank.errors import InputError
 from truerank.judging.labels import LabelSource, open_judgments
+from truerank.judging.votes import Votes
 from truerank.measures import detectable_difference
 from truerank.records import Topic
 from truerank.reports.tables import Column, Table
@@ -129,6 +130,7 @@ def reduce_topics(
     labels: LabelSource | None = None,
     threshold: float | None = None,
     policy: Policy = "labels-first",
+    votes: Votes = "majority",
     name: str | None = None,
     sds: Sequence[float] | Mapping[str, float] = _SDS,
 ) -> Reduction:
@@ -141,7 +143,7 @@ def reduce_topics(
         test: the topics, as in the audit.
         candidates: the audit, or the folder it wrote.
         out: the file to write; its name says the compression.
-        labels, threshold, policy: as in `clean`. Without labels and threshold the leaked topics are the audit's.
+        labels, threshold, policy, votes: as in `clean`. Without labels and threshold the leaked topics are the audit's.
         name: the test set's name in the audit, where it cannot be told from the source.
         sds: standard deviations of per-topic differences for which the smallest detectable difference is computed, in
             the measure's unit; by name where they come from runs (`effect.difference_sds`).
@@ -157,7 +159,7 @@ def reduce_topics(
     topics = read_topics(spec)
     leaked = set(audit.summary["tests"][name]["leaked_topics"])
     if labels is not None or threshold is not None:
-        judgments = None if labels is None else open_judgments(labels)
+        judgments = None if labels is None else open_judgments(labels, votes=votes)
         leaks = leaking_pairs(audit, judgments, threshold, policy)
         leaked = {leak.topic_id for leak in leaks if leak.test in ("", name)}
     removed = tuple(topic.topic_id for topic in topics.topics if topic.topic_id in leaked)

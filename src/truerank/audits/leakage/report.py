@@ -376,7 +376,8 @@ def _calibration(curve: CalibrationCurve) -> Iterator[Part]:
         target=curve.settings.get("min_precision"),
         chosen=curve.chosen,
     )
-    caption = "Share of true leaks among the labelled pairs above each threshold, with its interval."
+    band = "one-sided bounds" if curve.settings.get("rule") == "lower-bound" else "interval"
+    caption = f"Share of true leaks among the pairs above each threshold, with its {band}."
     chosen = "no threshold is supported" if curve.chosen is None else f"the chosen threshold is {curve.chosen:g}"
     yield Drawing(to_svg(figure, name="precision", description=f"{caption} {labels} labels; {chosen}."), caption)
 

@@ -203,7 +203,7 @@ def _judged(source: RescuedFrom, options: RescueOptions) -> Judged:
     if people:
         if source.pool is None or source.labels is None:
             raise InputError("a pool goes with labels", "give --pool and --labels", where="rescue")
-        return judged_by_people(source.pool, source.labels, include_models=options.include_models)
+        return judged_by_people(source.pool, source.labels, votes=options.votes, include_models=options.include_models)
     first = read_firsts(str(source.firsts))
     # A query that nobody answered has been judged too: it stands there without a document.
     answers = first.select("corpus", "query_id", "doc_id", pl.col("doc_id").is_not_null().alias("answers")).unique(

@@ -11,7 +11,9 @@ import polars as pl
 from truerank.audits.transfer.estimating import COMBINATIONS
 from truerank.audits.transfer.scanning.results import Scan
 from truerank.errors import InputError
-from truerank.judging.ratings import Ratings, RatingSource, read_ratings
+from truerank.judging.rating_table import Ratings
+from truerank.judging.ratings import RatingSource, read_ratings
+from truerank.judging.votes import Votes
 
 __all__ = ["By", "Flag", "Ids", "Verdicts", "flags_of", "verdicts_of"]
 
@@ -85,7 +87,13 @@ def flags_of(scan: Scan, version: str, by: By, ids: Ids, reasons: tuple[str, ...
 
 
 def verdicts_of(
-    labels: RatingSource, scan: Scan | None, version: str, ids: Ids, *, include_models: bool = False
+    labels: RatingSource,
+    scan: Scan | None,
+    version: str,
+    ids: Ids,
+    *,
+    votes: Votes = "majority",
+    include_models: bool = False,
 ) -> Verdicts:
     """What people said of a version's documents, by the scheme `transfer` or `transfer:N`.
 
@@ -94,12 +102,13 @@ def verdicts_of(
         scan: the scan whose items were judged; without it `version` is V1, V2, … of the labels.
         version: whose documents are in question.
         ids: as in `flags_of`.
+        votes: how one answer is made of several voices, see `judging.VOTES`.
         include_models: count labels of models like those of people.
 
     Raises:
         InputError: the labels are of another scheme, or say nothing about the version.
     """
-    ratings = read_ratings(labels)
+    ratings = read_ratings(labels, votes=votes)
     scheme = "" if ratings.scheme is None else ratings.scheme.name
     if scheme and not scheme.startswith("transfer"):
         raise InputError(f"labels of the scheme '{scheme}'", "judge with --scheme transfer", where="--labels")

@@ -15,6 +15,7 @@ from truerank.audits.transfer.scanning.options import AGGREGATIONS
 from truerank.audits.transfer.scanning.results import Scan, load_scan
 from truerank.errors import InputError
 from truerank.judging.ratings import RatingSource
+from truerank.judging.votes import Votes
 from truerank.reports.tables import escape_markdown
 from truerank.work.artifacts import hash_file
 
@@ -67,13 +68,14 @@ class TransferCard:
 
 
 def transfer_card(
-    scan: Scan | str | Path, *, labels: RatingSource | None = None, date: str | None = None
+    scan: Scan | str | Path, *, labels: RatingSource | None = None, votes: Votes = "majority", date: str | None = None
 ) -> TransferCard:
     """States what a scan found.
 
     Args:
         scan: the scan, or its folder.
         labels: what people said about its data sets; None where nobody judged.
+        votes: how one answer is made of several voices, see `judging.VOTES`.
         date: YYYY-MM-DD; left out where not given, so that the same scan gives the same bytes.
 
     Raises:
@@ -101,7 +103,7 @@ def transfer_card(
             for name, one in summary["below"].items()
         },
     }
-    estimates = None if labels is None else estimate_errors(labels, opened)
+    estimates = None if labels is None else estimate_errors(labels, opened, votes=votes)
     if estimates is not None:
         content["estimates"] = estimates.json()
     if opened.folder is not None:

@@ -15,6 +15,7 @@ from truerank.audits.transfer.provenance import file_record, provenance
 from truerank.audits.transfer.scanning.results import Scan, load_scan
 from truerank.errors import InputError
 from truerank.judging.ratings import RatingSource
+from truerank.judging.votes import Votes
 from truerank.records import Qrel
 from truerank.reports.tables import Column, Table
 from truerank.sources import grammar
@@ -48,6 +49,7 @@ class CleanOptions:
         policy: how labels and scan are combined.
         relevant: judgments below this grade stay: that they are not relevant is not in question.
         include_models: count labels of models like those of people.
+        votes: how one answer is made of several voices, see `judging.VOTES`.
     """
 
     version: str | None = None
@@ -57,6 +59,7 @@ class CleanOptions:
     policy: Policy = "labels-first"
     relevant: int = 1
     include_models: bool = False
+    votes: Votes = "majority"
 
     def __post_init__(self) -> None:
         if self.policy not in _POLICIES:
@@ -182,7 +185,9 @@ def clean_judgments(
         flags = flags_of(opened, version, options.by, options.ids, options.reasons)
     verdicts = Verdicts({}, frozenset(), 0)
     if labels is not None:
-        verdicts = verdicts_of(labels, opened, version, options.ids, include_models=options.include_models)
+        verdicts = verdicts_of(
+            labels, opened, version, options.ids, votes=options.votes, include_models=options.include_models
+        )
     sieve = _Sieve(flags, verdicts, options)
     removed_file = out.with_name(f"{out.name}.removed.tsv")
     with written(out) as target, written(removed_file) as listed:

@@ -20,6 +20,7 @@ from truerank.audits.transfer.scanning.judging_items import band_of, highest_dif
 from truerank.audits.transfer.scanning.results import Scan, load_scan
 from truerank.errors import InputError
 from truerank.judging.ratings import RatingSource, read_ratings
+from truerank.judging.votes import Votes
 from truerank.reports.tables import Cell, Column, Table
 from truerank.sources.compressed import checked_file, chunks
 
@@ -144,6 +145,7 @@ def estimate_errors(
     *,
     counts: str | Path | None = None,
     confidence: float = 0.95,
+    votes: Votes = "majority",
     include_models: bool = False,
     seed: int = 0,
 ) -> Estimates:
@@ -154,6 +156,7 @@ def estimate_errors(
         scan: the scan, or its folder.
         counts: instead of both, a CSV of labels already counted: set, 00, 01, 10, 11, 21, 12, documents, error.
         confidence: of the intervals.
+        votes: how one answer is made of several voices, see `judging.VOTES`.
         include_models: count the labels of models like those of people.
         seed: of the draws for the estimate by bands.
 
@@ -175,7 +178,7 @@ def estimate_errors(
     if labels is None or scan is None:
         raise InputError("nothing to estimate from", "give --labels and --scan, or --counts", where="--labels")
     opened = scan if isinstance(scan, Scan) else load_scan(scan)
-    found, notes = _counted(labels, opened, include_models)
+    found, notes = _counted(labels, opened, votes, include_models)
     first, second = opened.versions[:2]
     parts = tuple(_estimate(one, confidence, seed) for one in found)
     return Estimates(parts, (first, second), confidence, notes)
@@ -255,8 +258,10 @@ def _by_bands(counts: Counts, confidence: float, seed: int) -> Interval | None:
     return Interval(value, float(low), float(high))
 
 
-def _counted(labels: RatingSource, scan: Scan, include_models: bool) -> tuple[list[Counts], tuple[str, ...]]:
-    ratings = read_ratings(labels, scheme="transfer")
+def _counted(
+    labels: RatingSource, scan: Scan, votes: Votes, include_models: bool
+) -> tuple[list[Counts], tuple[str, ...]]:
+    ratings = read_ratings(labels, scheme="transfer", votes=votes)
     decided = ratings.decided(_answer, include_models=include_models)
     if not decided:
         raise InputError(
@@ -277,7 +282,7 @@ def _counted(labels: RatingSource, scan: Scan, include_models: bool) -> tuple[li
         for name, members in sorted(by_set.items(), key=lambda item: _place(item[0], scan))
         if name not in unknown
     ]
-    notes = []
+    notes = list(ratings.contradiction_notes)
     if tied:
         notes.append(f"{tied:,d} pairs on which annotators are tied are left out.")
     if unknown:

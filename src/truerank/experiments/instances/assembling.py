@@ -198,7 +198,7 @@ def _query_inputs(opened: Opened, training: Training) -> dict[str, Any]:
 
 
 def _leaks(kind: str, options: BuildOptions, candidates: Candidates) -> tuple[Judgments | None, list[Leak]]:
-    judgments = open_judgments(list(options.labels)) if options.labels else None
+    judgments = open_judgments(options.labels, votes=options.votes) if options.labels else None
     if kind != "leak":
         return judgments, []
     topics = None if options.topics is None else {topic.topic_id for topic in read_topics(options.topics).topics}
@@ -209,7 +209,7 @@ def _leaks(kind: str, options: BuildOptions, candidates: Candidates) -> tuple[Ju
     if options.threshold is not None:
         leaks = leaks_above(candidates, options.threshold, judgments, topics)
     else:
-        judgments, leaks = verified_leaks(options.labels, topics)
+        judgments, leaks = verified_leaks(options.labels, topics, options.votes)
     if not leaks:
         source = "labels" if options.threshold is None else "candidates"
         fault = f"the {source} hold no leak" + ("" if topics is None else f" of the {len(topics):,} topics")

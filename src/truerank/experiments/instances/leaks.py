@@ -15,6 +15,7 @@ from truerank.errors import InputError
 from truerank.experiments.instances.drawing import Excluded, Wanted
 from truerank.experiments.instances.keyed import Keyed
 from truerank.judging.labels import Judgments, open_judgments
+from truerank.judging.votes import Votes
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import hash_file
 
@@ -99,17 +100,20 @@ def excluded(candidates: Candidates, judgments: Judgments | None, sources: Seque
     return Excluded(frozenset(texts - {""}), by_source)
 
 
-def verified_leaks(labels: Sequence[str], topics: Collection[str] | None) -> tuple[Judgments, list[Leak]]:
+def verified_leaks(
+    labels: Sequence[str], topics: Collection[str] | None, votes: Votes = "majority"
+) -> tuple[Judgments, list[Leak]]:
     """What people judged a leak.
 
     Args:
         labels: label files and judging stores.
         topics: only leaks of these topics; None for all.
+        votes: how one answer is made of several voices, see `judging.VOTES`.
 
     Returns:
         All judgments, and the leaks in their order.
     """
-    judgments = open_judgments(list(labels))
+    judgments = open_judgments(list(labels), votes=votes)
     leaks = [
         Leak(pair.topic_id, pair.query_id, pair.text, True)
         for pair in judgments.pairs
@@ -128,6 +132,7 @@ def leaks_above(
         threshold: a similarity.
         judgments: what people said.
         topics: only leaks of these topics; None for all.
+        votes: how one answer is made of several voices, see `judging.VOTES`.
     """
     above = candidates.table.filter(pl.col("similarity") > pl.lit(threshold, pl.Float32))
     leaks: dict[tuple[str, str], Leak] = {}

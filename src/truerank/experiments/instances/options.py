@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from truerank.errors import InputError
+from truerank.judging.votes import Votes
 
 __all__ = ["FORMATS", "KINDS", "BuildOptions", "Kind", "checked_sizes"]
 
@@ -33,6 +34,7 @@ class BuildOptions:
         ends: a regular expression; what stands behind its first match is no text of the record (bibliographic data).
         candidates: folders that `leakage audit` wrote; none of their queries gets into a row without a leak.
         labels: judged pairs: what leaks, verified.
+        votes: how one answer is made of several voices, see `judging.VOTES`.
         relevant_from: lowest grade of a relevant document in the training judgments.
         negatives: "first-stage", or "judged": documents whose grade is below `relevant_from`.
         runs: the first stage of the training queries: one run for all sources, or one for each in order.
@@ -69,6 +71,7 @@ class BuildOptions:
     ends: str = ""
     candidates: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    votes: Votes = "majority"
     relevant_from: int = 1
     negatives: Literal["first-stage", "judged"] = "first-stage"
     runs: tuple[str, ...] = ()

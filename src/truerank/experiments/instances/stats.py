@@ -18,6 +18,7 @@ from truerank.experiments.instances.judged import judged_documents
 from truerank.experiments.instances.leaks import excluded, leaks_above, read_candidates
 from truerank.experiments.instances.proofs import Evidence, LoadedSet, Property, load_set, proofs
 from truerank.judging.labels import open_judgments
+from truerank.judging.votes import Votes
 from truerank.reports.tables import Cell, Column, Table
 from truerank.sources.grammar import parse
 
@@ -126,6 +127,7 @@ def instance_stats(
     *,
     candidates: Sequence[str] = (),
     labels: Sequence[str] = (),
+    votes: Votes | None = None,
     train_qrels: Sequence[str] = (),
     qrels: str | None = None,
 ) -> InstanceStats:
@@ -136,6 +138,7 @@ def instance_stats(
         sets: folders that `instances build` wrote, or `DIR?size=N` for the beginning of one.
         candidates: audits to check against; default: those that each set was built with.
         labels: judged pairs; default: those that each set was built with.
+        votes: how one answer is made of several voices; default: the rule that each set was built with.
         train_qrels: training judgments; default: those that each set was built with.
         qrels: test judgments; default: those that each set was built with.
 
@@ -151,7 +154,9 @@ def instance_stats(
     given = {"candidates": tuple(candidates), "labels": tuple(labels), "train_qrels": tuple(train_qrels)}
     own = [_own_sources(one, given, qrels) for one in loaded]
     relevant = _relevant(loaded, own)
-    evidence = [_evidence(one, sources, found) for one, sources, found in zip(loaded, own, relevant, strict=True)]
+    evidence = [
+        _evidence(one, sources, found, votes) for one, sources, found in zip(loaded, own, relevant, strict=True)
+    ]
     found = tuple(tuple(proofs(one, known)) for one, known in zip(loaded, evidence, strict=True))
     return InstanceStats(loaded, found, tuple(_pair(one, other) for one, other in combinations(loaded, 2)))
 
@@ -250,8 +255,11 @@ def _ids(one: LoadedSet, name: str, tests: bool) -> list[str]:
     return one.rows.filter((pl.col("source") == name) & (is_test if tests else ~is_test))["query_id"].to_list()
 
 
-def _evidence(one: LoadedSet, sources: _Sources, relevant: dict[tuple[str, str], frozenset[str]] | None) -> Evidence:
-    judgments = open_judgments(list(sources.labels)) if sources.labels else None
+def _evidence(
+    one: LoadedSet, sources: _Sources, relevant: dict[tuple[str, str], frozenset[str]] | None, votes: Votes | None
+) -> Evidence:
+    rule = votes or one.options.get("votes") or "majority"
+    judgments = open_judgments(list(sources.labels), votes=rule) if sources.labels else None
     evidence = Evidence(judgments=judgments, relevant=relevant, missing=sources.missing)
     if not sources.candidates:
         return evidence

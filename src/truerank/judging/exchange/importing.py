@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from truerank.errors import InputError
-from truerank.judging.events import Draft, Event, Role
+from truerank.judging.definitions import leak_answer
+from truerank.judging.events import Draft, Event, Kind, Role
 from truerank.judging.exchange.matching import Matcher
-from truerank.judging.exchange.said import Said, read_said
+from truerank.judging.item_rows import item_of_row
+from truerank.judging.items import Item, Text
+from truerank.judging.rating_table import contradiction_error, listed
+from truerank.judging.schemes import Scheme
 from truerank.judging.store import Store
 from truerank.judging.store_rows import check_draft
+from truerank.judging.votes import Votes
+from truerank.records import Judgment
 from truerank.reports.tables import Column, Table
-from truerank.sources import grammar
+from truerank.sources import compressed, formats, grammar, read_labels, read_qrels
 from truerank.sources.grammar import SourceSpec
+from truerank.sources.rows import Row
 
 __all__ = ["Imported", "Unmatched", "import_labels"]
 
@@ -48,6 +55,7 @@ class Imported:
         irregular: added labels that exclude each other in the scheme, taken over as they are.
         unmatched: records whose item is not in the store.
         models: annotators that are models.
+        contradictions: who said two things of one item, and where, if a rule decided that.
     """
 
     store: str
@@ -58,6 +66,7 @@ class Imported:
     irregular: int = 0
     unmatched: tuple[Unmatched, ...] = ()
     models: tuple[str, ...] = ()
+    contradictions: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
         """The outcome as a JSON object."""
@@ -71,6 +80,7 @@ class Imported:
             "unlabelled": self.unlabelled,
             "irregular": self.irregular,
             "unmatched": [record._asdict() for record in self.unmatched],
+            "contradictions": list(self.contradictions),
         }
 
     def table(self) -> Table:
@@ -82,6 +92,8 @@ class Imported:
         notes = []
         if self.irregular:
             notes.append(f"{self.irregular:,} of them have labels that the scheme does not let stand together.")
+        if self.contradictions:
+            notes.append(f"Contradictions that the rule for votes decided: {listed(self.contradictions)}.")
         columns = (Column("records"), Column("number", align="right", format=",d"))
         return Table(f"Imported into {self.store}", columns, tuple(rows), tuple(notes), (len(rows) - 1,))
 
@@ -102,6 +114,7 @@ def import_labels(
     *,
     annotator: str = "",
     role: Role = "person",
+    votes: Votes = "majority",
     form: str | None = None,
     strict: bool = False,
 ) -> Imported:
@@ -116,6 +129,8 @@ def import_labels(
         files: JSONL, CSV, TSV, Parquet, doccano, Label Studio, or, for graded schemes, TREC qrels.
         annotator: who said it, where a file does not say.
         role: of annotators that are new and whose file says nothing; what an adjudicator said settles a disagreement.
+        votes: "first" or "last" say which of two labels counts where an annotator contradicts himself; otherwise that
+            is an error. Labels with different times are a history and are all taken.
         form: "jsonl", "csv", "doccano", "labelstudio" or "qrels"; None for what the file looks like.
         strict: raise for bytes that are not UTF-8.
 
@@ -126,14 +141,17 @@ def import_labels(
         InputError: a file cannot be read; a label that the scheme lacks; nobody named as annotator; an annotator with
             another role; no record that matches.
     """
+    if votes not in ("majority", "first", "last"):
+        fault = f"'{votes}' is no rule for an import"
+        raise InputError(fault, "a store keeps what everybody said: choose first or last", where="--votes")
     if not isinstance(store, Store):
         with Store.open(store) as opened:
-            return import_labels(opened, files, annotator=annotator, role=role, form=form, strict=strict)
+            return import_labels(opened, files, annotator=annotator, role=role, votes=votes, form=form, strict=strict)
     several = [files] if isinstance(files, (str, Path, SourceSpec)) else list(files)
-    work = _Work(store, annotator, role)
+    work = _Work(store, annotator, role, votes)
     for given in several:
         spec = given if isinstance(given, SourceSpec) else grammar.parse(_with_format(str(given), form))
-        for said in read_said(spec, store.scheme, strict=strict):
+        for said in _statements(spec, store.scheme, strict):
             work.take(said, spec)
     if not work.records:
         raise InputError("no records in it", "export the labels again", where=", ".join(map(str, several)))
@@ -147,10 +165,14 @@ def import_labels(
 class _Work:
     """The records of all files until they are written."""
 
-    def __init__(self, store: Store, annotator: str, role: Role) -> None:
+    def __init__(self, store: Store, annotator: str, role: Role, votes: Votes) -> None:
         self._store = store
         self._annotator = annotator
         self._role: Role = role
+        self._votes: Votes = votes
+        self._labels: dict[tuple[str, str, str], tuple[tuple[str, ...], str]] = {}
+        self._place: tuple[str, int | None] = ("", None)
+        self.contradictions: list[str] = []
         self._matcher = Matcher(store)
         self._people = {person.name: person.role for person in store.annotators()}
         self._abouts: dict[str, str] = {}
@@ -165,24 +187,24 @@ class _Work:
         self.records = self.present = self.unlabelled = self.irregular = 0
         self.unmatched: list[Unmatched] = []
 
-    def take(self, said: Said | int, spec: SourceSpec) -> None:
+    def take(self, said: Judgment, spec: SourceSpec) -> None:
         """Looks at one record."""
         self.records += 1
-        if isinstance(said, int):
+        if not said.labels and said.kind in ("", "open"):
             self.unlabelled += 1
             return
-        item_id, why = self._matcher.find(said.item)
+        item = _item(said, self._store.scheme, spec)
+        item_id, why = self._matcher.find(item)
         if item_id is None:
-            text = said.item.text("query") or said.item.item_id or " ".join(text.id for text in said.item.texts)
-            topic = said.item.topic_id
-            self.unmatched.append(Unmatched(spec.location, said.line, topic, text[:_SHOWN], why))
+            text = item.text("query") or item.item_id or " ".join(text.id for text in item.texts)
+            self.unmatched.append(Unmatched(spec.location, said.line or 0, item.topic_id, text[:_SHOWN], why))
             return
         name = self._who(said, spec)
         try:
-            labels = self._store.scheme.known(said.labels, self._store.item(item_id))
+            labels = self._spelt(said.labels, self._store.item(item_id))
         except InputError as error:
             raise InputError(error.fault, error.remedy, where=spec.location, line=said.line) from error
-        kind = said.kind
+        kind = cast(Kind, said.kind or "label")
         if kind == "label" and self._roles()[name] == "adjudicator":
             kind = "adjudicate"
         reason = said.reason or ("not given" if kind == "skip" else "")
@@ -191,10 +213,38 @@ class _Work:
             check_draft(draft, self._roles()[name], self._store.path)
         except InputError as error:
             raise InputError(error.fault, error.remedy, where=spec.location, line=said.line) from error
-        self._add(draft, said, spec)
+        if self._heard(said, item_id, name, kind, labels):
+            self._add(draft, said, spec)
+
+    def _spelt(self, labels: Sequence[str], item: Item) -> tuple[str, ...]:
+        """The labels as the scheme has them; for `leak` whatever says something about a leak, as everywhere."""
+        scheme = self._store.scheme
+        answer = leak_answer(tuple(labels)) if scheme.name == "leak" else None
+        return scheme.known(labels if answer is None else (answer,), item)
+
+    def _heard(self, said: Judgment, item_id: str, name: str, kind: Kind, labels: tuple[str, ...]) -> bool:
+        """Whether a label counts; one that contradicts an earlier one of these files is noted.
+
+        Labels that carry different times are a history: who changes their mind does not contradict themselves.
+        """
+        if kind not in ("label", "adjudicate"):
+            return True
+        key = (item_id, name, kind)
+        earlier = self._labels.setdefault(key, (labels, said.at))
+        if set(earlier[0]) == set(labels) or (said.at and earlier[1] and said.at != earlier[1]):
+            return True
+        self.contradictions.append(f"'{name}' on {item_id} ({said.where}:{said.line})")
+        self._place = (said.where, said.line)
+        return self._votes == "last"
 
     def written(self) -> Imported:
-        """Writes everything and says what it was."""
+        """Writes everything and says what it was.
+
+        Raises:
+            InputError: annotators contradict themselves, and the rule does not decide that.
+        """
+        if self.contradictions and self._votes == "majority":
+            raise contradiction_error(self.contradictions, self._place)
         added: dict[str, int] = {}
         events = self._store.record_history(self._drafts, self._undone, self._annotators())
         for event in events:
@@ -209,9 +259,10 @@ class _Work:
             self.irregular,
             tuple(self.unmatched),
             models,
+            tuple(self.contradictions),
         )
 
-    def _add(self, draft: Draft, said: Said, spec: SourceSpec) -> None:
+    def _add(self, draft: Draft, said: Judgment, spec: SourceSpec) -> None:
         times = self._history.setdefault(_identity(draft), {})
         there = times.get(draft.at) if draft.at else next(iter(times.values()), None)
         if there is not None:
@@ -231,19 +282,19 @@ class _Work:
         times[draft.at] = -len(self._drafts)
         self._link(said, spec, -len(self._drafts))
 
-    def _link(self, said: Said, spec: SourceSpec, reference: int) -> None:
+    def _link(self, said: Judgment, spec: SourceSpec, reference: int) -> None:
         if said.number is not None:
             self._links[spec.location, said.number] = reference
 
-    def _who(self, said: Said, spec: SourceSpec) -> str:
+    def _who(self, said: Judgment, spec: SourceSpec) -> str:
         name = said.annotator.strip() or self._annotator
         if not name:
             fault = "the file does not say who judged"
             raise InputError(fault, "name them with --annotator", where=spec.location, line=said.line)
         role = self._roles().get(name)
         if role is None:
-            self._new[name] = said.role or self._role
-        elif said.role is not None and said.role != role:
+            self._new[name] = cast(Role, said.role or self._role)
+        elif said.role and said.role != role:
             fault = f"'{name}' is there as {role}, not as {said.role}"
             raise InputError(fault, "rename one of them", where=spec.location, line=said.line)
         if said.about:
@@ -255,6 +306,50 @@ class _Work:
 
     def _annotators(self) -> Sequence[tuple[str, Role, str]]:
         return [(name, role, self._abouts.get(name, "")) for name, role in self._new.items()]
+
+
+def _statements(spec: SourceSpec, scheme: Scheme, strict: bool) -> Iterator[Judgment]:
+    """The judgments of a file; for graded schemes of TREC qrels, too."""
+    if spec.scheme == "file":
+        form = formats.detect(compressed.checked_file(spec.path), spec.format)
+        if form == "qrels" or (form in ("tsv", "lines") and scheme.graded and _is_qrels(spec)):
+            return _of_qrels(spec, scheme)
+    return read_labels(spec, strict=strict)
+
+
+def _is_qrels(spec: SourceSpec) -> bool:
+    with compressed.checked_file(spec.path).open("rb") as stream:
+        cells = stream.readline(4096).split()
+    return len(cells) == 4 and cells[3].lstrip(b"-").isdigit()
+
+
+def _of_qrels(spec: SourceSpec, scheme: Scheme) -> Iterator[Judgment]:
+    if not scheme.graded:
+        remedy = "import them into a store of a relevance scheme"
+        raise InputError(f"the scheme {scheme.name} has no grades", remedy, where=spec.location)
+    names = {choice.grade: choice.name for choice in scheme.choices}
+    for line, qrel in enumerate(read_qrels(SourceSpec(**{**vars(spec), "format": None})), start=1):
+        if qrel.relevance not in names:
+            there = ", ".join(str(grade) for grade in sorted(grade for grade in names if grade is not None))
+            fault = f"the scheme {scheme.name} has no grade {qrel.relevance} (topic {qrel.topic_id})"
+            raise InputError(fault, f"there are {there}", where=spec.location)
+        role = "model" if qrel.iteration == "model" else ""
+        yield Judgment(
+            qrel.topic_id, "", "", (names[qrel.relevance],), doc_id=qrel.doc_id, kind="label", role=role,
+            where=spec.location, line=line,
+        )  # fmt: skip
+
+
+def _item(said: Judgment, scheme: Scheme, spec: SourceSpec) -> Item:
+    """What a record says about its item, for finding it; with an item id nothing else is needed."""
+    if not said.values:
+        return Item("", said.topic_id, texts=(Text("document", "", said.doc_id),))
+    try:
+        return item_of_row(Row(said.line or 0, said.values), scheme, spec.location)
+    except InputError:
+        if not said.item_id:
+            raise
+        return Item(said.item_id, said.topic_id)
 
 
 def _with_format(text: str, form: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple, get_args
 
@@ -10,6 +10,7 @@ from truerank.errors import InputError
 from truerank.judging.events import Event, Kind, Role, Standing
 from truerank.judging.items import Item
 from truerank.judging.store import Store
+from truerank.judging.votes import decide
 
 __all__ = ["RULES", "Outgoing", "Selection", "Which", "select"]
 
@@ -106,11 +107,9 @@ def _answer(rows: Sequence[Outgoing], which: Which) -> Outgoing | None:
         last = max(settled, key=lambda row: row.said.at if row.said else "")
         return last._replace(by=_names([last]))
     said = [row for row in rows if row.said is not None and row.said.kind == "label"]
-    counts = Counter(row.said.labels for row in said if row.said)
-    if not counts:
-        return None
-    labels, count = counts.most_common(1)[0]
-    if count * 2 <= len(said) or (which == "adjudicated" and len(counts) > 1):
+    heard = [(row.said.annotator, row.said.labels) for row in said if row.said]
+    labels = decide(heard, "unanimous" if which == "adjudicated" else "majority")
+    if labels is None:
         return None
     agreeing = [row for row in said if row.said is not None and row.said.labels == labels]
     role: Role = "model" if all(row.role == "model" for row in agreeing) else "person"

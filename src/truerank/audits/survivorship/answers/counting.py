@@ -79,7 +79,9 @@ def answerable(
     if people:
         if source.pool is None or source.labels is None:
             raise InputError("a pool goes with labels", "give --pool and --labels", where="answerable")
-        judged = judged_by_people(source.pool, source.labels, include_models=options.include_models)
+        judged = judged_by_people(
+            source.pool, source.labels, votes=options.votes, include_models=options.include_models
+        )
         first, notes, inputs = first_answers(judged), judged.notes, dict(judged.inputs)
     elif source.qrels is not None:
         judged = judged_by_qrels(named_runs(source.runs), source.qrels, options, source.discarded)
@@ -89,7 +91,11 @@ def answerable(
     why = None
     if reasons is not None:
         why = label_tables(
-            reasons, scheme="survivorship", include_models=options.include_models, confidence=options.confidence
+            reasons,
+            scheme="survivorship",
+            votes=options.votes,
+            include_models=options.include_models,
+            confidence=options.confidence,
         )
     result = Answerable(first, options, notes, why, inputs)
     if out is not None:

@@ -15,6 +15,7 @@ from truerank.errors import InputError
 from truerank.judging import Item, Ratings, read_items, read_ratings
 from truerank.judging.ratings import RatingSource
 from truerank.judging.schemes import load_scheme
+from truerank.judging.votes import Votes
 from truerank.sources import columns, formats, grammar, read_qrels_frame
 from truerank.sources.rows import Row, rows
 from truerank.sources.tables import as_text
@@ -69,23 +70,26 @@ class Judged(NamedTuple):
     inputs: Mapping[str, Any]
 
 
-def judged_by_people(folder: str | Path, labels: RatingSource, *, include_models: bool = False) -> Judged:
+def judged_by_people(
+    folder: str | Path, labels: RatingSource, *, votes: Votes = "majority", include_models: bool = False
+) -> Judged:
     """What people said about a pool.
 
     Args:
         folder: what `survivorship answerable` wrote.
         labels: a judging store or label files of the scheme answerability.
+        votes: how one answer is made of several voices, see `judging.VOTES`.
         include_models: labels of models count like those of people.
 
     Returns:
-        The passages of every query that somebody labelled. What most annotators marked answers, or what an
-        adjudication says; where they are tied, the passage does not answer, and a note says so.
+        The passages of every query that somebody labelled. What the rule for several voices says answers,
+        or an adjudication; where it says neither, the passage does not answer, and a note says so.
 
     Raises:
         InputError: no pool, labels of another scheme, or of other items only.
     """
     pool, items = _opened(Path(folder))
-    ratings = read_ratings(labels, scheme="answerability")
+    ratings = read_ratings(labels, scheme="answerability", votes=votes)
     units, foreign = _units(ratings, items)
     if not units:
         raise InputError("the labels are of other items", "give those of this pool", where=", ".join(ratings.sources))
@@ -98,7 +102,7 @@ def judged_by_people(folder: str | Path, labels: RatingSource, *, include_models
         def marked(said: tuple[str, ...], name: str = name) -> str | None:
             return None if not said else "yes" if name in said else "no"
 
-        for unit, answer in ratings.decided(marked, include_models=include_models).items():
+        for unit, answer in ratings.decided(marked, include_models=include_models, order=("yes", "no")).items():
             item = units.get(unit)
             passage = None if item is None else next((text for text in item.texts if text.name == name), None)
             if item is None or passage is None:
@@ -114,8 +118,7 @@ def judged_by_people(folder: str | Path, labels: RatingSource, *, include_models
         notes.append(f"{tied:,} passages on which annotators are tied are taken for no answers; adjudicate them.")
     if foreign:
         notes.append(f"{foreign:,} labelled items are not of this pool and are left out.")
-    if ratings.skipped:
-        notes.append(ratings.skip_note)
+    notes += ratings.notes
     inputs = {"pool": file_input(str(Path(folder) / POOL)), "labels": list(ratings.sources)}
     return Judged(pool.join(known, on=["corpus", "query_id"], how="semi"), answers, items, tuple(notes), inputs)
 

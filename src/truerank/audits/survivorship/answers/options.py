@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
 from truerank.errors import InputError
+from truerank.judging.votes import Votes
 
 __all__ = ["AnswerableOptions", "Discarded", "PoolOptions", "RescueOptions"]
 
@@ -62,12 +63,14 @@ class AnswerableOptions:
         confidence: of all intervals.
         include_models: labels of models count like those of people.
         rel: for judgments in place of labels: the lowest grade that answers a query.
+        votes: how one answer is made of several voices, see `judging.VOTES`.
     """
 
     cutoffs: tuple[int, ...] = (10, 3)
     confidence: float = 0.95
     include_models: bool = False
     rel: int = 1
+    votes: Votes = "majority"
 
     def __post_init__(self) -> None:
         if not self.cutoffs or min(self.cutoffs) < 1 or len(set(self.cutoffs)) < len(self.cutoffs):
@@ -93,12 +96,14 @@ class RescueOptions:
         choose: non-relevant passages are those that stood "top" in a ranking, or "random" ones of the pool.
         seed: of these.
         include_models: labels of models count like those of people.
+        votes: how one answer is made of several voices, see `judging.VOTES`.
     """
 
     negatives: int = 1
     choose: Literal["top", "random"] = "top"
     seed: int = 0
     include_models: bool = False
+    votes: Votes = "majority"
 
     def __post_init__(self) -> None:
         if self.negatives < 0:

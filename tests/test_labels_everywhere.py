@@ -1,0 +1,178 @@
+"""One label file, all commands that read labels: the same rows, the same votes, contradictions treated alike."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from judging_example import pair_item, store_of
+from truerank.cli.app import app
+from truerank.errors import InputError
+from truerank.judging import Store, agreement, import_labels, label_tables, load_scheme, open_judgments, read_ratings
+from truerank.judging.labels import annotate
+
+#: What three people and a model say of 12 pairs: the labels of one by one in the words of each.
+WORDS = {"ann": ("leak", "no leak"), "bob": ("Yes", "NO"), "cem": ("Title-Identical", "Different Topic")}
+TRUTH = [at < 6 for at in range(12)]
+#: Where somebody departs from the truth.
+WRONG = {"bob": (0, 7), "cem": (0,)}
+
+
+def rows() -> list[dict[str, Any]]:
+    """The judgments as records; on pair 0 two of three say no, and the model always says leak."""
+    found = []
+    for name, (yes, no) in WORDS.items():
+        for at, leak in enumerate(TRUTH):
+            said = leak != (at in WRONG.get(name, ()))
+            found.append({
+                "topic_id": str(at % 3), "query_text": f"query {at}", "label": yes if said else no,
+                "username": name, "similarity": 0.9 + at / 200, "probability": 0.5, "role": "",
+            })  # fmt: skip
+    model = {"username": "robot", "role": "model", "label": "leak"}
+    return [*found, *({**row, **model} for row in found[:12])]
+
+
+#: What holds by each rule, for the twelve pairs: pair 0 has one voice of three for a leak, pair 7 one, the rest agree.
+EXPECTED: dict[str, dict[int, bool | None]] = {
+    "majority": {0: False, 7: False},
+    "unanimous": {0: None, 7: None},
+    "any": {0: True, 7: True},
+    "first": {0: True, 7: False},
+    "last": {0: False, 7: False},
+}
+
+
+def expected(votes: str) -> list[bool | None]:
+    return [EXPECTED[votes].get(at, leak) for at, leak in enumerate(TRUTH)]
+
+
+def written(path: Path, records: list[dict[str, Any]]) -> str:
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    elif path.suffix == ".parquet":
+        pl.DataFrame(records).write_parquet(path)
+    else:
+        with path.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, list(records[0]), delimiter="\t" if path.suffix == ".tsv" else ",")
+            writer.writeheader()
+            writer.writerows(records)
+    return str(path)
+
+
+def run(*arguments: str) -> Any:
+    result = CliRunner().invoke(app, [*arguments, "--json"])
+    assert result.exit_code in (0, 2), result.output
+    return json.loads(result.stdout)
+
+
+def store(path: Path) -> Path:
+    return store_of(path, load_scheme("leak"), [pair_item(str(at % 3), f"query {at}", at) for at in range(12)], {})
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+@pytest.mark.parametrize("votes", EXPECTED)
+def test_every_reader_gives_the_same_votes(ending: str, votes: Any, tmp_path: Path) -> None:
+    path = written(tmp_path / f"labels.{ending}", rows())
+    wanted = expected(votes)
+    # Rows, annotators and roles.
+    ratings = read_ratings(path, votes=votes)
+    assert [(annotator.name, annotator.role) for annotator in ratings.annotators] == [
+        ("ann", "person"), ("bob", "person"), ("cem", "person"), ("robot", "model"),
+    ]  # fmt: skip
+    assert ratings.counts == (12, 12, 12, 12)
+    # Leakage commands: pairs, and candidates annotated with them.
+    judgments = open_judgments(path, votes=votes)
+    assert [pair.leak for pair in judgments.pairs] == wanted
+    assert (judgments.models, (judgments.pairs[0].yes, judgments.pairs[0].no)) == (12, (1, 2))
+    candidates = pl.DataFrame({
+        "topic_id": [str(at % 3) for at in range(12)], "query_text": [f"query {at}" for at in range(12)],
+        "query_id": [""] * 12,
+    })  # fmt: skip
+    assert annotate(candidates, judgments)["judged"].to_list() == wanted
+    # judge table counts the same, and calibrate uses the same pairs.
+    table = label_tables(path, votes=votes).json()["tables"]["a"]
+    assert [row["queries"] for row in table] == [wanted.count(True), wanted.count(False)]
+    found = run("leakage", "calibrate", "--labels", path, "--votes", votes)
+    assert (found["counts"]["leaks"], found["counts"]["unresolved"]) == (wanted.count(True), wanted.count(None))
+    printed = run("judge", "table", "--labels", path, "--votes", votes)
+    assert [row["queries"] for row in printed["tables"]["a"]] == [wanted.count(True), wanted.count(False)]
+
+
+def test_agreement_and_import_take_the_same_rows(tmp_path: Path) -> None:
+    path = written(tmp_path / "labels.csv", rows())
+    found = run("judge", "agreement", "--labels", path, "--definition", "leak")
+    assert [(one["name"], one["labelled"]) for one in found["annotators"]] == [("ann", 12), ("bob", 12), ("cem", 12)]
+    assert found["definitions"][0]["items"] == 12
+    imported = run("judge", "import", str(store(tmp_path / "s.judged")), path)
+    assert imported["annotators"] == {"ann": 12, "bob": 12, "cem": 12, "robot": 12}
+    assert imported["models"] == ["robot"]
+    # By way of the store the votes are those of the file, too.
+    through = open_judgments(tmp_path / "s.judged")
+    assert {(pair.topic_id, pair.text): pair.leak for pair in through.pairs} == {
+        (pair.topic_id, pair.text): pair.leak for pair in open_judgments(path).pairs
+    }
+    assert (
+        agreement(tmp_path / "s.judged", definition="leak", bootstrap=0).compared[0].scores
+        == agreement(path, definition="leak", bootstrap=0).compared[0].scores
+    )
+
+
+READERS: dict[str, Callable[[str, Path], Any]] = {
+    "agreement": lambda path, _: agreement(path),
+    "table": lambda path, _: label_tables(path),
+    "leakage": lambda path, _: open_judgments(path),
+    "ratings": lambda path, _: read_ratings(path),
+    "import": lambda path, folder: import_labels(store(folder / "s.judged"), path),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_contradiction_is_listed_and_refused_by_all(reader: str, tmp_path: Path) -> None:
+    twice = [{**rows()[4], "label": "no leak"}, {**rows()[2], "label": "no"}]
+    path = written(tmp_path / "labels.csv", [*rows(), *twice])
+    with pytest.raises(InputError, match=r"annotators contradict themselves: 'ann' on ") as caught:
+        READERS[reader](path, tmp_path)
+    # Both are listed, with their lines.
+    assert str(caught.value).count("'ann' on") == 2
+    assert "labels.csv:50" in str(caught.value) and "labels.csv:51" in str(caught.value)
+    if reader == "import":
+        with Store.open(tmp_path / "s.judged") as opened:
+            assert not list(opened.events())
+
+
+def test_a_rule_decides_contradictions_and_notes_list_them(tmp_path: Path) -> None:
+    path = written(tmp_path / "labels.csv", [*rows(), {**rows()[4], "label": "no leak"}])
+    answers = {votes: open_judgments(path, votes=votes).pairs[4].leak for votes in EXPECTED if votes != "majority"}  # type: ignore[arg-type]
+    assert answers == {"unanimous": None, "any": True, "first": True, "last": False}
+    shown = label_tables(path, votes="first").notes, agreement(path, votes="first").notes
+    for notes in (*shown, open_judgments(path, votes="first").notes):
+        assert any("contradict themselves, decided by 'first': 'ann' on" in note for note in notes)
+    counted = agreement(path, votes="unanimous", definition="leak", bootstrap=0).compared[0]
+    assert counted.ratings == 35
+    for votes, labels in (("first", ("leak",)), ("last", ("no leak",))):
+        made = store(tmp_path / f"{votes}.judged")
+        assert len(import_labels(made, path, votes=votes).contradictions) == 1  # type: ignore[arg-type]
+        with Store.open(made) as opened:
+            standing = {(one.item_id, one.annotator): one.labels for one in opened.standing()}
+        assert standing["1-4", "ann"] == labels
+    with pytest.raises(InputError, match="'any' is no rule for an import"):
+        import_labels(store(tmp_path / "x.judged"), path, votes="any")
+
+
+def test_the_same_faults_in_the_same_words(tmp_path: Path) -> None:
+    faults = {"role": ("cat", "'cat' is no role"), "probability": (2, "probability 2 is not above 0")}
+    for column, (value, fault) in faults.items():
+        path = written(tmp_path / "labels.csv", [*rows()[:3], {**rows()[3], column: value}])
+        for name, reader in READERS.items():
+            folder = tmp_path / f"{column} {name}"
+            folder.mkdir()
+            with pytest.raises(InputError, match=fault) as caught:
+                reader(path, folder)
+            assert caught.value.line == 5
