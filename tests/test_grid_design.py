@@ -173,6 +173,16 @@ def test_what_is_no_file_of_text_or_no_setting(tmp_path: Path) -> None:
         read_design(tmp_path / "bomb.yaml")
 
 
+def test_the_design_in_the_documentation_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parent.parent / "docs" / "experiments.md").read_text(encoding="utf-8")
+    monkeypatch.setenv("DATA", "/data")
+    (tmp_path / "documented.yaml").write_text(text.partition("```yaml\n")[2].partition("```")[0])
+    design = read_design(tmp_path / "documented.yaml")
+    assert [one.name for one in design.reported] == ["both"]
+    # Two sets of two sizes and five seeds, one of one size, monoT5 with two seeds and as it was published.
+    assert len(expand(design)) == 2 * 2 * 5 + 5 + 2 + 1
+
+
 def test_benchmarks_draws_and_checkpoints_are_expanded(tmp_path: Path) -> None:
     text = (
         DESIGN.replace("  notes:", "  notes: &notes")
