@@ -213,6 +213,14 @@ def test_benchmarks_draws_and_checkpoints_are_expanded(tmp_path: Path) -> None:
     assert read_design(tmp_path / "out" / "design.yaml") == design
 
 
+def test_changes_are_checked_together(tmp_path: Path) -> None:
+    """A batch too small for the recipe's own parts is none for the parts that are given with it."""
+    bert = "models:\n  bert: {model: monobert:packaged, changes: {batch: 4, accumulate: 1}}\n"
+    assert read_design(write_example(tmp_path, DESIGN.replace("models:\n", bert))).model("bert").changes["batch"] == 4
+    with pytest.raises(InputError, match="a batch of 4 cannot be cut into 8 parts"):
+        read_design(write_example(tmp_path, DESIGN.replace("models:\n", bert.replace(", accumulate: 1", ""))))
+
+
 def test_a_checkpoint_stands_for_one_model(tmp_path: Path) -> None:
     text = DESIGN.replace("instances: none.jsonl", "checkpoint: 'monot5:x'").replace("sizes: [24, 60], check", "check")
     two = text.replace("models:\n", "models:\n  pacrr: {model: pacrr, vectors: vectors.txt}\n")

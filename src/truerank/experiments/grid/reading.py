@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, cast
 
+from truerank.errors import InputError
 from truerank.experiments.grid.design import (
     KINDS,
     PLACEHOLDER,
@@ -429,5 +431,11 @@ def _check_changes(table: Table, model: str, recipe: str | None, changes: Mappin
     for name, each in value.table():
         if isinstance(each.content, list | dict) or each.content is None:
             each.fault("no single value", "write one number or text")
+    # Together: a batch may be too small for the recipe's own parts, and not for those that are given with it.
+    with contextlib.suppress(InputError):
+        chosen.changed(of_recipe)
+        return
+    for name, each in value.table():
         if name in of_recipe:
             each.checked(lambda name=name: chosen.changed({name: of_recipe[name]}))  # type: ignore[misc]
+    value.checked(lambda: chosen.changed(of_recipe))
