@@ -428,7 +428,7 @@ def _check_changes(table: Table, model: str, recipe: str | None, changes: Mappin
     chosen = recipe_named(recipe or DEFAULT_RECIPES.get(model.partition(":")[0], "truerank"))
     of_recipe, _ = divided(changes)
     value = table.need("changes", "")
-    for name, each in value.table():
+    for _, each in value.table():
         if isinstance(each.content, list | dict) or each.content is None:
             each.fault("no single value", "write one number or text")
     # Together: a batch may be too small for the recipe's own parts, and not for those that are given with it.
