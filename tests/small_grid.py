@@ -73,9 +73,11 @@ def write_grid(
     write_design(out, plan)
     cells = []
     for one in plan.sets:
-        for size in one.sizes:
+        for size in one.sizes or (0,):
             for model in plan.models:
-                for seed in model.seeds:
+                if model.sets and one.name not in model.sets:
+                    continue
+                for seed in model.seeds if one.checkpoint is None else model.seeds[:1]:
                     for variant in model.aggregates or ("",):
                         address = "-".join((one.name, str(size), model.name, str(seed), variant or "x"))
                         cell = Cell(

@@ -6,7 +6,9 @@ import csv
 import itertools
 import json
 import math
+import shutil
 import statistics
+from dataclasses import replace
 from pathlib import Path
 
 import ir_measures
@@ -18,7 +20,7 @@ import real_browser
 import small_grid
 from truerank.cli import main
 from truerank.errors import InputError
-from truerank.experiments.grid.design import ModelDesign, ReportDesign, SetDesign
+from truerank.experiments.grid.design import BenchmarkDesign, ModelDesign, ReportDesign, SetDesign
 from truerank.experiments.grid.results import GridResults, open_results
 from truerank.experiments.report import ExperimentReport, ReportOptions, report
 from truerank.experiments.report.board import Row
@@ -224,11 +226,21 @@ def test_what_is_said_follows_from_the_tests_and_claims_no_more(leakage) -> None
                 over = effects[Row("", model), "test", "nDCG@10"].difference_over_seeds
                 assert (f"{model} (3 seeds)" in one.sentence) == (over.low <= 0 <= over.high)
     weak = said["north, leak"]
-    assert not weak.shown and weak.verdict == "no difference shown" and "[" in weak.sentence
+    assert not weak.shown and weak.verdict == "cannot tell" and "[" in weak.sentence
+    # What is not shown comes with the size that could have been.
+    assert "too small for these topics to show reliably" in weak.sentence
     assert leakage.sentences()[0].startswith("north, leak: nDCG@10: no difference is shown")
     for one in leakage.memorised:
         tested = said[f"{one.collection}, {one.condition}: memory"]
         assert tested.shown == ("grows, corrected" in tested.sentence)
+        if not tested.shown:
+            own = [each.offset.difference for each in leakage.memorised if each.place[:2] == one.place[:2]]
+            # 80% power at 5%: 2.8 standard errors and a little more, as few topics have a heavier tail.
+            sizes = [each.sd / math.sqrt(each.n) for each in own]
+            limits = [float(part) for part in tested.sentence.rpartition("Differences below ")[2].split()[:3:2]]
+            assert all(
+                2.8 * size < limit < 3.6 * size for size, limit in zip((min(sizes), max(sizes)), limits, strict=True)
+            )
 
 
 def test_the_command_writes_the_same_files_as_the_function(grid, leakage, tmp_path, capsys) -> None:
@@ -357,6 +369,109 @@ def test_strategies_are_compared_block_by_block_over_ten_trainings(tmp_path) -> 
     # Four comparisons by each measure: two blocks, two strategies.
     assert estimate.difference.p_corrected == pytest.approx(min(1, 4 * estimate.difference.p))
     assert found.memorised == () and found.pilots == () and "seed" in estimate.chosen
+
+
+def test_collections_of_a_benchmark_are_one_sample(tmp_path) -> None:
+    """Folded, averaged and tested together; each collection has its own grade; a checkpoint stands beside the rest."""
+    sets = [
+        SetDesign("d5", "by-depth", ("north", "south", "east"), (200, 400), "rows.jsonl", label="5"),
+        SetDesign("ready", "by-depth", ("north", "south", "east"), label="all", checkpoint="monot5:some"),
+    ]
+    models = [ModelDesign("monot5", "monot5:t5-base", seeds=(0, 1))]
+    report_design = ReportDesign(kind="survivorship", baseline="all")
+    plan = small_grid.design(sets, models, ("north", "south", "east"), report_design)
+    alike = [replace(one, rel=2, measures=("P@5", "nDCG@10")) for one in plan.collections[:2]]
+    plan = replace(
+        plan,
+        collections=(*alike, replace(plan.collections[2], measures=("P@1",))),
+        benchmarks=(BenchmarkDesign("both", ("north", "south"), 4, 7),),
+    )
+    small_grid.write_grid(tmp_path, plan, lambda c, one, m, size, seed, v: 0.4 if one.name == "ready" else size / 1000)
+    found = report(tmp_path, options=ReportOptions(method=FEW))
+    both, east = found.effects
+    assert [one.board.collection for one in found.effects] == ["both", "east"]
+    assert (both.measures, east.measures) == (("P@5", "nDCG@10"), ("P@1",))
+    results, row = open_results(tmp_path), Row("", "monot5")
+    topics = [f"{name}:t{number:02d}" for name in ("north", "south") for number in range(20)]
+    assert sorted(both.board.scores.topics) == topics
+    divided = results.folds("both")
+    assert [len(fold) for fold in divided] == [10] * 4 and sorted(itertools.chain(*divided)) == topics
+
+    values: dict[str, dict[str, float]] = {}
+    for cell in (
+        "d5-200-monot5-0-x",
+        "d5-200-monot5-1-x",
+        "d5-400-monot5-0-x",
+        "d5-400-monot5-1-x",
+        "ready-0-monot5-0-x",
+    ):
+        values[cell] = {}
+        for name in ("north", "south"):
+            qrels = {}
+            for topic, doc, grade in results.qrels(name).select("topic_id", "doc_id", "relevance").rows():
+                qrels.setdefault(topic, {})[doc] = grade
+            for topic, grades in qrels.items():
+                ranked = results.run(cell, name).filter(topic_id=topic).sort("rank")["doc_id"].to_list()[:5]
+                values[cell][f"{name}:{topic}"] = sum(grades.get(doc, 0) >= 2 for doc in ranked) / 5
+    by_size = {
+        size: {t: statistics.fmean(values[f"d5-{size}-monot5-{seed}-x"][t] for seed in (0, 1)) for t in topics}
+        for size in (200, 400)
+    }
+    tuned_values = {}
+    for fold in divided:
+        means = {
+            size: round(statistics.fmean(by_size[size][t] for t in topics if t not in fold), 12) for size in by_size
+        }
+        best = max(means, key=lambda size: (means[size], -size))
+        tuned_values.update({topic: by_size[best][topic] for topic in fold})
+    own, ready = both.estimates[row, "5", "P@5"], both.estimates[row, "all", "P@5"]
+    assert own.mean.n == ready.mean.n == 40
+    assert own.mean.mean == pytest.approx(statistics.fmean(tuned_values.values()))
+    assert ready.mean.mean == pytest.approx(statistics.fmean(values["ready-0-monot5-0-x"].values()))
+    pairs = np.array([(tuned_values[t], values["ready-0-monot5-0-x"][t]) for t in topics]).T
+    assert own.difference.p == pytest.approx(scipy.stats.ttest_rel(*pairs).pvalue)
+    # What is not trained has no seeds and no size, and says so.
+    assert (own.over_seeds.n, ready.over_seeds.n, own.difference_over_seeds) == (2, 0, None)
+    assert (ready.chosen, ready.sd_seeds, both.unmatched) == ("no training ×4", None, ())
+    assert any("Tested as it is, without training" in note and "monot5 (all)" in note for note in both.notes())
+    assert {row[0] for row in found.tables["depths"].rows} == {"both", "east"}
+    first = statistics.fmean(
+        sum(grade >= 2 for doc, grade in results.qrels(name).filter(topic_id=t).select("doc_id", "relevance").rows()
+            if doc in results.first_stage(name).filter(topic_id=t).sort("rank")["doc_id"].to_list()[:5]) / 5
+        for name in ("north", "south") for t in results.topics(name)["topic_id"]
+    )  # fmt: skip
+    assert both.board.first_stage.mean[0, 0] == pytest.approx(first)
+    # A grade that is asked for goes before that of the design.
+    graded = report(tmp_path, options=ReportOptions(method=FEW, rel=1, measures=("P@5",)))
+    assert graded.effects[0].estimates[row, "all", "P@5"].mean.mean > ready.mean.mean
+    assert graded.effects[1].measures == ("P@5",)
+
+
+def test_leaks_of_a_benchmark_are_those_of_its_collections(tmp_path, leakage) -> None:
+    """What is remembered of two collections together is the mean over all their topics."""
+    plan = small_grid.leakage(tmp_path)
+    kinds = ("none", "leak", "test")
+    sets = [SetDesign(kind, kind, ("north", "south"), SIZES, instances="rows.jsonl", label=kind) for kind in kinds]
+    joint = replace(plan, sets=tuple(sets), benchmarks=(BenchmarkDesign("both", ("north", "south")),))
+    shutil.rmtree(tmp_path)
+    gains = {"none": 0.0, "leak": 0.05, "test": 1.2}
+    order = {"knrm": 0.5, "pacrr": 0.6, "duet": 0.3}
+    small_grid.write_grid(
+        tmp_path,
+        joint,
+        lambda c, one, model, size, seed, v: order[model] + gains[one.kind] * 1000 / size + 0.1 * np.log2(size / 500),
+    )
+    found = report(tmp_path, options=ReportOptions(method=FEW))
+    together = {(one.condition, one.row): one for one in found.memorised}
+    alone = {(one.collection, one.condition, one.row): one for one in leakage.memorised}
+    assert len(together) == 6
+    for (condition, row), one in together.items():
+        parts = [alone[name, condition, row] for name in ("north", "south")]
+        assert (one.collection, one.topics, one.unscored) == ("both", sum(p.topics for p in parts), 0)
+        for name in ("rank", "offset"):
+            means = [getattr(part, name).difference.mean for part in parts]
+            assert getattr(one, name).difference.mean == pytest.approx(statistics.fmean(means))
+    assert len(found.boards[0].leaking) == sum(len(board.leaking) for board in leakage.boards)
 
 
 def test_survivorship_names_the_base_of_its_losses(tmp_path) -> None:

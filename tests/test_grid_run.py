@@ -24,6 +24,8 @@ from truerank.experiments.grid import (
     run_grid,
     run_status,
 )
+from truerank.experiments.grid.planning import make_plan
+from truerank.work.progress import Quiet
 from truerank.work.workers import Lost, WorkerEngine
 
 _ONE = RunOptions(workers=1)
@@ -195,6 +197,42 @@ def test_documents_of_training_that_only_share_an_id_are_told_apart(tmp_path: Pa
     own = scores.filter(doc_id=f"training:{rows[0]['relevant_id']}")["score"][0]
     same = scores.filter(doc_id=rows[0]["relevant_id"])["score"][0]
     assert own != same
+
+
+def test_draws_a_checkpoint_and_topics_that_are_counted(tmp_path: Path) -> None:
+    """Each seed has rows of its own; a trained ranker, opened as it is, scores what it scored when it was trained."""
+    changed = DESIGN.replace("    depth: 8", "    depth: 8\n    topic_count: 6")
+    changed = changed.replace("  test: {kind: test, for: notes, sizes: [24, 60], instances: test.jsonl}\n", "")
+    plain = changed.replace("sizes: [24, 60], instances: none.jsonl", "sizes: [24], instances: 'rows-{seed}.jsonl'")
+    path = write_example(tmp_path, plain)
+    rows = (tmp_path / "none.jsonl").read_text().splitlines(keepends=True)
+    for seed, own in ((0, rows), (1, rows[::-1])):
+        (tmp_path / f"rows-{seed}.jsonl").write_text("".join(own))
+    drawn = run_grid(read_design(path), tmp_path / "out", RunOptions(workers=1, keep_models=True))
+    assert drawn.json()["cells"] == {"all": 2, "done": 2, "failed": 0, "missing": 0}
+    by_seed = dict(drawn.record.select("seed", "cell").rows())
+    # Alone, each draw is the same set: its cell has the same address, which follows from the rows.
+    for seed in (0, 1):
+        path.write_text(plain.replace("{seed}", str(seed)))
+        alone = make_plan(read_design(path, settings={"seeds": f"[{seed}]"}), tmp_path / f"alone-{seed}", Quiet())
+        assert [cell.address for cell in alone.cells] == [by_seed[seed]]
+    assert set(json.loads((drawn.folder / "manifest.json").read_text())["sets"]) == {"none.0", "none.1"}
+
+    model = drawn.folder / "cells" / by_seed[1] / "model"
+    ready = plain.replace("models:\n", f"  ready: {{kind: other, for: notes, checkpoint: {model}}}\nmodels:\n")
+    ready = ready.replace("  knrm: {", "  ready: {model: monot5:t5-base, sets: [ready]}\n  knrm: {sets: [none], ")
+    path.write_text(ready)
+    run = run_grid(read_design(path), tmp_path / "out", _ONE)
+    assert run.estimate is not None
+    assert (run.estimate.trainings, run.estimate.done, run.estimate.left) == (3, 2, 1)
+    results = open_results(run.folder)
+    one = results.cells.filter(model="ready").row(0, named=True)
+    assert (one["status"], one["steps"], one["loss"], one["size"], one["recipe"]) == ("done", 0, None, 0, "no training")
+    assert results.scores(one["cell"]).equals(results.scores(by_seed[1]))
+
+    wrong = read_design(path, settings={"collections.notes.topic_count": "7"})
+    with pytest.raises(InputError, match="notes has 6 judged topics with a text, and the design says 7"):
+        estimate_grid(wrong, tmp_path / "wrong", _ONE)
 
 
 class _Deadly:

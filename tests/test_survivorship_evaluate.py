@@ -172,7 +172,7 @@ def test_nested_sets_of_queries() -> None:
     assert 7 <= hits[0.0] <= 36
     assert hits[0.3] >= 385
     assert nested_contrast(np.full((2, 3), np.nan), [1, -1]).p is None
-    assert nested_contrast(np.ones((2, 9)), [1, -1]) == (0.0, 0.0, 0.0, 1.0)
+    assert nested_contrast(np.ones((2, 9)), [1, -1]) == (0.0, 0.0, 0.0, 1.0, None)
 
 
 def test_command_report_and_repeatable_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import random
 from pathlib import Path
@@ -83,6 +84,40 @@ def test_unplaced_and_foreign_triples(tmp_path: Path) -> None:
         triples(str(tmp_path / "f.tsv"), tmp_path / "depth", tmp_path / "y")
     with pytest.raises(InputError, match=r"no depths\.parquet"):
         triples(str(tmp_path / "t.tsv"), tmp_path, tmp_path / "z")
+
+
+def test_reading_stops_when_there_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places, stream = log_and_triples(tmp_path)
+    depth(str(tmp_path / "log.jsonl"), tmp_path / "depth")
+    file = tmp_path / "t.tsv"
+    file.write_text("".join("\t".join(one) + "\n" for one in stream))
+    shallow = [number for number, one in enumerate(stream) if places.get(one[:2], 99) < 3]
+    # What stands behind the triple that is the fifth is not looked at, wherever blocks end.
+    end = shallow[4] + 1
+    module, found = importlib.import_module("truerank.audits.survivorship.triples"), []
+    for block in (1, 7, 1000):
+        monkeypatch.setattr(module, "_BLOCK", block)
+        out = tmp_path / f"out-{block}"
+        one = triples(str(file), tmp_path / "depth", out, tsv=True, options=TriplesOptions((3, 8), limit=5))
+        assert (one.read, one.levels[0].triples) == (end, 5)
+        assert one.levels[1].triples == sum(places.get(each[:2], 99) < 8 for each in stream[:end])
+        assert len((out / "triples-3.tsv").read_text().splitlines()) == 5
+        assert "Reading stopped when depth 3 had 5 triples" in one.text()
+        found.append((out / "triples.parquet").read_bytes())
+    assert found[0] == found[1] == found[2]
+    # What stands behind the end is not read: neither a fault there nor other triples change the identity.
+    file.write_text("".join("\t".join(one) + "\n" for one in stream[:end]) + "no-triple\n")
+    monkeypatch.setattr(module, "_BLOCK", 1)
+    again = triples(str(file), tmp_path / "depth", tmp_path / "again", options=TriplesOptions((3, 8), limit=5))
+    assert again.inputs["instances"]["fingerprint"] == one.inputs["instances"]["fingerprint"]
+    with pytest.raises(InputError, match="columns"):
+        triples(str(file), tmp_path / "depth", tmp_path / "x", options=TriplesOptions((3, 8), limit=50))
+    file.write_text("".join("\t".join(one) + "\n" for one in stream))
+    all_of_it = triples(str(file), tmp_path / "depth", tmp_path / "y", options=TriplesOptions((3, 8), limit=5000))
+    assert all_of_it.read == len(stream)
+    assert "ended before depth 3 had the 5,000 triples" in all_of_it.text()
+    with pytest.raises(InputError, match="--limit: the limit is 0"):
+        TriplesOptions(limit=0)
 
 
 RUN = "\n".join(f"{t} Q0 d{d} {r} {10 - r} x" for t in "12" for r, d in enumerate((4, 2, 9, 7, 1), start=1)) + "\n"

@@ -75,6 +75,23 @@ def test_sizes_seeds_and_parts(scan: Scan, tmp_path: Path) -> None:
     assert manifest["settings"]["seed"] == 0 and set(manifest["artifacts"]) == {"max.parquet", "random.parquet"}
 
 
+def test_several_draws_are_what_their_seeds_give_alone(scan: Scan, tmp_path: Path) -> None:
+    chosen = {"strategies": ("max", "random"), "size": 20, "part": "best"}
+    together = select_instances(scan, tmp_path / "all", SelectOptions(**chosen, seed=3, draws=2))
+    assert (together.seeds, together.rows) == ((3, 4), 10)
+    assert sum(together.chosen["random"].values()) == 20 and "each of 2 draws (seeds 3 to 4)" in together.text()
+    drawn = []
+    for seed in (3, 4):
+        alone = select_instances(scan, tmp_path / str(seed), SelectOptions(**chosen, seed=seed))
+        for name in ("max.parquet", "random.parquet", "manifest.json"):
+            assert (alone.folder / name).read_bytes() == (tmp_path / "all" / f"seed-{seed}" / name).read_bytes()
+        drawn.append(pl.read_parquet(alone.folder / "max.parquet"))
+    assert drawn[0]["query_id"].to_list() != drawn[1]["query_id"].to_list()
+    assert not (tmp_path / "all" / ".work").exists()
+    with pytest.raises(InputError, match="--draws: 0 draws"):
+        SelectOptions(draws=0)
+
+
 def test_rules_for_what_a_version_lacks(scan: Scan, tmp_path: Path) -> None:
     third = SelectOptions(("version:third",))
     available = select_instances(scan, tmp_path / "a", third)

@@ -69,7 +69,10 @@ def report(
     ties: Annotated[
         Literal["trec_eval", "ascending", "rank"], typer.Option(help="How documents with equal scores are ordered.")
     ] = "ascending",
-    rel: Annotated[int, typer.Option(help="The lowest grade that binary measures count as relevant.")] = 1,
+    rel: Annotated[
+        int | None,
+        typer.Option(help="The lowest grade that binary measures count as relevant [default: the design's]."),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Makes tables, figures and a page of what a grid has found so far.
@@ -96,7 +99,8 @@ def report(
             choose=choose,
             memorisation_size=memorisation_size,
             pilot_size=pilot_size,
-            policy=Policy(ties=ties, rel=rel),
+            rel=rel,
+            policy=Policy(ties=ties),
             method=Method(test=test, correction=correction, alpha=alpha, resamples=resamples, seed=seed),
         ),
     )

@@ -212,6 +212,9 @@ def triples(
         typer.Option(help="Look pairs up by ids or texts (auto: ids if there are)."),
     ] = "auto",
     tsv: Annotated[bool, typer.Option("--tsv", help="Also write triples-K.tsv for each depth.")] = False,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Stop once the shallowest depth has N triples; default: read all.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Filters training triples by the depth at which their relevant document was shown.
@@ -225,7 +228,7 @@ def triples(
 
         truerank instances build --kind by-depth --rows triples/triples.parquet --depth 1 --out train-1/
     """
-    options = survivorship.TriplesOptions(_numbers(depth, "--depth"), by)
+    options = survivorship.TriplesOptions(_numbers(depth, "--depth"), by, limit)
     with progress() as shown:
         result = survivorship.triples(instances, depths, out, tsv=tsv, options=options, progress=shown)
     emit(result.text(), result.json(), as_json)

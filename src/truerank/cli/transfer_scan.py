@@ -261,6 +261,10 @@ def select(
         list[str], typer.Option("--version", metavar="NAME=SRC", help="The versions, where they have moved.")
     ] = [],  # noqa: B006
     seed: Annotated[int, typer.Option(help="Seed of all choices.")] = 0,
+    draws: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="N draws with the seeds from --seed on, in folders seed-S; default: one draw."),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Writes training rows in which a strategy decides which version of the relevant document is learnt from.
@@ -268,10 +272,12 @@ def select(
     Each strategy gets a table `STRATEGY.parquet` of the same queries and non-relevant documents, for
     `instances build --kind by-version`, `train` and `experiment run`.
 
-    Example:
+    Examples:
 
         truerank transfer select scan/ --data-set 'V1>>V2 MaxP' --strategy max --strategy min --strategy bm25
         --size 20000 --out selected/
+
+        truerank transfer select scan/ --size 20000 --part best --draws 5 --out selected/best
     """
     options = transfer.SelectOptions(
         strategies=tuple(strategy),
@@ -285,6 +291,7 @@ def select(
         depth=depth,
         qrels=qrels,
         seed=seed,
+        draws=draws,
     )
     with progress() as shown:
         found = transfer.select_instances(folder, out, options, versions=version or None, progress=shown)

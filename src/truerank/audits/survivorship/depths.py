@@ -142,7 +142,8 @@ class Depths:
         """What a reader of the table has to know."""
         yield (
             "A judgment survives depth k if its document stood among the first k shown. First only: one judgment a "
-            "query, that of the document shown first."
+            "query, that of the document shown first. Simulated: with fewer documents to see, a person might have "
+            "selected others."
         )
         yield f"Discarded is the share of the log's {self.queries:,} queries without a judgment."
         if self.repeated:

@@ -152,15 +152,20 @@ class TriplesOptions:
         depths: a file is written for each: the triples whose relevant document stood within so many shown ones; the
             triples of all depths are always written.
         by: "id" looks a triple up by its ids, "text" by its texts, "auto" by ids where it has them.
+        limit: reading stops once the shallowest depth has so many triples, so that every depth has at least as many;
+            None reads the whole stream.
     """
 
     depths: tuple[int, ...] = (1, 5)
     by: Literal["auto", "id", "text"] = "auto"
+    limit: int | None = None
 
     def __post_init__(self) -> None:
         _check_depths(self.depths, "--depth")
         if self.by not in ("auto", "id", "text"):
             raise InputError(f"no way called {self.by!r}", "use auto, id or text", where="--by")
+        if self.limit is not None and self.limit < 1:
+            raise InputError(f"the limit is {self.limit}", "give 1 or more, or leave it out", where="--limit")
 
     def json(self) -> dict[str, Any]:
         """The choices by name."""

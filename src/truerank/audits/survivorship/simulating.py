@@ -76,6 +76,8 @@ class Simulated:
             f"{'every relevant one' if self.options.select == 'all' else 'the first relevant one'}.",
             f"Of the discarded queries {self.unjudged:,} have no known relevant document and {self.unranked:,} no "
             "ranking.",
+            "These annotators miss nothing that is judged relevant, and find nothing that is not judged: people would "
+            "discard other queries, more or fewer.",
         )
         return Table("Simulated annotation", columns, (row,), notes)
 

@@ -103,6 +103,7 @@ class TrainingEffect:
         notes = (
             f"Differs from: {signs}.",
             *self.comparison.method.sentences()[:2],
+            self.evaluation.policy.sentences()[-1],
             f"Over {len(self.evaluation.topics):,} topics.",
         )
         return Table("Effect of the annotation depth of training data", columns, tuple(rows), notes, tuple(rules[1:]))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
@@ -49,7 +50,7 @@ class Triples:
 
     Attributes:
         options: the choices.
-        read: triples of the stream.
+        read: triples of the stream that were read: all, or those up to the limit.
         levels: what is left, by depth.
         unknown: triples whose relevant pair has no judgment in the log; they are left out.
         unplaced: triples whose relevant document the log did not show; they are left out.
@@ -81,10 +82,19 @@ class Triples:
         )
         notes = (
             f"Of {self.read:,} triples, in their order and with their non-relevant documents; looked up by {self.by}.",
+            *self._limit_notes(),
             f"Left out: {self.unknown:,} whose relevant pair the log does not judge, {self.unplaced:,} whose relevant "
             "document it did not show.",
         )
         return Table("Training triples by simulated annotation depth", columns, rows, notes)
+
+    def _limit_notes(self) -> tuple[str, ...]:
+        limit, label = self.options.limit, self.levels[0].label
+        if limit is None:
+            return ()
+        if self.levels[0].triples < limit:
+            return (f"The stream ended before depth {label} had the {limit:,} triples that were asked for.",)
+        return (f"Reading stopped when depth {label} had {limit:,} triples.",)
 
     def text(self) -> str:
         """The table for a terminal."""
@@ -94,6 +104,7 @@ class Triples:
         """What `summary.json` holds."""
         return {
             "read": self.read,
+            "limit": self.options.limit,
             "by": self.by,
             "depths": [one._asdict() for one in self.levels],
             "unknown": self.unknown,
@@ -144,12 +155,12 @@ def triples(
     artifacts = Artifacts(out)
     told = progress or Quiet()
     told.start("training triples")
-    found = _Filtered(positions, sorted(options.depths))
+    found = _Filtered(positions, sorted(options.depths), options.limit)
     _write_all(artifacts, found, chain(head, stream), tsv=tsv, told=told)
     if not found.kept[-1]:
         raise InputError("no relevant pair of the triples is judged in the log", "give its own", where=instances)
     inputs = {
-        "instances": {"source": instances, "fingerprint": source.fingerprint},
+        "instances": {"source": instances, "fingerprint": found.fingerprint or source.fingerprint},
         "depths": file_input(str(Path(depths) / "depths.parquet" if Path(depths).is_dir() else depths)),
     }
     result = Triples(options, found.read, found.levels(), found.unknown, found.unplaced, by, inputs)
@@ -199,8 +210,11 @@ class _Part(NamedTuple):
 class _Filtered:
     """What is left of a stream, and the counts."""
 
-    def __init__(self, positions: _Positions, depths: Sequence[int]) -> None:
+    def __init__(self, positions: _Positions, depths: Sequence[int], limit: int | None) -> None:
         self.read = self.unknown = self.unplaced = 0
+        self._limit = limit
+        # Of what was read only: the hash of the whole file would read it to its end.
+        self._together = None if limit is None else sha256()
         self.kept = np.zeros(len(depths) + 1, np.int64)
         self._positions = positions
         self._depths = depths
@@ -216,10 +230,28 @@ class _Filtered:
         """How pairs are looked up."""
         return self._positions.by
 
+    @property
+    def fingerprint(self) -> str:
+        """The identity of the triples up to the limit; empty where all are read."""
+        return "" if self._together is None else f"rows:{self._together.hexdigest()};rows={self.read}"
+
+    @property
+    def enough(self) -> bool:
+        """Whether the shallowest depth has as many triples as were asked for."""
+        return self._limit is not None and int(self.kept[0]) >= self._limit
+
     def part(self, block: list[Instance]) -> _Part:
-        """The triples of a block whose relevant document was shown, with its depth."""
+        """The triples of a block whose relevant document was shown, with its depth; up to the limit."""
         rows = self._positions.rows(block)
         positions = np.where(rows >= 0, self._positions.positions[rows], -1)
+        if self._limit is not None:
+            shallow = (positions >= 0) & (positions < (self._depths[0] if self._depths else np.inf))
+            # Up to the triple that fills it, wherever blocks end.
+            until = int(np.searchsorted(shallow.cumsum(), self._limit - int(self.kept[0]))) + 1
+            block, rows, positions = block[:until], rows[:until], positions[:until]
+        if self._together is not None:
+            for one in block:
+                self._together.update(json.dumps(one).encode())
         self.read += len(block)
         self.unknown += int((rows < 0).sum())
         self.unplaced += int(((rows >= 0) & (positions < 0)).sum())
@@ -252,7 +284,7 @@ def _write_all(
             for label in found.labels if tsv else ():
                 path = stack.enter_context(artifacts.stream(f"triples-{label}.tsv"))
                 files[label] = stack.enter_context(path.open("w", encoding="utf-8", newline="\n"))
-            while block := list(islice(stream, _BLOCK)):
+            while not found.enough and (block := list(islice(stream, _BLOCK))):
                 paths.append(_write(folder / f"{len(paths):06d}.parquet", found.part(block), files, found.by))
                 told.advance(len(block))
         frames = [pl.scan_parquet(path, glob=False) for path in paths] or [pl.LazyFrame(schema=TRIPLE_SCHEMA)]

@@ -6,7 +6,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -77,6 +77,8 @@ class SelectOptions:
         qrels: all judgments, so that no document judged relevant is taken for a non-relevant one; None for those of
             the scan.
         seed: of all choices.
+        draws: so many draws, with the seeds from `seed` on, each in a folder `seed-N` of its own; None for one draw in
+            the folder itself.
     """
 
     strategies: tuple[str, ...] = ("max", "min", "bm25", "random")
@@ -90,6 +92,7 @@ class SelectOptions:
     depth: int = _DEPTH
     qrels: str | None = None
     seed: int = 0
+    draws: int | None = None
 
     def __post_init__(self) -> None:
         for name in self.strategies:
@@ -107,6 +110,8 @@ class SelectOptions:
             raise InputError(f"no part '{self.part}'", "choose whole, first or best", where="--part")
         if self.depth < 1:
             raise InputError(f"the depth is {self.depth}", "give 1 or more", where="--depth")
+        if self.draws is not None and self.draws < 1:
+            raise InputError(f"{self.draws} draws", "give 1 or more, or leave it out", where="--draws")
 
 
 @dataclass(frozen=True)
@@ -114,13 +119,14 @@ class Selection:
     """What was written.
 
     Attributes:
-        folder: where the tables lie, one `STRATEGY.parquet` each.
+        folder: where the tables lie, one `STRATEGY.parquet` each; with several draws, the folder of their folders.
         rows: in each table.
         wanted: rows that were asked for.
-        chosen: by strategy, how often each version was chosen.
-        fallbacks: by strategy, how often the rule for missing versions decided.
+        chosen: by strategy, how often each version was chosen, over all draws.
+        fallbacks: by strategy, how often the rule for missing versions decided, over all draws.
         skipped: documents that were not used, and why.
         settings: the options.
+        seeds: of several draws; empty for one draw in the folder itself.
     """
 
     folder: Path
@@ -130,6 +136,7 @@ class Selection:
     fallbacks: Mapping[str, int]
     skipped: Mapping[str, int]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    seeds: tuple[int, ...] = ()
 
     def table(self) -> Table:
         """Which versions each strategy chose."""
@@ -138,8 +145,11 @@ class Selection:
         notes = [f"Not used: {count:,d}: {reason}." for reason, count in self.skipped.items()]
         if self.wanted is not None and self.wanted > self.rows:
             notes.append(f"There are fewer rows than the {self.wanted:,d} that were asked for.")
+        each = "for each strategy"
+        if self.seeds:
+            each += f" and each of {len(self.seeds)} draws (seeds {self.seeds[0]} to {self.seeds[-1]})"
         return Table(
-            f"{self.rows:,d} training rows ({2 * self.rows:,d} instances) for each strategy, by chosen version.",
+            f"{self.rows:,d} training rows ({2 * self.rows:,d} instances) {each}, by chosen version.",
             (Column("strategy"), *(Column(name, **number) for name in versions), Column("by rule", **number)),
             tuple(
                 (name, *(counts.get(version, 0) for version in versions), self.fallbacks[name])
@@ -158,6 +168,7 @@ class Selection:
             "fallbacks": dict(self.fallbacks),
             "skipped": dict(self.skipped),
             "settings": dict(self.settings),
+            **({"seeds": list(self.seeds)} if self.seeds else {}),
         }
 
     def text(self) -> str:
@@ -204,10 +215,54 @@ def select_instances(
     if names != opened.versions:
         fault = f"the scan has the versions {', '.join(opened.versions)}, not {', '.join(names)}"
         raise InputError(fault, "give the same in the same order", where="--version")
+    shared = Artifacts(out)
+    negatives = _Negatives(opened, sources, options, shared.work / "first-stage", told)
+    if options.draws is None:
+        selection = _select(opened, sources, options, negatives, shared, told=told)
+    else:
+        seeds = tuple(range(options.seed, options.seed + options.draws))
+        draws = [
+            _select(
+                opened,
+                sources,
+                replace(options, seed=seed, draws=None),
+                negatives,
+                Artifacts(shared.folder / f"seed-{seed}"),
+                told=told,
+            )
+            for seed in seeds
+        ]
+        selection = _all_draws(draws, shared.folder, seeds)
+    shutil.rmtree(shared.work / "first-stage", ignore_errors=True)
+    shared.tidy()
+    return selection
+
+
+def _all_draws(draws: Sequence[Selection], folder: Path, seeds: tuple[int, ...]) -> Selection:
+    """Several draws as one result; they have the same number of rows, since only chance tells them apart."""
+    chosen: dict[str, dict[str, int]] = {}
+    for one in draws:
+        for strategy, counts in one.chosen.items():
+            own = chosen.setdefault(strategy, {})
+            for name, count in counts.items():
+                own[name] = own.get(name, 0) + count
+    fallbacks = {name: sum(one.fallbacks[name] for one in draws) for name in draws[0].fallbacks}
+    return replace(draws[0], folder=folder, chosen=chosen, fallbacks=fallbacks, seeds=seeds)
+
+
+def _select(
+    opened: Scan,
+    sources: tuple[Version, ...],
+    options: SelectOptions,
+    negatives: _Negatives,
+    artifacts: Artifacts,
+    *,
+    told: Progress,
+) -> Selection:
+    """Writes the tables of one draw."""
     wanted = _Wanted(opened, options)
-    artifacts = Artifacts(out)
     folder = artifacts.work / "select"
-    drawn = _Negatives(opened, sources, options, folder, told).draw(wanted.rows)
+    drawn = negatives.draw(wanted.rows, options.seed)
     rows = drawn.rows
     if options.size is not None:
         rows = rows.head(options.size // 2)
@@ -219,7 +274,8 @@ def select_instances(
     fallbacks: dict[str, int] = {}
     for strategy in options.strategies:
         counts, ruled = writer.write(strategy, artifacts, folder)
-        chosen[strategy], fallbacks[strategy] = {name: counts[name] for name in names if name in counts}, ruled
+        own = {name: counts[name] for name in opened.versions if name in counts}
+        chosen[strategy], fallbacks[strategy] = own, ruled
     settings = _settings(options, opened)
     size = None if options.size is None else options.size // 2
     selection = Selection(
@@ -305,18 +361,23 @@ class _Negatives:
         if name not in by_name:
             raise InputError(f"no version '{name}'", f"there are {', '.join(by_name)}", where="--negatives")
         self._version, self._judged = by_name[name], sources[0]
+        self._by_topic: dict[str, list[tuple[str, int]]] | None = None
 
-    def draw(self, rows: pl.DataFrame) -> _Drawn:
-        """The rows with columns nonrelevant_id and place (in the first stage), without those that have none."""
+    def draw(self, rows: pl.DataFrame, seed: int) -> _Drawn:
+        """The rows with columns nonrelevant_id and place (in the first stage), without those that have none.
+
+        The first stage is searched once: other draws have the same topics.
+        """
         index = self._folder / f"index-{self._version.name}"
         if not index.is_dir():
             build_index(self._version.source.spec.spec, index, analyser=analyser_of("anserini"), progress=self._told)
-        pool = self._pool(rows, index)
-        by_topic = {
-            str(key[0]): list(zip(part["doc_id"].to_list(), part["place"].to_list(), strict=True))
-            for key, part in pool.group_by("topic_id", maintain_order=True)
-        }
-        draw = np.random.default_rng([self._options.seed, 1])
+        if self._by_topic is None:
+            self._by_topic = {
+                str(key[0]): list(zip(part["doc_id"].to_list(), part["place"].to_list(), strict=True))
+                for key, part in self._pool(rows, index).group_by("topic_id", maintain_order=True)
+            }
+        by_topic = self._by_topic
+        draw = np.random.default_rng([seed, 1])
         found: list[tuple[str | None, int | None]] = []
         for topic in rows["topic_id"].to_list():
             # Drawn also where there is none, so that the others do not depend on it.

@@ -13,7 +13,8 @@ __all__ = ["Cell", "Training", "expand"]
 class Training(NamedTuple):
     """One training: a set in one size, a model, a seed. Its cells differ in how passages become scores.
 
-    `size` is in instances, two for each row; 0 stands for all rows of a set whose number is not known yet.
+    `size` is in instances, two for each row; 0 stands for all rows of a set whose number is not known yet, and for a
+    checkpoint that is not trained at all.
     """
 
     set: SetDesign
@@ -25,6 +26,11 @@ class Training(NamedTuple):
     def variants(self) -> tuple[str, ...]:
         """The variants of its results; one without a name where the collections say how passages become scores."""
         return self.model.aggregates or ("",)
+
+    @property
+    def drawn(self) -> SetDesign:
+        """The set as this training reads it."""
+        return self.set.drawn(self.model.name, self.seed)
 
 
 class Cell(NamedTuple):
@@ -67,9 +73,13 @@ def expand(design: Design) -> tuple[Training, ...]:
 
 def _trainings(design: Design) -> Iterator[Training]:
     for one in design.sets:
+        untrained = one.checkpoint is not None
         for size in one.sizes or (0,):
             for model in design.models:
-                if (model.sets and one.name not in model.sets) or (model.sizes and size not in model.sizes):
+                if model.sets and one.name not in model.sets:
                     continue
-                for seed in model.seeds:
+                if model.sizes and size not in model.sizes and not untrained:
+                    continue
+                # What is not trained is the same under every seed.
+                for seed in model.seeds[:1] if untrained else model.seeds:
                     yield Training(one, size, model, seed)

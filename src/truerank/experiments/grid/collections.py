@@ -191,6 +191,11 @@ def _read(design: CollectionDesign, sets: Sequence[TrainingSet], depths: Sequenc
     if not queries:
         fault = f"no judged topic of {design.name} has a {design.topic_field}"
         raise InputError(fault, "give topics and judgments of one collection, or another field", where=design.topics)
+    if design.topic_count not in (None, len(queries)):
+        fault = (
+            f"{design.name} has {len(queries):,} judged topics with a text, and the design says {design.topic_count:,}"
+        )
+        raise InputError(fault, "give the data that the design is for, or correct its topic_count", where=design.topics)
     rows = [
         (name, leak.topic_id, leak.doc_id, leak.relevant, leak.role, leak.text)
         for name, leak in leaked_rows(sets, design.name)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,10 @@ _TRIAL_ROWS: Final = 256
 _TRIAL_DOCUMENTS: Final = 512
 _CLUSTER: Final = 16
 _HOUR: Final = 3600.0
+
+
+#: What rates belong to: a model, the collections that it is tested on, a checkpoint that takes its place.
+_Key: TypeAlias = tuple[str, tuple[str, ...], str | None]
 
 
 class Rate(NamedTuple):
@@ -175,7 +179,7 @@ def estimate_cost(
     Returns:
         The estimate, and the seconds of each work by its number; 0 for what could not be tried.
     """
-    by_key: dict[tuple[str, tuple[str, ...]], list[Work]] = {}
+    by_key: dict[_Key, list[Work]] = {}
     for work in works:
         by_key.setdefault(_key(work), []).append(work)
     rates = _measured(plan, out)
@@ -211,13 +215,13 @@ def seconds_of(work: Work, rate: Rate, plan: Plan) -> float:
     return rate.start + rate.row * work.size / 2 + rate.document * documents
 
 
-def _key(work: Work) -> tuple[str, tuple[str, ...]]:
-    return work.training.model.name, work.training.set.collections
+def _key(work: Work) -> _Key:
+    return work.training.model.name, work.training.set.collections, work.training.set.checkpoint
 
 
-def _measured(plan: Plan, out: Path) -> dict[tuple[str, tuple[str, ...]], Rate]:
+def _measured(plan: Plan, out: Path) -> dict[_Key, Rate]:
     """Rates from the logs of finished cells."""
-    spent: dict[tuple[str, tuple[str, ...]], list[Spent]] = {}
+    spent: dict[_Key, list[Spent]] = {}
     for work in plan.works:
         for cell in work.cells:
             if is_done(out, cell.address) and (found := _logged(cell_folder(out, cell.address) / LOG_FILE)):
@@ -238,7 +242,7 @@ def _logged(path: Path) -> Spent | None:
 def _fitted(spent: Sequence[Spent]) -> Rate:
     rows = np.array([one.rows for one in spent], float)
     training = np.array([one.training for one in spent])
-    start, row = 0.0, float(training.sum() / rows.sum())
+    start, row = (0.0, float(training.sum() / rows.sum())) if rows.any() else (float(training.mean()), 0.0)
     if len(set(rows)) > 1:
         slope, offset = np.polyfit(rows, training, 1)
         if slope > 0 and offset > 0:
@@ -263,16 +267,18 @@ def _tried(work: Work, plan: Plan, out: Path, device: str | None) -> Rate:
 
 
 def _trial(work: Work, out: Path, device: str | None) -> Rate:
-    rows = rows_of(work.source, min(work.size, 2 * _TRIAL_ROWS))
     sample = scored_sample(out, work.tests[0][0], _TRIAL_DOCUMENTS)
     memory: dict[Path, Any] = {}
     network_of(work.network, seed=0, device=device, memory=memory)
     started = time.monotonic()
     ranker = network_of(work.network, seed=0, device=device, memory=memory)
     start = time.monotonic() - started
-    with tempfile.TemporaryDirectory(prefix="truerank-trial-") as folder:
-        fit(ranker, rows[:2], work.recipe, seed=0, folder=Path(folder))
-        row = _each(len(rows), lambda count: fit(ranker, rows[:count], work.recipe, seed=0, folder=Path(folder)))
+    row = 0.0
+    if work.trained:
+        rows = rows_of(work.source, min(work.size, 2 * _TRIAL_ROWS))
+        with tempfile.TemporaryDirectory(prefix="truerank-trial-") as folder:
+            fit(ranker, rows[:2], work.recipe, seed=0, folder=Path(folder))
+            row = _each(len(rows), lambda count: fit(ranker, rows[:count], work.recipe, seed=0, folder=Path(folder)))
     document = _each(len(sample), lambda count: ranker.score([pair for some in sample[:count] for pair in some]))
     return Rate(start, row, document, "a short trial")
 

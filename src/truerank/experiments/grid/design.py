@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 __all__ = [
     "KINDS",
+    "PLACEHOLDER",
+    "PLACEHOLDERS",
     "REPORTS",
     "Aggregation",
+    "BenchmarkDesign",
     "CollectionDesign",
     "Design",
     "FirstStage",
@@ -28,6 +32,10 @@ KINDS: Final[tuple[str, ...]] = get_args(Kind)
 Aggregation = Literal["first", "max"]
 ReportKind = Literal["leakage", "transfer", "survivorship", "pilot"]
 REPORTS: Final[tuple[str, ...]] = get_args(ReportKind)
+#: In the places of a training set: what stands for the model and the seed of a training. A set that names one of them
+#: has rows of its own for each.
+PLACEHOLDERS: Final = ("model", "seed")
+PLACEHOLDER: Final = re.compile(r"\{(?P<name>[a-z]+)\}")
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,9 @@ class CollectionDesign:
         folds: their number, or a file, see `measures.read_folds`.
         fold_seed: of the division into that number of folds.
         leaking_topics: a file with the ids of the topics that leak, one a line; None takes those of the leaked pairs.
+        rel: the lowest grade that binary measures count as relevant.
+        measures: what the report shows of it; empty for those of the design.
+        topic_count: how many judged topics with a text it has; another number ends the run. None for any.
     """
 
     name: str
@@ -84,6 +95,9 @@ class CollectionDesign:
     folds: int | str = 5
     fold_seed: int = 0
     leaking_topics: str | None = None
+    rel: int = 1
+    measures: tuple[str, ...] = ()
+    topic_count: int | None = None
 
     def json(self) -> dict[str, Any]:
         """As it stands in a design file."""
@@ -98,7 +112,35 @@ class CollectionDesign:
             "folds": self.folds,
             "fold_seed": self.fold_seed,
             **({} if self.leaking_topics is None else {"leaking_topics": self.leaking_topics}),
+            "rel": self.rel,
+            **({"measures": list(self.measures)} if self.measures else {}),
+            **({} if self.topic_count is None else {"topic_count": self.topic_count}),
         }
+
+
+@dataclass(frozen=True)
+class BenchmarkDesign:
+    """Collections whose topics are one sample: divided into folds, averaged and tested together.
+
+    Attributes:
+        name: how reports call it; of a collection that stands alone, its own.
+        collections: their names.
+        folds: their number, or a file; in a file, topics of several collections are called `COLLECTION:TOPIC`.
+        fold_seed: of the division into that number of folds.
+    """
+
+    name: str
+    collections: tuple[str, ...]
+    folds: int | str = 5
+    fold_seed: int = 0
+
+    def topic(self, collection: str, topic_id: str) -> str:
+        """How a topic is called in the benchmark: two collections may have topics of the same id."""
+        return f"{collection}:{topic_id}" if len(self.collections) > 1 else topic_id
+
+    def json(self) -> dict[str, Any]:
+        """As it stands in a design file."""
+        return {"collections": list(self.collections), "folds": self.folds, "fold_seed": self.fold_seed}
 
 
 @dataclass(frozen=True)
@@ -115,6 +157,7 @@ class SetDesign:
         docs: texts of the documents that its rows name by id only.
         build: options of `build_instances`, and its seed, where the set is built here; `fill` may name another set.
         label: how tables call it: the kind, a strategy, a depth.
+        checkpoint: a ranker that is tested as it is, without training, in place of what would be trained on the set.
     """
 
     name: str
@@ -126,11 +169,45 @@ class SetDesign:
     docs: str | None = None
     build: Mapping[str, Any] | None = None
     label: str = ""
+    checkpoint: str | None = None
+
+    @property
+    def placeholders(self) -> tuple[str, ...]:
+        """What of a training its places name: `model`, `seed`; sorted."""
+        texts = _texts([self.instances, self.topics, self.docs, self.build])
+        return tuple(sorted({match["name"] for text in texts for match in PLACEHOLDER.finditer(text)}))
+
+    def drawn(self, model: str, seed: int) -> SetDesign:
+        """The set as a training reads it: model and seed stand where its places name them, and in its name."""
+        named = self.placeholders
+        if not named:
+            return self
+        values = {"model": model, "seed": str(seed)}
+
+        def filled(value: Any) -> Any:
+            if isinstance(value, Mapping):
+                return {key: filled(each) for key, each in value.items()}
+            if isinstance(value, list | tuple):
+                return [filled(each) for each in value]
+            return PLACEHOLDER.sub(lambda match: values[match["name"]], value) if isinstance(value, str) else value
+
+        return replace(
+            self,
+            name=".".join([self.name, *(values[each] for each in named)]),
+            instances=filled(self.instances),
+            topics=filled(self.topics),
+            docs=filled(self.docs),
+            build=filled(self.build),
+        )
 
     def json(self) -> dict[str, Any]:
         """As it stands in a design file."""
         texts = {name: value for name, value in (("topics", self.topics), ("docs", self.docs)) if value is not None}
-        made = {"instances": self.instances, **texts} if self.build is None else {"build": dict(self.build)}
+        made: dict[str, Any] = {"instances": self.instances, **texts}
+        if self.build is not None:
+            made = {"build": dict(self.build)}
+        if self.checkpoint is not None:
+            made = {"checkpoint": self.checkpoint}
         return {
             "kind": self.kind,
             "label": self.label,
@@ -138,6 +215,14 @@ class SetDesign:
             **({"sizes": list(self.sizes)} if self.sizes else {}),
             **made,
         }
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(each)
 
 
 @dataclass(frozen=True)
@@ -227,6 +312,7 @@ class Design:
         measures: what the report shows, see `measures`.
         report: how.
         file: where it was read from.
+        benchmarks: collections that are reported together; the others stand alone.
     """
 
     name: str
@@ -236,6 +322,25 @@ class Design:
     measures: tuple[str, ...] = ("nDCG@10", "MFR", "P@1")
     report: ReportDesign = ReportDesign()
     file: Path | None = field(default=None, compare=False)
+    benchmarks: tuple[BenchmarkDesign, ...] = ()
+
+    @property
+    def reported(self) -> tuple[BenchmarkDesign, ...]:
+        """What the report has tables of: benchmarks, and collections that stand alone, in the order of the file."""
+        found: dict[str, BenchmarkDesign] = {}
+        for one in self.collections:
+            alone = BenchmarkDesign(one.name, (one.name,), one.folds, one.fold_seed)
+            joint = next((each for each in self.benchmarks if one.name in each.collections), alone)
+            found[joint.name] = joint
+        return tuple(found.values())
+
+    def benchmark(self, name: str) -> BenchmarkDesign:
+        """The benchmark, or the collection that stands alone, of a name that the design has."""
+        return next(each for each in self.reported if each.name == name)
+
+    def measures_of(self, collection: str) -> tuple[str, ...]:
+        """What the report shows of a collection."""
+        return self.collection(collection).measures or self.measures
 
     def collection(self, name: str) -> CollectionDesign:
         """The collection of a name that the design has."""
@@ -254,6 +359,7 @@ class Design:
         return {
             "name": self.name,
             "collections": {each.name: each.json() for each in self.collections},
+            **({"benchmarks": {each.name: each.json() for each in self.benchmarks}} if self.benchmarks else {}),
             "sets": {each.name: each.json() for each in self.sets},
             "models": {each.name: each.json() for each in self.models},
             "measures": list(self.measures),

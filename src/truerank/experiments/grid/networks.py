@@ -35,11 +35,13 @@ class Network:
         model: as designed.
         vocabulary: the folder of that of a small model, else None.
         fingerprint: hash over all that decides about it but the seed: settings, vocabulary, or the checkpoint.
+        trained: False for a ranker that is only tested.
     """
 
     model: ModelDesign
     vocabulary: Path | None
     fingerprint: str
+    trained: bool = True
 
 
 def recipe_of(model: ModelDesign) -> Recipe:
@@ -61,22 +63,28 @@ class NetworkMaker:
         self._ready: dict[str, Network] = {}
         self._memory: dict[Path, Vocabulary] = {}
 
-    def ready(self, model: ModelDesign, docs: Sequence[str]) -> Network:
+    def ready(self, model: ModelDesign, docs: Sequence[str], checkpoint: str | None = None) -> Network:
         """A network, the words of its vocabulary counted in these documents.
+
+        Args:
+            model: what is trained.
+            docs: the documents of small models.
+            checkpoint: a ranker that is tested in place of the model, with its settings but without training.
 
         Raises:
             InputError: an unknown setting, a checkpoint that cannot be loaded or trained, a fault in the documents.
             MissingExtraError: what trains it is not installed.
         """
-        small = model.model in SMALL_KINDS
-        key = digest([model.json(), list(docs) if small else []])
+        small = model.model in SMALL_KINDS and checkpoint is None
+        key = digest([model.json(), checkpoint, list(docs) if small else []])
         if key not in self._ready:
-            self._ready[key] = self._small(model, docs) if small else self._checkpoint(model)
+            opened = model if checkpoint is None else replace(model, model=checkpoint, recipe=None)
+            self._ready[key] = self._small(model, docs) if small else self._checkpoint(opened, checkpoint is None)
         return self._ready[key]
 
-    def _checkpoint(self, model: ModelDesign) -> Network:
+    def _checkpoint(self, model: ModelDesign, trained: bool) -> Network:
         self._told.start(f"opening {model.model}")
-        network = Network(model, None, "")
+        network = Network(model, None, "", trained)
         return replace(network, fingerprint=network_of(network, seed=0, device="cpu").fingerprint)
 
     def _small(self, model: ModelDesign, docs: Sequence[str]) -> Network:
@@ -112,10 +120,11 @@ def network_of(network: Network, *, seed: int, device: str | None, memory: dict[
     model = network.model
     recipe, settings = recipe_of(model), divided(model.changes)[1]
     if network.vocabulary is None:
-        settings = settings | _seed_of_head(model.model, settings, seed)
+        settings = settings | (_seed_of_head(model.model, settings, seed) if network.trained else {})
         runtime = Runtime(device=device, backend="torch")
         ranker: Any = RankerSpec(model.model, runtime, tuple(sorted(settings.items()))).open()
-        check_trainable(ranker, model.model)
+        if network.trained:
+            check_trainable(ranker, model.model)
         return ranker
     kept = {} if memory is None else memory
     if network.vocabulary not in kept:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -11,7 +11,7 @@ import polars as pl
 
 from truerank.experiments.grid.cells import Cell, Training, expand
 from truerank.experiments.grid.collections import TestCollection, open_collection
-from truerank.experiments.grid.design import Design, ModelDesign, SetDesign
+from truerank.experiments.grid.design import Design, ModelDesign
 from truerank.experiments.grid.networks import Network, NetworkMaker, recipe_of
 from truerank.experiments.grid.results import LEAKED_SCHEMA
 from truerank.experiments.grid.sets import TrainingSet, open_set
@@ -42,8 +42,8 @@ class Work:
     Attributes:
         number: in the grid, from 0.
         training: what is trained on what.
-        source: where the rows are.
-        size: in instances, as it is.
+        source: where the rows are; empty for a checkpoint that is not trained.
+        size: in instances, as it is; 0 for such a checkpoint.
         network: how the ranker is opened.
         recipe: of the training.
         cells: one for each variant, with how each of its collections is scored.
@@ -59,6 +59,11 @@ class Work:
     cells: tuple[Cell, ...]
     tests: tuple[tuple[Test, ...], ...]
     inputs: tuple[Mapping[str, Any], ...]
+
+    @property
+    def trained(self) -> bool:
+        """Whether anything is trained: a checkpoint is only tested."""
+        return self.training.set.checkpoint is None
 
     @property
     def cpus(self) -> int:
@@ -77,7 +82,7 @@ class Plan:
 
     Attributes:
         design: of the experiment.
-        sets: the training sets, by name.
+        sets: the training sets, by name; one for each draw.
         collections: the test collections, by name.
         works: all trainings, in the order of the design.
         leaked: columns as in `LEAKED_SCHEMA`.
@@ -107,7 +112,11 @@ def make_plan(design: Design, out: Path, told: Progress) -> Plan:
         InputError: a fault in a source, a set that is too small, a model that cannot be opened.
         MissingExtraError: what runs a model is not installed.
     """
-    sets = {one.name: open_set(one, out, told) for one in _none_first(design.sets)}
+    trainings = expand(design)
+    draws = {one.name: one for one in (each.drawn for each in trainings) if one.checkpoint is None}
+    # Sets without a fault first: others may be filled from them.
+    ordered = sorted(draws.values(), key=lambda one: one.kind != "none")
+    sets = {one.name: open_set(one, out, told) for one in ordered}
     collections: dict[str, TestCollection] = {}
     leaked = [pl.DataFrame(schema=LEAKED_SCHEMA)]
     for one in design.collections:
@@ -117,34 +126,28 @@ def make_plan(design: Design, out: Path, told: Progress) -> Plan:
         leaked.append(found)
     maker = NetworkMaker(out / "inputs" / "vocabularies", told)
     works: list[Work] = []
-    for training in expand(design):
+    for training in trainings:
         docs = [design.collection(name).docs for name in training.set.collections]
-        network = maker.ready(training.model, docs)
-        works.append(_work(len(works), training, sets[training.set.name], network, collections))
+        network = maker.ready(training.model, docs, training.set.checkpoint)
+        works.append(_work(len(works), training, sets.get(training.drawn.name), network, collections))
     return Plan(design, sets, collections, tuple(works), pl.concat(leaked))
-
-
-def _none_first(sets: Sequence[SetDesign]) -> Iterator[SetDesign]:
-    """Sets without a fault first: others may be filled from them."""
-    yield from (one for one in sets if one.kind == "none")
-    yield from (one for one in sets if one.kind != "none")
 
 
 def _work(
     number: int,
     training: Training,
-    made: TrainingSet,
+    made: TrainingSet | None,
     network: Network,
     collections: Mapping[str, TestCollection],
 ) -> Work:
-    size = training.size or max(made.prefixes)
+    size = 0 if made is None else training.size or max(made.prefixes)
     recipe = recipe_of(training.model)
     cells, all_tests, all_inputs = [], [], []
     for variant in training.variants:
         tests = tuple(_test(training.model, collections[name], variant) for name in training.set.collections)
         inputs = {
             "version": _VERSION,
-            "instances": made.prefixes[size],
+            "instances": None if made is None else made.prefixes[size],
             "network": network.fingerprint,
             "recipe": {name: value for name, value in recipe.json().items() if name not in ("name", "source")},
             "seed": training.seed,
@@ -154,10 +157,15 @@ def _work(
                 for test in tests
             ],
         }
-        cells.append(_cell(training, digest(inputs)[:24], size, recipe, variant))
+        if made is None:
+            inputs |= {"recipe": None, "seed": None}
+        cells.append(
+            _cell(training, digest(inputs)[:24], size, "no training" if made is None else recipe.name, variant)
+        )
         all_tests.append(tests)
         all_inputs.append(inputs)
-    return Work(number, training, made.source, size, network, recipe, tuple(cells), tuple(all_tests), tuple(all_inputs))
+    source = "" if made is None else made.source
+    return Work(number, training, source, size, network, recipe, tuple(cells), tuple(all_tests), tuple(all_inputs))
 
 
 def _test(model: ModelDesign, collection: TestCollection, variant: str) -> Test:
@@ -171,7 +179,7 @@ def _test(model: ModelDesign, collection: TestCollection, variant: str) -> Test:
     )
 
 
-def _cell(training: Training, address: str, size: int, recipe: Recipe, variant: str) -> Cell:
+def _cell(training: Training, address: str, size: int, recipe: str, variant: str) -> Cell:
     one = training.set
     return Cell(
         address,
@@ -181,7 +189,7 @@ def _cell(training: Training, address: str, size: int, recipe: Recipe, variant: 
         one.collections,
         size,
         training.model.name,
-        recipe.name,
+        recipe,
         training.seed,
         variant,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Mapping
@@ -9,10 +10,14 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, cast
 
+from truerank.errors import InputError
 from truerank.experiments.grid.design import (
     KINDS,
+    PLACEHOLDER,
+    PLACEHOLDERS,
     REPORTS,
     Aggregation,
+    BenchmarkDesign,
     CollectionDesign,
     Design,
     FirstStage,
@@ -36,11 +41,13 @@ __all__ = ["BUILD_PLACES", "read_design"]
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w+-]*", re.ASCII)
 _AGGREGATES: Final = ("first", "max")
 _FIELDS: Final = ("title", "description", "narrative")
-_TOP: Final = ("name", "collections", "sets", "models", "seeds", "sizes", "measures", "report")
+_TOP: Final = ("name", "collections", "benchmarks", "sets", "models", "seeds", "sizes", "measures", "report")
 _OF_COLLECTION: Final = (
     "docs", "topics", "field", "qrels", "first_stage", "depth", "passages", "folds", "fold_seed", "leaking_topics",
+    "rel", "measures", "topic_count",
 )  # fmt: skip
-_OF_SET: Final = ("kind", "label", "for", "sizes", "instances", "topics", "docs", "build")
+_OF_BENCHMARK: Final = ("collections", "folds", "fold_seed")
+_OF_SET: Final = ("kind", "label", "for", "sizes", "instances", "topics", "docs", "build", "checkpoint")
 _OF_MODEL: Final = (
     "model", "recipe", "changes", "vectors", "aggregate", "policy", "depth", "seeds", "sizes", "sets", "gpus", "cpus",
 )  # fmt: skip
@@ -54,7 +61,7 @@ _MANY: Final = frozenset(each.name for each in fields(BuildOptions) if str(each.
 _REPORT_OF_KIND: Final[Mapping[str, str]] = {"by-version": "transfer", "by-depth": "survivorship"}
 
 
-def read_design(path: str | Path, *, settings: Mapping[str, str] | None = None) -> Design:
+def read_design(path: str | Path, *, settings: Mapping[str, str] | None = None, variables: bool = True) -> Design:
     """Reads the design of an experiment from a YAML file; docs/experiments.md describes its keys.
 
     Paths in it are relative to the file, `${NAME}` is taken from the environment.
@@ -63,6 +70,8 @@ def read_design(path: str | Path, *, settings: Mapping[str, str] | None = None) 
         path: the file.
         settings: values that replace those of the file, by keys joined by dots: `collections.vaswani.docs`. Paths in
             them are relative to the current folder.
+        variables: whether `${NAME}` has to be set; False leaves the name of one that is not set, so that a design can
+            be counted without its data.
 
     Returns:
         The design, every value written out.
@@ -71,7 +80,7 @@ def read_design(path: str | Path, *, settings: Mapping[str, str] | None = None) 
         InputError: any fault of the file, with its line.
     """
     file = Path(path)
-    return _Reader(file, read_tree(file, settings or {})).design()
+    return _Reader(file, read_tree(file, settings or {}, variables=variables)).design()
 
 
 class _Reader:
@@ -84,12 +93,16 @@ class _Reader:
         """The whole file."""
         top = self._top
         collections = tuple(self._collection(*each) for each in self._named("collections"))
-        names = [each.name for each in collections]
+        benchmarks = self._benchmarks(collections)
+        tested = {each.name: (each.name,) for each in collections} | {
+            each.name: each.collections for each in benchmarks
+        }
         described = self._named("sets")
         all_sets = [name for name, _ in described]
-        sets = tuple(self._set(name, value, (names, all_sets)) for name, value in described)
+        sets = tuple(self._set(name, value, (tested, all_sets)) for name, value in described)
         models = tuple(self._model(name, value, sets) for name, value in self._named("models"))
         _check_largest(top, collections, models)
+        self._check_together(benchmarks, sets, models)
         measures = top.read("measures", _measures, Design.measures)
         self._check_mappings([model.name for model in models])
         return Design(
@@ -100,6 +113,7 @@ class _Reader:
             measures,
             self._report(sets),
             file=self._file,
+            benchmarks=benchmarks,
         )
 
     def _named(self, key: str) -> list[tuple[str, Value]]:
@@ -128,7 +142,56 @@ class _Reader:
             folds=table.read("folds", self._folds, CollectionDesign.folds),
             fold_seed=table.read("fold_seed", lambda each: each.whole(0), CollectionDesign.fold_seed),
             leaking_topics=table.read("leaking_topics", self._place, None),
+            rel=table.read("rel", lambda each: each.whole(1), CollectionDesign.rel),
+            measures=table.read("measures", _measures, ()),
+            topic_count=table.read("topic_count", lambda each: each.whole(1), None),
         )
+
+    def _benchmarks(self, collections: tuple[CollectionDesign, ...]) -> tuple[BenchmarkDesign, ...]:
+        if "benchmarks" not in self._top:
+            return ()
+        by_name = {each.name: each for each in collections}
+        found: list[BenchmarkDesign] = []
+        for name, value in self._named("benchmarks"):
+            table = value.table(_OF_BENCHMARK)
+            listed = table.need("collections", "name the collections that belong together")
+            members = _among(listed, list(by_name))
+            if len(members) < 2:
+                listed.fault("one collection alone", "name two or more; one needs no benchmark")
+            if name in by_name:
+                value.fault(f"'{name}' is a collection, too", "choose another name")
+            if taken := next((each for each in members for other in found if each in other.collections), None):
+                listed.fault(f"'{taken}' is in another benchmark already", "put it in one of them")
+            for key in ("rel", "measures", "depth"):
+                values = {str(getattr(by_name[each], key)) for each in members}
+                if len(values) > 1:
+                    listed.fault(f"their {key} differs ({', '.join(sorted(values))})", "score all of them alike")
+            found.append(
+                BenchmarkDesign(
+                    name,
+                    members,
+                    table.read("folds", self._folds, BenchmarkDesign.folds),
+                    table.read("fold_seed", lambda each: each.whole(0), BenchmarkDesign.fold_seed),
+                )
+            )
+        return tuple(found)
+
+    def _check_together(
+        self, benchmarks: tuple[BenchmarkDesign, ...], sets: tuple[SetDesign, ...], models: tuple[ModelDesign, ...]
+    ) -> None:
+        """Refuses a set that is tested on a part of a benchmark, or a checkpoint that would stand for two models."""
+        described = self._top.need("sets", "").table()
+        for one in sets:
+            value = described.need(one.name, "").table()
+            for each in benchmarks:
+                inside = [name for name in each.collections if name in one.collections]
+                if 0 < len(inside) < len(each.collections):
+                    fault = f"only {', '.join(inside)} of the benchmark {each.name}"
+                    value.need("for", "").fault(fault, f"test on all of it: {each.name}")
+            taken = [model.name for model in models if not model.sets or one.name in model.sets]
+            if one.checkpoint is not None and len(taken) > 1:
+                fault = f"one checkpoint for {len(taken)} models ({', '.join(taken)})"
+                value.need("checkpoint", "").fault(fault, "choose one of them with 'sets' of the others")
 
     def _first_stage(self, value: Value) -> FirstStage:
         table = value.table(("run", "model", "preset", "parameters"))
@@ -147,29 +210,49 @@ class _Reader:
             return value.whole(2)
         return self._place(value)
 
-    def _set(self, name: str, value: Value, known: tuple[list[str], list[str]]) -> SetDesign:
+    def _set(self, name: str, value: Value, known: tuple[Mapping[str, tuple[str, ...]], list[str]]) -> SetDesign:
         collections, sets = known
         table = value.table(_OF_SET)
         kind = table.need("kind", f"one of {', '.join(KINDS)}").choice(KINDS)
-        tested = tuple(each.choice(collections) for each in table.need("for", "name the collections it is for").items())
-        if ("instances" in table) == ("build" in table):
-            value.fault("needs either 'instances' or 'build'", "name a source of instances, or say how to build them")
+        listed = table.need("for", "name the collections it is for").items()
+        tested = dict.fromkeys(name for each in listed for name in collections[each.choice(list(collections))])
+        if sum(key in table for key in ("instances", "build", "checkpoint")) != 1:
+            remedy = "name a source of instances, or say how to build them, or name a checkpoint that is not trained"
+            value.fault("needs either 'instances' or 'build' (or 'checkpoint')", remedy)
         build = table.read("build", lambda each: self._build(each, kind, sets), None)
         sizes = table.read("sizes", _sizes, self._top.read("sizes", lambda each: _by_default(each, _sizes), ()))
         if build is not None and not sizes:
             value.fault("no sizes", "write sizes: [1000, 2000]; sets that are built here need them")
         default = kind if kind in ("none", "leak", "test") else name
-        return SetDesign(
+        checkpoint = table.read("checkpoint", self._model_place, None)
+        if checkpoint is not None and "sizes" in table:
+            table.need("sizes", "").fault("a checkpoint is not trained", "leave the sizes out")
+        one = SetDesign(
             name,
             kind,
-            tested,
-            sizes,
+            tuple(tested),
+            () if checkpoint is not None else sizes,
             table.read("instances", self._place, None),
             table.read("topics", self._place, None),
             table.read("docs", self._place, None),
             build,
             table.read("label", Value.text, default),
+            checkpoint,
         )
+        self._check_placeholders(one, value)
+        return one
+
+    def _check_placeholders(self, one: SetDesign, value: Value) -> None:
+        if wrong := [each for each in one.placeholders if each not in PLACEHOLDERS]:
+            known = " and ".join(f"{{{each}}}" for each in PLACEHOLDERS)
+            value.fault(f"nothing stands for {{{wrong[0]}}}", f"known: {known}")
+        if one.placeholders and one.kind in ("leak", "test"):
+            fault = f"other rows for each {one.placeholders[0]}"
+            value.fault(fault, "a leak is the same for all trainings: give one set of rows")
+        fill = (one.build or {}).get("fill")
+        other = self._top.need("sets", "").table().get(str(fill))
+        if other is not None and PLACEHOLDER.search(str(other.plain())):
+            value.fault(f"'{fill}' has other rows for each training", "fill from a set with one draw")
 
     def _build(self, value: Value, kind: str, sets: list[str]) -> dict[str, Any]:
         table = value.table(_OF_BUILD)
@@ -179,7 +262,7 @@ class _Reader:
         given: dict[str, Any] = {
             key: tuple(each) if key in _MANY else each for key, each in built.items() if key != "seed"
         }
-        table.read("seed", lambda each: each.whole(0), 0)
+        table.read("seed", lambda each: each.content == "{seed}" or each.whole(0), 0)
         value.checked(lambda: BuildOptions(**given).check(kind))
         return built
 
@@ -345,8 +428,14 @@ def _check_changes(table: Table, model: str, recipe: str | None, changes: Mappin
     chosen = recipe_named(recipe or DEFAULT_RECIPES.get(model.partition(":")[0], "truerank"))
     of_recipe, _ = divided(changes)
     value = table.need("changes", "")
-    for name, each in value.table():
+    for _, each in value.table():
         if isinstance(each.content, list | dict) or each.content is None:
             each.fault("no single value", "write one number or text")
+    # Together: a batch may be too small for the recipe's own parts, and not for those that are given with it.
+    with contextlib.suppress(InputError):
+        chosen.changed(of_recipe)
+        return
+    for name, each in value.table():
         if name in of_recipe:
             each.checked(lambda name=name: chosen.changed({name: of_recipe[name]}))  # type: ignore[misc]
+    value.checked(lambda: chosen.changed(of_recipe))

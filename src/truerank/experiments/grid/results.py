@@ -184,15 +184,20 @@ class GridResults:
         found = self.leaked(collection).filter(pl.col("set").is_in(sorted(kinds)))
         return tuple(found["topic_id"].unique().sort().to_list())
 
-    def folds(self, collection: str) -> Folds:
-        """The folds of the judged topics of a collection."""
+    def folds(self, benchmark: str) -> Folds:
+        """The folds of the judged topics of a benchmark, or of a collection that stands alone."""
         # Here, because workers write results and need no statistics.
         from truerank.measures.folds import folds, read_folds
 
-        designed = self.design.collection(collection)
+        designed = self.design.benchmark(benchmark)
         if isinstance(designed.folds, str):
             return read_folds(designed.folds)
-        return folds(self.qrels(collection)["topic_id"].unique().to_list(), designed.folds, designed.fold_seed)
+        topics = [
+            designed.topic(collection, topic)
+            for collection in designed.collections
+            for topic in self.qrels(collection)["topic_id"].unique().to_list()
+        ]
+        return folds(topics, designed.folds, designed.fold_seed)
 
     def _of(self, collection: str) -> Path:
         folder = self.folder / "collections" / collection

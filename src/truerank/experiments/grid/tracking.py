@@ -96,9 +96,9 @@ class _Mlflow:
         found = {}
         for collection in row["collections"]:
             runs = {"cell": results.run(row["cell"], collection).select("topic_id", "doc_id", "score")}
-            names = " ".join(self._design.measures)
-            values = evaluate(results.qrels(collection), runs, names, Policy(ties="ascending"))
-            for measure, mean in zip(self._design.measures, values.values[0].mean(axis=1), strict=True):
+            measures, rel = self._design.measures_of(collection), self._design.collection(collection).rel
+            values = evaluate(results.qrels(collection), runs, " ".join(measures), Policy(ties="ascending", rel=rel))
+            for measure, mean in zip(measures, values.values[0].mean(axis=1), strict=True):
                 found[f"{collection}/{measure.replace('@', '_at_')}"] = float(mean)
         return found
 

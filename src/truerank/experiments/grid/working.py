@@ -144,7 +144,7 @@ class _Worker:
             _log(out, work.cells[number], "started", process=os.getpid())
         scratch = _scratch(out, work)
         started = time.monotonic()
-        ranker, fitted = self._trained(work, scratch)
+        ranker, fitted = self._ready(work, scratch)
         training = time.monotonic() - started
         spent = Spent(training, work.size // 2)
         for number in wanted:
@@ -156,11 +156,14 @@ class _Worker:
         shutil.rmtree(scratch, ignore_errors=True)
         return spent
 
-    def _trained(self, work: Work, scratch: Path) -> tuple[Any, Fitted]:
+    def _ready(self, work: Work, scratch: Path) -> tuple[Any, Fitted | None]:
+        """The ranker, and what its training did; None for a checkpoint, which has none."""
         device = self._task.device
         if device is None and self._task.on_request:
             device = "cuda" if work.gpus else "cpu"
         ranker = network_of(work.network, seed=work.training.seed, device=device, memory=self._vocabularies)
+        if not work.trained:
+            return ranker, None
         scratch.mkdir(parents=True, exist_ok=True)
         rows = rows_of(work.source, work.size)
         return ranker, fit(ranker, rows, work.recipe, seed=work.training.seed, folder=scratch)
@@ -202,16 +205,18 @@ class _Worker:
             self._parts[test] = kept
             self._room -= size
 
-    def _write(self, work: Work, number: int, result: tuple[pl.DataFrame, Fitted, Any], spent: Spent) -> None:
+    def _write(self, work: Work, number: int, result: tuple[pl.DataFrame, Fitted | None, Any], spent: Spent) -> None:
         out, cell = self._task.out, work.cells[number]
         scores, fitted, ranker = result
-        if self._task.keep_models:
-            ranker.save(cell_folder(out, cell.address) / "model")
-        loss = fitted.json()["loss"]["last_tenth"]
-        about = {"inputs": work.inputs[number], "instances": fitted.instances, "device": fitted.device}
+        about: dict[str, Any] = {"inputs": work.inputs[number]}
+        if fitted is not None:
+            if self._task.keep_models:
+                ranker.save(cell_folder(out, cell.address) / "model")
+            about |= {"instances": fitted.instances, "device": fitted.device}
+        steps, loss = (0, None) if fitted is None else (fitted.steps, fitted.json()["loss"]["last_tenth"])
         # The log comes first: what is done has its seconds.
         _log(out, cell, "done", **{name: round(value, 3) for name, value in spent._asdict().items()})
-        write_cell(out, cell, scores, steps=fitted.steps, loss=loss, about=about)
+        write_cell(out, cell, scores, steps=steps, loss=loss, about=about)
 
 
 def _scratch(out: Path, work: Work) -> Path:

@@ -143,12 +143,13 @@ class Table:
         return default if found is None else how(found)
 
 
-def read_tree(path: Path, settings: Mapping[str, str]) -> Value:
+def read_tree(path: Path, settings: Mapping[str, str], *, variables: bool = True) -> Value:
     """Reads a file.
 
     Args:
         path: the file. `${NAME}` and `${NAME:-default}` in its texts are taken from the environment.
         settings: values that replace those of the file, by the keys above them joined by dots.
+        variables: whether all variables have to be set; False leaves the names of those that are not.
 
     Raises:
         InputError: not readable, no YAML, a key that stands twice, an unset variable, a setting of no place.
@@ -165,7 +166,7 @@ def read_tree(path: Path, settings: Mapping[str, str]) -> Value:
     for key, value in settings.items():
         tree = _with(tree, key.split("."), _parsed(value, "--set", key), key)
     # Last, so that a variable that a setting replaces need not be set.
-    return _filled(tree)
+    return _filled(tree, variables)
 
 
 def _parsed(text: str, file: str, path: str) -> Value:
@@ -220,15 +221,17 @@ def _entries(node: Any, loader: Any, made: Value, value: Callable[[Any, str], Va
         yield key_node.value, replace(found, line=line)
 
 
-def _filled(value: Value) -> Value:
+def _filled(value: Value, needed: bool) -> Value:
     """The tree with the variables of its texts replaced."""
     if isinstance(value.content, dict):
-        return replace(value, content={key: _filled(each) for key, each in value.content.items()})
+        return replace(value, content={key: _filled(each, needed) for key, each in value.content.items()})
     if isinstance(value.content, list):
-        return replace(value, content=[_filled(each) for each in value.content])
+        return replace(value, content=[_filled(each, needed) for each in value.content])
 
     def found(match: re.Match[str]) -> str:
         taken = os.environ.get(match["name"]) or match["default"]
+        if taken is None and not needed:
+            return str(match["name"])
         if taken is None:
             value.fault(f"the variable {match['name']} is not set", f"set it, or use --set {value.path}=VALUE")
         return taken

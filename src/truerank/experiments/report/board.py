@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from truerank.errors import InputError
-from truerank.experiments.grid.design import Design, SetDesign
+from truerank.experiments.grid.design import BenchmarkDesign, Design
 from truerank.experiments.grid.results import GridResults
 from truerank.experiments.report.options import GROUP_SIGN, ReportOptions
 from truerank.measures import Evaluation, Policy, evaluate
@@ -40,10 +40,10 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """What a grid found on one collection so far.
+    """What a grid found on one benchmark so far: a collection, or several whose topics are one sample.
 
     Attributes:
-        collection: its name.
+        benchmark: which collections it has, and how their topics are called.
         rows: in the order of the design.
         conditions: what tells the training sets of a row apart, the baseline first.
         baseline: the condition that the others are compared with.
@@ -54,9 +54,10 @@ class Board:
         first_stage: of what they rerank.
         folds: the topics of each fold.
         leaking: the topics that leak.
+        checkpoints: the sets for which a checkpoint is tested that is not trained.
     """
 
-    collection: str
+    benchmark: BenchmarkDesign
     rows: tuple[Row, ...]
     conditions: tuple[str, ...]
     baseline: str
@@ -66,6 +67,12 @@ class Board:
     first_stage: Evaluation
     folds: Folds
     leaking: tuple[str, ...]
+    checkpoints: frozenset[str] = frozenset()
+
+    @property
+    def collection(self) -> str:
+        """The name of the benchmark."""
+        return self.benchmark.name
 
     @property
     def designed(self) -> tuple[str, ...]:
@@ -89,9 +96,17 @@ class Board:
         found = self.of(row, condition)["size"].unique().to_list()
         return tuple(sorted(found, key=lambda size: (size == 0, size)))
 
+    def trained(self, row: Row, condition: str) -> bool:
+        """Whether a row was trained under a condition: a checkpoint that is only tested has no size and no seed."""
+        return not set(self.of(row, condition)["set"].to_list()) <= self.checkpoints
+
     def shared_sizes(self, row: Row) -> tuple[int, ...]:
-        """The sizes that are finished of every condition of which any is."""
-        by_condition = [set(found) for condition in self.conditions if (found := self.sizes(row, condition))]
+        """The sizes that are finished of every condition of which any is; what is not trained has none."""
+        by_condition = [
+            set(found)
+            for condition in self.conditions
+            if self.trained(row, condition) and (found := self.sizes(row, condition))
+        ]
         shared = set.intersection(*by_condition) if by_condition else set()
         return tuple(sorted(shared, key=lambda size: (size == 0, size)))
 
@@ -133,7 +148,8 @@ def boards(results: GridResults, options: ReportOptions) -> tuple[Board, ...]:
         InputError: nothing is finished; no training set is the baseline, or none of its cells is finished; an unknown
             measure.
     """
-    parse_measures(options.measures)
+    if options.measures:
+        parse_measures(options.measures)
     cells = arranged(results.cells, results.design, pooled=options.kind == "transfer")
     _check_baseline(cells, options.baseline or "")
     if not (cells["status"] == "done").any():
@@ -157,7 +173,7 @@ def arranged(cells: pl.DataFrame, design: Design, *, pooled: bool = False) -> pl
         pooled: models of the design that train the same ranker, such as one that reads first passages and one that
             takes the best passage, are one row, as are their variants.
     """
-    labels = _labels(design.sets)
+    labels = _labels(design)
     rankers: dict[str, list[str]] = {}
     for model in design.models:
         rankers.setdefault(model.model, []).append(model.name)
@@ -172,48 +188,79 @@ def arranged(cells: pl.DataFrame, design: Design, *, pooled: bool = False) -> pl
     )
 
 
-def _labels(sets: Sequence[SetDesign]) -> dict[str, tuple[str, str]]:
-    """Group and condition of each set; sets of one collection that have the same ones are told apart by their names."""
+def _labels(design: Design) -> dict[str, tuple[str, str]]:
+    """Group and condition of each set; sets that have the same ones for a collection and model are told apart by their
+    names."""
     found: dict[str, tuple[str, str]] = {}
-    taken: dict[tuple[str, str, str], str] = {}
-    for one in sets:
+    taken: dict[tuple[str, ...], str] = {}
+    for one in design.sets:
         group, sign, condition = (one.label or one.kind).rpartition(GROUP_SIGN)
         label = (group if sign else "", condition)
-        if any(taken.get((collection, *label), one.name) != one.name for collection in one.collections):
+        models = [each.name for each in design.models if not each.sets or one.name in each.sets]
+        places = [(collection, model) for collection in one.collections for model in models]
+        if any(taken.get((*place, *label), one.name) != one.name for place in places):
             label = (label[0], f"{condition} ({one.name})")
-        taken.update({(collection, *label): one.name for collection in one.collections})
+        taken.update({(*place, *label): one.name for place in places})
         found[one.name] = label
     return found
 
 
 def _boards(results: GridResults, cells: pl.DataFrame, options: ReportOptions) -> Iterator[Board]:
-    baseline = options.baseline or ""
-    for collection in (each.name for each in results.design.collections):
-        own = cells.filter(pl.col("collections").list.contains(collection))
+    baseline, design = options.baseline or "", results.design
+    checkpoints = frozenset(each.name for each in design.sets if each.checkpoint is not None)
+    for benchmark in design.reported:
+        # A set is tested on all of a benchmark, or on nothing of it.
+        own = cells.filter(pl.col("collections").list.contains(benchmark.collections[0]))
         done = own.filter(pl.col("status") == "done")["cell"].unique(maintain_order=True).to_list()
         if not done:
             continue
-        judged, policy = results.qrels(collection), _policy(results.design, collection, options.policy)
         conditions = own["condition"].unique(maintain_order=True).to_list()
         pairs = own.select("group", "row").unique(maintain_order=True).rows()
+        scores, first_stages = [], []
+        for collection in benchmark.collections:
+            judged = results.qrels(collection)
+            scoring = (options.measures or design.measures_of(collection), _policy(design, collection, options))
+            scores.append(_scored(results, collection, judged, done, scoring))
+            first = {"first stage": results.first_stage(collection)}
+            first_stages.append(evaluate(judged, first, [*scoring[0]], scoring[1]))
         yield Board(
-            collection=collection,
+            benchmark=benchmark,
             rows=tuple(Row(*pair) for pair in pairs),
             conditions=tuple(sorted(conditions, key=lambda name: name != baseline)),
             baseline=baseline,
             kinds=dict(own.select("condition", "kind").unique(maintain_order=True).rows()),
             cells=own,
-            scores=_scored(results, collection, judged, done, (options.measures, policy)),
-            first_stage=evaluate(judged, {"first stage": results.first_stage(collection)}, [*options.measures], policy),
-            folds=results.folds(collection),
-            leaking=_leaking(results, collection),
+            scores=_together(benchmark, scores),
+            first_stage=_together(benchmark, first_stages),
+            folds=results.folds(benchmark.name),
+            leaking=tuple(_leaking(results, benchmark)),
+            checkpoints=checkpoints,
         )
 
 
-def _leaking(results: GridResults, collection: str) -> tuple[str, ...]:
+def _together(benchmark: BenchmarkDesign, parts: Sequence[Evaluation]) -> Evaluation:
+    """The scores on all collections of a benchmark, one topic beside the other."""
+    topics = [
+        benchmark.topic(collection, topic)
+        for collection, part in zip(benchmark.collections, parts, strict=True)
+        for topic in part.topics
+    ]
+    return replace(
+        parts[0],
+        topics=tuple(topics),
+        values=np.concatenate([part.values for part in parts], axis=2),
+        missing={run: sum(part.missing[run] for part in parts) for run in parts[0].missing},
+        coverage={},
+        inputs={},
+    )
+
+
+def _leaking(results: GridResults, benchmark: BenchmarkDesign) -> Iterator[str]:
     """The topics that leak; where only test data leak, those of the test data."""
-    found = results.leaking_topics(collection)
-    return found or tuple(results.leaked(collection)["topic_id"].unique().sort().to_list())
+    for collection in benchmark.collections:
+        found = results.leaking_topics(collection)
+        found = found or tuple(results.leaked(collection)["topic_id"].unique().sort().to_list())
+        yield from (benchmark.topic(collection, topic) for topic in found)
 
 
 def _scored(
@@ -238,12 +285,16 @@ def _scored(
     )
 
 
-def _policy(design: Design, collection: str, policy: Policy) -> Policy:
-    """The policy with the depth that was reranked, beyond which a relevant document is not found (MFR)."""
-    if policy.depth is not None:
-        return policy
-    own = design.collection(collection).depth
-    return replace(policy, depth=max(own, *(model.depth or own for model in design.models)))
+def _policy(design: Design, collection: str, options: ReportOptions) -> Policy:
+    """The policy with the grade that is relevant, and the depth that was reranked, beyond which a relevant document is
+    not found (MFR)."""
+    policy, own = options.policy, design.collection(collection)
+    changes: dict[str, Any] = {}
+    if policy.depth is None:
+        changes["depth"] = max(own.depth, *(model.depth or own.depth for model in design.models))
+    if options.rel is not None or policy.rel == Policy().rel:
+        changes["rel"] = options.rel or own.rel
+    return replace(policy, **changes)
 
 
 def _check_baseline(cells: pl.DataFrame, baseline: str) -> None:

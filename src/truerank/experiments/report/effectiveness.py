@@ -210,6 +210,14 @@ class Effectiveness:
             found.append(
                 f"‡ overtakes a model that stays trained on {self._base}; ↔ changes places with one when both change."
             )
+        untrained = [
+            f"{row.name} ({condition})"
+            for row in self.shown_rows()
+            for condition in self.board.conditions
+            if (row, condition) in self.values and not self.board.trained(row, condition)
+        ]
+        if untrained:
+            found.append(f"Tested as it is, without training, so that it has no seeds: {', '.join(untrained)}.")
         lower = [measure for measure in self.measures if lower_is_better(measure)]
         found += [f"Lower is better: {', '.join(lower)}."] if lower else []
         found += self.board.scores.notes()
@@ -270,10 +278,11 @@ def effectiveness(board: Board, options: ReportOptions) -> Effectiveness:
     for row in board.rows:
         held = [condition for condition in board.conditions if board.sizes(row, condition)]
         shared = board.shared_sizes(row)
-        if held and not shared:
+        if any(board.trained(row, condition) for condition in held) and not shared:
             unmatched.append(row)
-        for condition in held if shared else ():
-            found[row, condition] = tuned(board, row, condition, shared, mode)
+        for condition in held:
+            if shared or not board.trained(row, condition):
+                found[row, condition] = tuned(board, row, condition, shared, mode)
     comparison = _comparison(board, found, options)
     return Effectiveness(
         board=board,

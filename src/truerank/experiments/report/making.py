@@ -105,7 +105,7 @@ class ExperimentReport:
             "name": self.name,
             "kind": self.options.kind,
             "baseline": self.baseline,
-            "measures": list(self.boards[0].scores.measures),
+            "measures": list(dict.fromkeys(name for board in self.boards for name in board.scores.measures)),
             "findings": [one._asdict() for one in self.statements],
             "sentences": list(self.sentences()),
             "effectiveness": [one.json() for one in self.effects],
@@ -154,6 +154,11 @@ class ExperimentReport:
             "versions": installed_versions("truerank", "numpy", "scipy", "polars", "ir-measures", "matplotlib"),
         }
 
+    @property
+    def _first_measure(self) -> str:
+        """That of figures and sentences; a benchmark may have its own."""
+        return " or ".join(dict.fromkeys(board.scores.measures[0] for board in self.boards))
+
     def _tables(self) -> Iterator[tuple[str, Table]]:
         names = {one: f"effectiveness-{one.board.collection}" for one in self.effects}
         if self.effects and self.options.kind == "transfer":
@@ -164,7 +169,7 @@ class ExperimentReport:
             for one, name in names.items():
                 yield name, one.table()
         if self.sizes:
-            yield "sizes", sizes_table(self.sizes, self.boards[0].scores.measures[0], self.baseline)
+            yield "sizes", sizes_table(self.sizes, self._first_measure, self.baseline)
         yield from memorised_tables(self.memorised, self.baseline, self.options).items()
         for each in self.pilots:
             yield f"pilot-{each.collection}", each.table()
@@ -192,7 +197,7 @@ class ExperimentReport:
         for topics in TOPICS if self.sizes else ():
             chosen = panels(self.sizes, topics)
             if chosen:
-                measure = self.boards[0].scores.measures[0]
+                measure = self._first_measure
                 words = "the topics that leak" if topics == "leaking" else "all topics"
                 caption = (
                     f"{measure} with the fault minus {self.baseline}, by training size in instances, on {words}; "
@@ -252,7 +257,7 @@ def report(
 
 def _left_out(results: GridResults, found: tuple[Board, ...], effects: tuple[Effectiveness, ...]) -> Iterator[str]:
     there = {board.collection for board in found}
-    for collection in (each.name for each in results.design.collections):
+    for collection in (each.name for each in results.design.reported):
         if collection not in there:
             yield f"{collection} is left out: no cell that is tested on it is finished."
     for one in effects:

@@ -106,7 +106,7 @@ def memorised(
     """
     found, missing = [], []
     for board in boards:
-        leaked = results.leaked(board.collection)
+        leaked = pl.concat([_named(board, each, results.leaked(each)) for each in board.benchmark.collections])
         for condition in board.faults:
             for row in board.rows:
                 sets = board.of(row, condition)["set"].unique().to_list()
@@ -173,13 +173,21 @@ def _one(
 def _scores(results: GridResults, board: Board, row: Row, condition: str, size: int) -> pl.DataFrame:
     """What the trainings of a row say, with their seeds."""
     cells = board.of(row, condition, size)
-    parts = [
-        results.scores(cell)
-        .filter(pl.col("collection") == board.collection)
-        .select(pl.lit(seed, dtype=pl.Int64).alias("seed"), "topic_id", "doc_id", "score", "candidate")
-        for cell, seed in cells.select("cell", "seed").rows()
-    ]
+    parts = []
+    for cell, seed in cells.select("cell", "seed").rows():
+        scores = results.scores(cell)
+        for each in board.benchmark.collections:
+            own = _named(board, each, scores.filter(pl.col("collection") == each))
+            given = pl.lit(seed, dtype=pl.Int64).alias("seed")
+            parts.append(own.select(given, "topic_id", "doc_id", "score", "candidate"))
     return pl.concat(parts)
+
+
+def _named(board: Board, collection: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows of a collection with their topics as the benchmark calls them."""
+    if len(board.benchmark.collections) == 1:
+        return frame
+    return frame.with_columns(pl.format("{}:{}", pl.lit(collection), "topic_id").alias("topic_id"))
 
 
 def _size(board: Board, row: Row, condition: str, wanted: int | None) -> int | None:

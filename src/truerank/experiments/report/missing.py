@@ -33,8 +33,8 @@ def grid_table(results: GridResults) -> Table:
         rows.append((name, kind, model, len(cells), *counts.values(), _open(cells)))
     starts = tuple(place for place in range(1, len(rows)) if rows[place - 1][0] != rows[place][0])
     notes = (
-        "A cell is one training: a training set in one size, a model, a seed. Sizes are in instances: a query with one "
-        "relevant and one non-relevant document is two.",
+        "A cell is one training: a training set in one size, a model, a seed; or a checkpoint that is tested without "
+        "training. Sizes are in instances: a query with one relevant and one non-relevant document is two.",
     )
     return Table("The grid behind this report.", columns, tuple(rows), notes, starts)
 

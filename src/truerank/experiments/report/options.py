@@ -31,13 +31,15 @@ class ReportOptions:
 
     Attributes:
         kind: which paper's tables; None as the design says.
-        measures: what is shown; empty for those of the design. The first is that of figures and sentences.
+        measures: what is shown; empty for those that the design has for each collection. The first is that of figures
+            and sentences.
         baseline: label of the training sets that the others are compared with; None as the design says.
         choose: what cross-validation chooses between; None for the usual way of the kind.
         memorisation_size: training size, in instances, of the tables on memorisation; None as the design says, or the
             largest that models with and without the leak share.
         pilot_size: training size of the pilot table; None for the largest that all models share.
-        policy: how runs are scored. As in the leakage paper, ties are broken by document id ascending.
+        rel: the lowest grade that binary measures count as relevant; None as the design says of each collection.
+        policy: how else runs are scored. As in the leakage paper, ties are broken by document id ascending.
         method: test, correction, level; number and seed of the bootstrap's draws.
 
     Raises:
@@ -50,6 +52,7 @@ class ReportOptions:
     choose: Choose | None = None
     memorisation_size: int | None = None
     pilot_size: int | None = None
+    rel: int | None = None
     policy: Policy = field(default_factory=lambda: Policy(ties="ascending"))
     method: Method = field(default_factory=Method)
 
@@ -63,6 +66,8 @@ class ReportOptions:
                 raise InputError(f"a training size of {size}", "sizes are even: two instances a row", where=option)
         if not self.method.paired:
             raise InputError(f"{self.method.test} is no paired test", "choose a paired one", where="--test")
+        if self.rel is not None:
+            Policy(rel=self.rel)
 
     def of(self, design: Design) -> ReportOptions:
         """The same with what the design says where nothing is said here."""
@@ -71,7 +76,6 @@ class ReportOptions:
         return replace(
             self,
             kind=kind,
-            measures=self.measures or design.measures,
             # A design names a whole label; blocks of a table have the same baseline each.
             baseline=(design.report.baseline if self.baseline is None else self.baseline).rpartition(GROUP_SIGN)[2],
             choose=self.choose or _USUAL[kind],

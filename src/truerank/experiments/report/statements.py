@@ -9,7 +9,7 @@ from truerank.experiments.memorising import Spread
 from truerank.experiments.report.effectiveness import Effectiveness, Estimate
 from truerank.experiments.report.memorised import Memorised, Place, significant
 from truerank.experiments.report.options import ReportOptions
-from truerank.measures import lower_is_better
+from truerank.measures import detectable_difference, lower_is_better
 
 __all__ = ["Statement", "effect_statements", "memory_statements", "order_statements"]
 
@@ -63,8 +63,9 @@ def _effect(one: Effectiveness, condition: str) -> Statement | None:
     against, lower = one.board.baseline, ", lower is better" if lower_is_better(measure) else ""
     if survivors:
         named = "; ".join(_named(one, row) for row in survivors)
-        rest = len(rows) - len(survivors)
-        others = f" No difference is shown for the other {rest if rest > 1 else 'one'}." if rest else ""
+        rest = [row for row in rows if row not in survivors]
+        others = f" No difference is shown for the other {len(rest) if len(rest) > 1 else 'one'}." if rest else ""
+        others += _reach([row.difference.detectable for row in rest if row.difference is not None])
         return Statement(
             subject,
             f"{len(survivors)} of {len(rows)} differ",
@@ -74,11 +75,18 @@ def _effect(one: Effectiveness, condition: str) -> Statement | None:
         )
     named = "; ".join(_named(one, row) for row in rows) if len(rows) <= 6 else _range(rows)
     what = "no difference is shown" if len(rows) == 1 else f"no difference is shown for any of {len(rows)}"
-    reach = [row.difference.detectable for row in rows if row.difference is not None and row.difference.detectable]
-    limits = f"{min(reach):.4f}" + (f" to {max(reach):.4f}" if max(reach) > min(reach) else "") if reach else ""
-    found = f" Differences below {limits} are too small for these topics to show reliably." if reach else ""
+    found = _reach([row.difference.detectable for row in rows if row.difference is not None])
     sentence = f"{measure}{lower}: {what} to {against}: {named} (intervals not corrected).{found}"
-    return Statement(subject, "no difference shown", sentence, False)
+    return Statement(subject, "cannot tell", sentence, False)
+
+
+def _reach(detectable: Sequence[float | None], form: str = ".4f") -> str:
+    """The sizes that the topics could have shown, so that nobody takes what is not shown for what is not there."""
+    known = [size for size in detectable if size]
+    if not known:
+        return ""
+    limits = f"{min(known):{form}}" + (f" to {max(known):{form}}" if max(known) > min(known) else "")
+    return f" Differences below {limits} are too small for these topics to show reliably."
 
 
 def _orders(found: Sequence[Effectiveness]) -> Iterator[str]:
@@ -110,9 +118,13 @@ def _memory(found: Sequence[Memorised], baseline: str, clear: Collection[Place])
         for one in found
     )
     grown = [one for one in found if one.place in clear and (one.offset.difference.mean or 0) > 0]
-    verdict = f"offset grows for {len(grown)} of {len(found)}" if grown else "no memorisation shown"
+    verdict = f"offset grows for {len(grown)} of {len(found)}" if grown else "cannot tell"
     named = ", ".join(one.row.name for one in grown)
     tested = f"The offset grows, corrected, for {named}." if grown else "No growth of the offset survives correction."
+    if len(grown) < len(found):
+        rest = [one.offset.difference for one in found if one not in grown]
+        sizes = [None if each.sd is None else detectable_difference(each.n, each.sd) for each in rest]
+        tested += _reach(sizes, ".2f")
     sentence = (
         f"Leaked documents after training on {first.condition}, compared with {baseline}: the rank of the relevant "
         f"ones (negative: it rises) and the offset to the non-relevant ones change by {changes} "

@@ -53,11 +53,13 @@ def tuned(board: Board, row: Row, condition: str, sizes: Sequence[int], mode: Ch
         board: the scores.
         row: which row.
         condition: which training sets.
-        sizes: the sizes that may be chosen; each has a finished cell.
+        sizes: the sizes that may be chosen; each has a finished cell. What is not trained has no choice.
         mode: "sizes", with means over seeds, or "runs".
 
     Source: leakage paper, section 4 (a grid search over sizes); transfer paper, section 6 (over ten trainings).
     """
+    trained = board.trained(row, condition)
+    sizes = sizes if trained else board.sizes(row, condition)
     cells = board.of(row, condition).filter(pl.col("size").is_in(list(sizes)))
     runs = board.evaluation(cells["cell"].to_list(), list(board.values(cells["cell"].to_list())))
     if mode == "runs":
@@ -66,8 +68,11 @@ def tuned(board: Board, row: Row, condition: str, sizes: Sequence[int], mode: Ch
         values = _picked(named, choices, board)
         return Tuned(values, choices, named.runs, (), np.zeros((0, len(named.measures))), runs.mean)
     settings = board.seed_means(row, condition, sizes)
+    if not trained:
+        settings = board.evaluation(["no training"], list(settings.values))
     choices = choose(settings, board.folds)
-    seeds = _shared_seeds(cells, sizes)
+    # What is not trained varies with no seed.
+    seeds = _shared_seeds(cells, sizes) if trained else ()
     alone = [_of_seed(board, cells, sizes, seed) for seed in seeds]
     picked = [_picked(one, choices, board) for one in alone]
     by_seed = board.evaluation([str(seed) for seed in seeds], picked).mean

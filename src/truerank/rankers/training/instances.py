@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -247,7 +247,7 @@ class InstanceSource:
         if texts and as_ids and (self._topics is None or self._docs is None):
             fault = "the triples seem to be ids, without texts"
             raise InputError(fault, "name the texts with --topics and --docs", where=path, line=head[0][0])
-        for line, row in (*head, *cells):
+        for line, row in chain(head, cells):
             if len(row) != 3:
                 fault = f"{len(row)} columns instead of three"
                 raise InputError(fault, "write query, relevant, non-relevant", where=path, line=line)

@@ -11,6 +11,7 @@ from truerank.reports.pages import Facts, Finding, Part
 
 if TYPE_CHECKING:
     from truerank.audits.survivorship.evaluating.results import DepthEvaluation
+    from truerank.audits.survivorship.evaluating.statistics import Contrast
 
 __all__ = ["evaluation_draft"]
 
@@ -55,13 +56,27 @@ def _finding(result: DepthEvaluation, system: str) -> Finding:
     )
     headline = f"{measure} is {ends[0]:.3f} at depth {shallow} and {ends[1]:.3f} in the full set{interval}."
     relative = "" if trend.relative_to_full is None else f"{trend.relative_to_full:+.1%} of the full set's score. "
-    same = "the change is there too" if first.change.known else "no change beyond chance"
     return Finding(
         subject=system,
-        verdict="moves with depth" if moved else "no change found",
-        tone="bad" if moved else "good",
+        verdict="moves with depth" if moved else "cannot tell",
+        tone="bad" if moved else "open",
         headline=headline,
-        why=f"{relative}By the first judgment of each query only: {first.change.value:+.4f}, {same}.",
+        why=f"{relative}{'' if moved else _untold(trend.change)}By the first judgment of each query only: "
+        f"{first.change.value:+.4f}. {_first(first.change)}".strip(),
+    )
+
+
+def _first(change: Contrast) -> str:
+    return "The interval is clear of zero there, too." if change.known else _untold(change).strip()
+
+
+def _untold(change: Contrast) -> str:
+    """What these queries could have shown, where the interval holds zero or there is none."""
+    if change.detectable is None:
+        return "There are too few queries, or no spread, for an interval. "
+    return (
+        f"The interval holds zero: of a true change of {change.detectable:.4f} or more these queries would show four "
+        "in five. "
     )
 
 
@@ -70,8 +85,9 @@ def _order_finding(result: DepthEvaluation) -> tuple[Finding, ...]:
         return ()
     changed = {key[2]: len(found.swaps) for key, found in result.orders.items() if key[0] == "all" and found.swaps}
     if not changed:
-        headline = "The systems stand in the same order at every depth."
-        return (Finding("order", "stays", "good", headline, f"{len(result.systems):,} systems were compared."),)
+        headline = "The means of the systems stand in the same order at every depth."
+        why = f"{len(result.systems):,} systems were compared; whether other queries would order them so is not tested."
+        return (Finding("order", "same order here", "open", headline, why),)
     shown = ", ".join(f"depth {label}: {number:,}" for label, number in changed.items())
     headline = "Pairs of systems change places between a depth and the full set."
     return (Finding("order", "changes", "bad", headline, f"Pairs that change: {shown}."),)

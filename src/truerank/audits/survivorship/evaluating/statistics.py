@@ -10,6 +10,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from truerank.measures import detectable_difference
+
 __all__ = ["Contrast", "nested_contrast", "slope_weights"]
 
 Floats = NDArray[np.float64]
@@ -25,6 +27,8 @@ class Contrast(NamedTuple):
     low: float | None = None
     high: float | None = None
     p: float | None = None
+    #: The smallest true value that the test finds with a power of 0.8 at the level of the interval.
+    detectable: float | None = None
 
     @property
     def known(self) -> bool:
@@ -66,7 +70,9 @@ def nested_contrast(scores: Floats, weights: Sequence[float] | Floats, confidenc
         return Contrast(value, value, value, 1.0 if abs(value) < 1e-12 else None)
     half = float(scipy.stats.t.ppf((1 + confidence) / 2, smallest - 1)) * error
     p = 2 * float(scipy.stats.t.sf(abs(value) / error, smallest - 1))
-    return Contrast(value, value - half, value + half, p)
+    # As for a paired test over the smallest set of queries, whose freedom the interval has, too.
+    reach = detectable_difference(smallest, error * math.sqrt(smallest), alpha=1 - confidence)
+    return Contrast(value, value - half, value + half, p, reach)
 
 
 def slope_weights(places: Sequence[float]) -> Floats:
