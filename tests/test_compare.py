@@ -16,7 +16,7 @@ from scipy import stats
 import truerank
 from truerank.cli.app import main
 from truerank.errors import InputError
-from truerank.measures import Evaluation, Method, Policy, compare, comparison_report, evaluate, topic_differences
+from truerank.measures import Evaluation, Policy, Testing, compare, compare_evaluations, evaluate, topic_differences
 from truerank.measures.systems import shared_topics, systems
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).parents[1] / "../shared")) / "data"
@@ -42,7 +42,7 @@ FOUR = {"base": BASE, "better": BETTER, "same": SAME, "one": ONE}
 
 
 def test_one_difference_in_full():
-    result = compare(evaluation(FOUR), "base")
+    result = compare_evaluations(evaluation(FOUR), "base")
     row = result.of("better", "nDCG@10")
     expected = stats.ttest_rel(BETTER, BASE)
     interval = expected.confidence_interval(0.95)
@@ -64,7 +64,7 @@ def test_one_difference_in_full():
 
 
 def test_sentences_and_tables_say_what_survives():
-    result = compare(evaluation(FOUR), "base")
+    result = compare_evaluations(evaluation(FOUR), "base")
     (first, *rest) = result.sentences()
     assert first.startswith(
         "nDCG@10: 1 of 3 differences to base survives (paired t-test, Bonferroni over 3 comparisons"
@@ -79,7 +79,7 @@ def test_sentences_and_tables_say_what_survives():
         assert part in text
     for form in ("markdown", "latex", "csv"):
         assert "better" in getattr(result.table(), form)()
-    none = compare(evaluation({"base": BASE, "same": SAME, "one": ONE}), "base")
+    none = compare_evaluations(evaluation({"base": BASE, "same": SAME, "one": ONE}), "base")
     assert none.sentences()[0].startswith("nDCG@10: no difference to base survives, 0 of 2 (paired t-test")
     assert "too small for these topics" in none.sentences()[0]
     assert "†" not in str(none.score_table().rows)
@@ -102,20 +102,20 @@ def test_what_only_the_missing_correction_would_show():
 
 def test_corrections_and_families():
     two = {name: {"nDCG@10": scores, "P@1": np.roll(scores, 3)} for name, scores in FOUR.items()}
-    by_measure = compare(evaluation(two), "base")
-    together = compare(evaluation(two), "base", family="all")
-    named = compare(evaluation(two), "base", family=50, correction="holm")
+    by_measure = compare_evaluations(evaluation(two), "base")
+    together = compare_evaluations(evaluation(two), "base", family="all")
+    named = compare_evaluations(evaluation(two), "base", family=50, correction="holm")
     for row, all_row, many in zip(by_measure.differences, together.differences, named.differences, strict=True):
         assert row.p_corrected == pytest.approx(min(1, 3 * row.p))
         assert all_row.p_corrected == pytest.approx(min(1, 6 * row.p))
         assert many.p_corrected >= min(1, 47 * row.p) - 1e-12
     assert "Holm over 50 comparisons" in named.text()
     with pytest.raises(InputError, match="a family of 2 is smaller than the 3 comparisons"):
-        compare(evaluation(FOUR), "base", family=2)
+        compare_evaluations(evaluation(FOUR), "base", family=2)
 
 
 def test_all_pairs():
-    result = compare(evaluation(FOUR))
+    result = compare_evaluations(evaluation(FOUR))
     assert [(row.run, row.baseline) for row in result.differences] == [
         ("better", "base"), ("same", "base"), ("one", "base"), ("same", "better"), ("one", "better"), ("one", "same"),
     ]  # fmt: skip
@@ -129,13 +129,13 @@ def test_all_pairs():
 
 def test_lower_is_better_for_first_ranks():
     ranks = {"base": np.array([2.0, 3, 4, 5]), "run": np.array([1.0, 1, 4, 9])}
-    row = compare(evaluation(ranks, measure="MFR"), "base").differences[0]
+    row = compare_evaluations(evaluation(ranks, measure="MFR"), "base").differences[0]
     assert (row.wins, row.ties, row.losses, row.difference, row.better) == (2, 1, 1, 0.25, False)
     infinite = {"base": np.array([2.0, np.inf, 4, np.inf]), "run": np.array([1.0, np.inf, np.inf, 3])}
-    row = compare(evaluation(infinite, measure="MFR"), "base").differences[0]
+    row = compare_evaluations(evaluation(infinite, measure="MFR"), "base").differences[0]
     assert (row.wins, row.ties, row.losses) == (2, 1, 1)
     assert (row.p, row.case, row.mean, row.difference) == (None, "infinite", None, None)
-    text = compare(evaluation(infinite, measure="MFR"), "base").text()
+    text = compare_evaluations(evaluation(infinite, measure="MFR"), "base").text()
     assert "No test of run by MFR: a score is infinite." in text
 
 
@@ -144,18 +144,18 @@ def test_skipped_topics_are_left_out_of_both():
     first[3] = second[9] = np.nan
     kept = np.delete(np.arange(40), [3, 9])
     for test in ("paired-t", "wilcoxon", "randomisation"):
-        row = compare(evaluation({"base": second, "better": first}), "base", test=test).differences[0]
+        row = compare_evaluations(evaluation({"base": second, "better": first}), "base", test=test).differences[0]
         assert (row.n, row.skipped) == ((38,), 2)
         assert row.mean == pytest.approx(BETTER[kept].mean())
-    row = compare(evaluation({"base": second, "better": first}), "base", test="welch").differences[0]
+    row = compare_evaluations(evaluation({"base": second, "better": first}), "base", test="welch").differences[0]
     assert (row.n, row.skipped) == ((39, 39), 2)
-    result = compare(evaluation({"base": second, "better": first}), "base")
+    result = compare_evaluations(evaluation({"base": second, "better": first}), "base")
     assert "Up to 2 topics are left out" in result.text()
 
 
 @pytest.mark.parametrize("test", ["paired-t", "welch", "equal-variance-t", "wilcoxon", "randomisation"])
 def test_every_test_is_named_and_used(test):
-    result = compare(evaluation(FOUR), "base", test=test, permutations=9_999)
+    result = compare_evaluations(evaluation(FOUR), "base", test=test, permutations=9_999)
     p = {row.run: row.p for row in result.differences}
     reference = {
         "paired-t": lambda a, b: stats.ttest_rel(a, b).pvalue,
@@ -177,8 +177,8 @@ def test_every_test_is_named_and_used(test):
 
 
 def test_randomisation_of_many_runs_is_that_of_each():
-    together = compare(evaluation(FOUR), "base", test="randomisation", permutations=2_000, seed=4)
-    alone = compare(evaluation({"base": BASE, "same": SAME}), "base", test="randomisation", permutations=2_000, seed=4)
+    together = compare_evaluations(evaluation(FOUR), "base", test="randomisation", permutations=2_000, seed=4)
+    alone = compare_evaluations(evaluation({"base": BASE, "same": SAME}), "base", test="randomisation", permutations=2_000, seed=4)
     assert together.of("same", "nDCG@10").p == alone.of("same", "nDCG@10").p
     # One topic differs: of both signs each is as extreme.
     assert together.of("one", "nDCG@10").p == 1.0
@@ -186,10 +186,10 @@ def test_randomisation_of_many_runs_is_that_of_each():
 
 
 def test_bootstrap_intervals_replace_those_of_t():
-    result = compare(evaluation(FOUR), "base", bootstrap="bca", resamples=2_000, seed=3)
+    result = compare_evaluations(evaluation(FOUR), "base", bootstrap="bca", resamples=2_000, seed=3)
     assert "95% intervals: BCa bootstrap, 2,000 draws, seed 3." in result.text()
-    row, again = (compare(evaluation(FOUR), "base", bootstrap="bca", seed=s).of("same", "nDCG@10") for s in (3, 3))
-    student = compare(evaluation(FOUR), "base").of("same", "nDCG@10")
+    row, again = (compare_evaluations(evaluation(FOUR), "base", bootstrap="bca", seed=s).of("same", "nDCG@10") for s in (3, 3))
+    student = compare_evaluations(evaluation(FOUR), "base").of("same", "nDCG@10")
     assert row == again and row.p == student.p
     assert row.low == pytest.approx(student.low, abs=0.002) and row.low != student.low
 
@@ -229,10 +229,10 @@ def test_several_evaluations():
     shuffled = list(range(39, -1, -1))
     other = evaluation({"late": BETTER[shuffled], "base": SAME[shuffled]}, topics=[f"t{i}" for i in shuffled])
     both = {"first": evaluation({"base": BASE}), "second": other}
-    result = compare(both, "first/base")
+    result = compare_evaluations(both, "first/base")
     assert result.of("late", "nDCG@10").p == pytest.approx(stats.ttest_rel(BETTER, BASE).pvalue)
     assert result.runs == ("first/base", "late", "second/base")
-    namesakes = compare(both, "first")
+    namesakes = compare_evaluations(both, "first")
     assert [(row.run, row.baseline) for row in namesakes.differences] == [("second/base", "first/base")]
     topics, own, places = shared_topics(systems(both)["first/base"], systems(both)["late"])
     assert [other.topics[place] for place in places] == list(topics) == [f"t{i}" for i in own]
@@ -242,8 +242,8 @@ def test_different_topics_need_an_unpaired_test():
     few = evaluation({"bm25": BASE[:15]})
     both = {"full": evaluation({"bm25": BASE, "t5": BETTER}), "depth-1": few}
     with pytest.raises(InputError, match=r"different topics \(0 and 25 are only in one\)\. choose an unpaired test"):
-        compare(both, "full", test="paired-t")
-    row = compare(both, "full", test="welch").differences[0]
+        compare_evaluations(both, "full", test="paired-t")
+    row = compare_evaluations(both, "full", test="welch").differences[0]
     assert (row.run, row.baseline, row.n) == ("depth-1/bm25", "full/bm25", (15, 40))
     assert row.p == pytest.approx(stats.ttest_ind(BASE[:15], BASE, equal_var=False).pvalue)
     assert row.wins is None
@@ -252,18 +252,18 @@ def test_different_topics_need_an_unpaired_test():
 @pytest.mark.parametrize(
     ("call", "fault"),
     [
-        (lambda: compare(evaluation({"a": BASE})), "a comparison needs two runs"),
-        (lambda: compare({}), "no evaluation"),
-        (lambda: compare(evaluation(FOUR), "bse"), "there is no run 'bse'. one of base, better, same, one"),
-        (lambda: compare(evaluation(FOUR), "base", test="t"), "unknown test 't'"),
-        (lambda: compare(evaluation(FOUR), "base", alpha=1), "--alpha: 1 is out of range"),
-        (lambda: compare(evaluation(FOUR), "base", seed=-1), "the seed is -1"),
-        (lambda: compare(evaluation(FOUR), "base", tie=math.nan), "--tie: nan is out of range"),
-        (lambda: compare(evaluation(FOUR), "base", family="some"), "unknown family 'some'"),
-        (lambda: compare(evaluation(FOUR), "base", family=0), "--family: 0 is too few"),
-        (lambda: compare(evaluation(FOUR), "base", bootstrap="jackknife"), "unknown bootstrap 'jackknife'"),
-        (lambda: compare(evaluation(FOUR), "base", test="welch", effect="dz"), "the effect size dz needs a paired"),
-        (lambda: compare(evaluation(FOUR), "base", measures=""), "no measure"),
+        (lambda: compare_evaluations(evaluation({"a": BASE})), "a comparison needs two runs"),
+        (lambda: compare_evaluations({}), "no evaluation"),
+        (lambda: compare_evaluations(evaluation(FOUR), "bse"), "there is no run 'bse'. one of base, better, same, one"),
+        (lambda: compare_evaluations(evaluation(FOUR), "base", test="t"), "unknown test 't'"),
+        (lambda: compare_evaluations(evaluation(FOUR), "base", alpha=1), "--alpha: 1 is out of range"),
+        (lambda: compare_evaluations(evaluation(FOUR), "base", seed=-1), "the seed is -1"),
+        (lambda: compare_evaluations(evaluation(FOUR), "base", tie=math.nan), "--tie: nan is out of range"),
+        (lambda: compare_evaluations(evaluation(FOUR), "base", family="some"), "unknown family 'some'"),
+        (lambda: compare_evaluations(evaluation(FOUR), "base", family=0), "--family: 0 is too few"),
+        (lambda: compare_evaluations(evaluation(FOUR), "base", bootstrap="jackknife"), "unknown bootstrap 'jackknife'"),
+        (lambda: compare_evaluations(evaluation(FOUR), "base", test="welch", effect="dz"), "the effect size dz needs a paired"),
+        (lambda: compare_evaluations(evaluation(FOUR), "base", measures=""), "no measure"),
         (lambda: topic_differences(evaluation(FOUR), "x", "base", ["nDCG@10"]), "--per-topic: there is no run 'x'"),
     ],
 )
@@ -274,7 +274,7 @@ def test_faults(call, fault):
 
 
 def test_json_and_files(tmp_path):
-    result = compare(evaluation(FOUR), "base", effect="gz")
+    result = compare_evaluations(evaluation(FOUR), "base", effect="gz")
     value = json.loads(json.dumps(result.json(), allow_nan=False))
     assert value["method"]["effect"] == "gz" and value["method"]["correction"] == "bonferroni"
     assert value["differences"][0]["n"] == [40] and len(value["sentences"]) == 1
@@ -335,7 +335,7 @@ def test_command(files):
     assert [found["measure"] for found in value["per_topic"]] == ["RR", "nDCG@10"]
     assert json.loads((files / "o/comparison.json").read_text()) == value["comparison"]
     assert (files / "o/per_topic.csv").read_text().startswith("measure,topic,b,a,difference,for the run\n")
-    twin = truerank.comparison_report(
+    twin = truerank.compare(
         qrels=files / "q.qrels", runs=runs, baseline="a", measures="RR nDCG@10", per_topic="b"
     )
     assert json.loads(json.dumps(twin.json())) == value
@@ -364,9 +364,9 @@ def test_command_on_saved_evaluations(files):
     evaluate(files / "q.qrels", runs, "RR nDCG@10").save(files / "full")
     (files / "less.qrels").write_text("".join(line for line in QRELS.splitlines(True) if line.split()[0] < "q2"))
     evaluate(files / "less.qrels", runs, "RR").save(files / "less")
-    report = comparison_report(evaluations=[files / "full"], baseline="a")
+    report = compare(evaluations=[files / "full"], baseline="a")
     assert report.comparison.measures == ("RR", "nDCG@10") and report.orders == ()
-    orders = comparison_report(evaluations=[files / "less", files / "full"])
+    orders = compare(evaluations=[files / "less", files / "full"])
     assert orders.comparison is None and [order.measure for order in orders.orders] == ["RR"]
     assert orders.orders[0].conditions == ("less", "full")
     assert "Kendall's τ-b" in orders.text() and "less" in orders.tables()[0].markdown()
@@ -376,11 +376,11 @@ def test_command_on_saved_evaluations(files):
     # On every third topic b is perfect, on all of them a is better.
     (files / "third.qrels").write_text("".join(f"q{i} 0 d1 1\n" for i in (0, 3, 6, 9)))
     evaluate(files / "third.qrels", runs, "RR").save(files / "third")
-    comparison_report(evaluations=[files / "third", files / "full"]).save(files / "swapped")
+    compare(evaluations=[files / "third", files / "full"]).save(files / "swapped")
     assert "RR,change places ↔,b,a,0.25,-0.13" in (files / "swapped/swaps.csv").read_text()
     assert json.loads((files / "swapped/swaps.json").read_text())["RR"]["swaps"][0]["better"] == "b"
     assert "a" in json.loads((files / "orders/order.json").read_text())["orders"][0]["before"]
-    also = comparison_report(
+    also = compare(
         evaluations=[files / "less"], also=[files / "full"], baseline="full", method=Method(test="welch")
     )
     assert [(row.run, row.baseline) for row in also.comparison.differences] == [
@@ -422,7 +422,7 @@ def test_on_dl19_alone_no_difference_survives():
         pytest.skip(f"TRUERANK_SHARED: {qrels} or the runs beside it are absent")
     scores = evaluate(qrels, paths, "nDCG@10 AP(rel=2)")
     assert np.round(scores.mean, 4).tolist() == [[0.7215, 0.4604], [0.7164, 0.4542], [0.6995, 0.4456]]
-    result = compare(scores, "monot5.dl19")
+    result = compare_evaluations(scores, "monot5.dl19")
     for row in result.differences:
         pair = scores.of(row.run, row.measure), scores.of("monot5.dl19", row.measure)
         assert row.p == pytest.approx(stats.ttest_rel(*pair).pvalue)
@@ -440,9 +440,9 @@ def test_turning_a_comparison_round_turns_its_signs(test, pairs, random):
     first, second = np.array(pairs, dtype=float).T / 10
     order = list(range(len(pairs)))
     random.shuffle(order)
-    one = compare(evaluation({"a": first, "b": second}), "a", test=test, permutations=500).differences[0]
+    one = compare_evaluations(evaluation({"a": first, "b": second}), "a", test=test, permutations=500).differences[0]
     turned = evaluation({"b": second[order], "a": first[order]}, topics=[f"t{i}" for i in order])
-    other = compare(turned, "b", test=test, permutations=500).differences[0]
+    other = compare_evaluations(turned, "b", test=test, permutations=500).differences[0]
     assert (one.case, one.n) == (other.case, other.n) and (one.wins, one.ties, one.losses) == (
         other.losses, other.ties, other.wins,
     )  # fmt: skip
@@ -458,8 +458,8 @@ def test_folders_of_the_same_name(files):
     runs = [files / f"{name}.run" for name in "ab"]
     for parent in ("x", "y"):
         evaluate(files / "q.qrels", runs, "RR").save(files / parent / "scores")
-    report = comparison_report(evaluations=[files / "x/scores", files / "y/scores"], baseline="y/scores")
+    report = compare(evaluations=[files / "x/scores", files / "y/scores"], baseline="y/scores")
     assert report.orders[0].conditions == ("x/scores", "y/scores")
     assert [row.case for row in report.comparison.differences] == ["no-difference"] * 2
     with pytest.raises(InputError, match="two evaluations are called scores"):
-        comparison_report(evaluations=[files / "x/scores"], also=[files / "y/scores"], baseline="a")
+        compare(evaluations=[files / "x/scores"], also=[files / "y/scores"], baseline="a")

@@ -17,6 +17,7 @@ from truerank.lexical.presets import DEFAULT_PRESET, changed, model_of, preset_n
 from truerank.lexical.scoring import Searcher
 from truerank.lexical.searching import model_text, search, topic_queries, write_run
 from truerank.measures import CrossValidation, Evaluation, cross_validate, difference_interval, evaluate
+from truerank.measures.report import choice_table
 from truerank.reports.tables import Column, Table
 from truerank.work.artifacts import Artifacts, installed_versions
 from truerank.work.progress import Progress, Quiet
@@ -88,7 +89,7 @@ class Tuning:
 
     def text(self) -> str:
         """Both tables for a terminal."""
-        return f"{self.table().text()}\n{self.validation.table().text()}"
+        return f"{self.table().text()}\n{choice_table(self.validation).text()}"
 
     def json(self) -> dict[str, Any]:
         """Everything but the runs."""

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from truerank.errors import InputError
 from truerank.measures.grammar import lower_is_better
 from truerank.measures.systems import Evaluations, shared_topics, systems
-from truerank.reports.tables import Column, Table
+from truerank.reports.results import Result
 
 __all__ = ["TopicDifferences", "topic_differences"]
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class TopicDifferences:
+@dataclass(frozen=True, repr=False)
+class TopicDifferences(Result, shown_in="truerank.measures.report"):
     """The scores of two runs by topic, from the topic where the run gains most to the one where it loses most.
 
     Attributes:
@@ -62,24 +62,6 @@ class TopicDifferences:
             f"{self.run} wins {wins:,} of {len(outcomes):,} topics against {self.baseline}, loses {losses:,}, "
             f"{ties:,} are ties (within {self.tie:g})."
         )
-
-    def table(self) -> Table:
-        """One row per topic."""
-        number: dict[str, Any] = {"align": "right", "format": ".4f"}
-        columns = (
-            Column("topic"),
-            Column(self.run, **number),
-            Column(self.baseline, **number),
-            Column("difference", align="right", format="+.4f"),
-            Column("for the run"),
-        )
-        values = (self.scores.tolist(), self.baseline_scores.tolist(), self.differences.tolist(), self.outcomes)
-        rows = tuple(zip(self.topics, *values, strict=True))
-        return Table(f"{self.measure} by topic.", columns, rows, notes=(self.sentence(),))
-
-    def text(self) -> str:
-        """The table for a terminal."""
-        return self.table().text()
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts; None for what is not finite."""

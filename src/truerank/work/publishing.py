@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from truerank.reports.figures import Picture, to_files
+from truerank.reports.report import Report
 from truerank.reports.tables import Table
 from truerank.work.artifacts import Artifacts
+from truerank.work.runs import Run
 
-__all__ = ["write_pictures", "write_tables"]
+__all__ = ["publish", "write_pictures", "write_tables"]
 
 _FORMS: Final[Mapping[str, Callable[[Table], str]]] = {
     "txt": Table.text,
@@ -17,6 +19,20 @@ _FORMS: Final[Mapping[str, Callable[[Table], str]]] = {
     "tex": Table.latex,
     "md": Table.markdown,
 }
+
+
+def publish(report: Report, run: Run) -> None:
+    """Writes a report: `tables/`, `figures/`, `report.html` and `summary.json`.
+
+    Args:
+        report: the report.
+        run: the run that made it; its provenance stands at the end of the page.
+    """
+    write_tables(run, report.tables)
+    svgs = write_pictures(run, report.pictures())
+    page = report.page(lambda picture: svgs[picture.name], run.provenance())
+    run.text("report.html", page.html())
+    run.json("summary.json", report.json)
 
 
 def write_tables(artifacts: Artifacts, tables: Mapping[str, Table]) -> None:

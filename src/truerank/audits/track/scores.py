@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from truerank.audits.track.inputs import MeansTable, Metadata, RowFilter, RunInfo, measure_name, read_means
 from truerank.errors import InputError
 from truerank.measures import Evaluation, Policy, evaluate, lower_is_better, parse_measures
+from truerank.measures.report import evaluation_notes
 from truerank.sources import parse
 
 __all__ = ["Scores", "from_runs", "from_tables"]
@@ -178,7 +179,7 @@ def from_runs(
     main = evaluation.measures[0]
     evaluation = evaluation.sorted(main)
     names, means = list(evaluation.measures), evaluation.mean
-    notes = list(evaluation.notes())
+    notes = list(evaluation_notes(evaluation))
     sparse = None
     if sparse_qrels is not None:
         sparse = "RR (sparse)"

@@ -18,11 +18,12 @@ from truerank.measures import (
     Evaluation,
     Interval,
     OrderChanges,
-    compare,
+    compare_evaluations,
     lower_is_better,
     mean_interval,
     order_changes,
 )
+from truerank.measures.report import evaluation_notes
 from truerank.reports.tables import Cell, Column, Table
 
 __all__ = ["Effectiveness", "Estimate", "effectiveness"]
@@ -212,7 +213,7 @@ class Effectiveness:
             )
         lower = [measure for measure in self.measures if lower_is_better(measure)]
         found += [f"Lower is better: {', '.join(lower)}."] if lower else []
-        found += self.board.scores.notes()
+        found += evaluation_notes(self.board.scores)
         first = self.board.first_stage
         means = ", ".join(f"{m} {v:.4f}" for m, v in zip(first.measures, first.mean[0], strict=True))
         return (*found, f"What is reranked, without a model: {means}.")
@@ -305,7 +306,7 @@ def _comparison(board: Board, found: Mapping[tuple[Row, str], Tuned], options: R
         if own:
             values = [found[row, condition].values for row in own]
             by_condition[condition] = board.evaluation([row.name for row in own], values)
-    return compare(by_condition, board.baseline, measures=means, method=options.method)
+    return compare_evaluations(by_condition, board.baseline, measures=means, method=options.method)
 
 
 def _estimate(

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, get_args
 from truerank.errors import InputError
 from truerank.experiments.grid.design import REPORTS, Design, ReportKind
 from truerank.experiments.memorising import Draws
-from truerank.measures import Method, Policy
+from truerank.measures import Policy, Testing
 
 __all__ = ["GROUP_SIGN", "Choose", "ReportOptions"]
 
@@ -51,7 +51,7 @@ class ReportOptions:
     memorisation_size: int | None = None
     pilot_size: int | None = None
     policy: Policy = field(default_factory=lambda: Policy(ties="ascending"))
-    method: Method = field(default_factory=Method)
+    method: Testing = field(default_factory=Testing)
 
     def __post_init__(self) -> None:
         if self.kind is not None and self.kind not in REPORTS:
@@ -62,7 +62,7 @@ class ReportOptions:
             if size is not None and (size < 2 or size % 2):
                 raise InputError(f"a training size of {size}", "sizes are even: two instances a row", where=option)
         if not self.method.paired:
-            raise InputError(f"{self.method.test} is no paired test", "choose a paired one", where="--test")
+            raise InputError(f"{self.method.significance} is no paired test", "choose a paired one", where="--test")
 
     def of(self, design: Design) -> ReportOptions:
         """The same with what the design says where nothing is said here."""
@@ -86,7 +86,7 @@ class ReportOptions:
     @property
     def draws(self) -> Draws:
         """Of the bootstrap over topics."""
-        return Draws(self.confidence, self.method.resamples, self.method.seed)
+        return Draws(self.confidence, self.method.draws, self.method.seed)
 
     def json(self) -> dict[str, Any]:
         """The choices by name."""
