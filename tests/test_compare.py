@@ -16,7 +16,7 @@ from scipy import stats
 import truerank
 from truerank.cli.app import main
 from truerank.errors import InputError
-from truerank.measures import Evaluation, Policy, Testing, compare, compare_evaluations, evaluate, topic_differences
+from truerank.measures import Evaluation, Policy, compare, compare_evaluations, evaluate, topic_differences
 from truerank.measures.systems import shared_topics, systems
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).parents[1] / "../shared")) / "data"
@@ -178,7 +178,9 @@ def test_every_test_is_named_and_used(test):
 
 def test_randomisation_of_many_runs_is_that_of_each():
     together = compare_evaluations(evaluation(FOUR), "base", test="randomisation", permutations=2_000, seed=4)
-    alone = compare_evaluations(evaluation({"base": BASE, "same": SAME}), "base", test="randomisation", permutations=2_000, seed=4)
+    alone = compare_evaluations(
+        evaluation({"base": BASE, "same": SAME}), "base", test="randomisation", permutations=2_000, seed=4
+    )
     assert together.of("same", "nDCG@10").p == alone.of("same", "nDCG@10").p
     # One topic differs: of both signs each is as extreme.
     assert together.of("one", "nDCG@10").p == 1.0
@@ -188,7 +190,9 @@ def test_randomisation_of_many_runs_is_that_of_each():
 def test_bootstrap_intervals_replace_those_of_t():
     result = compare_evaluations(evaluation(FOUR), "base", bootstrap="bca", resamples=2_000, seed=3)
     assert "95% intervals: BCa bootstrap, 2,000 draws, seed 3." in result.text()
-    row, again = (compare_evaluations(evaluation(FOUR), "base", bootstrap="bca", seed=s).of("same", "nDCG@10") for s in (3, 3))
+    row, again = (
+        compare_evaluations(evaluation(FOUR), "base", bootstrap="bca", seed=s).of("same", "nDCG@10") for s in (3, 3)
+    )
     student = compare_evaluations(evaluation(FOUR), "base").of("same", "nDCG@10")
     assert row == again and row.p == student.p
     assert row.low == pytest.approx(student.low, abs=0.002) and row.low != student.low
@@ -262,7 +266,10 @@ def test_different_topics_need_an_unpaired_test():
         (lambda: compare_evaluations(evaluation(FOUR), "base", family="some"), "unknown family 'some'"),
         (lambda: compare_evaluations(evaluation(FOUR), "base", family=0), "--family: 0 is too few"),
         (lambda: compare_evaluations(evaluation(FOUR), "base", bootstrap="jackknife"), "unknown bootstrap 'jackknife'"),
-        (lambda: compare_evaluations(evaluation(FOUR), "base", test="welch", effect="dz"), "the effect size dz needs a paired"),
+        (
+            lambda: compare_evaluations(evaluation(FOUR), "base", test="welch", effect="dz"),
+            "the effect size dz needs a paired",
+        ),
         (lambda: compare_evaluations(evaluation(FOUR), "base", measures=""), "no measure"),
         (lambda: topic_differences(evaluation(FOUR), "x", "base", ["nDCG@10"]), "--per-topic: there is no run 'x'"),
     ],
@@ -335,9 +342,7 @@ def test_command(files):
     assert [found["measure"] for found in value["per_topic"]] == ["RR", "nDCG@10"]
     assert json.loads((files / "o/comparison.json").read_text()) == value["comparison"]
     assert (files / "o/per_topic.csv").read_text().startswith("measure,topic,b,a,difference,for the run\n")
-    twin = truerank.compare(
-        qrels=files / "q.qrels", runs=runs, baseline="a", measures="RR nDCG@10", per_topic="b"
-    )
+    twin = truerank.compare(qrels=files / "q.qrels", runs=runs, baseline="a", measures="RR nDCG@10", per_topic="b")
     assert json.loads(json.dumps(twin.json())) == value
 
 
@@ -380,9 +385,7 @@ def test_command_on_saved_evaluations(files):
     assert "RR,change places ↔,b,a,0.25,-0.13" in (files / "swapped/swaps.csv").read_text()
     assert json.loads((files / "swapped/swaps.json").read_text())["RR"]["swaps"][0]["better"] == "b"
     assert "a" in json.loads((files / "orders/order.json").read_text())["orders"][0]["before"]
-    also = compare(
-        evaluations=[files / "less"], also=[files / "full"], baseline="full", method=Method(test="welch")
-    )
+    also = compare(evaluations=[files / "less"], also=[files / "full"], baseline="full", method=Method(test="welch"))
     assert [(row.run, row.baseline) for row in also.comparison.differences] == [
         (f"less/{name}", f"full/{name}") for name in "abc"
     ]

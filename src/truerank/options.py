@@ -12,7 +12,7 @@ import math
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, ParamSpec, TypeVar, get_args, get_origin
 
@@ -160,6 +160,10 @@ def _check_union(name: str, value: Any, kinds: tuple[Any, ...]) -> None:
         bare = get_args(kind)[0] if get_origin(kind) is Annotated else kind
         if get_origin(bare) is Literal:
             choices += get_args(bare)
+        elif getattr(bare, "_is_protocol", False):
+            # A protocol cannot be asked whether it holds; a name is never meant by one.
+            if not isinstance(value, str):
+                return
         elif isinstance(value, bare if isinstance(bare, type) else get_origin(bare) or object):
             _check_value(name, value, kind)
             return
@@ -187,15 +191,43 @@ class Options:
 
 
 def command(function: Callable[P, R]) -> Callable[P, R]:
-    """Marks a function as a command: its arguments are compared with their declaration when it is called."""
+    """Marks a function as a command.
+
+    Its arguments are compared with their declaration when it is called. A field of a group of options may be given by
+    its own name, as on the command line: `evaluate(…, rel=2)` is `evaluate(…, scoring=Scoring(rel=2))`.
+    """
     signature = inspect.signature(function)
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        check(function, signature.bind(*args, **kwargs).arguments)
-        return function(*args, **kwargs)
+        given = signature.bind(*args, **_grouped(function, signature, kwargs))
+        check(function, given.arguments)
+        return function(*given.args, **given.kwargs)
 
     return checked
+
+
+def _grouped(function: Any, signature: inspect.Signature, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with the fields of groups in their groups."""
+    found = {name: value for name, value in given.items() if name in signature.parameters}
+    for name in given.keys() - signature.parameters.keys():
+        owner = next((one for one, group in _groups(function).items() if name in group), None)
+        if owner is None:
+            known = [*signature.parameters, *(field for group in _groups(function).values() for field in group)]
+            raise OptionError(name, f"{function.__name__} has no such option", f"there are {', '.join(known)}")
+        found[owner] = replace(found.get(owner, signature.parameters[owner].default), **{name: given[name]})
+    return found
+
+
+@functools.cache
+def _groups(function: Any) -> Mapping[str, tuple[str, ...]]:
+    """The fields of each group of options that a function takes."""
+    groups = {name: hint for name, hint in declared(function).items() if isinstance(hint, type)}
+    return {
+        name: tuple(field.name for field in fields(kind))  # type: ignore[arg-type]
+        for name, kind in groups.items()
+        if issubclass(kind, Options)
+    }
 
 
 _TIES: Final[dict[str, str]] = {

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from truerank.cli.loading import Entry, LazyGroup
-from truerank.errors import InputError, TruerankError
+from truerank.errors import InputError, OptionError, TruerankError
 
 __all__ = ["NOT_CARRIED", "app", "main"]
 
@@ -119,7 +119,7 @@ def _run(words: list[str], debug: bool) -> int:
 def _called(words: list[str]) -> Any:
     """Calls what the words name: a command that is built from its function, or a group that is not carried yet."""
     if words and words[0] in {entry.name for entry in NOT_CARRIED}:
-        return app(args=words, standalone_mode=False)
+        return _not_carried(words)
     from cyclopts import CycloptsError
 
     from truerank.cli.building import app_for, carried
@@ -129,8 +129,18 @@ def _called(words: list[str]) -> Any:
     except CycloptsError as error:
         name = carried(words)
         place = f"truerank {name}" if name else "truerank"
-        fault = str(error).strip().rstrip(".")
+        fault = " ".join(str(error).split()).rstrip(".?")
         raise InputError(fault, f"see '{place} --help'", where=place) from error
+
+
+def _not_carried(words: list[str]) -> Any:
+    try:
+        return app(args=words, standalone_mode=False)
+    except OptionError as error:
+        # A part of a command that is carried already names options as in Python.
+        from truerank.cli.declarations import in_flags
+
+        raise in_flags(error) from error
 
 
 def _failed(message: str, debug: bool, code: int) -> int:

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Final, Literal
 
 from cyclopts import App, Group, Parameter
 
-import truerank
 from truerank.cli.commands import COMMANDS, GROUPS, first_sentence
 from truerank.cli.declarations import Command, Option, command_at, in_flags
-from truerank.errors import OptionError
-from truerank.reports.results import Format, summary
+from truerank.errors import TruerankError
+from truerank.reports.results import Format, Result, summary
+from truerank.version import __version__
 from truerank.work.progress import terminal_progress
 
 __all__ = ["app_for", "carried"]
@@ -35,7 +35,7 @@ def app_for(words: Sequence[str], others: Sequence[tuple[str, str]] = ()) -> App
         others: names and help of commands that are not built here.
     """
     wanted = carried(words)
-    root = _app("truerank", truerank.__doc__ or "")
+    root = _app("truerank", first_sentence("truerank"))
     groups = {name: _app(name, first_sentence(package)) for name, package in GROUPS.items()}
     for name, app in groups.items():
         root.command(app, name=name)
@@ -57,7 +57,7 @@ def _app(name: str, text: str) -> App:
         name=name,
         help=text,
         help_format="markdown",
-        version=f"truerank {truerank.__version__}",
+        version=f"truerank {__version__}",
         help_on_error=False,
         exit_on_error=False,
         print_error=False,
@@ -90,8 +90,8 @@ def _runner(command: Command) -> Callable[..., int]:
             with terminal_progress() as shown:
                 supplied = {"progress": shown} if "progress" in command.takes else {}
                 result = command.function(**command.arguments(given), **supplied)
-        except OptionError as error:
-            raise in_flags(command, error) from error
+        except TruerankError as error:
+            raise in_flags(error, command) from error
         return _printed(result, form, fail_on, command.verdict_words)
 
     parameters = [_parameter(option) for option in command.options]
@@ -101,7 +101,7 @@ def _runner(command: Command) -> Callable[..., int]:
     return run
 
 
-def _printed(result: object, form: Format, fail_on: str, words: Sequence[str]) -> int:
+def _printed(result: Result, form: Format, fail_on: str, words: Sequence[str]) -> int:
     found = summary(result)
     sys.stdout.write(found.show(form))
     if sys.stderr.isatty():

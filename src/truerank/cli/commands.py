@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-import truerank
-
 __all__ = ["COMMANDS", "GROUPS", "first_sentence"]
 
 #: In the order of `truerank --help`.
@@ -16,9 +14,9 @@ COMMANDS: Final[Mapping[str, str]] = {
     "track candidates": "truerank.audits.track.candidates:candidates",
     "track validate": "truerank.audits.track.validating:validate",
     "track select-topics": "truerank.audits.track.selecting:select_topics",
-    "track report": "truerank.audits.track.analysis_report:report",
+    "track report": "truerank.audits.track.reporting:report",
     "evaluate": "truerank.measures.scoring:evaluate",
-    "compare": "truerank.measures.comparing:compare",
+    "compare": "truerank.measures.run_comparison:compare",
     "index": "truerank.lexical.building:index",
     "search": "truerank.lexical.searching:search",
     "tune": "truerank.lexical.tuning:tune",
@@ -36,7 +34,7 @@ def first_sentence(path: str) -> str:
         path: `package.module:function`, or a package.
     """
     module, _, name = path.partition(":")
-    place = Path(truerank.__file__).parent.joinpath(*module.split(".")[1:])
+    place = Path(__file__).parent.parent.joinpath(*module.split(".")[1:])
     file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
     tree = ast.parse(file.read_text(encoding="utf-8"))
     if name:

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import importlib
 import inspect
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
 import docstring_parser
 
-from truerank.errors import InputError, OptionError
+from truerank.errors import OptionError, TruerankError
 from truerank.options import Flag, Options, Range, declared
 from truerank.reports.results import Result
 
@@ -24,6 +25,8 @@ __all__ = ["Command", "Option", "command_at", "flag_of", "in_flags"]
 #: Parameters that the command line supplies itself.
 _SUPPLIED: Final = frozenset({"progress"})
 _MISSING: Final = inspect.Parameter.empty
+#: Where the name of an option stands in the text of an error.
+_QUOTED: Final = re.compile(r"`([a-z_]+)`")
 
 
 @dataclass(frozen=True)
@@ -142,7 +145,7 @@ def flag_of(name: str) -> str:
 
 def _fields(group: Any, owner: str, defaults: Mapping[str, Any]) -> list[Option]:
     described = _described(docstring_parser.parse(group.__doc__ or "", docstring_parser.DocstringStyle.GOOGLE))
-    title = _sentence((group.__doc__ or "").partition(".")[0].partition("\n")[0])
+    title = _sentence(re.split("[.;\n]", group.__doc__ or "")[0])
     found = []
     for field in dataclasses.fields(group):
         default = defaults.get(field.name)
@@ -162,14 +165,14 @@ def _option(
     if not text:
         raise TypeError(f"the docstring does not describe `{name}`")
     limits = f" [{bounds.text()}]" if bounds is not None and bounds.text() else ""
-    shown = None if default in (None, (), [], "") or default == {} else default
+    shown = None if default in (None, (), [], "", False) or default == {} else default
     return Option(
         name=name,
         flags=(name.upper(),) if flag.positional else tuple(filter(None, (flag.short, flag_of(name)))),
         reads=reads,
         default=shown,
         required=default is _MISSING,
-        help=f"{_sentence(text)}{limits}",
+        help=f"{_sentence(text.partition(' In Python ')[0])}{limits}",
         metavar=flag.metavar,
         panel=panel,
         owner=owner,
@@ -263,10 +266,18 @@ def _unwrapped(text: str) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
-def in_flags(command: Command, error: OptionError) -> InputError:
-    """The error with flags in place of the names of parameters."""
-    names = {option.name: option.flags[-1] for option in command.options}
-    remedy = error.remedy
-    for name, flag in names.items():
-        remedy = remedy.replace(f"`{name}`", flag)
-    return InputError(error.fault, remedy, where=names.get(error.option, flag_of(error.option)))
+def in_flags(error: TruerankError, command: Command | None = None) -> TruerankError:
+    """The error with flags in place of the names of parameters.
+
+    Args:
+        error: names options as in Python: "block_size", and others in backquotes.
+        command: whose options these are; without it, each name becomes the flag that it would be.
+    """
+    flags = {} if command is None else {option.name: option.flags[-1] for option in command.options}
+
+    def shown(match: re.Match[str]) -> str:
+        return flags.get(match[1], flag_of(match[1]))
+
+    fault, remedy = (_QUOTED.sub(shown, text) for text in (error.fault, error.remedy))
+    where = flags.get(error.option, flag_of(error.option)) if isinstance(error, OptionError) else error.where
+    return TruerankError(fault, remedy, where=where, line=error.line)

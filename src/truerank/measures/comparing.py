@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.measures.comparison import Comparison, Difference
 from truerank.measures.grammar import lower_is_better
 from truerank.measures.magnitude import IntervalMethod, detectable_difference, difference_interval, effect_size
@@ -101,21 +101,21 @@ def _measures(evaluations: Sequence[Any], wanted: str | Sequence[str] | None) ->
     if wanted is None:
         means = [name for name in shared if kinds[name] == "mean"]
         if not means:
-            raise InputError(
-                "no measure that is a mean over topics and that all runs have", "evaluate by one", where="--measures"
+            raise OptionError(
+                "measures", "no measure that is a mean over topics and that all runs have", "evaluate by one"
             )
         return means, [name for name in shared if kinds[name] != "mean"]
     names = measure_names(wanted, shared)
     for name in names:
         if kinds[name] != "mean":
-            raise InputError(f"{name} is no mean over topics", "choose a measure that is", where="--measures")
+            raise OptionError("measures", f"{name} is no mean over topics", "choose a measure that is")
     return names, []
 
 
 def _pairs(found: dict[str, System], labels: Sequence[str], baseline: str | None) -> list[tuple[System, System]]:
     """The pairs that are compared, as (run, baseline)."""
     if len(found) < 2:
-        raise InputError("a comparison needs two runs", "give more with --run", where="--run")
+        raise OptionError("run", "a comparison needs two runs", "give more with `run`")
     if baseline is None:
         # The second of two is compared with the first, so that the difference says what came of it.
         return [(second, first) for first, second in itertools.combinations(found.values(), 2)]
@@ -123,11 +123,11 @@ def _pairs(found: dict[str, System], labels: Sequence[str], baseline: str | None
         return [(system, found[baseline]) for name, system in found.items() if name != baseline]
     if len(labels) < 2 or baseline not in labels:
         names = [*found, *(label for label in labels if label)] if len(labels) > 1 else list(found)
-        raise InputError(f"there is no run '{baseline}'", f"one of {', '.join(names)}", where="--baseline")
+        raise OptionError("baseline", f"there is no run '{baseline}'", f"one of {', '.join(names)}")
     namesakes = {system.run: system for system in found.values() if system.label == baseline}
     pairs = [(s, namesakes[s.run]) for s in found.values() if s.label != baseline and s.run in namesakes]
     if not pairs:
-        raise InputError(f"no run of another evaluation is also in {baseline}", "name a run", where="--baseline")
+        raise OptionError("baseline", f"no run of another evaluation is also in {baseline}", "name a run")
     return pairs
 
 

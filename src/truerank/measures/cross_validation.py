@@ -161,7 +161,8 @@ def cross_validate(
     topics = tuple(judged["topic_id"].unique(maintain_order=True).to_list())
     divided, origin = _divided(k, topics, seed)
     every = tuple(dict.fromkeys([*topics, *(topic for fold in divided for topic in fold)]))
-    scores = _joined([evaluate(judged, {name: grid.run(name, every)}, measures, policy or Policy()) for name in grid.names])
+    scoring = policy or Policy()
+    scores = _joined([evaluate(judged, {name: grid.run(name, every)}, measures, scoring) for name in grid.names])
     minimised = _minimised(scores.measures, minimise)
     choices = choose(scores, divided, minimised)
     runs = _merged(grid, divided, choices, every)
@@ -170,7 +171,7 @@ def cross_validate(
         settings=grid.names,
         choices=choices,
         runs=runs,
-        evaluation=evaluate(judged, {_name(measure): run for measure, run in runs.items()}, measures, policy or Policy()),
+        evaluation=evaluate(judged, {_name(measure): run for measure, run in runs.items()}, measures, scoring),
         grid=scores,
         minimised=minimised,
         unjudged=tuple(topic for topic in every if topic not in set(topics)),

@@ -187,7 +187,7 @@ def load_evaluation(folder: str | Path) -> Evaluation:
     folder = Path(folder)
     for name in _FILES:
         if not (folder / name).is_file():
-            raise InputError(f"no {name} here", "give the folder that 'truerank evaluate --out' wrote", where=folder)
+            raise InputError(f"no {name} here", "give the folder that 'truerank evaluate `out`' wrote", where=folder)
     try:
         summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
         frame = pl.read_parquet(folder / "per_topic.parquet", glob=False, columns=list(PER_TOPIC_SCHEMA))

@@ -66,8 +66,8 @@ def compare(
     measures: str | None = None,
     topics_of: Annotated[str | None, Flag(metavar="RUN")] = None,
     tau: Variant = "b",
-    testing: Testing = Testing(),  # noqa: B008
-    scoring: Scoring = Scoring(),  # noqa: B008
+    testing: Testing = Testing(),
+    scoring: Scoring = Scoring(),
     out: Out = None,
 ) -> RunComparison:
     """Compares runs with a baseline or with each other: differences, tests, and what survives the correction.
@@ -114,7 +114,8 @@ def compare(
         from truerank.measures.report import write_comparison
 
         # What was scored just now is scored as `scoring` says, what was saved as its own policy says.
-        options: dict[str, Any] = {"measures": measures, "baseline": baseline, "topics_of": topics_of, "tau": tau, "testing": testing}
+        options: dict[str, Any] = {"measures": measures, "baseline": baseline, "topics_of": topics_of, "tau": tau}
+        options["testing"] = testing
         options |= {} if evaluation else {"scoring": scoring}
         inputs = (*inputs_of(qrels=qrels, evaluation=evaluation, also=also), *_runs(run))
         with started("compare", inputs, options, out, packages=("scipy", "ir-measures")) as job:

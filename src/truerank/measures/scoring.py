@@ -119,7 +119,7 @@ def evaluate(
     qrels: Annotated[QrelSource, Flag(metavar="SRC", reads=str)],
     run: Annotated[RunSource, Flag(metavar="FILE", reads=list[str])],
     measures: Annotated[MeasureSpec, Flag(reads=str)] = "nDCG@10 P@1",
-    scoring: Scoring = Scoring(),  # noqa: B008
+    scoring: Scoring = Scoring(),
     *,
     sort: Annotated[str | None, Flag(metavar="MEASURE")] = None,
     per_topic: bool = False,

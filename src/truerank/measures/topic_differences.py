@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.measures.grammar import lower_is_better
 from truerank.measures.systems import Evaluations, shared_topics, systems
 from truerank.reports.results import Result
@@ -99,9 +99,9 @@ def topic_differences(
         InputError: an unknown run or measure, or other topics.
     """
     found = systems(evaluations)
-    for name, option in ((run, "--per-topic"), (baseline, "--baseline")):
+    for name, option in ((run, "topics_of"), (baseline, "baseline")):
         if name not in found:
-            raise InputError(f"there is no run '{name}'", f"one of {', '.join(found)}", where=option)
+            raise OptionError(option, f"there is no run '{name}'", f"one of {', '.join(found)}")
     topics, own, other = shared_topics(found[run], found[baseline])
     results = []
     for measure in measures:

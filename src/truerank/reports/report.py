@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import truerank
 from truerank.reports.figures.export import page_svg
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.pages import Drawing, Facts, Finding, Page, Section, Tone
 from truerank.reports.tables import Table
+from truerank.version import __version__
 
 __all__ = ["Report", "ReportSection", "Verdict"]
 
@@ -116,7 +116,7 @@ class Report:
             lead=self.lead,
             findings=tuple(verdict.finding() for verdict in self.verdicts),
             sections=(*sections, Section("provenance", "Where this comes from", (facts,))),
-            footer=(*self.footer, f"truerank {truerank.__version__}"),
+            footer=(*self.footer, f"truerank {__version__}"),
         )
 
 

@@ -1,8 +1,8 @@
 """Results are data; what they look like is found by their type.
 
 A result names the module that knows how it is shown. That module registers functions with `summarises` and, where
-there is a page, `reports`. So the result imports nothing of its report, and prints well in a terminal and in a notebook all the
-same.
+there is a page, `reports`. So the result imports nothing of its report, and prints well in a terminal and in a notebook
+all the same.
 """
 
 from __future__ import annotations

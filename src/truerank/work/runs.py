@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
-import truerank
 from truerank.errors import InputError
 from truerank.records import Input
+from truerank.version import __version__
 from truerank.work.artifacts import Artifacts, digest, installed_versions, write_text
 from truerank.work.compressing import opened_for_writing
 
@@ -58,7 +58,7 @@ class Run(Artifacts):
         return digest(
             {
                 "command": self.command,
-                "version": truerank.__version__,
+                "version": __version__,
                 "inputs": [one._asdict() for one in self.inputs],
                 "options": self.options,
             }
@@ -84,7 +84,7 @@ class Run(Artifacts):
         seeds = {name: value for name, value in self.options.items() if name == "seed" and value is not None}
         return {
             "command": self.command,
-            "version": truerank.__version__,
+            "version": __version__,
             "inputs": [one._asdict() for one in self.inputs],
             "options": self.options,
             "seeds": seeds,

@@ -1,329 +1,372 @@
-"""The track report: what the runs of a track show, as a page, tables, figures and one JSON object."""
+"""How the results of the track's commands are shown: candidates, validation, selection, and the report of a track."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from typing import Any, Final
 
-from truerank.audits.track import page, tables
-from truerank.audits.track.analysis import Agreement, Analysis, analyse
-from truerank.audits.track.collection import FileStatistics, Kind, file_statistics
+from truerank.audits.track import tables
+from truerank.audits.track.analysis import Agreement
+from truerank.audits.track.candidates import Candidates
 from truerank.audits.track.figures import duel_names, paired_measures, pictures
-from truerank.audits.track.inputs import RowFilter, measure_name, read_metadata
-from truerank.audits.track.options import ReportOptions
-from truerank.audits.track.scores import Scores, from_runs, from_tables
-from truerank.audits.track.similarity import FEWEST_RUNS, RunMap, run_map
-from truerank.audits.track.statements import Statement, agrees, read_stated, statements, statements_table
-from truerank.errors import InputError, MissingExtraError
-from truerank.reports.figures import Picture, to_svg_file
-from truerank.reports.tables import Table
-from truerank.sources import grammar, read_topics
-from truerank.work.artifacts import Artifacts, hash_file, installed_versions
-from truerank.work.publishing import write_pictures, write_tables
+from truerank.audits.track.reporting import TrackReport
+from truerank.audits.track.scores import Scores
+from truerank.audits.track.selecting import Selection
+from truerank.audits.track.statements import Statement, agrees, statements_table
+from truerank.audits.track.validating import RunCheck, Validation
+from truerank.options import Scoring
+from truerank.reports.figures.pictures import Picture
+from truerank.reports.pages import Prose
+from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.results import Summary, reports, summarises
+from truerank.reports.tables import Column, Table
 
-__all__ = ["TrackReport", "report"]
+__all__ = ["candidate_table", "selection_table", "validation_table"]
 
-_DEFAULTS: Final = ReportOptions()
+_NAMED: Final = 10
 #: Tables that are for files, not for reading through.
 _LONG: Final = ("agreement", "measures")
 
-
-@dataclass(frozen=True, eq=False)
-class TrackReport:
-    """The result of `track.report`.
-
-    Attributes:
-        options: the choices behind it.
-        analysis: what the runs show.
-        statements: the figures of a track's text, with those that were stated.
-        files: the files of the data set.
-        run_map: the runs in a plane, where there are scores by topic.
-        topics: texts of topics by id.
-        left_out: what the report does not show, and why, in sentences.
-        inputs: what was read.
-    """
-
-    options: ReportOptions
-    analysis: Analysis
-    statements: tuple[Statement, ...]
-    files: tuple[FileStatistics, ...] = ()
-    run_map: RunMap | None = None
-    topics: Mapping[str, str] = field(default_factory=dict)
-    left_out: tuple[str, ...] = ()
-    inputs: Mapping[str, Any] = field(default_factory=dict)
-
-    @cached_property
-    def tables(self) -> Mapping[str, Table]:
-        """The tables by name, in reading order."""
-        return dict(self._tables())
-
-    @cached_property
-    def pictures(self) -> tuple[Picture, ...]:
-        """The figures in reading order."""
-        return tuple(pictures(self.analysis, self.run_map, self.topics))
-
-    def table(self) -> Table:
-        """Every run with its means, best first."""
-        return self.tables["results"]
-
-    def agreements(self) -> list[Agreement]:
-        """The agreements that people read first.
-
-        Those of the main measure with all others over all runs, and within each category those of the measures that
-        are drawn, and of NCG@k with recall@k.
-        """
-        scores = self.analysis.scores
-        drawn = [*paired_measures(self.analysis)]
-        within = [{first, second} for first in drawn for second in drawn if first != second]
-        within += [{scores.gain, other} for other in (scores.main, scores.recall) if scores.gain and other]
-        return [
-            one
-            for one in self.analysis.agreements
-            if {one.first, one.second} in within or (scores.main in (one.first, one.second) and not one.category)
-        ]
-
-    def text(self, width: int | None = 120) -> str:
-        """The tables for a terminal, but the long ones: by topic, of all measures, and of all pairs of them.
-
-        Args:
-            width: characters per line; None for as wide as a table is.
-        """
-        shown = [table for name, table in self.tables.items() if name not in _LONG and not name.startswith("topics-")]
-        if self.analysis.agreements:
-            shown.append(tables.agreement_table(self.agreements()))
-        blocks = [table.text(width).rstrip("\n") for table in shown]
-        return "\n\n".join([*blocks, *self.left_out]) + "\n"
-
-    def json(self) -> dict[str, Any]:
-        """What `summary.json` holds."""
-        analysis, scores = self.analysis, self.analysis.scores
-        return {
-            "name": self.options.name,
-            "main": scores.main,
-            "baseline": analysis.baseline,
-            "topics": scores.topics,
-            "measures": list(scores.measures),
-            "runs": _runs(scores),
-            "counts": [
-                {"category": category or None, "subtask": subtask or None, "runs": number}
-                for (category, subtask), number in sorted(analysis.counts().items())
-            ],
-            "best": [one._asdict() for one in analysis.best],
-            "subtasks": [gap._asdict() for gap in analysis.gaps],
-            "candidates": None if analysis.candidates is None else analysis.candidates._asdict(),
-            "duels": [
-                {
-                    "first": duel.first.run,
-                    "second": duel.second.run,
-                    "measure": duel.measure,
-                    "topics": len(duel.topics),
-                    "wins": duel.wins,
-                    "ties": duel.ties,
-                    "losses": duel.losses,
-                }
-                for duel in analysis.duels
-            ],
-            "agreement": [one._asdict() | {"category": one.category or None} for one in analysis.agreements],
-            "gain_and_recall": None if analysis.recall is None else analysis.recall._asdict() | {"category": None},
-            "statements": [_statement(one) for one in self.statements],
-            "files": [one._asdict() for one in self.files],
-            "notes": list(scores.notes),
-            "left_out": list(self.left_out),
-        }
-
-    def html(self) -> str:
-        """The report as one page that needs no network."""
-        svgs = {one.name: to_svg_file(one.figure, name=one.name, description=one.caption) for one in self.pictures}
-        return page.render(self, svgs)
-
-    def save(self, folder: str | Path) -> Path:
-        """Writes `report.html`, `summary.json`, `manifest.json`, `tables/` and `figures/`.
-
-        Each table is written as text, CSV, LaTeX and Markdown, each figure as SVG and PDF.
-
-        Args:
-            folder: made if it does not exist.
-
-        Returns:
-            The folder.
-
-        Raises:
-            InputError: the folder cannot be written to.
-        """
-        artifacts = Artifacts(folder)
-        write_tables(artifacts, self.tables)
-        svgs = write_pictures(artifacts, self.pictures)
-        artifacts.text("report.html", page.render(self, svgs))
-        artifacts.json("summary.json", self.json())
-        artifacts.manifest(self.provenance())
-        return artifacts.folder
-
-    def provenance(self) -> dict[str, Any]:
-        """Inputs with hashes, options and versions."""
-        return {
-            "command": "track report",
-            "inputs": dict(self.inputs),
-            "options": self.options.json(),
-            "left_out": list(self.left_out),
-            "versions": installed_versions("truerank", "numpy", "polars", "ir-measures", "matplotlib", "scikit-learn"),
-        }
-
-    def _tables(self) -> Iterator[tuple[str, Table]]:
-        analysis = self.analysis
-        if self.files:
-            yield "collection", tables.collection_table(self.files)
-        yield "counts", tables.counts_table(analysis)
-        yield "results", tables.results_table(analysis.scores)
-        if analysis.scores.printed not in ((), analysis.scores.measures):
-            yield "measures", tables.results_table(analysis.scores, whole=True)
-        if analysis.best:
-            yield "categories", tables.best_table(analysis)
-        if analysis.gaps:
-            yield "subtasks", tables.subtask_table(analysis)
-        for name, duel in zip(duel_names(analysis), analysis.duels, strict=True):
-            yield name, tables.duel_table(duel)
-        if analysis.agreements:
-            yield "agreement", tables.agreement_table(analysis.agreements)
-        yield "statements", statements_table(self.statements)
+_TITLES = {
+    "data": "The data set",
+    "runs": "The runs",
+    "categories": "Categories of runs",
+    "topics": "Topic by topic",
+    "similarity": "Runs that resemble each other",
+    "subtasks": "Full ranking and reranking",
+    "agreement": "Do the measures agree?",
+    "statements": "What follows from the runs",
+}
 
 
-def report(
-    out: str | Path | None = None,
-    *,
-    qrels: str | None = None,
-    runs: Sequence[str | Path] = (),
-    sparse_qrels: str | None = None,
-    means: Sequence[str | Path] = (),
-    metadata: Sequence[str | Path] = (),
-    collection: Sequence[str] = (),
-    queries: Sequence[str] = (),
-    also_qrels: Sequence[str] = (),
-    topics: str | None = None,
-    stated: str | Path | None = None,
-    options: ReportOptions = _DEFAULTS,
-) -> TrackReport:
-    """Analyses the runs of a track, from run files and judgments or from tables of means.
+@summarises(TrackReport)
+def _track_summary(result: TrackReport) -> Summary:
+    shown = [table for name, table in _tables(result) if name not in _LONG and not name.startswith("topics-")]
+    if result.analysis.agreements:
+        shown.append(tables.agreement_table(_first_agreements(result)))
+    notes = () if result.out is None else (f"report: {result.out / 'report.html'}",)
+    return Summary((*shown, *result.left_out), _facts(result), notes=notes, width=120)
 
-    Args:
-        out: the folder for the report; None to write nothing.
-        qrels: relevance judgments.
-        runs: run files; their names are the file names without endings.
-        sparse_qrels: other judgments, one or few a topic, for RR (sparse).
-        means: tables of mean scores, in the place of runs and judgments; see `inputs.read_means`.
-        metadata: tables of group, subtask and category by run; see `inputs.read_metadata`.
-        collection: documents to count; `NAME=` before a source says what the file is called.
-        queries: queries to count, in the same way.
-        also_qrels: judgments to count beside `qrels` and `sparse_qrels`, in the same way.
-        topics: topics whose titles name the rows of the figures by topic.
-        stated: a table of figures that a text states, to be compared with what follows from the runs.
-        options: all other choices.
 
-    Returns:
-        The report.
-
-    Raises:
-        InputError: a fault in a file, with its line; runs without judgments; nothing to analyse.
-
-    Source: Craswell, Mitra, Yilmaz, Campos, Voorhees: Overview of the TREC 2019 Deep Learning Track, section 4.
-    """
-    _check(qrels, runs, means, sparse_qrels)
-    selection = RowFilter(options.where)
-    known = read_metadata(metadata, selection)
-    if means:
-        main = measure_name(options.main) or options.main
-        scores = from_tables(means, known, selection, main=main, measures=options.printed())
-    else:
-        scores = from_runs(
-            qrels or "",
-            runs,
-            known,
-            selection,
-            main=options.main,
-            measures=options.scored(),
-            policy=options.policy,
-            sparse_qrels=sparse_qrels,
-        )
-    selection.check()
-    analysis = analyse(scores, baseline=options.baseline)
-    layout, missing = _layout(scores, options)
-    result = TrackReport(
-        options=options,
-        analysis=analysis,
-        statements=statements(analysis, None if stated is None else read_stated(stated)),
-        files=tuple(_counted({"collection": collection, "queries": queries, "qrels": also_qrels}, qrels, sparse_qrels)),
-        run_map=layout,
-        topics={} if topics is None else {topic.topic_id: topic.title for topic in read_topics(topics).topics},
-        left_out=(*_without(analysis), *missing),
-        inputs=_inputs(
-            {
-                "qrels": [qrels],
-                "sparse_qrels": [sparse_qrels],
-                "runs": runs,
-                "means": means,
-                "metadata": metadata,
-                "stated": [stated],
-            }
+@reports(TrackReport)
+def _track_report(result: TrackReport) -> Report:
+    scores = result.analysis.scores
+    named = dict(_tables(result))
+    parts: dict[str, list[Any]] = {name: [] for name in _TITLES}
+    for name, table in named.items():
+        section = {"collection": "data", "counts": "runs", "results": "runs"}.get(name, name)
+        if section in ("data", "runs", "categories", "subtasks"):
+            parts[section].append(table)
+    if result.left_out:
+        parts["runs"].append(Prose(result.left_out))
+    if result.analysis.agreements:
+        parts["agreement"].append(tables.agreement_table(_first_agreements(result)))
+        parts["agreement"].append(Prose(("All pairs of measures are in tables/agreement.",)))
+    for picture in _pictures(result):
+        parts[picture.section].append(picture)
+        if picture.section == "topics":
+            parts["topics"].append(Prose((f"The scores of every topic are in tables/{picture.name}.",)))
+    parts["statements"].append(statements_table(result.statements))
+    over = "" if scores.topics is None else f", means over {scores.topics:,} topics"
+    groups = len({run.group for run in scores.runs if run.group})
+    by = f" by {groups:,} groups" if groups else ""
+    return Report(
+        title=f"Track report{f': {result.options.title}' if result.options.title else ''}",
+        lead=f"{len(scores.runs):,} runs{by}, compared by {scores.main}{over}.",
+        verdicts=tuple(_verdicts(result)),
+        sections=tuple(ReportSection(name, _TITLES[name], tuple(found)) for name, found in parts.items()),
+        tables=named,
+        json=_facts(result),
+        footer=(
+            "Percentages compare the best runs of two kinds and say nothing about chance; 'truerank compare' tests the "
+            "difference. This page asks the network for nothing.",
         ),
     )
-    if out is not None:
-        result.save(out)
-    return result
 
 
-def _check(qrels: str | None, runs: Sequence[Any], means: Sequence[Any], sparse_qrels: str | None) -> None:
-    if means and (runs or qrels or sparse_qrels):
-        raise InputError("both runs and tables of means", "give --run and --qrels, or --means", where="--means")
-    if not means and not runs:
-        raise InputError("nothing to analyse", "give --run and --qrels, or --means", where="track report")
-    if runs and not qrels:
-        raise InputError("runs without judgments", "give --qrels", where="--run")
+@summarises(Candidates)
+def _candidates(found: Candidates) -> Summary:
+    facts = {"out": str(found.out), "manifest_file": str(found.manifest_file), **found.content()}
+    return Summary((candidate_table(found),), facts, notes=(f"candidates: {found.out}",))
 
 
-def _layout(scores: Scores, options: ReportOptions) -> tuple[RunMap | None, list[str]]:
-    if scores.evaluation is None:
-        return None, ["The map of runs and the comparisons by topic need run files; means do not have topics."]
-    try:
-        layout = run_map(scores.evaluation, scores.main, seed=options.seed, perplexity=options.perplexity)
-    except MissingExtraError as error:
-        return None, [f"The map of runs is left out: {error}"]
-    few = f"The map of runs needs {FEWEST_RUNS} runs and 2 topics that all were scored on."
-    return layout, [few] if layout is None else []
+@summarises(Selection)
+def _selection(found: Selection) -> Summary:
+    return Summary((selection_table(found),), {"out": None if found.out is None else str(found.out), **found.content()})
 
 
-def _without(analysis: Analysis) -> Iterator[str]:
-    if not analysis.best:
-        yield "No run has a category: the comparisons of categories are left out. Name them with --metadata."
-    if not analysis.gaps:
-        yield "Fullrank and rerank are not compared: the metadata name no run of one of them."
-    if analysis.scores.sparse is None:
-        yield "No sparse judgments: agreement with them is left out."
+@summarises(Validation)
+def _validation(found: Validation) -> Summary:
+    lines: list[str] = []
+    for run in found.runs:
+        for kind, count in run.counts.items():
+            faults = [fault for fault in run.faults if fault.kind == kind]
+            lines += [fault.text() for fault in faults]
+            if count > len(faults):
+                lines.append(f"{run.file}: {count - len(faults):,d} more of this kind. [{found.levels[kind]} {kind}]")
+    told = ("\n".join(lines),) if lines else ()
+    broken = next((run.broken for run in found.runs if run.broken is not None), None)
+    return Summary(
+        (*told, validation_table(found)), _validation_facts(found), tuple(_run_verdicts(found)), fault=broken
+    )
 
 
-def _counted(
-    files: Mapping[Kind, Sequence[str]], qrels: str | None, sparse_qrels: str | None
-) -> Iterator[FileStatistics]:
-    for kind, given in ((kind, given) for kind, several in files.items() for given in several):
-        name, separator, spec = given.partition("=")
-        # A path may hold the sign too; what stands before it is a name unless it is a path itself.
-        named = bool(separator and spec) and not Path(given).exists() and not name.startswith("irds:")
-        yield file_statistics(spec if named else given, kind, name if named else "")
-    for judged, called in ((qrels, "Test qrels"), (sparse_qrels, "Sparse qrels")):
-        if judged is not None:
-            yield file_statistics(judged, "qrels", called)
+def _run_verdicts(found: Validation) -> Iterator[Verdict]:
+    for run in found.runs:
+        errors, warnings = found.totals(run)
+        word = "error" if errors else "warning" if warnings else "valid"
+        yield Verdict(word, f"{errors:,} errors and {warnings:,} warnings.", subject=run.name)
 
 
-def _inputs(groups: Mapping[str, Sequence[str | Path | None]]) -> dict[str, Any]:
-    there = {name: [str(path) for path in paths if path] for name, paths in groups.items()}
-    return {name: [_input(path) for path in paths] for name, paths in there.items() if paths}
+def _pictures(result: TrackReport) -> tuple[Picture, ...]:
+    """The figures in reading order."""
+    return tuple(pictures(result.analysis, result.run_map, result.topics))
 
 
-def _input(given: str) -> dict[str, Any]:
-    spec = grammar.parse(given)
-    found: dict[str, Any] = {"source": given, "name": spec.name}
-    return found | ({"sha256": hash_file(spec.path)} if spec.scheme == "file" and spec.path.is_file() else {})
+def _validation_facts(found: Validation) -> dict[str, Any]:
+    return {
+        "valid": found.valid,
+        "errors": found.errors,
+        "warnings": found.warnings,
+        "limits": asdict(found.limits),
+        "levels": dict(found.levels),
+        "checked": dict(found.checked),
+        "runs": [
+            {
+                "run": run.name,
+                "file": run.file,
+                "results": run.results,
+                "topics": run.topics,
+                "tied": run.tied,
+                "tag": run.tag,
+                **found.totals(run)._asdict(),
+                "counts": dict(run.counts),
+                "faults": [
+                    {name: value for name, value in fault._asdict().items() if name != "file"} for fault in run.faults
+                ],
+            }
+            for run in found.runs
+        ],
+    }
+
+
+def _verdicts(result: TrackReport) -> Iterator[Verdict]:
+    analysis, main = result.analysis, result.analysis.scores.main
+    base = next((one for one in analysis.best if one.category == analysis.baseline), None)
+    duels = {duel.first.category: duel for duel in analysis.duels}
+    for one in analysis.best:
+        if base is None or one.gain is None:
+            continue
+        duel = duels.get(one.category)
+        yield Verdict(
+            subject=f"{one.category} over {base.category}",
+            word=f"{one.gain:+.1f} %",
+            tone="good" if one.gain > 0 else "bad",
+            reason=f"{main}: {one.run} {one.value:.4f}, {base.run} {base.value:.4f}.",
+            evidence=""
+            if duel is None
+            else f"It wins {duel.wins} of {len(duel.topics):,} topics, ties {duel.ties}, loses {duel.losses}.",
+            share=None if duel is None or not duel.topics else duel.wins / len(duel.topics),
+        )
+    for gap in analysis.gaps[:1]:
+        if gap.gain is not None:
+            yield Verdict(
+                subject="fullrank over rerank",
+                word=f"{gap.gain:+.1f} %",
+                tone="good" if gap.gain > 0 else "bad",
+                reason=f"{main}: {gap.fullrank} {gap.fullrank_value:.4f}, {gap.rerank} {gap.rerank_value:.4f}.",
+            )
+    yield from _agreement_verdicts(result)
+    yield from _stated_verdicts(result)
+
+
+def _agreement_verdicts(result: TrackReport) -> Iterator[Verdict]:
+    scores = result.analysis.scores
+    found = None if scores.sparse is None else result.analysis.agreement(scores.sparse, scores.main)
+    if found is not None and found.tau is not None:
+        yield Verdict(
+            subject="sparse and full judgments",
+            word=f"τ = {found.tau:.2f}",
+            tone="open",
+            reason=f"Kendall's τ‑b of {scores.sparse} with {scores.main} over {found.n:,} runs.",
+        )
+
+
+def _stated_verdicts(result: TrackReport) -> Iterator[Verdict]:
+    stated = [one for one in result.statements if one.stated]
+    if not stated:
+        return
+    differing = [one for one in stated if not agrees(one)]
+    listed = "; ".join(f"{one.name}: {one.shown}, stated {one.stated}" for one in differing)
+    yield Verdict(
+        subject="stated figures",
+        word=f"{len(stated) - len(differing)} of {len(stated)} follow",
+        tone="bad" if differing else "good",
+        reason=f"{listed}." if differing else "Every stated figure follows from the runs.",
+        share=(len(stated) - len(differing)) / len(stated),
+    )
+
+
+def _first_agreements(result: TrackReport) -> list[Agreement]:
+    """The agreements that people read first.
+
+    Those of the main measure with all others over all runs, and within each category those of the measures that
+    are drawn, and of NCG@k with recall@k.
+    """
+    scores = result.analysis.scores
+    drawn = [*paired_measures(result.analysis)]
+    within = [{first, second} for first in drawn for second in drawn if first != second]
+    within += [{scores.gain, other} for other in (scores.main, scores.recall) if scores.gain and other]
+    return [
+        one
+        for one in result.analysis.agreements
+        if {one.first, one.second} in within or (scores.main in (one.first, one.second) and not one.category)
+    ]
+
+
+def _tables(result: TrackReport) -> Iterator[tuple[str, Table]]:
+    analysis = result.analysis
+    if result.files:
+        yield "collection", tables.collection_table(result.files)
+    yield "counts", tables.counts_table(analysis)
+    yield "results", tables.results_table(analysis.scores)
+    if analysis.scores.printed not in ((), analysis.scores.measures):
+        yield "measures", tables.results_table(analysis.scores, whole=True)
+    if analysis.best:
+        yield "categories", tables.best_table(analysis)
+    if analysis.gaps:
+        yield "subtasks", tables.subtask_table(analysis)
+    for name, duel in zip(duel_names(analysis), analysis.duels, strict=True):
+        yield name, tables.duel_table(duel)
+    if analysis.agreements:
+        yield "agreement", tables.agreement_table(analysis.agreements)
+    yield "statements", statements_table(result.statements)
+
+
+def _facts(result: TrackReport) -> dict[str, Any]:
+    """What `summary.json` holds."""
+    analysis, scores = result.analysis, result.analysis.scores
+    return {
+        "name": result.options.title,
+        "main": scores.main,
+        "baseline": analysis.baseline,
+        "topics": scores.topics,
+        "measures": list(scores.measures),
+        "runs": _runs(scores),
+        "counts": [
+            {"category": category or None, "subtask": subtask or None, "runs": number}
+            for (category, subtask), number in sorted(analysis.counts().items())
+        ],
+        "best": [one._asdict() for one in analysis.best],
+        "subtasks": [gap._asdict() for gap in analysis.gaps],
+        "candidates": None if analysis.candidates is None else analysis.candidates._asdict(),
+        "duels": [
+            {
+                "first": duel.first.run,
+                "second": duel.second.run,
+                "measure": duel.measure,
+                "topics": len(duel.topics),
+                "wins": duel.wins,
+                "ties": duel.ties,
+                "losses": duel.losses,
+            }
+            for duel in analysis.duels
+        ],
+        "agreement": [one._asdict() | {"category": one.category or None} for one in analysis.agreements],
+        "gain_and_recall": None if analysis.recall is None else analysis.recall._asdict() | {"category": None},
+        "statements": [_statement(one) for one in result.statements],
+        "files": [one._asdict() for one in result.files],
+        "notes": list(scores.notes),
+        "left_out": list(result.left_out),
+    }
+
+
+def candidate_table(found: Candidates) -> Table:
+    """The counts, with the topics that fall short in the notes."""
+    rows: list[tuple[str, int]] = [
+        ("results read", found.read),
+        ("topics written", found.topics),
+        ("results written", found.results),
+        (f"topics with fewer than {found.k:,d} results", len(found.short)),
+        (f"topics where results {found.k:,d} and {found.k + 1:,d} have equal scores", found.cut_ties),
+        ("topics that the run lacks", len(found.missing)),
+        ("topics of the run that are unknown, left out", len(found.unknown)),
+    ]
+    return Table(
+        f"{found.out.name}: the first {found.k:,d} results of each topic.",
+        (Column("what"), Column("number", align="right", format=",d")),
+        tuple(rows),
+        notes=(
+            Scoring(ties=found.ties).sentences()[0],
+            *_listed("Fewer results", [f"{topic} ({results:,d})" for topic, results in found.short]),
+            *_listed("Lacking in the run", found.missing),
+            *_listed("Unknown and left out", found.unknown),
+        ),
+    )
+
+
+def validation_table(found: Validation) -> Table:
+    """One row per run."""
+    columns = (
+        Column("run"),
+        *(Column(name, align="right", format=",d") for name in ("results", "topics", "tied")),
+        Column("tag"),
+        *(Column(name, align="right", format=",d") for name in ("errors", "warnings")),
+        Column("verdict"),
+    )
+    rows = tuple(
+        (run.name, run.results, run.topics, run.tied, run.tag, *found.totals(run), _verdict(found, run))
+        for run in found.runs
+    )
+    against = ", ".join(f"{what.replace('_', '-')} {name}" for what, name in found.checked.items())
+    return Table(
+        f"{sum(not found.totals(run).errors for run in found.runs):,d} of {len(found.runs):,d} runs are valid.",
+        columns,
+        rows,
+        notes=(
+            f"At most {found.limits.max_results:,d} results for each topic; checked against: "
+            f"{against or 'no list of topics, candidates or documents'}.",
+            "Tied: results with the score of the rank before (as 32-bit numbers); the evaluation orders them.",
+        ),
+    )
+
+
+def _verdict(found: Validation, run: RunCheck) -> str:
+    return "not readable" if run.broken else "valid" if not found.totals(run).errors else "not valid"
+
+
+def selection_table(found: Selection) -> Table:
+    """One row per topic."""
+    columns = (
+        Column("topic"),
+        Column("median RR", align="right", format=".4f"),
+        Column(f"of {len(found.runs):,d}", ("runs that found it",), align="right", format=",d"),
+        Column("best", ("rank",), align="right", format=",d"),
+        Column("median", ("rank",), align="right", format="g"),
+        Column("decision"),
+    )
+    counts = ", ".join(f"{decision} {count:,d}" for decision, count in found.decisions.items())
+    drawn = "" if found.n is None else f" {found.n:,d} of the eligible topics were drawn with seed {found.seed}."
+    return Table(
+        f"{len(found.chosen):,d} of {len(found.topics):,d} topics are chosen.",
+        columns,
+        tuple(tuple(row) for row in found.topics),
+        notes=(
+            f"Eligible: {found.low:g} < median ≤ {found.high:g}.{drawn} Topics: {counts}.",
+            f"Median of {found.measure} over {len(found.runs):,d} runs; of an even number of runs the mean of the "
+            "middle two.",
+            *found.policy.sentences()[:2],
+        ),
+    )
+
+
+def _listed(what: str, names: Iterable[str]) -> Iterator[str]:
+    """A note that names the first few, None where there is nothing to name."""
+    names = list(names)
+    if names:
+        more = f" and {len(names) - _NAMED:,d} more" if len(names) > _NAMED else ""
+        yield f"{what}: {', '.join(names[:_NAMED])}{more}."
 
 
 def _runs(scores: Scores) -> list[dict[str, Any]]:
