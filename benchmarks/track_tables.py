@@ -70,12 +70,12 @@ def task_report(name: str, folder: Path) -> track.TrackReport:
     table = folder / f"stated-{name}.csv"
     table.write_text("statement,value\n" + "".join(f"{key},{value}\n" for key, value in stated.items()))
     return track.report(
-        folder / name,
+        out=folder / name,
         means=[source / printed, source / "dl2019-run-measures.csv"],
         metadata=[source / "dl2019-run-metadata.csv"],
-        stated=table,
+        stated=str(table),
         options=track.ReportOptions(
-            name=f"TREC 2019 Deep Learning Track, {name}", where={"task": task, "evaluation": evaluation}
+            title=f"TREC 2019 Deep Learning Track, {name}", where={"task": task, "evaluation": evaluation}
         ),
     )
 
@@ -85,15 +85,15 @@ def vaswani_report(folder: Path) -> track.TrackReport:
     source = SHARED / "collections" / "vaswani"
     runs = vaswani_runs.write(folder / "vaswani-runs")
     return track.report(
-        folder / "vaswani",
-        runs=runs,
+        out=folder / "vaswani",
+        run=runs,
         qrels=str(folder / "vaswani-runs" / "vaswani.qrels"),
         sparse_qrels=str(folder / "vaswani-runs" / "sparse.qrels"),
         metadata=[folder / "vaswani-runs" / "runs.csv"],
         collection=[str(source / "docs.trec.gz")],
         queries=[f"Test queries={source / 'topics.trec.txt'}"],
         topics=str(source / "topics.trec.txt"),
-        options=track.ReportOptions(name="Vaswani"),
+        options=track.ReportOptions(title="Vaswani"),
     )
 
 

@@ -82,9 +82,12 @@ def _help(command: Command) -> str:
 def _runner(command: Command) -> Callable[..., int]:
     """The function behind a command: values in, exit code out."""
 
-    def run(**values: Any) -> int:
+    positional = [option.name for option in command.options if option.positional]
+
+    def run(*texts: Any, **values: Any) -> int:
+        values |= dict(zip(positional, texts, strict=False))
         form: Format = "json" if values.pop("as_json", False) else values.pop("format", None) or "text"
-        fail_on = values.pop("fail_on", "never")
+        fail_on = values.pop("fail_on", getattr(command.result, "fails_on", "never"))
         given = {name: value for name, value in values.items() if value is not None}
         try:
             with terminal_progress() as shown:
@@ -94,7 +97,8 @@ def _runner(command: Command) -> Callable[..., int]:
             raise in_flags(error, command) from error
         return _printed(result, form, fail_on, command.verdict_words)
 
-    parameters = [_parameter(option) for option in command.options]
+    panels = list(dict.fromkeys(option.panel for option in command.options if option.panel))
+    parameters = [_parameter(option, panels) for option in command.options]
     parameters += _output_options(command)
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -112,11 +116,11 @@ def _printed(result: Result, form: Format, fail_on: str, words: Sequence[str]) -
     return int(any(verdict.word in bad for verdict in found.verdicts))
 
 
-def _parameter(option: Option) -> inspect.Parameter:
+def _parameter(option: Option, panels: Sequence[str]) -> inspect.Parameter:
     kind = inspect.Parameter.POSITIONAL_ONLY if option.positional else inspect.Parameter.KEYWORD_ONLY
     described: dict[str, Any] = {
         "help": option.help,
-        "group": Group(option.panel, sort_key=10) if option.panel else _OWN,
+        "group": Group(option.panel, sort_key=panels.index(option.panel) + 1) if option.panel else _OWN,
         "negative": (),
         "required": option.required,
         "show_default": (lambda value: option.default) if option.default is not None else False,

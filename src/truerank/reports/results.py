@@ -11,11 +11,13 @@ import importlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar
 
 from truerank.errors import TruerankError
-from truerank.reports.report import Report, Verdict
 from truerank.reports.tables import Table
+
+if TYPE_CHECKING:
+    from truerank.reports.report import Report, Verdict
 
 __all__ = ["Format", "Result", "Summary", "report", "reports", "summarises", "summary"]
 

@@ -37,7 +37,7 @@ class Short(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Candidates(Result, shown_in="truerank.audits.track.report"):
+class Candidates(Result, shown_in="truerank.audits.track.page"):
     """What `candidates` did.
 
     Attributes:

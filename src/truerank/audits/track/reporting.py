@@ -29,7 +29,7 @@ _PACKAGES = ("ir-measures", "matplotlib", "scikit-learn")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TrackReport(Result, shown_in="truerank.audits.track.report"):
+class TrackReport(Result, shown_in="truerank.audits.track.page"):
     """What the runs of a track show.
 
     Attributes:

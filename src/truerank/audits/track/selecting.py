@@ -47,7 +47,7 @@ class TopicRow(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Selection(Result, shown_in="truerank.audits.track.report"):
+class Selection(Result, shown_in="truerank.audits.track.page"):
     """What `select_topics` found.
 
     Attributes:

@@ -58,7 +58,7 @@ class Totals(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Validation(Result, shown_in="truerank.audits.track.report"):
+class Validation(Result, shown_in="truerank.audits.track.page"):
     """What `validate` found.
 
     Attributes:

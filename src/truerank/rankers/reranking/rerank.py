@@ -113,14 +113,19 @@ def rerank(
     if out is None:
         with tempfile.TemporaryDirectory(prefix="truerank-rerank-") as temporary:
             return made(folder_of=lambda identity: Path(temporary))
-    options = {"model": str(model), "set_": set_, "runtime": runtime, **wanted.options()}
+    options = {
+        "model": model if isinstance(model, str) else model.name,
+        "set_": set_,
+        "runtime": runtime,
+        **wanted.options(),
+    }
     packages = ("torch", "transformers", "openvino")
     with started(
-        "rerank", inputs_of(run=run, topics=topics, docs=docs), options, out, file=True, packages=packages
+        "rerank", inputs_of(run=run, topics=topics, docs=docs), options, out, file=True, packages=_PACKAGES
     ) as job:
         found = made(folder_of=job.unfinished)
         about = found.about["ranker"]
-        job.read(Input(about["name"], str(model), "model", None, about["fingerprint"]))
+        job.read(Input(about["name"], name, "model", None, about["fingerprint"]))
         job.skipped = {"missing": list(found.missing), "no_text": list(found.no_text)}
         write_run(found.run, Path(out))
         job.note(Path(out).name)
