@@ -19,6 +19,7 @@ import vaswani_runs
 from shared_data import SHARED, require_shared
 from truerank.audits import track
 from truerank.audits.track.tables import agreement_table, counts_table
+from truerank.reports.results import report
 
 #: By task: the printed table, the value of the column `task`, that of the column `evaluation`, and the stated figures:
 #: percentages of section 4 and counts of Table 2.
@@ -103,7 +104,7 @@ def main(folder: Path) -> None:
         began = time.perf_counter()
         result = task_report(name, folder)
         print(f"## {name} ({time.perf_counter() - began:.1f} s, page, tables and figures included)\n")
-        print(result.tables["statements"].text())
+        print(report(result).tables["statements"].text())
         print(counts_table(result.analysis).text())
         print("\n".join(result.analysis.scores.notes) + "\n")
         print(agreement_table(result.agreements()).text())

@@ -91,7 +91,7 @@ def test_a_run_is_ordered_by_the_scores_that_stand_in_it(place: Path, tmp_path: 
             assert pairs == sorted(pairs)
         assert result.no_terms == ("none",) and result.no_text == ("empty",)
         assert written["topic_id"].unique(maintain_order=True).to_list() == [f"t{n}" for n in range(12)]
-        again = search(
+        search(
             place / "index",
             str(place / "topics.jsonl"),
             model_of("anserini", model),

@@ -156,7 +156,7 @@ def test_means_in_both_forms_are_the_same(tmp_path):
     [
         ("run,NDCG@10\na,0.5\nb,high\n", 3, "'high'"),
         ("run,NDCG@10\na,0.5\na,0.6\n", 3, "twice"),
-        ("run,measure,value\na,map,0.5\na,AP,0.6\n", 3, "--where"),
+        ("run,measure,value\na,map,0.5\na,AP,0.6\n", 3, "`where`"),
         ("run,measure,value\na,map,inf\n", 2, "'inf'"),
         ("run,group\na,g\n", 2, "no column of scores"),
     ],
@@ -294,7 +294,7 @@ def test_stated_figures_are_checked_and_shown(tmp_path):
     stated = text_file(tmp_path, "s.csv", "statement,value\nbest nn over best trad,24.9\nruns,6\n")
     found = track.report(means=[means], stated=str(stated))
     shown = {one.name: (one.difference, agrees(one)) for one in found.statements if one.stated}
-    assert shown == {"best nn over best trad": (pytest.approx(0.1), False), "run": (0.0, True)}
+    assert shown == {"best nn over best trad": (pytest.approx(0.1), False), "runs": (0.0, True)}
     assert "1 of 2 follow" in {verdict.word for verdict in report(found).verdicts}
     fault(lambda: statements(found.analysis, {"best": "1"}), "no statement is called 'best'", "runs nnlm")
     assert fault(lambda: read_stated(text_file(tmp_path, "t.csv", "statement,value\nruns,six\n")), "'six'").line == 2
@@ -503,7 +503,7 @@ def vaswani(tmp_path_factory) -> tuple[track.TrackReport, Path]:
     source = DATA / "collections" / "vaswani"
     result = track.report(
         folder / "out",
-        runs=paths,
+        run=paths,
         qrels=str(folder / "vaswani.qrels"),
         sparse_qrels=str(folder / "sparse.qrels"),
         metadata=[folder / "runs.csv"],

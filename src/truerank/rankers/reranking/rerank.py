@@ -113,13 +113,8 @@ def rerank(
     if out is None:
         with tempfile.TemporaryDirectory(prefix="truerank-rerank-") as temporary:
             return made(folder_of=lambda identity: Path(temporary))
-    options = {
-        "model": model if isinstance(model, str) else model.name,
-        "set_": set_,
-        "runtime": runtime,
-        **wanted.options(),
-    }
-    packages = ("torch", "transformers", "openvino")
+    name = model if isinstance(model, str) else model.name
+    options = {"model": name, "set_": set_, "runtime": runtime, **wanted.options()}
     with started(
         "rerank", inputs_of(run=run, topics=topics, docs=docs), options, out, file=True, packages=_PACKAGES
     ) as job:
