@@ -15,7 +15,7 @@ import sys
 import typing
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import typer
 from typer.models import ArgumentInfo
@@ -67,13 +67,12 @@ def _carried(command: Command) -> str:
     for option in command.options:
         flags = ", ".join(option.flags)
         default = "required" if option.required else "" if option.default is None else f"`{option.default}`"
-        choices = (
-            f" One of {', '.join(map(str, typing.get_args(option.reads)))}." if typing.get_args(option.reads) else ""
-        )
-        shown = "" if option.reads == list[str] else choices
-        rows.append(
-            f"| `{flags} {option.metavar}".rstrip() + f"` | {option.help}{shown} | {default} |".replace("\n", " ")
-        )
+        choices = [
+            str(choice) for choice in typing.get_args(option.reads) if typing.get_origin(option.reads) is Literal
+        ]
+        text = f"{option.help} One of {', '.join(choices)}." if choices else option.help
+        shown = f"{flags} {option.metavar}".rstrip()
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in (f"`{shown}`", text, default)) + " |")
     examples = "".join(f"\n    {line}\n" for line in command.examples)
     text = "\n\n".join(part for part in (command.summary, command.text, "Examples:" if examples else "") if part)
     table = "| option | meaning | default |\n| --- | --- | --- |\n" + "\n".join(rows) + "\n"

@@ -25,9 +25,10 @@ from truerank.measures import (
     topic_differences,
 )
 from truerank.measures import compare_evaluations as compared
-from truerank.measures.report import difference_table, score_table, write_comparison
+from truerank.measures.report import difference_table, score_table
 from truerank.measures.systems import shared_topics, systems
 from truerank.reports.results import summary
+from truerank.work.publishing import publish
 from truerank.work.runs import run
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).parents[1] / "../shared")) / "data"
@@ -305,7 +306,7 @@ def test_faults(call, fault):
 
 def saved(result, folder):
     with run("compare", out=folder) as job:
-        write_comparison(RunComparison(result), job)
+        publish(RunComparison(result), job)
     return folder
 
 

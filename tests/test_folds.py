@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from truerank.errors import InputError
 from truerank.measures import Policy, cross_validate, evaluate, folds, read_folds
-from truerank.measures.report import write_validation
 from truerank.records import Qrel, RunRow
 from truerank.reports.results import summary
+from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).parents[1] / "../shared")) / "data"
@@ -25,7 +25,7 @@ TOPICS = [str(number) for number in range(301, 321)]
 
 def saved(validation, folder):
     with started("cross_validate", out=folder) as job:
-        write_validation(validation, job)
+        publish(validation, job)
     return folder
 
 

@@ -12,9 +12,10 @@ import pytest
 
 from truerank.errors import InputError
 from truerank.measures import Coverage, Evaluation, Policy, load_evaluation
-from truerank.measures.report import evaluation_table, scores_by_topic, write_evaluation
+from truerank.measures.report import evaluation_table, scores_by_topic
 from truerank.measures.results import PER_TOPIC_SCHEMA
 from truerank.reports.results import summary
+from truerank.work.publishing import publish
 from truerank.work.runs import run
 
 
@@ -57,7 +58,7 @@ def test_the_best_run_comes_first() -> None:
 
 def saved(evaluation: Evaluation, folder: Path) -> Path:
     with run("evaluate", out=folder) as job:
-        write_evaluation(evaluation, job)
+        publish(evaluation, job)
     return folder
 
 

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from truerank.reports.results import report as report
     from truerank.reports.results import summary as summary
 
-#: The public names by the modules that have them, imported on first use; a module itself is "".
+#: The public names by the modules that have them, imported on first use.
 _PUBLIC: Final = {
     "truerank.audits.leakage": ("leakage", "demo"),
     "truerank.audits.reusability": ("reusability",),
@@ -113,6 +113,9 @@ _HOMES: Final = {name: module for module, names in _PUBLIC.items() for name in n
 #: Names that differ from those in their modules.
 _CALLED: Final = {"experiment_report": "report"}
 
+#: Names that are packages.
+_ROOMS: Final = frozenset({"judging", "leakage", "lexical", "reusability", "survivorship", "track", "transfer"})
+
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 
 
@@ -120,11 +123,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'truerank' has no attribute {name!r}")
     module = importlib.import_module(_HOMES[name])
-    return (
-        module
-        if _HOMES[name].endswith(f".{name}") and _PUBLIC[_HOMES[name]][0] == name
-        else getattr(module, _CALLED.get(name, name))
-    )
+    return module if name in _ROOMS else getattr(module, _CALLED.get(name, name))
 
 
 def __dir__() -> list[str]:

@@ -44,7 +44,7 @@ def app_for(words: Sequence[str], others: Sequence[tuple[str, str]] = ()) -> App
         parent = groups[group] if group else root
         if name == wanted:
             command = command_at(name, path)
-            parent.command(_runner(command), name=last, help=_help(command))
+            parent.command(_runner(command), name=last, help=_help(command), help_epilogue=_examples(command))
         elif wanted is None:
             parent.command(_stub(), name=last, help=first_sentence(path))
     for name, text in others:
@@ -73,10 +73,12 @@ def _stub() -> Callable[[], None]:
 
 
 def _help(command: Command) -> str:
-    examples = "\n\n".join(f"    {line}" for line in command.examples)
-    return "\n\n".join(
-        part for part in (command.summary, command.text, "Examples:" if examples else "", examples) if part
-    )
+    return "\n\n".join(part for part in (command.summary, command.text) if part)
+
+
+def _examples(command: Command) -> str:
+    """Command lines for the end of the help; as code, so that nothing in them is read as markup."""
+    return "\n\n".join(["Examples:", *(f"    {line}" for line in command.examples)]) if command.examples else ""
 
 
 def _runner(command: Command) -> Callable[..., int]:
@@ -151,7 +153,13 @@ def _output_options(command: Command) -> list[inspect.Parameter]:
             kind,
             default=False,
             annotation=Annotated[
-                bool, Parameter(name="--json", help="Print one JSON object on stdout and nothing else.", **shared)
+                bool,
+                Parameter(
+                    name="--json",
+                    help="Print one JSON object on stdout and nothing else.",
+                    show_default=False,
+                    **shared,
+                ),
             ],
         ),
     ]

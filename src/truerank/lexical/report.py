@@ -13,11 +13,11 @@ from truerank.lexical.searching import SearchResult, model_text, write_run
 from truerank.lexical.tuning import Tuning
 from truerank.measures import difference_interval
 from truerank.measures.report import choice_table
-from truerank.reports.results import Summary, summarises
+from truerank.reports.results import Summary, summarises, writes
 from truerank.reports.tables import Column, Table
 from truerank.work.runs import Run
 
-__all__ = ["index_table", "search_table", "tuning_table", "write_tuning"]
+__all__ = ["index_table", "search_table", "tuning_table"]
 
 
 def index_table(index: Index) -> Table:
@@ -117,7 +117,8 @@ def _tuning(tuning: Tuning) -> Summary:
     return Summary((tuning_table(tuning), choice_table(tuning.validation)), tuning.json())
 
 
-def write_tuning(tuning: Tuning, run: Run) -> None:
+@writes(Tuning)
+def _write_tuning(tuning: Tuning, run: Run) -> None:
     """Writes `base.run`, `tuned.run` and `tuning.json`."""
     for name, found in (("base", tuning.base_run), ("tuned", tuning.tuned_run)):
         write_run(found.with_columns(pl.lit(f"{tuning.base['model']}-{name}").alias("tag")), run.folder / f"{name}.run")

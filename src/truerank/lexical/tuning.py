@@ -30,6 +30,7 @@ from truerank.options import Flag, Out, Range, Seed, Source, command
 from truerank.reports.results import Result
 from truerank.sources.inputs import inputs_of
 from truerank.work.progress import Progress, Quiet
+from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
 __all__ = ["GRIDS", "Tuning", "grid_of", "tune"]
@@ -152,13 +153,11 @@ def tune(
     how = {"set_": set_, "grid": grid, "k": k, "field": field, "weights": weights}
     tuning = _tuned(opened, given, (model, preset), (folds, seed), how=how, told=progress or Quiet())
     if out is not None:
-        from truerank.lexical.report import write_tuning
-
         inputs = (input_of_index(opened), *inputs_of(topics=topics, qrels=qrels))
         options = {"model": tuning.base, "preset": preset, "grid": tuning.grid, "measure": measure, "folds": folds}
         options |= {"seed": seed, "k": k, "field": field, "weights": tuning.options["weights"]}
         with started("tune", inputs, options, out) as job:
-            write_tuning(tuning, job)
+            publish(tuning, job)
     return tuning
 
 

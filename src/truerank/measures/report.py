@@ -17,7 +17,7 @@ from truerank.measures.results import Evaluation
 from truerank.measures.run_comparison import RunComparison
 from truerank.measures.significance import CASES, TESTS
 from truerank.measures.topic_differences import TopicDifferences
-from truerank.reports.results import Result, Summary, summarises, summary
+from truerank.reports.results import Result, Summary, summarises, summary, writes
 from truerank.reports.tables import Cell, Column, Table
 from truerank.work.runs import Run
 
@@ -31,9 +31,6 @@ __all__ = [
     "scores_by_topic",
     "swap_table",
     "topic_table",
-    "write_comparison",
-    "write_evaluation",
-    "write_validation",
 ]
 
 _NAMED: Final = 10
@@ -256,13 +253,15 @@ def _validation(validation: CrossValidation) -> Summary:
     return Summary((choice_table(validation), evaluation_table(validation.evaluation)), validation.json())
 
 
-def write_evaluation(evaluation: Evaluation, run: Run) -> None:
+@writes(Evaluation)
+def _write_evaluation(evaluation: Evaluation, run: Run) -> None:
     """Writes `per_topic.parquet` and `summary.json`, which `load_evaluation` reads."""
     run.parquet("per_topic.parquet", evaluation.frame())
     run.json("summary.json", evaluation.json())
 
 
-def write_comparison(found: RunComparison, run: Run) -> None:
+@writes(RunComparison)
+def _write_comparison(found: RunComparison, run: Run) -> None:
     """Writes what there is of `comparison`, `per_topic`, `order` and `swaps`, each as .json, .csv, .md and .tex."""
     if found.comparison is not None:
         _write(run, "comparison", found.comparison.json(), difference_table(found.comparison))
@@ -280,7 +279,8 @@ def write_comparison(found: RunComparison, run: Run) -> None:
             _write(run, "swaps", pairs, _stacked("Pairs of systems whose order changes.", swaps))
 
 
-def write_validation(validation: CrossValidation, run: Run) -> None:
+@writes(CrossValidation)
+def _write_validation(validation: CrossValidation, run: Run) -> None:
     """Writes the merged runs as `tuned-N.run`, `cross_validation.json` and `folds.json`.
 
     The runs are numbered in the order of the measures; the JSON says which is which.

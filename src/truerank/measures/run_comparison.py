@@ -22,6 +22,7 @@ from truerank.records import Input
 from truerank.reports.results import Result
 from truerank.sources import parse
 from truerank.sources.inputs import input_of, inputs_of
+from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
 __all__ = ["RunComparison", "compare"]
@@ -111,15 +112,13 @@ def compare(
     named = _opened(qrels, run, evaluation, measures, scoring)
     found = _compared(named, len(evaluation) > 0, also, (baseline, measures, topics_of, tau), testing)
     if out is not None:
-        from truerank.measures.report import write_comparison
-
         # What was scored just now is scored as `scoring` says, what was saved as its own policy says.
         options: dict[str, Any] = {"measures": measures, "baseline": baseline, "topics_of": topics_of, "tau": tau}
         options["testing"] = testing
         options |= {} if evaluation else {"scoring": scoring}
         inputs = (*inputs_of(qrels=qrels, evaluation=evaluation, also=also), *_runs(run))
         with started("compare", inputs, options, out, packages=("scipy", "ir-measures")) as job:
-            write_comparison(found, job)
+            publish(found, job)
     return found
 
 

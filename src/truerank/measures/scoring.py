@@ -28,6 +28,7 @@ from truerank.sources.inputs import input_of
 from truerank.sources.notebook import frame_of, is_single
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA
+from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
 __all__ = ["QrelSource", "RunSource", "evaluate", "named_runs"]
@@ -160,11 +161,9 @@ def evaluate(
     found = _evaluated(qrels, run, measures, scoring)
     found = replace(found if sort is None else found.sorted(sort), per_topic=per_topic)
     if out is not None:
-        from truerank.measures.report import write_evaluation
-
         options = {"measures": list(found.measures), "scoring": scoring, "sort": sort}
         with started("evaluate", _inputs(qrels, run, found), options, out, packages=("ir-measures",)) as job:
-            write_evaluation(found, job)
+            publish(found, job)
     return found
 
 

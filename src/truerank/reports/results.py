@@ -1,12 +1,13 @@
 """Results are data; what they look like is found by their type.
 
 A result names the module that knows how it is shown. That module registers functions with `summarises` and, where
-there is a page, `reports`. So the result imports nothing of its report, and prints well in a terminal and in a notebook
-all the same.
+there is a page or another kind of file, with `reports` or `writes`. So the result imports nothing of its report, and
+prints well in a terminal and in a notebook all the same.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 from collections.abc import Callable, Mapping
@@ -19,7 +20,7 @@ from truerank.reports.tables import Table
 if TYPE_CHECKING:
     from truerank.reports.report import Report, Verdict
 
-__all__ = ["Format", "Result", "Summary", "report", "reports", "summarises", "summary"]
+__all__ = ["Format", "Result", "Summary", "report", "reports", "summarises", "summary", "writer", "writes"]
 
 R = TypeVar("R", bound="Result")
 
@@ -28,6 +29,7 @@ Format = Literal["text", "markdown", "latex", "csv", "json"]
 _FORMS: Final = {"markdown": Table.markdown, "latex": Table.latex, "csv": Table.csv}
 _summaries: Final[dict[type, Callable[[Any], Summary]]] = {}
 _reports: Final[dict[type, Callable[[Any], Report]]] = {}
+_writers: Final[dict[type, Callable[[Any, Any], None]]] = {}
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,22 @@ def reports(kind: type[R]) -> Callable[[Callable[[R], Report]], Callable[[R], Re
     return register
 
 
+def writes(kind: type[R]) -> Callable[[Callable[[R, Any], None]], Callable[[R, Any], None]]:
+    """Registers what writes the artifacts of a type of result, where they are more or other than a report."""
+
+    def register(function: Callable[[R, Any], None]) -> Callable[[R, Any], None]:
+        _writers[kind] = function
+        return function
+
+    return register
+
+
+def writer(result: Result) -> Callable[[Any], None] | None:
+    """What writes the artifacts of a result to a run; None where its report is all."""
+    found = _registered(result, _writers)
+    return None if found is None else functools.partial(found, result)
+
+
 def summary(result: Result) -> Summary:
     """What a command prints of its result.
 
@@ -116,7 +134,10 @@ def summary(result: Result) -> Summary:
     Raises:
         TypeError: it is no result of truerank.
     """
-    found: Summary = _registered(result, _summaries)(result)
+    function = _registered(result, _summaries)
+    if function is None:
+        raise TypeError(f"{result._shown_in} does not say how a {type(result).__name__} is shown")
+    found: Summary = function(result)
     return found
 
 
@@ -129,15 +150,16 @@ def report(result: Result) -> Report:
     Raises:
         TypeError: it is no result of truerank, or one without a page.
     """
-    found: Report = _registered(result, _reports)(result)
+    function = _registered(result, _reports)
+    if function is None:
+        raise TypeError(f"a {type(result).__name__} has no page; its summary shows it")
+    found: Report = function(result)
     return found
 
 
-def _registered(result: Result, known: Mapping[type, Callable[[Any], Any]]) -> Callable[[Any], Any]:
+def _registered(result: Result, known: Mapping[type, Callable[..., Any]]) -> Callable[..., Any] | None:
+    """The function that is registered for the type of a result, or for one of its bases."""
     if not isinstance(result, Result):
         raise TypeError(f"a {type(result).__name__} is no result of truerank")
     importlib.import_module(result._shown_in)
-    for kind in type(result).__mro__:
-        if kind in known:
-            return known[kind]
-    raise TypeError(f"{result._shown_in} does not say how a {type(result).__name__} is shown")
+    return next((known[kind] for kind in type(result).__mro__ if kind in known), None)

@@ -17,7 +17,6 @@ from truerank.audits.track.statements import Statement, read_stated, statements
 from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.options import Flag, Out, Scoring, command
 from truerank.reports.results import Result
-from truerank.reports.results import report as report_of
 from truerank.sources import read_topics
 from truerank.sources.inputs import inputs_of
 from truerank.work.publishing import publish
@@ -121,7 +120,7 @@ def report(
         chosen = {"options": options, "scoring": scoring, "files": files}
         with started("track report", inputs, chosen, out, packages=_PACKAGES) as job:
             job.skipped = {"left_out": list(result.left_out)}
-            publish(report_of(result), job)
+            publish(result, job)
     return result
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from truerank.errors import InputError, MissingExtraError, OptionError
-from truerank.rankers.base import Runtime
+from truerank.options import Runtime
 from truerank.vectors.encoders.packaged import PACKAGED, PACKAGED_MODEL, packaged_folder
 
 __all__ = [
