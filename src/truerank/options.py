@@ -20,7 +20,6 @@ from truerank.errors import OptionError
 
 __all__ = [
     "Confidence",
-    "Engine",
     "Flag",
     "Labels",
     "Missing",
@@ -35,6 +34,7 @@ __all__ = [
     "Source",
     "Sources",
     "Ties",
+    "Workers",
     "check",
     "command",
     "declared",
@@ -306,7 +306,7 @@ class Labels(Options):
 
 
 @dataclass(frozen=True)
-class Engine(Options):
+class Workers(Options):
     """Where the work runs.
 
     Attributes:

@@ -17,11 +17,15 @@ from truerank.measures.grammar import MeasureSpec, lower_is_better
 from truerank.measures.policy import Policy
 from truerank.measures.results import Evaluation
 from truerank.measures.scoring import QrelSource, evaluate
+from truerank.options import Out
 from truerank.records import RunRow
 from truerank.reports.results import Result
 from truerank.sources import SourceSpec, read_qrels_frame, read_run_frame
+from truerank.sources.inputs import input_of
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA
+from truerank.work.publishing import publish
+from truerank.work.runs import run as started
 
 __all__ = ["Choice", "CrossValidation", "Ranker", "Run", "choose", "cross_validate"]
 
@@ -131,6 +135,7 @@ def cross_validate(
     seed: int = 0,
     policy: Policy | None = None,
     minimise: Iterable[str] | None = None,
+    out: Out = None,
 ) -> CrossValidation:
     """Chooses a setting for each fold on the other folds, for each measure by itself, and merges what it ranks.
 
@@ -147,6 +152,7 @@ def cross_validate(
         seed: of the division into folds.
         policy: how runs are scored.
         minimise: the measures of which the lowest mean is the best; None for those of which it is (MFR).
+        out: a folder for the merged runs as `tuned-N.run`, `cross_validation.json`, `folds.json` and the manifest.
 
     Returns:
         The choices, the merged run of each measure, and its scores.
@@ -166,7 +172,7 @@ def cross_validate(
     minimised = _minimised(scores.measures, minimise)
     choices = choose(scores, divided, minimised)
     runs = _merged(grid, divided, choices, every)
-    return CrossValidation(
+    found = CrossValidation(
         folds=divided,
         settings=grid.names,
         choices=choices,
@@ -177,6 +183,13 @@ def cross_validate(
         unjudged=tuple(topic for topic in every if topic not in set(topics)),
         origin=origin,
     )
+    if out is not None:
+        options = {"measures": scores.measures, "seed": seed, "scoring": scoring, "folds": origin}
+        saved = dict(settings) if isinstance(settings, Mapping) else {}
+        inputs = (input_of("qrels", qrels), *(input_of("run", run, name) for name, run in saved.items()))
+        with started("cross_validate", inputs, options, out, packages=("ir-measures",)) as job:
+            publish(found, job)
+    return found
 
 
 def choose(scores: Evaluation, divided: Folds, minimise: Iterable[str] | None = None) -> tuple[Choice, ...]:
