@@ -19,6 +19,7 @@ import vaswani_runs
 from shared_data import SHARED, require_shared
 from truerank.audits import track
 from truerank.audits.track.tables import agreement_table, counts_table
+from truerank.reports.results import report
 
 #: By task: the printed table, the value of the column `task`, that of the column `evaluation`, and the stated figures:
 #: percentages of section 4 and counts of Table 2.
@@ -70,12 +71,12 @@ def task_report(name: str, folder: Path) -> track.TrackReport:
     table = folder / f"stated-{name}.csv"
     table.write_text("statement,value\n" + "".join(f"{key},{value}\n" for key, value in stated.items()))
     return track.report(
-        folder / name,
+        out=folder / name,
         means=[source / printed, source / "dl2019-run-measures.csv"],
         metadata=[source / "dl2019-run-metadata.csv"],
-        stated=table,
+        stated=str(table),
         options=track.ReportOptions(
-            name=f"TREC 2019 Deep Learning Track, {name}", where={"task": task, "evaluation": evaluation}
+            title=f"TREC 2019 Deep Learning Track, {name}", where={"task": task, "evaluation": evaluation}
         ),
     )
 
@@ -85,15 +86,15 @@ def vaswani_report(folder: Path) -> track.TrackReport:
     source = SHARED / "collections" / "vaswani"
     runs = vaswani_runs.write(folder / "vaswani-runs")
     return track.report(
-        folder / "vaswani",
-        runs=runs,
+        out=folder / "vaswani",
+        run=runs,
         qrels=str(folder / "vaswani-runs" / "vaswani.qrels"),
         sparse_qrels=str(folder / "vaswani-runs" / "sparse.qrels"),
         metadata=[folder / "vaswani-runs" / "runs.csv"],
         collection=[str(source / "docs.trec.gz")],
         queries=[f"Test queries={source / 'topics.trec.txt'}"],
         topics=str(source / "topics.trec.txt"),
-        options=track.ReportOptions(name="Vaswani"),
+        options=track.ReportOptions(title="Vaswani"),
     )
 
 
@@ -103,7 +104,7 @@ def main(folder: Path) -> None:
         began = time.perf_counter()
         result = task_report(name, folder)
         print(f"## {name} ({time.perf_counter() - began:.1f} s, page, tables and figures included)\n")
-        print(result.tables["statements"].text())
+        print(report(result).tables["statements"].text())
         print(counts_table(result.analysis).text())
         print("\n".join(result.analysis.scores.notes) + "\n")
         print(agreement_table(result.agreements()).text())

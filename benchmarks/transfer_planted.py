@@ -101,7 +101,7 @@ def trained(name: str, source: Abstracts, work: Path, fold: int, given: argparse
         made = instances(source, work, others, given.instances, seed=fold)
         table = work / f"instances-{fold}.jsonl"
         table.write_text("".join(json.dumps(one._asdict()) + "\n" for one in made), encoding="utf-8")
-        train(model, str(table), folder, seed=fold, changes=changes, docs=str(work / "abstracts.tsv"))
+        train(model, str(table), folder, seed=fold, set_=changes, docs=str(work / "abstracts.tsv"))
         print(f"{name}, fold {fold}: {len(made)} instances in {time.monotonic() - begun:.0f} s", flush=True)
     return RankerSpec(str(folder), Runtime(threads=given.threads))
 

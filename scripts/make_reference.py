@@ -15,14 +15,16 @@ import sys
 import typing
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import typer
 from typer.models import ArgumentInfo
 
 import truerank
 from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, Summary
-from truerank.cli.app import COMMANDS
+from truerank.cli.app import NOT_CARRIED
+from truerank.cli.commands import COMMANDS
+from truerank.cli.declarations import Command, command_at
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
@@ -70,6 +72,24 @@ def commands(
         yield (*path, name, str(command.name)), command.callback, text
 
 
+def _carried(command: Command) -> str:
+    """A command whose function declares it."""
+    rows = []
+    for option in command.options:
+        flags = ", ".join(option.flags)
+        default = "required" if option.required else "" if option.default is None else f"`{option.default}`"
+        choices = [
+            str(choice) for choice in typing.get_args(option.reads) if typing.get_origin(option.reads) is Literal
+        ]
+        text = f"{option.help} One of {', '.join(choices)}." if choices else option.help
+        shown = f"{flags} {option.metavar}".rstrip()
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in (f"`{shown}`", text, default)) + " |")
+    examples = "".join(f"\n    {line}\n" for line in command.examples)
+    text = "\n\n".join(part for part in (command.summary, command.text, "Examples:" if examples else "") if part)
+    table = "| option | meaning | default |\n| --- | --- | --- |\n" + "\n".join(rows) + "\n"
+    return f"## `truerank {command.name}`\n\n{text}\n{examples}\n{table}"
+
+
 def command_page() -> str:
     """The reference of all commands."""
     parts = [
@@ -81,7 +101,8 @@ def command_page() -> str:
         "(`--debug` shows where).\n",
         "`truerank --install-completion` sets up completion for your shell.\n",
     ]
-    every = (command for entry in COMMANDS for command in commands(entry.name, entry.target(), ("truerank",)))
+    parts += [_carried(command_at(name, path)) for name, path in COMMANDS.items()]
+    every = (command for entry in NOT_CARRIED for command in commands(entry.name, entry.target(), ("truerank",)))
     for words, function, text in every:
         hints = typing.get_type_hints(function, include_extras=True)
         rows = [_option_row(hints[name], given) for name, given in inspect.signature(function).parameters.items()]

@@ -14,7 +14,9 @@ from truerank.errors import InputError
 from truerank.measures.correlation import Drop, kendall, largest_drop, ranks, tau_ap
 from truerank.measures.ordering import Overtaking, Swap, evaluation_order_changes, order_changes
 from truerank.measures.policy import Policy
+from truerank.measures.report import order_table
 from truerank.measures.results import Evaluation
+from truerank.reports.results import summary
 
 SCORES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=12)
 
@@ -120,12 +122,12 @@ def test_red_cells_of_the_leakage_paper():
 
 def test_tables_and_json_of_an_order():
     found = order_changes({**NDCG, "old": 0.1}, {**NDCG_MSM, "new": 0.2}, measure="nDCG@10", conditions=("none", "MSM"))
-    text = found.text()
+    text = summary(found).show()
     assert "1 of 10 pairs of systems change places." in text
     assert "Kendall's τ-b = 0.800 (n = 5, p = 0.0833, exact; no ties)." in text
     assert "Largest drop: Duet loses 1 ranks." not in text and "Largest drop: Duet loses 1 rank." in text
     assert "Only in none, left out: old." in text and "Only in MSM, left out: new." in text
-    rows = {row[0]: row for row in found.table().rows}
+    rows = {row[0]: row for row in order_table(found).rows}
     assert rows["KNRM"] == ("KNRM", 0.194, 5, 0.214, 4, -1, "↔‡")
     assert rows["monoT5"][-1] == ""
     value = json.loads(json.dumps(found.json(), allow_nan=False))

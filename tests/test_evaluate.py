@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -63,8 +64,8 @@ def test_json_and_files(files: list[str], tmp_path: Path, capsys: pytest.Capture
     }
     assert pl.read_parquet(out / "per_topic.parquet").rows()[0] == ("good", "AP", "301", 1.0)
     manifest = json.loads((out / "manifest.json").read_text())
-    assert manifest["inputs"]["runs"]["bad.v2"]["rows"] == 3
-    assert manifest["inputs"]["qrels"]["fingerprint"].startswith("sha256:")
+    assert {one["name"]: one["rows"] for one in manifest["inputs"]} == {"test": 2 + 2, "good": 4, "bad.v2": 3}
+    assert manifest["inputs"][0]["sha256"] == hashlib.sha256(Path(files[1]).read_bytes()).hexdigest()
     assert set(manifest["artifacts"]) == {"per_topic.parquet", "summary.json"}
     assert truerank.load_evaluation(out).mean.tolist() == [[0.5], [0.0]]
 
@@ -97,8 +98,8 @@ def test_policies(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         (["--measures", "ndgc@10"], "--measures: unknown measure: 'ndgc@10'. did you mean nDCG"),
         (["--missing", "fail"], "bad.v2: the run lacks 1 of the 2 topics"),
         (["--sort", "AP"], "there is no measure 'AP'. one of nDCG@10, P@1."),
-        (["--depth", "0"], "--depth: the depth is 0"),
-        (["--rel", "0"], "--rel: the lowest relevant grade is 0"),
+        (["--depth", "0"], "--depth: must be at least 1, got 0"),
+        (["--rel", "0"], "--rel: must be at least 1, got 0"),
         (["--run", "absent.run"], "absent.run: no such file"),
         (["--run", "irds:cranfield"], "runs are read from files"),
     ],

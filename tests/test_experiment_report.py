@@ -24,10 +24,10 @@ from truerank.experiments.grid.design import BenchmarkDesign, ModelDesign, Repor
 from truerank.experiments.grid.results import GridResults, open_results
 from truerank.experiments.report import ExperimentReport, ReportOptions, report
 from truerank.experiments.report.board import Row
-from truerank.measures import Method
+from truerank.measures import Testing
 from truerank.reports.tables import Column, Table
 
-FEW = Method(resamples=400)
+FEW = Testing(resamples=400)
 MODELS = ("knrm", "pacrr", "duet")
 CONDITIONS = ("none", "leak", "test")
 SIZES = (500, 1000, 2000)
@@ -311,7 +311,12 @@ def test_a_missing_baseline_is_a_clear_fault(grid, tmp_path, capsys) -> None:
         report(tmp_path / "empty")
     with pytest.raises(InputError, match="no results of a grid"):
         report(tmp_path)
-    for options in ({"memorisation_size": 5}, {"kind": "other"}, {"choose": "x"}, {"method": Method(test="welch")}):
+    for options in (
+        {"memorisation_size": 5},
+        {"kind": "other"},
+        {"choose": "x"},
+        {"method": Testing(significance="welch")},
+    ):
         with pytest.raises(InputError):
             ReportOptions(**options)
 

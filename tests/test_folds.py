@@ -15,9 +15,18 @@ from hypothesis import strategies as st
 from truerank.errors import InputError
 from truerank.measures import Policy, cross_validate, evaluate, folds, read_folds
 from truerank.records import Qrel, RunRow
+from truerank.reports.results import summary
+from truerank.work.publishing import publish
+from truerank.work.runs import run as started
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).parents[1] / "../shared")) / "data"
 TOPICS = [str(number) for number in range(301, 321)]
+
+
+def saved(validation, folder):
+    with started("cross_validate", out=folder) as job:
+        publish(validation, job)
+    return folder
 
 
 def test_folds_are_balanced_and_do_not_depend_on_the_order():
@@ -181,13 +190,13 @@ def test_ties_go_to_the_first_setting_and_are_said():
     runs = {"b": RUNS["size=1"], "a": RUNS["size=1"], "worse": ranked(dict.fromkeys(TOPICS, 6))}
     found = cross_validate(QRELS, runs, "RR")
     assert {(choice.setting, choice.tied) for choice in found.choices} == {("b", ("a",))}
-    assert "of equal ones the first in the given order" in found.text()
+    assert "of equal ones the first in the given order" in summary(found).show()
 
 
 def test_what_is_minimised_can_be_said():
     found = cross_validate(QRELS, RUNS, "RR", minimise=["RR"])
     assert [choice.setting for choice in found.choices] == by_hand(found.folds, lambda rank: 1 / rank, min)
-    assert "Lower is better: RR." in found.text()
+    assert "Lower is better: RR." in summary(found).show()
     with pytest.raises(InputError, match="P@1 is not among the measures"):
         cross_validate(QRELS, RUNS, "RR", minimise=["P@1"])
 
@@ -196,8 +205,8 @@ def test_given_folds_and_topics_without_judgments(tmp_path):
     divided = [TOPICS[:10], [*TOPICS[10:], "999"]]
     (tmp_path / "folds.json").write_text(json.dumps(divided))
     found = cross_validate(QRELS, RUNS, "RR", k=tmp_path / "folds.json")
-    assert found.unjudged == ("999",) and "1 topics of the folds have no judgments" in found.text()
-    assert "from folds.json" in found.text()
+    assert found.unjudged == ("999",) and "1 topics of the folds have no judgments" in summary(found).show()
+    assert "from folds.json" in summary(found).show()
     assert [choice.topics for choice in found.choices] == [10, 10]
     given_ones = cross_validate(QRELS, RUNS, "RR", k=divided)
     assert given_ones.choices == found.choices
@@ -225,7 +234,7 @@ def test_saved_files_are_runs_again(tmp_path):
         paths[name].write_text("".join(f"{r[0]} Q0 {r[1]} {r[2]} {r[3]} x\n" for r in rows))
     found = cross_validate(QRELS, paths, "RR MFR", seed=2)
     assert found.choices == cross_validate(QRELS, RUNS, "RR MFR", seed=2).choices
-    folder = found.save(tmp_path / "out")
+    folder = saved(found, tmp_path / "out")
     value = json.loads((folder / "cross_validation.json").read_text())
     assert value["files"] == {"RR": "tuned-1.run", "MFR": "tuned-2.run"}
     again = evaluate(QRELS, [folder / "tuned-1.run"], "RR")

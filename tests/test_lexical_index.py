@@ -22,6 +22,7 @@ from truerank.lexical import Analyser, Index, Searcher, build_index
 from truerank.lexical.index import LETTERS, NUMBER, WORD, term_flags
 from truerank.lexical.tokenising import TOKENISERS
 from truerank.records import Document
+from truerank.reports.results import summary
 from truerank.sources.documents import open_documents
 
 DOCS = [
@@ -121,7 +122,7 @@ def test_what_the_index_holds(docs: str, tmp_path: Path) -> None:
         (0, "3.14", 1), (0, "cat", 1), (0, "naïv", 1), (0, "u.s.a", 1), (0, "überraschung", 1), (1, "dog", 2),
     ]  # fmt: skip
     assert Searcher(index).documents == 3
-    assert index.json()["documents"] == 4 and "4 documents" in index.text()
+    assert index.json()["documents"] == 4 and "4 documents" in summary(index).show()
     assert [term_flags(term) for term in (b"cat", b"c", b"12", b"a1", b"u.s.a", "ü".encode())] == [
         WORD | LETTERS, 0, WORD | NUMBER, WORD, 0, 0,
     ]  # fmt: skip

@@ -12,7 +12,11 @@ import pytest
 
 from truerank.errors import InputError
 from truerank.measures import Coverage, Evaluation, Policy, load_evaluation
+from truerank.measures.report import evaluation_table, scores_by_topic
 from truerank.measures.results import PER_TOPIC_SCHEMA
+from truerank.reports.results import summary
+from truerank.work.publishing import publish
+from truerank.work.runs import run
 
 
 def example() -> Evaluation:
@@ -52,6 +56,12 @@ def test_the_best_run_comes_first() -> None:
     assert again.of("b|c", "NumRet").tolist() == [0, 7]
 
 
+def saved(evaluation: Evaluation, folder: Path) -> Path:
+    with run("evaluate", out=folder) as job:
+        publish(evaluation, job)
+    return folder
+
+
 def test_the_long_table() -> None:
     frame = example().frame()
     assert frame.schema == pl.Schema(PER_TOPIC_SCHEMA)
@@ -62,7 +72,7 @@ def test_the_long_table() -> None:
 
 
 def test_the_table_in_every_format() -> None:
-    table = example().table()
+    table = evaluation_table(example())
     assert table.rows == (("a", 0.5, 8 / 3, 15.0, 1, 0, 0.5), ("b|c", 0.625, None, 7.0, 0, 3, None))
     assert table.notes == (
         "Ties: equal scores by document id ascending.",
@@ -73,16 +83,16 @@ def test_the_table_in_every_format() -> None:
         "Harmonic means over topics: HMFR.",
         "HMFR: remarkable.",
     )
-    assert "b|c   0.6250       –       7" in example().text()
+    assert "b|c   0.6250       –       7" in summary(example()).show()
     assert "b\\|c" in table.markdown()
     assert "0.6250" in table.latex()
     assert "b|c,0.625,,7.0,0,3," in table.csv()
-    assert example().topic_table().rows[1] == ("a", "01", None, 4.0, 5.0)
+    assert scores_by_topic(example()).rows[1] == ("a", "01", None, 4.0, 5.0)
 
 
 def test_saved_and_opened(tmp_path: Path) -> None:
     found = example()
-    folder = found.save(tmp_path / "out")
+    folder = saved(found, tmp_path / "out")
     assert sorted(path.name for path in folder.iterdir() if path.is_file()) == [
         "manifest.json", "per_topic.parquet", "summary.json",
     ]  # fmt: skip
@@ -94,22 +104,22 @@ def test_saved_and_opened(tmp_path: Path) -> None:
     assert summary["runs"]["b|c"]["measures"] == {"nDCG@10": 0.625, "HMFR": None, "NumRet": 7.0}
     assert summary == found.json()
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-    again.save(folder)
+    saved(again, folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
 def test_values_that_come_from_no_run(tmp_path: Path) -> None:
     plain = Evaluation(("a",), ("mine",), ("1", "2"), np.array([[[1.0, 2.0]]]), {"a": 0}, Policy())
     assert plain.mean.tolist() == [[1.5]]
-    assert load_evaluation(plain.save(tmp_path)).mean.tolist() == [[1.5]]
-    assert [column.title for column in plain.table().columns] == ["run", "mine", "missing"]
+    assert load_evaluation(saved(plain, tmp_path)).mean.tolist() == [[1.5]]
+    assert [column.title for column in evaluation_table(plain).columns] == ["run", "mine", "missing"]
 
 
 @pytest.mark.parametrize("name", ["summary.json", "per_topic.parquet"])
 def test_a_broken_folder(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=r"no summary\.json here"):
         load_evaluation(tmp_path)
-    example().save(tmp_path)
+    saved(example(), tmp_path)
     (tmp_path / name).write_bytes(b"{}")
     with pytest.raises(InputError, match="run the evaluation again"):
         load_evaluation(tmp_path)

@@ -22,6 +22,7 @@ from truerank.lexical import BM25, build_index, model_of, search
 from truerank.rankers.base import Pair, Scores, open_ranker, rounded
 from truerank.rankers.bm25 import Bm25
 from truerank.rankers.reranking.score_cache import CachedScores, ScoreCache
+from truerank.reports.results import summary
 from truerank.sources import read_run_frame
 from truerank.text.passages import passages, policy_named
 
@@ -84,7 +85,7 @@ def order(run: pl.DataFrame, topic: str) -> list[str]:
 @pytest.mark.parametrize("aggregation", ["first", "max"])
 @pytest.mark.parametrize("policy", [None, "sliding:10:5", "cast2022"])
 def test_scores_are_those_of_the_passages(folder: Path, aggregation: str, policy: str | None) -> None:
-    found = again(folder, passages=aggregation, policy=policy).run
+    found = again(folder, passages=aggregation, split=policy).run
     cut = policy_named(policy or ("whole" if aggregation == "first" else "sliding:150:75"))
     for topic in ("1", "2"):
         rows = found.filter(pl.col("topic_id") == topic, pl.col("doc_id") != "gone")
@@ -112,7 +113,7 @@ def test_ties_go_by_id_and_the_rest_keeps_its_place(folder: Path) -> None:
         assert rows["rank"].to_list() == list(range(1, len(rows) + 1))
         # The scores alone give the order, ties by id ascending.
         assert rows.sort("score", "doc_id", descending=[True, False])["doc_id"].to_list() == rows["doc_id"].to_list()
-    assert "1 candidates are not in the collection" in found.text()
+    assert "1 candidates are not in the collection" in summary(found).show()
 
 
 def test_cutting_leaves_what_was_reranked(folder: Path) -> None:
@@ -123,18 +124,18 @@ def test_cutting_leaves_what_was_reranked(folder: Path) -> None:
 
 
 def test_the_run_and_its_manifest(folder: Path) -> None:
-    found = again(folder, tag="mine")
-    written = found.write(folder / "out.run.gz")
+    written = folder / "out.run.gz"
+    found = again(folder, tag="mine", out=written)
     frame = read_run_frame(written)
     assert frame["doc_id"].to_list() == found.run["doc_id"].to_list()
     assert set(frame["tag"]) == {"mine"}
     manifest = json.loads((folder / "out.run.gz.manifest.json").read_text())
-    assert manifest["missing"] == ["gone"]
-    assert manifest["ranker"]["fingerprint"] == "overlap-1"
-    assert manifest["policy"] == "whole"
+    assert manifest["skipped"]["missing"] == ["gone"]
+    assert manifest["inputs"][-1]["sha256"] == "overlap-1"
+    assert manifest["options"]["passages"] == "first"
     first = written.read_bytes(), (folder / "out.run.gz.manifest.json").read_bytes()
-    again(folder, tag="mine", cache=folder / "scores.sqlite").write(written)
-    again(folder, tag="mine", cache=folder / "scores.sqlite").write(written)
+    again(folder, tag="mine", cache=folder / "scores.sqlite", out=written)
+    again(folder, tag="mine", cache=folder / "scores.sqlite", out=written)
     assert (written.read_bytes(), (folder / "out.run.gz.manifest.json").read_bytes()) == first
 
 
@@ -166,7 +167,7 @@ def test_faults_of_the_user_are_named(folder: Path) -> None:
     ):
         with pytest.raises(InputError, match=message):
             truerank.rerank(*[value if number == place else one for number, one in enumerate(given)])
-    for options in ({"depth": 0}, {"policy": "none"}, {"cache": folder / "no.sqlite"}, {"topic_field": "title+x"}):
+    for options in ({"depth": 0}, {"split": "none"}, {"cache": folder / "no.sqlite"}, {"field": "title+x"}):
         with pytest.raises(InputError):
             truerank.rerank(*given, **options)
 
@@ -232,23 +233,23 @@ def test_a_killed_job_ends_with_the_same_bytes(folder: Path) -> None:
         "        return super().score(pairs)\n"
         "here = pathlib.Path(sys.argv[1])\n"
         "ranker = Slow()\n"
-        "again(here, ranker, depth=3000, work=here / 'work').write(here / 'out.run')\n"
+        "again(here, ranker, depth=3000, out=here / 'out.run')\n"
         "(here / 'scored').write_text(str(ranker.scored))\n"
     )
-    again(folder, depth=3000).write(folder / "whole.run")
+    again(folder, depth=3000, out=folder / "whole.run")
     job = subprocess.Popen([sys.executable, str(script), str(folder), "3"], env=os.environ)
     until = time.monotonic() + 60
-    while not list((folder / "work").rglob("*.arrow")) and time.monotonic() < until:
+    while not list((folder / ".out.run.work").rglob("*.arrow")) and time.monotonic() < until:
         time.sleep(0.05)
     job.send_signal(signal.SIGKILL)
     job.wait()
     assert not (folder / "out.run").exists()
-    finished = len(list((folder / "work").rglob("*.arrow")))
+    finished = len(list((folder / ".out.run.work").rglob("*.arrow")))
     assert 1 <= finished < 4
     subprocess.run([sys.executable, str(script), str(folder), "0"], check=True, env=os.environ)
     assert int((folder / "scored").read_text()) == 3000 * (4 - finished)
     assert (folder / "out.run").read_bytes() == (folder / "whole.run").read_bytes()
-    assert not (folder / "work").exists()
+    assert not (folder / ".out.run.work").exists()
 
 
 def test_bm25_scores_as_searching_does(folder: Path) -> None:
@@ -279,7 +280,7 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         str(folder / "topics.tsv"), "--docs", str(folder / "docs.jsonl"), "--out", str(folder / "out.run"),
     ]  # fmt: skip
     with pytest.raises(SystemExit) as ended:
-        main([*words, "--json", "--set", "k1=1.2", "--passages", "max", "--policy", "sliding:20"])
+        main([*words, "--json", "--set", "k1=1.2", "--passages", "max", "--split", "sliding:20"])
     assert ended.value.code == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["policy"] == "sliding:20:10"

@@ -10,11 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from typer.testing import CliRunner
 
 import truerank
 from small_rankers import instances, pairs, vocabulary
-from truerank.cli.app import app
+from truerank.cli import main
 from truerank.errors import InputError
 from truerank.rankers.base import Pair, open_ranker
 from truerank.rankers.knrm import Knrm
@@ -24,6 +23,7 @@ from truerank.rankers.training.instances import Instance, open_instances
 from truerank.rankers.training.recipes import RECIPES, recipe_named
 from truerank.rankers.words.vocabulary import open_vocabulary
 from truerank.rankers.words.word_vectors import read_word_vectors
+from truerank.reports.results import summary
 
 FAST = RECIPES["truerank"].changed({"batch": 4, "lr": 0.01})
 TEXTS = [Instance("1", "a b", "d1", "text one", "d2", "text two"), Instance("2", "c", "d3", "x y", "d4", "")]
@@ -444,22 +444,23 @@ def command_files(tmp_path):
     return str(tmp_path / "train.jsonl"), str(tmp_path / "glove.txt")
 
 
-def test_train_writes_a_ranker_and_the_same_bytes_again(tmp_path):
+def test_train_writes_a_ranker_and_the_same_bytes_again(tmp_path, capsys):
     train, vectors = command_files(tmp_path)
     words = ["train", "--model", "pacrr", "--recipe", "capreolus", "--set", "lr=0.01", "--vectors", vectors]
     contents = []
     for name in ("one", "two"):
-        result = CliRunner().invoke(app, [*words, "--instances", train, "--out", str(tmp_path / name), "--json"])
-        assert result.exit_code == 0, result.output
+        with pytest.raises(SystemExit) as ended:
+            main([*words, "--instances", train, "--out", str(tmp_path / name), "--json"])
+        assert ended.value.code == 0
+        shown = json.loads(capsys.readouterr().out)
         files = sorted(path for path in (tmp_path / name).iterdir() if path.is_file() and path.name != "run.log")
         contents.append({path.name: path.read_bytes() for path in files})
     assert contents[0] == contents[1]
     assert set(contents[0]) == {
-        "manifest.json", "model.safetensors", "ranker.json", "steps.parquet", "vocabulary.json",
+        "manifest.json", "model.safetensors", "ranker.json", "steps.parquet", "training.json", "vocabulary.json",
         "vocabulary.safetensors",
     }  # fmt: skip
-    shown = json.loads(result.stdout)
-    manifest = json.loads(contents[0]["manifest.json"])
+    manifest = json.loads(contents[0]["training.json"])
     assert shown["recipe"] == manifest["recipe"] and manifest["recipe"]["learning_rate"] == 0.01
     assert manifest["settings"]["max_query"] == 4 and manifest["settings"]["idf"] == "zero"
     assert manifest["instances"] == 64 and manifest["steps"] == 2
@@ -470,9 +471,9 @@ def test_train_writes_a_ranker_and_the_same_bytes_again(tmp_path):
 
 def test_train_says_how_many_queries_are_cut(tmp_path):
     train, vectors = command_files(tmp_path)
-    trained = truerank.train("knrm", train, tmp_path / "out", vectors=vectors, changes={"max_query": 2})
+    trained = truerank.train("knrm", train, tmp_path / "out", vectors=vectors, set_={"max_query": 2})
     assert trained.provenance["cut_queries"] == {"queries": 63, "cut": 63, "words": 2}
-    assert "63 of 63 queries are cut to 2 words" in trained.text()
+    assert "63 of 63 queries are cut to 2 words" in summary(trained).show()
 
 
 @pytest.mark.parametrize(
@@ -486,8 +487,6 @@ def test_train_says_how_many_queries_are_cut(tmp_path):
     ],
 )
 def test_faults_of_the_command_are_one_line(tmp_path, capsys, more, message):
-    from truerank.cli.app import main
-
     train, vectors = command_files(tmp_path)
     with pytest.raises(SystemExit) as ended:
         main(
@@ -542,7 +541,7 @@ def test_transformers_are_trained_by_their_recipes(tmp_path, kind):
     changes = {"batch": 4, "accumulate": 2, "lr": 0.001, **settings}
     trained = [
         truerank.train(
-            f"{kind}:{start}", str(tmp_path / "train.jsonl"), tmp_path / name, seed=3, changes=changes, device="cpu"
+            f"{kind}:{start}", str(tmp_path / "train.jsonl"), tmp_path / name, seed=3, set_=changes, device="cpu"
         )
         for name in ("one", "two")
     ]

@@ -16,6 +16,7 @@ import torch
 import tiny_models
 from truerank.errors import InputError
 from truerank.rankers.base import Pair, Ranker, RankerSpec, Runtime, open_ranker
+from truerank.reports.results import summary
 
 #: Longer than every model here reads, and ten thousand words.
 LONG = " ".join(["the speed of sound in water"] * 120)
@@ -306,7 +307,7 @@ def test_faults_of_the_user_are_named(models: Path, tmp_path: Path) -> None:
         ({"nothing": 1}, "no such setting: 'nothing'"),
         ({"device": "cuda:99"}, "no device"),
         ({"device": "cpu", "precision": "fp16"}, "for GPUs"),
-        ({"precision": "fp8"}, "no precision"),
+        ({"precision": "fp8"}, "precision: 'fp8' is not one of the choices"),
         ({"backend": "none"}, "no backend"),
         ({"threads": 0}, "0 threads"),
     ):
@@ -388,7 +389,7 @@ def test_int8_is_calibrated_and_its_agreement_printed(
     spread = float(np.ptp(found.run["score"].to_numpy()))
     assert 0 < found.agreement["largest difference"] < (0.5 if kind == "monobert" else 0.1 * spread)
     assert found.agreement["tau"] > 0.8
-    assert "Agreement with full precision: tau" in found.text()
+    assert "Agreement with full precision: tau" in summary(found).show()
     assert truerank.rerank(*given).run.equals(found.run)
     assert len(list((tmp_path / "cache").rglob("int8.xml"))) == 1
     with pytest.raises(InputError, match="int8 learns"):

@@ -229,7 +229,7 @@ def test_equal_scores_summed_in_another_order_do_not_differ():
         (lambda: difference_test(FIRST, OTHER, "wilcoxon"), "same topics"),
         (lambda: difference_test(FIRST, np.full(43, np.nan), "welch"), "a score is no number"),
         (lambda: difference_test(FIRST, np.full(43, np.nan), "paired-t"), "a score is no number"),
-        (lambda: difference_test(FIRST, SECOND, "randomisation", permutations=0), "--permutations: 0 is too few"),
+        (lambda: difference_test(FIRST, SECOND, "randomisation", permutations=0), "resamples: 0 is too few"),
         (lambda: significance.wilcoxon(FIRST, SECOND, zeros="drop"), "unknown policy for zeros 'drop'"),
         (lambda: correct([0.1, 0.2], "sidak"), "unknown correction 'sidak'"),
         (lambda: correct([0.1, 0.2], family=1), "a family of 1 is smaller than the 2 comparisons"),

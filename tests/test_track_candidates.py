@@ -20,6 +20,7 @@ from truerank.audits.track import candidates, validate
 from truerank.audits.track.candidates import Short
 from truerank.cli import main
 from truerank.errors import InputError
+from truerank.reports.results import summary
 from truerank.sources import read_run
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).resolve().parents[2] / "shared")) / "data"
@@ -49,7 +50,7 @@ def test_ranks_ties_and_short_topics(tmp_path: Path) -> None:
     )
     assert (result.read, result.topics, result.results, result.cut_ties, result.grouped) == (6, 3, 5, 1, True)
     assert result.short == (Short("3", 1),)
-    assert "Fewer results: 3 (1)." in result.text()
+    assert "Fewer results: 3 (1)." in summary(result).show()
     candidates(run, tmp_path / "up.run", k=2, ties="ascending", tag="mine")
     assert (tmp_path / "up.run").read_text().splitlines()[:2] == ["2 Q0 d1 1 7.50 mine", "2 Q0 d5 2 7.5 mine"]
     candidates(run, tmp_path / "rank.run", k=2, ties="rank")
@@ -71,11 +72,11 @@ def test_formats(tmp_path: Path) -> None:
         {"topic_id": "2", "doc_id": "d9", "rank": 1, "score": 7.5, "query": "second"},
         {"topic_id": "1", "doc_id": "d2", "rank": 1, "score": -1.0, "query": "first query"},
     ]
-    candidates(run, tmp_path / "top.txt", k=1, form="pairs")
+    candidates(run, tmp_path / "top.txt", k=1, file_format="pairs")
     assert (tmp_path / "top.txt").read_text() == "2\td9\n1\td2\n3\td1\n"
     manifest = json.loads((tmp_path / "top.tsv.manifest.json").read_text())
-    assert manifest["k"] == 2
-    assert manifest["missing"] == ["4"]
+    assert manifest["options"]["k"] == 2
+    assert manifest["skipped"]["missing"] == ["4"]
     assert manifest["artifacts"]["top.tsv"]
 
 
@@ -88,8 +89,8 @@ def test_same_bytes_and_every_format_validates(tmp_path: Path) -> None:
         candidates(run, tmp_path / name)
         assert (tmp_path / name).read_bytes() == before
         assert (tmp_path / f"{name}.manifest.json").read_bytes() == manifest
-        assert validate([run], candidates=tmp_path / name, levels={"rank-gap": "off"}).valid
-    candidates(run, tmp_path / "small.pairs", k=1, form="pairs")
+        assert validate([run], candidates=tmp_path / name, level={"rank-gap": "off"}).valid
+    candidates(run, tmp_path / "small.pairs", k=1, file_format="pairs")
     assert validate([run], candidates=tmp_path / "small.pairs").runs[0].counts["not-candidate"] == 3
 
 
@@ -153,10 +154,10 @@ def test_a_scattered_run_gives_the_same(tmp_path: Path) -> None:
         (RUN + "4 Q0 d1 4 inf x\n", {}, "a.run:7: rank '4' or score 'inf' is no finite number"),
         (RUN + "4 Q0 d1 x 1 x\n4 Q0 y\n", {}, "a.run:7: rank 'x'"),
         ("\n", {}, "a.run: the file is empty"),
-        (RUN, {"k": 0}, "--k: k is 0"),
-        (RUN, {"form": "xml"}, "--format: unknown format 'xml'"),
-        (RUN, {"ties": "random"}, "--ties: unknown tie policy"),
-        (RUN, {"tag": "two words"}, "--tag: the tag"),
+        (RUN, {"k": 0}, "k: must be at least 1, got 0"),
+        (RUN, {"file_format": "xml"}, "file_format: 'xml' is not one of the choices"),
+        (RUN, {"ties": "random"}, "ties: 'random' is not one of the choices"),
+        (RUN, {"tag": "two words"}, "tag: the tag"),
         (RUN, {"topics": "7\tseven\n"}, "none of its topics is in"),
     ],
 )
@@ -197,5 +198,5 @@ def test_real_runs(tmp_path: Path) -> None:
     assert (result.topics, result.missing, result.unknown) == (43, (), ())
     assert result.short == (Short("1121709", 37), Short("855410", 5))
     assert result.results == 41 * 100 + 37 + 5
-    check = validate([tmp_path / "c.run.gz"], candidates=run, limits=None).runs[0]
+    check = validate([tmp_path / "c.run.gz"], candidates=run).runs[0]
     assert check.counts == {}

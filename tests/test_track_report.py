@@ -23,6 +23,7 @@ from truerank.audits.track.statements import agrees, read_stated, statements
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.measures import Evaluation, Policy
+from truerank.reports.results import report, summary
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).parents[2] / "shared"))
 DATA = SHARED / "data"
@@ -74,7 +75,7 @@ def runs(tmp_path_factory) -> dict[str, object]:
                 lines += [f"{topic} Q0 d{doc} {rank} {9 - rank} {name}" for rank, doc in enumerate(ranked, start=1)]
         paths.append(text_file(tmp_path, f"{name}.run", "\n".join(lines) + "\n"))
     return {
-        "runs": paths,
+        "run": paths,
         "qrels": str(text_file(tmp_path, "all.qrels", QRELS)),
         "sparse_qrels": str(text_file(tmp_path, "sparse.qrels", "1 0 d2 1\n3 0 d1 1\n9 0 d1 1\n")),
         "metadata": [text_file(tmp_path, "runs.csv", METADATA)],
@@ -155,7 +156,7 @@ def test_means_in_both_forms_are_the_same(tmp_path):
     [
         ("run,NDCG@10\na,0.5\nb,high\n", 3, "'high'"),
         ("run,NDCG@10\na,0.5\na,0.6\n", 3, "twice"),
-        ("run,measure,value\na,map,0.5\na,AP,0.6\n", 3, "--where"),
+        ("run,measure,value\na,map,0.5\na,AP,0.6\n", 3, "`where`"),
         ("run,measure,value\na,map,inf\n", 2, "'inf'"),
         ("run,group\na,g\n", 2, "no column of scores"),
     ],
@@ -221,15 +222,15 @@ def test_categories_subtasks_and_candidates_by_hand(tmp_path):
 
 def test_an_unknown_baseline_names_those_there_are(tmp_path):
     means = text_file(tmp_path, "means.csv", MEANS)
-    options = track.ReportOptions(baseline="classic")
-    fault(lambda: track.report(means=[means], options=options), "--baseline-category", "nn, nnlm, trad")
+    options = track.ReportOptions(baseline_category="classic")
+    fault(lambda: track.report(means=[means], options=options), "baseline_category", "nn, nnlm, trad")
 
 
 def test_without_metadata_there_are_tables_and_what_is_left_out_is_said(tmp_path):
     means = text_file(tmp_path, "means.csv", "run,NDCG@10\nx,0.5\ny,0.4\n")
-    found = track.report(tmp_path / "out", means=[means])
-    assert found.pictures == ()
-    assert "No run has a category" in found.text()
+    found = track.report(means=[means], out=tmp_path / "out")
+    assert list(report(found).pictures()) == []
+    assert "No run has a category" in summary(found).show()
     assert "No run has a category" in (tmp_path / "out" / "report.html").read_text()
 
 
@@ -239,7 +240,7 @@ def test_topics_are_won_and_lost_as_ir_measures_says(runs):
     assert (duel.first.run, duel.second.run) == ("a", "d")
     values = {}
     for name in "ad":
-        path = next(path for path in runs["runs"] if path.stem == name)
+        path = next(path for path in runs["run"] if path.stem == name)
         scored = ir_measures.iter_calc(
             [ir_measures.nDCG @ 10], ir_measures.read_trec_qrels(runs["qrels"]), ir_measures.read_trec_run(str(path))
         )
@@ -248,7 +249,7 @@ def test_topics_are_won_and_lost_as_ir_measures_says(runs):
     assert duel.topics == tuple(sorted(differences, key=lambda topic: -differences[topic]))
     np.testing.assert_allclose(duel.first_values - duel.second_values, sorted(differences.values(), reverse=True))
     assert (duel.wins, duel.ties, duel.losses) == (3, 1, 0)
-    assert "wins 3 of 4 topics" in found.tables["topics-nnlm-trad"].title
+    assert "wins 3 of 4 topics" in report(found).tables["topics-nnlm-trad"].title
 
 
 def test_sparse_judgments_go_over_the_topics_that_both_have(runs):
@@ -258,21 +259,21 @@ def test_sparse_judgments_go_over_the_topics_that_both_have(runs):
     assert column["c"] == pytest.approx((1 / 3 + 1) / 2)
     assert column["b"] == pytest.approx((1 + 1 / 2) / 2)
     assert any("2 of 4 topics" in note and "3 topics in the file" in note for note in found.notes)
-    one_grade = track.report(**runs, options=track.ReportOptions(policy=Policy(rel=2))).analysis.scores
+    one_grade = track.report(**runs, rel=2).analysis.scores
     np.testing.assert_array_equal(one_grade.of("RR (sparse)"), found.of("RR (sparse)"))
 
 
 def test_runs_and_judgments_that_do_not_fit_are_refused(runs, tmp_path):
     fault(lambda: track.report(qrels=runs["qrels"]), "nothing to analyse")
-    fault(lambda: track.report(runs=runs["runs"]), "--qrels")
+    fault(lambda: track.report(run=runs["run"]), "runs without judgments")
     means = text_file(tmp_path, "means.csv", MEANS)
-    fault(lambda: track.report(runs=runs["runs"], qrels=runs["qrels"], means=[means]), "both runs and tables")
+    fault(lambda: track.report(run=runs["run"], qrels=runs["qrels"], means=[means]), "both runs and tables")
     alien = str(text_file(tmp_path, "alien.qrels", "77 0 d1 1\n"))
     fault(lambda: track.report(**{**runs, "sparse_qrels": alien}))
-    fault(lambda: track.report(**runs, options=track.ReportOptions(main="MFR")), "better when lower")
-    fault(lambda: track.report(means=[means], options=track.ReportOptions(main="P@10")), "nDCG@10")
+    fault(lambda: track.report(**runs, options=track.ReportOptions(measure="MFR")), "better when lower")
+    fault(lambda: track.report(means=[means], options=track.ReportOptions(measure="P@10")), "nDCG@10")
     fault(lambda: track.report(means=[means], options=track.ReportOptions(measures="P@5 RR")), "P@5, RR", "RR (MS)")
-    fault(lambda: track.ReportOptions(perplexity=0.0), "--perplexity")
+    fault(lambda: track.ReportOptions(perplexity=0.0), "perplexity: must be above 0, got 0")
     void = text_file(tmp_path, "void.csv", "run,category,NDCG@10\na,trad,\nb,nn,-\n")
     fault(lambda: track.report(means=[void]), "no run has a value of nDCG@10")
     fault(lambda: track.report(means=[text_file(tmp_path, "x.csv", "run,NDCG@10\n")]), "no row in it")
@@ -291,10 +292,10 @@ def test_stated_figures_agree_to_their_own_digits(value, stated, expected):
 def test_stated_figures_are_checked_and_shown(tmp_path):
     means = text_file(tmp_path, "means.csv", MEANS)
     stated = text_file(tmp_path, "s.csv", "statement,value\nbest nn over best trad,24.9\nruns,6\n")
-    found = track.report(means=[means], stated=stated)
+    found = track.report(means=[means], stated=str(stated))
     shown = {one.name: (one.difference, agrees(one)) for one in found.statements if one.stated}
     assert shown == {"best nn over best trad": (pytest.approx(0.1), False), "runs": (0.0, True)}
-    assert "1 of 2 follow" in found.html()
+    assert "1 of 2 follow" in {verdict.word for verdict in report(found).verdicts}
     fault(lambda: statements(found.analysis, {"best": "1"}), "no statement is called 'best'", "runs nnlm")
     assert fault(lambda: read_stated(text_file(tmp_path, "t.csv", "statement,value\nruns,six\n")), "'six'").line == 2
 
@@ -306,10 +307,10 @@ def test_percentages(value, base, expected):
 
 def test_measures_and_runs_can_be_chosen(runs, tmp_path):
     means = text_file(tmp_path, "means.csv", MEANS)
-    chosen = track.report(means=[means], options=track.ReportOptions(main="ndcg_cut_10", measures="MRR (MS) NCG@100"))
+    chosen = track.report(means=[means], measure="ndcg_cut_10", measures="MRR (MS) NCG@100")
     assert chosen.analysis.scores.measures == ("RR (MS)", "nDCG@10", "NCG@100")
-    options = track.ReportOptions(main="AP", where={"group": "east"}, policy=Policy(rel=2, depth=2))
-    found = track.report(**runs, options=options).analysis.scores
+    options = track.ReportOptions(measure="AP", where={"group": "east"})
+    found = track.report(**runs, options=options, rel=2, depth=2).analysis.scores
     assert {run.run for run in found.runs} == {"e", "f"}
     assert found.main == found.measures[0] == "AP"
     assert (found.gain, found.recall, len(found.measures)) == ("NCG@2", "R@2", 5)
@@ -317,8 +318,8 @@ def test_measures_and_runs_can_be_chosen(runs, tmp_path):
 
 def test_categories_with_like_names_keep_their_own_files(runs, tmp_path):
     metadata = text_file(tmp_path, "m.csv", "run,category\na,A $b$\nb,a-b\nc,trad\nd,trad\ne,trad\nf,<trad>\n")
-    found = track.report(tmp_path / "out", **{**runs, "metadata": [metadata]})
-    names = [name for name in found.tables if name.startswith("topics-")]
+    found = track.report(**{**runs, "metadata": [metadata]}, out=tmp_path / "out")
+    names = [name for name in report(found).tables if name.startswith("topics-")]
     assert len(names) == 3
     assert all((tmp_path / "out" / "figures" / f"{name}.svg").is_file() for name in names)
     page = (tmp_path / "out" / "report.html").read_text()
@@ -384,8 +385,8 @@ def written(runs, tmp_path_factory) -> tuple[Path, Path, str]:
     """Where the function wrote a report, where the command wrote the same one, and what it printed."""
     folder = tmp_path_factory.mktemp("written")
     queries = f"Test queries={text_file(folder, 'q.tsv', TWO_QUERIES)}"
-    track.report(folder / "one", **runs, queries=[queries])
-    words = [word for path in runs["runs"] for word in ("--run", path)]
+    track.report(**runs, queries=[queries], out=folder / "one")
+    words = [word for path in runs["run"] for word in ("--run", path)]
     words += ["--qrels", runs["qrels"], "--sparse-qrels", runs["sparse_qrels"], "--metadata", runs["metadata"][0]]
     finished = subprocess.run(
         [sys.executable, "-m", "truerank", "track", "report", *words, "--queries", queries, "--json",
@@ -411,7 +412,10 @@ def test_everything_is_written_whole(written):
     manifest = json.loads((out / "manifest.json").read_text())
     for name, digest in manifest["artifacts"].items():
         assert hashlib.sha256((out / name).read_bytes()).hexdigest() == digest
-    assert manifest["inputs"]["qrels"][0]["sha256"] == hashlib.sha256(QRELS.encode()).hexdigest()
+    assert (
+        next(one for one in manifest["inputs"] if one["role"] == "qrels")["sha256"]
+        == hashlib.sha256(QRELS.encode()).hexdigest()
+    )
     summary = json.loads((out / "summary.json").read_text())
     assert summary == json.loads(printed)
     assert (summary["files"][0]["description"], summary["files"][0]["records"]) == ("Test queries", 2)
@@ -433,7 +437,7 @@ def test_another_process_writes_the_same_bytes(written):
 
 def test_a_fault_is_one_line_with_its_place(runs, tmp_path, capsys):
     broken = text_file(tmp_path, "broken.csv", "run,subtask\na,fullrank\nb,sideways\n")
-    words = ["--run", runs["runs"][0], "--qrels", runs["qrels"], "--metadata", broken]
+    words = ["--run", runs["run"][0], "--qrels", runs["qrels"], "--metadata", broken]
     with pytest.raises(SystemExit) as ended:
         main(["track", "report", *map(str, words), "--out", str(tmp_path / "o")])
     assert ended.value.code == 2
@@ -499,13 +503,13 @@ def vaswani(tmp_path_factory) -> tuple[track.TrackReport, Path]:
     source = DATA / "collections" / "vaswani"
     result = track.report(
         folder / "out",
-        runs=paths,
+        run=paths,
         qrels=str(folder / "vaswani.qrels"),
         sparse_qrels=str(folder / "sparse.qrels"),
         metadata=[folder / "runs.csv"],
         collection=[str(source / "docs.trec.gz")],
         topics=str(source / "topics.trec.txt"),
-        options=track.ReportOptions(name="Vaswani"),
+        options=track.ReportOptions(title="Vaswani"),
     )
     return result, folder / "out"
 
@@ -540,7 +544,7 @@ def test_the_page_in_a_browser_has_every_figure_whole(vaswani):
         page.on("console", lambda message: complaints.append(message.text))
         page.on("request", lambda sent: None if sent.url.startswith("file:") else complaints.append(sent.url))
         page.goto((out / "report.html").as_uri())
-        assert page.locator("figure svg").count() == len(result.pictures) == 8
+        assert page.locator("figure svg").count() == len(list(report(result).pictures())) == 8
         cut = page.evaluate(
             """() => [...document.querySelectorAll("figure svg")].flatMap(svg => {
                 const frame = svg.getBoundingClientRect();

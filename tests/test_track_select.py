@@ -17,6 +17,7 @@ from truerank.audits.track import select_topics
 from truerank.audits.track.selecting import TopicRow
 from truerank.cli import main
 from truerank.errors import InputError
+from truerank.reports.results import summary
 from truerank.sources import read_qrels, read_run
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).resolve().parents[2] / "shared")) / "data"
@@ -57,21 +58,21 @@ def test_medians_ranks_and_reasons(tmp_path: Path) -> None:
     )
     assert result.chosen == ("1", "4")
     assert result.measure == "RR_MSMARCO@10"
-    text = result.text()
+    text = summary(result).show()
     assert "0 < median ≤ 0.5" in text
     assert "RR_MSMARCO@10" in text
-    deeper = {row.topic_id: row for row in select_topics(runs, qrels, cutoff=None).topics}
+    deeper = {row.topic_id: row for row in select_topics(runs, qrels, cutoff=0).topics}
     assert deeper["5"] == TopicRow("5", 1 / 12, 2, 4, 8.0, "chosen")
 
 
 def test_bounds_and_an_even_number_of_runs(tmp_path: Path) -> None:
     runs, qrels = made(tmp_path)
-    result = select_topics(runs[:2], qrels, low=0.5, high=0.75, ties="trec_eval")
+    result = select_topics(runs[:2], qrels, low=0.5, high=0.75, by_score=True)
     assert {row.topic_id: row.median for row in result.topics}["1"] == 0.75
     assert result.chosen == ("1",)
     assert result.measure == "RR@10"
     for low, high in ((-0.1, 0.5), (0.5, 0.5), (0.2, 1.1)):
-        with pytest.raises(InputError, match="bounds"):
+        with pytest.raises(InputError, match=r"(low|high): must be"):
             select_topics(runs, qrels, low=low, high=high)
 
 
@@ -80,7 +81,7 @@ def test_the_rank_column_or_the_score(tmp_path: Path) -> None:
     run.write_text("1 Q0 r 1 1 t\n1 Q0 x 2 2 t\n1 Q0 y 3 3 t\n", encoding="utf-8")
     qrels.write_text("1 0 r 1\n", encoding="utf-8")
     assert select_topics([run], str(qrels), high=1).topics[0].best_rank == 1
-    assert select_topics([run], str(qrels), high=1, ties="ascending").topics[0].best_rank == 3
+    assert select_topics([run], str(qrels), high=1, by_score=True, ties="ascending").topics[0].best_rank == 3
 
 
 def test_the_draw(tmp_path: Path) -> None:
@@ -110,8 +111,8 @@ def test_files(tmp_path: Path) -> None:
     }  # fmt: skip
     assert table[1]["median"] == ""
     manifest = json.loads((tmp_path / "chosen.tsv.manifest.json").read_text())
-    assert manifest["chosen"] == ["4", "1"]
-    assert len(manifest["inputs"]["runs"]) == 3
+    assert manifest["command"] == "track select-topics"
+    assert sum(one["role"] == "run" for one in manifest["inputs"]) == 3
     select_topics(runs, qrels, out=tmp_path / "ids.txt")
     assert (tmp_path / "ids.txt").read_text() == "1\n4\n"
 
@@ -163,7 +164,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_real_runs() -> None:
     runs = sorted((SHARED / "survivorship" / "runs").glob("*.dl19.run.gz"))
     qrels = str(SHARED / "qrels" / "dl19-passage.qrels.gz")
-    result = select_topics(runs, qrels, cutoff=None)
+    result = select_topics(runs, qrels, cutoff=0)
     relevant = {(qrel.topic_id, qrel.doc_id) for qrel in read_qrels(qrels) if qrel.relevance > 0}
     by_run = []
     for run in runs:

@@ -21,6 +21,7 @@ from truerank.audits.track.faults import KINDS
 from truerank.audits.track.grouping import ScatteredError, grouped_topics, scattered_topics
 from truerank.cli import main
 from truerank.errors import InputError
+from truerank.reports.results import summary
 from truerank.sources import lines
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).resolve().parents[2] / "shared")) / "data"
@@ -43,10 +44,10 @@ def test_a_sound_run(tmp_path: Path) -> None:
     result = validate([path])
     check = result.runs[0]
     assert result.valid
-    assert not result.fails("warning")
+    assert [verdict.word for verdict in summary(result).verdicts] == ["valid"]
     assert (check.results, check.topics, check.tag, check.tied, check.faults) == (4, 2, "bm25", 1, ())
-    assert "1 of 1 runs are valid" in result.text()
-    assert result.json()["runs"][0]["errors"] == 0
+    assert "1 of 1 runs are valid" in summary(result).show()
+    assert summary(result).json["runs"][0]["errors"] == 0
 
 
 @pytest.mark.parametrize("change", ["tabs", "wide", "crlf", "bom", "blank lines", "no last line feed", "from 0"])
@@ -91,7 +92,7 @@ def test_the_words_of_faults(tmp_path: Path) -> None:
     path = written(
         tmp_path / "a.run", "1 Q0 a 1 2 t\n1 Q0 a 3 5 t\n" + "1 Q0 é 4 1 t\n".encode("latin-1").decode("latin-1")
     )
-    text = validate([path]).text().splitlines()
+    text = summary(validate([path])).show().splitlines()
     assert text[0] == (
         f"{path}:2: topic 1 and document a stand in line 1 already. remove one of the two lines. [error duplicate]"
     )
@@ -181,18 +182,18 @@ def test_all_are_counted_and_the_first_shown(tmp_path: Path) -> None:
     assert mixed.counts == check.counts
     places = sorted(line for line, row in enumerate(rows, 1) if " d1 " not in row)
     assert [fault.line for fault in mixed.faults] == places[:3]
-    assert "2,967 more of this kind. [error order]" in validate([path], cap=3).text()
+    assert "2,967 more of this kind. [error order]" in summary(validate([path], cap=3)).show()
 
 
 def test_levels(tmp_path: Path) -> None:
     path = written(tmp_path / "a.run", "1 Q0 a 1 1 t\n1 Q0 b 2 2 u\n")
     assert validate([path]).errors == 2
-    result = validate([path], levels={"order": "warning", "mixed-tags": "off"})
+    result = validate([path], level={"order": "warning", "mixed-tags": "off"})
     assert (result.errors, result.warnings, result.valid) == (0, 1, True)
-    assert result.fails("warning")
+    assert [verdict.word for verdict in summary(result).verdicts] == ["warning"]
     for wrong in ({"nothing": "off"}, {"order": "fatal"}):
-        with pytest.raises(InputError, match="--level"):
-            validate([path], levels=wrong)
+        with pytest.raises(InputError, match="level: "):
+            validate([path], level=wrong)
 
 
 # -- against a plain reading of the rules
@@ -368,7 +369,7 @@ def test_any_bytes(tmp_path: Path, noise: bytes, place: int) -> None:
         assert error.remedy
     else:
         assert [fault for fault in result.runs[0].faults if not fault.text().isprintable()] == []
-        json.dumps(result.json())
+        json.dumps(summary(result).json)
 
 
 # -- the command
@@ -403,9 +404,9 @@ def test_real_runs() -> None:
     runs = sorted((SHARED / "survivorship" / "runs").glob("*.dl19.run.gz"))
     topics = str(SHARED / "topics" / "dl19-passage.tsv")
     qrels = str(SHARED / "qrels" / "dl19-passage.qrels.gz")
-    result = validate(runs, topics=topics, qrels=qrels, candidates=runs[0], levels={"rank-gap": "off"})
+    result = validate(runs, topics=topics, qrels=qrels, candidates=runs[0], level={"rank-gap": "off"})
     assert [run.results for run in result.runs] == [41_042] * 3
-    assert result.valid, result.text()
+    assert result.valid, summary(result).show()
     wrong = validate([runs[0]], topics=str(SHARED / "topics" / "core17.trec.txt"), cap=2).runs[0]
     assert wrong.counts["unknown-topic"] == 43
     assert wrong.counts["missing-topic"] == 50

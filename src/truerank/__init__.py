@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from truerank.version import __version__
 
 if TYPE_CHECKING:
     from truerank import judging as judging
@@ -36,116 +38,93 @@ if TYPE_CHECKING:
     from truerank.experiments.instances import export_instances as export_instances
     from truerank.experiments.instances import instance_stats as instance_stats
     from truerank.experiments.instances import write_document_queries as write_document_queries
-    from truerank.experiments.report import report as experiment_report
-    from truerank.lexical import build_index as build_index
-    from truerank.lexical import search as search
-    from truerank.lexical import tune as tune
+    from truerank.experiments.report import report as experiment_report  # noqa: F401
+    from truerank.lexical.building import build_index as build_index
+    from truerank.lexical.building import index as index
+    from truerank.lexical.searching import search as search
+    from truerank.lexical.tuning import tune as tune
     from truerank.measures import compare as compare
-    from truerank.measures import comparison_report as comparison_report
+    from truerank.measures import compare_evaluations as compare_evaluations
     from truerank.measures import cross_validate as cross_validate
     from truerank.measures import evaluate as evaluate
     from truerank.measures import load_evaluation as load_evaluation
     from truerank.measures import order_changes as order_changes
+    from truerank.options import Runtime as Runtime
+    from truerank.options import Scoring as Scoring
     from truerank.rankers.reranking.rerank import rerank as rerank
     from truerank.rankers.training.train import train as train
+    from truerank.reports.results import report as report
+    from truerank.reports.results import summary as summary
 
-__version__ = "0.1.0"
-__all__ = [
-    "BuildOptions",
-    "RunOptions",
-    "__version__",
-    "build_index",
-    "build_instances",
-    "carry_judgments",
-    "clean_judgments",
-    "compare",
-    "comparison_report",
-    "copy_design",
-    "cross_validate",
-    "demo",
-    "describe_sets",
-    "estimate_errors",
-    "estimate_grid",
-    "evaluate",
-    "experiment_report",
-    "export_instances",
-    "fetch_snapshots",
-    "instance_stats",
-    "judging",
-    "leakage",
-    "lexical",
-    "load_evaluation",
-    "match_versions",
-    "open_results",
-    "order_changes",
-    "read_design",
-    "ready_designs",
-    "rerank",
-    "reusability",
-    "run_grid",
-    "run_status",
-    "scan_versions",
-    "search",
-    "select_instances",
-    "survivorship",
-    "track",
-    "train",
-    "transfer",
-    "transfer_card",
-    "tune",
-    "write_document_queries",
-]
-
-# Loaded on first use, so that `import truerank` stays instant.
-_HOMES = {
-    "BuildOptions": ("truerank.experiments.instances", "BuildOptions"),
-    "build_instances": ("truerank.experiments.instances", "build_instances"),
-    "copy_design": ("truerank.experiments.designs", "copy_design"),
-    "estimate_grid": ("truerank.experiments.grid", "estimate_grid"),
-    "experiment_report": ("truerank.experiments.report", "report"),
-    "open_results": ("truerank.experiments.grid", "open_results"),
-    "read_design": ("truerank.experiments.grid", "read_design"),
-    "ready_designs": ("truerank.experiments.designs", "ready_designs"),
-    "run_grid": ("truerank.experiments.grid", "run_grid"),
-    "run_status": ("truerank.experiments.grid", "run_status"),
-    "RunOptions": ("truerank.experiments.grid", "RunOptions"),
-    "export_instances": ("truerank.experiments.instances", "export_instances"),
-    "instance_stats": ("truerank.experiments.instances", "instance_stats"),
-    "write_document_queries": ("truerank.experiments.instances", "write_document_queries"),
-    "build_index": ("truerank.lexical", "build_index"),
-    "rerank": ("truerank.rankers.reranking.rerank", "rerank"),
-    "search": ("truerank.lexical", "search"),
-    "tune": ("truerank.lexical", "tune"),
-    "lexical": ("truerank.lexical", None),
-    "compare": ("truerank.measures", "compare"),
-    "comparison_report": ("truerank.measures", "comparison_report"),
-    "cross_validate": ("truerank.measures", "cross_validate"),
-    "order_changes": ("truerank.measures", "order_changes"),
-    "evaluate": ("truerank.measures", "evaluate"),
-    "load_evaluation": ("truerank.measures", "load_evaluation"),
-    "leakage": ("truerank.audits.leakage", None),
-    "demo": ("truerank.audits.leakage", "demo"),
-    "judging": ("truerank.judging", None),
-    "reusability": ("truerank.audits.reusability", None),
-    "survivorship": ("truerank.audits.survivorship", None),
-    "track": ("truerank.audits.track", None),
-    "train": ("truerank.rankers.training.train", "train"),
-    "transfer": ("truerank.audits.transfer", None),
-    "carry_judgments": ("truerank.audits.transfer", "carry_judgments"),
-    "clean_judgments": ("truerank.audits.transfer", "clean_judgments"),
-    "fetch_snapshots": ("truerank.audits.transfer", "fetch_snapshots"),
-    "match_versions": ("truerank.audits.transfer", "match_versions"),
-    "transfer_card": ("truerank.audits.transfer", "transfer_card"),
-    "select_instances": ("truerank.audits.transfer", "select_instances"),
-    "scan_versions": ("truerank.audits.transfer", "scan_versions"),
-    "estimate_errors": ("truerank.audits.transfer", "estimate_errors"),
-    "describe_sets": ("truerank.audits.transfer", "describe_sets"),
+#: The public names by the modules that have them, imported on first use.
+_PUBLIC: Final = {
+    "truerank.audits.leakage": ("leakage", "demo"),
+    "truerank.audits.reusability": ("reusability",),
+    "truerank.audits.survivorship": ("survivorship",),
+    "truerank.audits.track": ("track",),
+    "truerank.audits.transfer": (
+        "transfer",
+        "carry_judgments",
+        "clean_judgments",
+        "describe_sets",
+        "estimate_errors",
+        "fetch_snapshots",
+        "match_versions",
+        "scan_versions",
+        "select_instances",
+        "transfer_card",
+    ),
+    "truerank.experiments.designs": ("copy_design", "ready_designs"),
+    "truerank.experiments.grid": (
+        "RunOptions",
+        "estimate_grid",
+        "open_results",
+        "read_design",
+        "run_grid",
+        "run_status",
+    ),
+    "truerank.experiments.instances": (
+        "BuildOptions",
+        "build_instances",
+        "export_instances",
+        "instance_stats",
+        "write_document_queries",
+    ),
+    "truerank.experiments.report": ("experiment_report",),
+    "truerank.judging": ("judging",),
+    "truerank.lexical": ("lexical",),
+    "truerank.lexical.building": ("build_index", "index"),
+    "truerank.lexical.searching": ("search",),
+    "truerank.lexical.tuning": ("tune",),
+    "truerank.measures": (
+        "compare",
+        "compare_evaluations",
+        "cross_validate",
+        "evaluate",
+        "load_evaluation",
+        "order_changes",
+    ),
+    "truerank.options": ("Runtime", "Scoring"),
+    "truerank.rankers.reranking.rerank": ("rerank",),
+    "truerank.rankers.training.train": ("train",),
+    "truerank.reports.results": ("report", "summary"),
 }
+_HOMES: Final = {name: module for module, names in _PUBLIC.items() for name in names}
+#: Names that differ from those in their modules.
+_CALLED: Final = {"experiment_report": "report"}
+
+#: Names that are packages.
+_ROOMS: Final = frozenset({"judging", "leakage", "lexical", "reusability", "survivorship", "track", "transfer"})
+
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'truerank' has no attribute {name!r}")
-    module, attribute = _HOMES[name]
-    home = importlib.import_module(module)
-    return home if attribute is None else getattr(home, attribute)
+    module = importlib.import_module(_HOMES[name])
+    return module if name in _ROOMS else getattr(module, _CALLED.get(name, name))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

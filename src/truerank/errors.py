@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["InputError", "MissingExtraError", "TruerankError"]
+__all__ = ["InputError", "MissingExtraError", "OptionError", "TruerankError"]
 
 
 class TruerankError(Exception):
@@ -34,6 +34,23 @@ class TruerankError(Exception):
 
 class InputError(TruerankError):
     """A file, source or option does not hold what it should."""
+
+
+class OptionError(InputError):
+    """An option has a value that it cannot have.
+
+    The option is named as in Python ("block_size"); the command line shows it as a flag ("--block-size"). A remedy
+    names other options in backquotes.
+
+    Args:
+        option: the parameter, or the field of a dataclass of options.
+        fault: what is wrong, with the value.
+        remedy: what to do about it.
+    """
+
+    def __init__(self, option: str, fault: str, remedy: str = "") -> None:
+        super().__init__(fault, remedy, where=option)
+        self.option = option
 
 
 class MissingExtraError(TruerankError):

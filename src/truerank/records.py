@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["Document", "Judgment", "Qrel", "Query", "RunRow", "Topic", "TopicText"]
+__all__ = ["Document", "Input", "Judgment", "Qrel", "Query", "RunRow", "Topic", "TopicText"]
 
 
 class Query(NamedTuple):
@@ -109,3 +109,18 @@ class Judgment(NamedTuple):
     where: str = ""
     line: int | None = None
     values: Mapping[str, Any] = {}
+
+
+class Input(NamedTuple):
+    """Something that a command read, as its manifest names it.
+
+    `name` is what results call it ("bm25"), `source` what the user gave (empty for a value of the caller's program),
+    `role` the option that named it ("qrels"), `rows` how many rows, documents or topics it holds (None where nobody
+    counted), `sha256` the hash of its bytes (None where it is no file).
+    """
+
+    name: str
+    source: str
+    role: str
+    rows: int | None = None
+    sha256: str | None = None

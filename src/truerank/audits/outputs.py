@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path, PurePath
-from typing import IO, Any, NamedTuple
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NamedTuple
 
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.sources.zstd import ZstdFile
 from truerank.work.artifacts import atomic_path
+from truerank.work.compressing import opened_for_writing
 
 __all__ = ["Target", "refuse_overwrite", "written"]
 
@@ -28,18 +25,8 @@ class Target(NamedTuple):
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """The file for writing; the same content gives the same bytes."""
-        ending = PurePath(self.name).suffix.lower()
-        with self.path.open("wb") as raw, ExitStack() as stack:
-            packed: Any = raw
-            if ending == ".gz":
-                packed = stack.enter_context(gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0))
-            elif ending == ".bz2":
-                packed = stack.enter_context(bz2.BZ2File(raw, "wb"))
-            elif ending == ".xz":
-                packed = stack.enter_context(lzma.LZMAFile(raw, "wb"))
-            elif ending == ".zst":
-                packed = stack.enter_context(ZstdFile(raw, "wb"))
-            yield packed
+        with opened_for_writing(self.path, self.name) as stream:
+            yield stream
 
 
 @contextmanager

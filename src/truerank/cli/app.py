@@ -11,11 +11,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
-import truerank
 from truerank.cli.loading import Entry, LazyGroup
-from truerank.errors import TruerankError
+from truerank.errors import InputError, OptionError, TruerankError
 
-__all__ = ["COMMANDS", "app", "main"]
+__all__ = ["NOT_CARRIED", "app", "main"]
 
 #: Typer brings its own copy of Click in some versions and depends on it in others: its base of all usage errors.
 _ClickError: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
@@ -24,8 +23,9 @@ _ClickError: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ 
 _OK, _USAGE, _INTERNAL, _INTERRUPTED = 0, 2, 70, 130
 
 
-#: In the order of `truerank --help`.
-COMMANDS: Final = (
+#: Groups that still declare their options by hand, in the order of `truerank --help`; each one that moves to
+#: `commands.COMMANDS` leaves this list.
+NOT_CARRIED: Final = (
     Entry("leakage", "leakage", "app", "Are my test queries in my training data?"),
     Entry(
         "transfer",
@@ -40,26 +40,8 @@ COMMANDS: Final = (
         "Which queries did my annotation throw away, and what does that do to my scores and models?",
     ),
     Entry("judge", "judge", "app", "People, or models, judge what the audits propose."),
-    Entry("track", "track", "app", "What do the runs of a track show?"),
     Entry("pool", "pool", "app", "Do my judgments rank systems fairly, also new ones?"),
     Entry("demo", "demo", "demo", "Audits the embedded sample, where the truth is known; needs no network."),
-    Entry(
-        "evaluate",
-        "evaluate",
-        "evaluate",
-        "Scores runs against relevance judgments, under policies that are printed with the scores.",
-    ),
-    Entry(
-        "compare",
-        "compare",
-        "compare",
-        "Compares runs with a baseline or with each other: differences, tests, and what survives the correction.",
-    ),
-    Entry("index", "lexical", "index", "Builds an index of a collection of documents."),
-    Entry("search", "lexical", "search", "Retrieves the best documents for each topic and writes a TREC run."),
-    Entry("tune", "lexical", "tune", "Chooses a model's parameters by cross-validation over the topics."),
-    Entry("rerank", "rerank", "rerank", "Orders the first documents of each topic of a run by a ranker."),
-    Entry("train", "train", "train", "Trains a ranker: one epoch by a named recipe."),
     Entry(
         "instances", "instances", "app", "Training sets with known faults: built, proven, written for other programs."
     ),
@@ -68,7 +50,7 @@ COMMANDS: Final = (
 
 
 class _Commands(LazyGroup):
-    entries = COMMANDS
+    entries = NOT_CARRIED
 
 
 app = typer.Typer(
@@ -82,18 +64,9 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        sys.stdout.write(f"truerank {truerank.__version__}\n")
-        raise typer.Exit
-
-
 @app.callback()
 def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Show where in the code an error arose.")] = False,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end.")
-    ] = False,
 ) -> None:
     """Finds out whether a retrieval result can be believed."""
 
@@ -115,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(words: list[str], debug: bool) -> int:
     try:
-        outcome: Any = app(args=words, standalone_mode=False)
+        outcome = _called(words)
     except TruerankError as error:
         return _failed(str(error), debug, _USAGE)
     except (KeyboardInterrupt, typer.Abort):
@@ -141,6 +114,33 @@ def _run(words: list[str], debug: bool) -> int:
     if outcome == _INTERRUPTED:
         sys.stderr.write("interrupted; the same command continues where it stopped\n")
     return outcome if isinstance(outcome, int) else _OK
+
+
+def _called(words: list[str]) -> Any:
+    """Calls what the words name: a command that is built from its function, or a group that is not carried yet."""
+    if words and words[0] in {entry.name for entry in NOT_CARRIED}:
+        return _not_carried(words)
+    from cyclopts import CycloptsError
+
+    from truerank.cli.building import app_for, carried
+
+    try:
+        return app_for(words, [(entry.name, entry.help) for entry in NOT_CARRIED])(words)
+    except CycloptsError as error:
+        name = carried(words)
+        place = f"truerank {name}" if name else "truerank"
+        fault = " ".join(str(error).split()).rstrip(".?")
+        raise InputError(fault, f"see '{place} --help'", where=place) from error
+
+
+def _not_carried(words: list[str]) -> Any:
+    try:
+        return app(args=words, standalone_mode=False)
+    except OptionError as error:
+        # A part of a command that is carried already names options as in Python.
+        from truerank.cli.declarations import in_flags
+
+        raise in_flags(error) from error
 
 
 def _failed(message: str, debug: bool, code: int) -> int:

@@ -10,7 +10,7 @@ import typer
 from truerank.cli.console import JsonFlag, emit, note
 from truerank.experiments.report import ReportOptions
 from truerank.experiments.report import report as make_report
-from truerank.measures import Method, Policy
+from truerank.measures import Policy, Testing
 
 __all__ = ["report"]
 
@@ -101,7 +101,9 @@ def report(
             pilot_size=pilot_size,
             rel=rel,
             policy=Policy(ties=ties),
-            method=Method(test=test, correction=correction, alpha=alpha, resamples=resamples, seed=seed),
+            method=Testing(
+                significance=test, correction=correction, confidence=1 - alpha, resamples=resamples, seed=seed
+            ),
         ),
     )
     emit(found.text(), found.json(), as_json)

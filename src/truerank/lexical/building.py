@@ -13,28 +13,32 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 import polars as pl
 from numpy.lib.format import open_memmap
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.lexical.analysis import Analyser
 from truerank.lexical.index import FORMAT_VERSION, KIND, Index, term_flags
 from truerank.lexical.merging import StoredRun, merge_runs, store_run, write_strings
 from truerank.lexical.postings import Block, BlockTask, IndexField, RunBuffer
+from truerank.lexical.presets import DEFAULT_PRESET, PresetName, analyser_of
+from truerank.options import Flag, Range, command
 from truerank.records import Document
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.work.artifacts import hash_file, installed_versions
 from truerank.work.memory import give_back
 from truerank.work.progress import Progress, Quiet
 
-__all__ = ["build_index"]
+__all__ = ["build_index", "index"]
 
 #: A run is sorted and written once it holds so many postings (about 200 MB with what sorting needs) or terms.
 RUN_POSTINGS: Final = 1 << 22
 RUN_TERMS: Final = 1 << 20
+TokeniserName = Literal["lucene", "alphanumeric", "letters", "terrier", "whitespace"]
+StemmerName = Literal["none", "porter", "english", "krovetz"]
 
 
 def build_index(
@@ -74,7 +78,7 @@ def build_index(
     documents = open_documents(source, strict=strict) if isinstance(source, str) else source
     parts = tuple(IndexField.parse(text) for text in fields)
     if len({part.name for part in parts}) != len(parts) or not parts:
-        raise InputError("fields need different names", "name each field once", where="--fields")
+        raise OptionError("fields", "fields need different names", "name each field once")
     target, told = Path(out).absolute(), progress or Quiet()
     _refuse_other(target)
     with _temporary(target) as folder:
@@ -96,6 +100,55 @@ def build_index(
         _move(folder, target)
     give_back()
     return Index(target)
+
+
+@command
+def index(
+    source: Annotated[str | DocumentSource, Flag(metavar="SRC", positional=True, reads=str)],
+    out: Annotated[str | Path, Flag(metavar="DIR", reads=Path)],
+    *,
+    preset: PresetName = DEFAULT_PRESET,
+    tokeniser: TokeniserName | None = None,
+    stopwords: Annotated[str | None, Flag(metavar="none|lucene|grammar|FILE")] = None,
+    stemmer: StemmerName | None = None,
+    fields: Annotated[str, Flag(metavar="NAME[=PART+PART],…")] = "contents",
+    workers: Annotated[int, Range(at_least=1)] = 1,
+    strict: bool = False,
+    progress: Progress | None = None,
+) -> Index:
+    """Builds an index of a collection of documents.
+
+    Postings are sorted on the disk, so that memory does not grow with them. The index appears whole or not at all.
+
+    Args:
+        source: documents: a path, irds:ID or hf:ORG/NAME.
+        out: the folder of the index.
+        preset: whose analyser is used.
+        tokeniser: in place of the preset's tokeniser.
+        stopwords: in place of the preset's list.
+        stemmer: in place of the preset's stemmer.
+        fields: fields of the index, made of url, title and body; contents is title+body.
+        workers: processes that analyse documents.
+        strict: bytes that are not UTF-8 are an error.
+        progress: is told how many documents are done.
+
+    Returns:
+        The index, opened.
+
+    Raises:
+        InputError: as in `build_index`, or an analyser that does not exist.
+
+    Examples:
+
+        truerank index docs.trec.gz --out index/
+
+        truerank index irds:msmarco-document --fields url,title,body --out index/
+
+        truerank index corpus.jsonl --preset terrier --stopwords terrier.txt --out index/
+    """
+    analyser = analyser_of(preset, tokeniser=tokeniser, stopwords=stopwords, stemmer=stemmer)
+    names = fields.split(",")
+    return build_index(source, out, analyser=analyser, fields=names, workers=workers, strict=strict, progress=progress)
 
 
 def _blocks(task: BlockTask, documents: DocumentSource, workers: int) -> Iterator[Block]:
@@ -224,9 +277,9 @@ def _write_manifest(folder: Path, documents: DocumentSource, task: BlockTask) ->
 def _refuse_other(target: Path) -> None:
     """Lets an index be replaced, and an empty folder be filled."""
     if target.is_dir() and any(target.iterdir()) and not Index.is_index(target):
-        raise InputError("the folder holds something that is no index", "choose another with --out", where=target)
+        raise InputError("the folder holds something that is no index", "choose another with `out`", where=target)
     if target.exists() and not target.is_dir():
-        raise InputError("a file stands there", "choose another name with --out", where=target)
+        raise InputError("a file stands there", "choose another name with `out`", where=target)
 
 
 @contextlib.contextmanager
@@ -246,7 +299,7 @@ def _temporary(target: Path) -> Iterator[Path]:
         folder.mkdir()
     except OSError as error:
         raise InputError(
-            f"cannot be written to ({error.strerror})", "choose another folder with --out", where=target
+            f"cannot be written to ({error.strerror})", "choose another folder with `out`", where=target
         ) from error
     try:
         yield folder

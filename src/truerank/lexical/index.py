@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from truerank.errors import InputError
 from truerank.lexical.analysis import Analyser
-from truerank.reports.tables import Column, Table
+from truerank.reports.results import Result
 from truerank.work.artifacts import digest
 
 __all__ = ["FORMAT_VERSION", "KIND", "LETTERS", "NUMBER", "WORD", "Index", "open_index", "term_flags"]
@@ -33,7 +33,7 @@ def term_flags(term: bytes) -> int:
     return flags | (LETTERS if _LETTERS.fullmatch(term) else 0) | (NUMBER if term.isdigit() else 0)
 
 
-class Index:
+class Index(Result, shown_in="truerank.lexical.report"):
     """An inverted index with document vectors, read from its folder.
 
     Attributes:
@@ -173,37 +173,6 @@ class Index:
             "source": self.manifest["source"],
             "bytes": sum(file["bytes"] for file in self.manifest["files"].values()),
         }
-
-    def table(self) -> Table:
-        """What the index holds, one row for each field."""
-        tokens = self.lengths.sum(axis=0, dtype=np.int64).tolist()
-        filled = np.count_nonzero(self.lengths, axis=0).tolist()
-        rows = tuple(
-            (name, "+".join(self.manifest["fields"][name]), count, total, total / max(1, count))
-            for name, total, count in zip(self.fields, tokens, filled, strict=True)
-        )
-        source = self.manifest["source"]
-        left_out = ", ".join(f"{source[kind]:,} {kind}" for kind in ("empty", "skipped", "repeated") if source[kind])
-        return Table(
-            f"Index of {source['name']}: {len(self):,} documents, {self.terms:,} terms, "
-            f"{int(self.starts[-1]):,} postings",
-            (
-                Column("field"),
-                Column("of"),
-                Column("documents", align="right", format=",d"),
-                Column("tokens", align="right", format=",d"),
-                Column("mean length", align="right", format=".1f"),
-            ),
-            rows,
-            notes=(
-                f"Analyser: {self.analyser.name}.",
-                f"Read: {source['read']:,} documents" + (f", of them left out: {left_out}." if left_out else "."),
-            ),
-        )
-
-    def text(self) -> str:
-        """The table in plain characters."""
-        return self.table().text()
 
     def _array(self, name: str) -> NDArray[Any]:
         # A plain view: slices of a memmap are memmaps, which cost microseconds each.

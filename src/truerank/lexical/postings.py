@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.lexical.analysis import Analyser
 from truerank.records import Document
 
@@ -40,7 +40,7 @@ class IndexField:
         """`title`, or `contents=url+title+body`; `contents` alone joins title and body."""
         name, given, parts = text.strip().partition("=")
         if not name or (given and not parts):
-            raise InputError(f"'{text}' is no field", "write NAME or NAME=PART+PART", where="--fields")
+            raise OptionError("fields", f"'{text}' is no field", "write NAME or NAME=PART+PART")
         if not given:
             return cls(name, ("title", "body") if name == "contents" else (name,))
         return cls(name, tuple(part.strip() for part in parts.split("+")))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.lexical.analysis import Analyser
 from truerank.lexical.expansions import BM25PRF, RM3, Axiomatic, Expansion
 from truerank.lexical.index import Index
@@ -16,7 +16,9 @@ __all__ = [
     "DEFAULT_PRESET",
     "MODELS",
     "PRESETS",
+    "ModelName",
     "Preset",
+    "PresetName",
     "analyser_of",
     "changed",
     "model_of",
@@ -24,8 +26,10 @@ __all__ = [
     "require_analyser",
 ]
 
-#: The names of the models, as commands take them.
-MODELS: Final = ("bm25", "ql", "rm3", "axiomatic", "prf")
+#: The names of the models and presets, as commands take them.
+ModelName = Literal["bm25", "ql", "rm3", "axiomatic", "prf"]
+PresetName = Literal["anserini", "terrier", "track-documents", "track-passages"]
+MODELS: Final = get_args(ModelName)
 DEFAULT_PRESET: Final = "anserini"
 
 _ANSERINI: Final = BM25(0.9, 0.4, lengths="lucene")
@@ -117,7 +121,7 @@ def preset_named(name: str) -> Preset:
         InputError: there is none.
     """
     if name not in PRESETS:
-        raise InputError(f"unknown preset '{name}'", f"one of {', '.join(PRESETS)}", where="--preset")
+        raise OptionError("preset", f"unknown preset '{name}'", f"one of {', '.join(PRESETS)}")
     return PRESETS[name]
 
 
@@ -150,7 +154,7 @@ def require_analyser(index: Index, preset: str) -> None:
     if index.analyser.name != own.name:
         raise InputError(
             f"the index has another analyser ({index.analyser.name}) than the preset {preset} ({own.name})",
-            "build it with this preset, name the preset it was built with, or allow it with --any-analyser",
+            "build it with this preset, name the preset it was built with, or allow it with `any_analyser`",
             where=index.folder,
         )
 
@@ -171,7 +175,7 @@ def model_of(
     found = preset_named(preset)
     name = model or found.model
     if name not in found.models:
-        raise InputError(f"unknown model '{name}'", f"one of {', '.join(MODELS)}", where="--model")
+        raise OptionError("model", f"unknown model '{name}'", f"one of {', '.join(MODELS)}")
     chosen: Model | Expansion = changed(found.models[name], parameters or {})
     return chosen
 
@@ -190,7 +194,7 @@ def changed(model: Any, parameters: Mapping[str, Any]) -> Any:
             base[inner] = value
         else:
             there = [*known, *(f"base.{part.name}" for part in fields(model.base))] if hasattr(model, "base") else known
-            raise InputError(f"the model has no parameter '{name}'", f"there are {', '.join(there)}", where="--set")
+            raise OptionError("set_", f"the model has no parameter '{name}'", f"there are {', '.join(there)}")
     values = {part: getattr(model, part) for part in known} | own
     if hasattr(model, "base"):
         values["base"] = changed(model.base, base)
@@ -205,4 +209,4 @@ def _valued(name: str, value: Any, now: Any) -> Any:
         return int(str(value)) if isinstance(now, int) else float(value)
     except (TypeError, ValueError) as error:
         kind = "whole number" if isinstance(now, int) else "number"
-        raise InputError(f"{name}: '{value}' is no {kind}", "write NAME=NUMBER", where="--set") from error
+        raise OptionError("set_", f"{name}: '{value}' is no {kind}", "write NAME=NUMBER") from error

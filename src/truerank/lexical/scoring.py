@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.lexical.index import Index
 from truerank.lexical.models import Model, Statistics
 
@@ -201,7 +201,7 @@ def _checked_weights(index: Index, weights: Mapping[str, float] | None) -> dict[
                 f"the index has no field '{name}'", f"one of {', '.join(index.fields)}", where=index.folder
             )
         if not math.isfinite(weight) or weight < 0:
-            raise InputError(f"the weight of '{name}' is {weight:g}", "give 0 or more", where="--weights")
+            raise OptionError("weights", f"the weight of '{name}' is {weight:g}", "give 0 or more")
     if not any(weights.values()):
-        raise InputError("all fields weigh 0", "give one a weight above 0", where="--weights")
+        raise OptionError("weights", "all fields weigh 0", "give one a weight above 0")
     return dict(weights)

@@ -4,35 +4,54 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import multiprocessing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from types import MappingProxyType
+from typing import Annotated, Any, Final, NamedTuple, cast
 
 import numpy as np
 import polars as pl
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.lexical.expansions import Expansion
 from truerank.lexical.index import Index, open_index
 from truerank.lexical.models import Model
+from truerank.lexical.presets import DEFAULT_PRESET, ModelName, PresetName, model_of, require_analyser
 from truerank.lexical.scoring import DECIMALS, Ranking, Searcher, parse_query, weighted_query
-from truerank.records import Topic
-from truerank.reports.tables import Column, Table
+from truerank.options import Flag, OutFile, Range, command
+from truerank.records import Input, Topic
+from truerank.reports.results import Result
 from truerank.sources import grammar
+from truerank.sources.inputs import inputs_of
 from truerank.sources.runs import RUN_SCHEMA
 from truerank.sources.topics import read_topics
 from truerank.text.normalising import normalise
-from truerank.work.artifacts import atomic_path, hash_file, installed_versions, write_text
+from truerank.work.artifacts import atomic_path
 from truerank.work.progress import Progress, Quiet
+from truerank.work.runs import run as started
 
-__all__ = ["SearchResult", "TopicQuery", "retrieve", "search", "topic_queries", "write_run"]
+__all__ = [
+    "Parameters",
+    "SearchResult",
+    "TopicQuery",
+    "Weights",
+    "input_of_index",
+    "retrieve",
+    "search",
+    "topic_queries",
+    "write_run",
+]
 
 _FIELDS: Final = ("title", "description", "narrative")
 _CHUNK: Final = 64
+
+
+#: Options that searching and tuning share.
+Parameters = Annotated[Mapping[str, Any], Flag(metavar="NAME=VALUE")]
+Weights = Annotated[Mapping[str, float], Flag(metavar="FIELD=NUMBER")]
 
 
 class TopicQuery(NamedTuple):
@@ -42,8 +61,8 @@ class TopicQuery(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True)
-class SearchResult:
+@dataclass(frozen=True, repr=False)
+class SearchResult(Result, shown_in="truerank.lexical.report"):
     """A run, and what was searched how.
 
     Attributes:
@@ -56,6 +75,7 @@ class SearchResult:
         no_text: topics without text in the field.
         no_terms: topics none of whose terms the collection holds.
         tag: the name of the run.
+        out: the file that it was written to.
     """
 
     run: pl.DataFrame
@@ -67,6 +87,7 @@ class SearchResult:
     no_text: tuple[str, ...] = ()
     no_terms: tuple[str, ...] = ()
     tag: str = "truerank"
+    out: Path | None = None
 
     def json(self) -> dict[str, Any]:
         """All but the rows."""
@@ -84,96 +105,96 @@ class SearchResult:
             "ties": f"scores with {DECIMALS} decimals, equal ones by document id ascending",
         }
 
-    def table(self) -> Table:
-        """How many topics got how many documents."""
-        sizes = self.run.group_by("topic_id").len()["len"]
-        unfound = [
-            f"{len(topics)} topics {why}: {', '.join(topics[:5])}{' …' if len(topics) > 5 else ''}."
-            for topics, why in ((self.no_text, "have no such text"), (self.no_terms, "have no term of the collection"))
-            if topics
-        ]
-        return Table(
-            f"{self.tag}: {model_text(self.model)}",
-            (
-                Column("topics"),
-                Column("searched", align="right", format=",d"),
-                Column("rows", align="right", format=",d"),
-                Column("fewest", align="right", format=",d"),
-                Column("most", align="right", format=",d"),
-            ),
-            ((str(self.topics["name"]), len(sizes), len(self.run), _whole(sizes.min()), _whole(sizes.max())),),
-            notes=(
-                f"Ties: scores with {DECIMALS} decimals, equal ones by document id ascending.",
-                f"Analyser: {self.index['analyser']['name']}.",
-                *unfound,
-            ),
-        )
 
-    def text(self) -> str:
-        """The table in plain characters."""
-        return self.table().text()
-
-    def write(self, path: str | Path) -> Path:
-        """Writes the run in TREC format (gzipped where the name ends so), and `PATH.manifest.json` beside it."""
-        target = Path(path)
-        write_run(self.run, target)
-        manifest = {
-            "command": "search",
-            "versions": installed_versions("truerank", "numpy"),
-            **self.json(),
-            "source": self.index["source"],
-            "run": {"sha256": hash_file(target)},
-        }
-        text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-        write_text(target.with_name(f"{target.name}.manifest.json"), text)
-        return target
-
-
+@command
 def search(
-    index: Index | Searcher | str | Path,
-    topics: str | Sequence[TopicQuery],
-    model: Model | Expansion,
+    index: Annotated[Index | Searcher | str | Path, Flag(metavar="DIR", reads=str)],
+    topics: Annotated[str | Sequence[TopicQuery], Flag(metavar="SRC", reads=str)],
+    model: Annotated[Model | Expansion | ModelName | None, Flag(reads=ModelName)] = None,
     *,
-    k: int = 1000,
-    topic_field: str = "title",
-    weights: Mapping[str, float] | None = None,
-    tag: str = "truerank",
-    workers: int = 1,
+    preset: PresetName = DEFAULT_PRESET,
+    set_: Parameters = MappingProxyType({}),
+    k: Annotated[int, Range(at_least=1)] = 1000,
+    field: str = "title",
+    weights: Weights = MappingProxyType({}),
+    any_analyser: bool = False,
+    tag: str | None = None,
+    workers: Annotated[int, Range(at_least=1)] = 1,
+    out: OutFile = None,
     progress: Progress | None = None,
 ) -> SearchResult:
-    """Retrieves the best documents for each topic.
+    """Retrieves the best documents for each topic and writes a TREC run.
+
+    Scores have six decimals; documents with equal ones stand in the ascending order of their ids.
 
     Args:
-        index: the index, its folder, or one opened for searching (whose weights then hold).
-        topics: a source of topics, see `sources.read_topics`, or queries.
-        model: a model, or an expansion around one.
-        k: how many documents for each topic at most; only documents that hold a term of the query are retrieved.
-        topic_field: "title", "description", "narrative", or several joined by "+".
-        weights: of the index's fields, see `Searcher`.
-        tag: the last column of the run.
+        index: the folder that `index` wrote. In Python also an opened index, or a searcher, whose weights then hold.
+        topics: a path, irds:ID or hf:ORG/NAME. In Python also queries.
+        model: by default the preset's usual model. In Python also a model, or an expansion around one.
+        preset: whose parameters are used.
+        set_: a parameter in place of the preset's; base.NAME of the base.
+        k: documents for each topic at most; only documents that hold a term of the query are retrieved.
+        field: of the topics: title, description, narrative, or several joined by +.
+        weights: weights of the index's fields; fields not named weigh 0.
+        any_analyser: search an index whose analyser is not the preset's.
+        tag: last column of the run; by default preset and model.
         workers: processes that search; the run does not depend on their number.
+        out: the run, with a manifest beside it; .gz compresses it.
         progress: is told how many topics are done.
 
     Returns:
         The run. Documents with equal scores, as they are written, stand in the ascending order of their ids.
 
     Raises:
-        InputError: a fault in the topics or the index; k below 1; a tag with blanks; no topic has a text in the field,
-            or none a term of the collection.
+        InputError: a fault in the topics or the index; a tag with blanks; no topic has a text in the field, or none a
+            term of the collection.
+
+    Examples:
+
+        truerank search --index index/ --topics topics.trec --model rm3 --out bm25-rm3.run
+
+        truerank search --index index/ --topics topics.trec --set k1=1.2 --set b=0.75 --field description --out d.run
     """
-    if k < 1:
-        raise InputError(f"k is {k}", "give 1 or more", where="-k")
+    searcher = index if isinstance(index, Searcher) else Searcher(open_index(index), weights or None)
+    named = model is None or isinstance(model, str)
+    chosen = model_of(preset, model or "", set_) if model is None or isinstance(model, str) else model
+    if named and not any_analyser:
+        require_analyser(searcher.index, preset)
+    name = tag or (f"{preset}-{chosen.json()['model']}" if named else "truerank")
+    found = _searched(searcher, topics, chosen, (k, field, name, workers), progress or Quiet())
+    if out is None:
+        return found
+    options = {"model": chosen.json(), "k": k, "field": field, "weights": dict(searcher.weights), "tag": name}
+    inputs = (input_of_index(searcher.index), *inputs_of(topics=topics if isinstance(topics, str) else None))
+    with started("search", inputs, options, out, file=True) as job:
+        job.skipped = {"no_text": list(found.no_text), "no_terms": list(found.no_terms)}
+        write_run(found.run, Path(out))
+        job.note(Path(out).name)
+    return replace(found, out=Path(out))
+
+
+def input_of_index(index: Index) -> Input:
+    """What a manifest says of an index."""
+    return Input(index.folder.name, str(index.folder), "index", len(index), index.fingerprint)
+
+
+def _searched(
+    searcher: Searcher,
+    topics: str | Sequence[TopicQuery],
+    model: Model | Expansion,
+    how: tuple[int, str, str, int],
+    told: Progress,
+) -> SearchResult:
+    k, topic_field, tag, workers = how
     if tag.split() != [tag]:
-        raise InputError(f"the tag '{tag}' is no single word", "give one without blanks", where="--tag")
+        raise OptionError("tag", f"the tag '{tag}' is no single word", "give one without blanks")
     name = topics if isinstance(topics, str) else "queries"
     queries = topic_queries(topics, topic_field) if isinstance(topics, str) else list(topics)
     no_text = tuple(query.topic_id for query in queries if not normalise(query.text))
     asked = [query for query in queries if normalise(query.text)]
     if not asked:
-        raise InputError(f"no topic has a {topic_field}", "choose another with --field", where=name)
-    told = progress or Quiet()
+        raise InputError(f"no topic has a {topic_field}", "choose another with `field`", where=name)
     told.start("searching", len(asked))
-    searcher = index if isinstance(index, Searcher) else Searcher(open_index(index), weights)
     opened = searcher.index
     found: list[tuple[str, Ranking]] = []
     no_terms = []
@@ -210,7 +231,7 @@ def topic_queries(topics: str, topic_field: str = "title") -> list[TopicQuery]:
     names = [name.strip() for name in topic_field.split("+")]
     for name in names:
         if name not in _FIELDS:
-            raise InputError(f"topics have no '{name}'", f"one of {', '.join(_FIELDS)}, joined by +", where="--field")
+            raise OptionError("field", f"topics have no '{name}'", f"one of {', '.join(_FIELDS)}, joined by +")
     return [TopicQuery(topic.topic_id, _joined(topic, names)) for topic in read_topics(topics).topics]
 
 
@@ -320,7 +341,3 @@ def _frame(index: Index, found: Sequence[tuple[str, Ranking]], tag: str) -> pl.D
 
 def _joined(topic: Topic, names: Sequence[str]) -> str:
     return " ".join(filter(None, (getattr(topic, name) for name in names)))
-
-
-def _whole(value: Any) -> int:
-    return int(value or 0)

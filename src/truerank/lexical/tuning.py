@@ -6,20 +6,32 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Annotated, Any, Final
 
 import numpy as np
 import polars as pl
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.lexical.index import Index, open_index
-from truerank.lexical.presets import DEFAULT_PRESET, changed, model_of, preset_named
+from truerank.lexical.presets import (
+    DEFAULT_PRESET,
+    ModelName,
+    PresetName,
+    changed,
+    model_of,
+    preset_named,
+    require_analyser,
+)
 from truerank.lexical.scoring import Searcher
-from truerank.lexical.searching import model_text, search, topic_queries, write_run
+from truerank.lexical.searching import Parameters, Weights, input_of_index, search, topic_queries
 from truerank.measures import CrossValidation, Evaluation, cross_validate, difference_interval, evaluate
-from truerank.reports.tables import Column, Table
-from truerank.work.artifacts import Artifacts, installed_versions
+from truerank.options import Flag, Out, Range, Seed, Source, command
+from truerank.reports.results import Result
+from truerank.sources.inputs import inputs_of
 from truerank.work.progress import Progress, Quiet
+from truerank.work.publishing import publish
+from truerank.work.runs import run as started
 
 __all__ = ["GRIDS", "Tuning", "grid_of", "tune"]
 
@@ -33,8 +45,8 @@ GRIDS: Final[dict[str, dict[str, tuple[float, ...]]]] = {
 }
 
 
-@dataclass(frozen=True)
-class Tuning:
+@dataclass(frozen=True, repr=False)
+class Tuning(Result, shown_in="truerank.lexical.report"):
     """A model as its preset has it ("base") and with parameters chosen by cross-validation ("tuned").
 
     Attributes:
@@ -61,35 +73,6 @@ class Tuning:
     index: Mapping[str, Any]
     options: Mapping[str, Any]
 
-    def table(self) -> Table:
-        """Base and tuned beside each other, with the interval of their difference."""
-        base, tuned = (self.evaluation.values[self.evaluation.runs.index(name), 0] for name in ("base", "tuned"))
-        gap = difference_interval(tuned, base)
-        number: dict[str, Any] = {"align": "right", "format": ".4f"}
-        rows = (
-            ("base", model_text(self.base), float(np.mean(base)), None, None, None),
-            ("tuned", "chosen by fold", float(np.mean(tuned)), gap.mean, gap.low, gap.high),
-        )
-        columns = (
-            Column("run"),
-            Column("parameters"),
-            Column(self.measure, **number),
-            Column("difference", **number),
-            Column("from", ("95% interval",), **number),
-            Column("to", ("95% interval",), **number),
-        )
-        tried = "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in self.grid.items())
-        return Table(
-            f"{self.base['model']}, preset {self.preset}, tuned for {self.measure}",
-            columns,
-            rows,
-            notes=(f"{gap.n:,} topics; Student's t interval of the mean difference.", f"Tried: {tried}."),
-        )
-
-    def text(self) -> str:
-        """Both tables for a terminal."""
-        return f"{self.table().text()}\n{self.validation.table().text()}"
-
     def json(self) -> dict[str, Any]:
         """Everything but the runs."""
         base, tuned = (self.evaluation.values[self.evaluation.runs.index(name), 0] for name in ("base", "tuned"))
@@ -104,83 +87,109 @@ class Tuning:
             "validation": self.validation.json(),
         }
 
-    def save(self, folder: str | Path) -> Path:
-        """Writes `base.run`, `tuned.run`, `tuning.json` and `manifest.json`.
 
-        Raises:
-            InputError: the folder cannot be written to.
-        """
-        artifacts = Artifacts(folder)
-        for name, run in (("base", self.base_run), ("tuned", self.tuned_run)):
-            write_run(
-                run.with_columns(pl.lit(f"{self.base['model']}-{name}").alias("tag")), artifacts.folder / f"{name}.run"
-            )
-        artifacts.json("tuning.json", self.json())
-        source = {key: self.index[key] for key in ("source", "fingerprint")}
-        artifacts.manifest({"command": "tune", "versions": installed_versions("truerank", "numpy"), "index": source})
-        return artifacts.folder
-
-
+@command
 def tune(
-    index: Index | str | Path,
-    topics: str,
-    qrels: str,
+    index: Annotated[Index | str | Path, Flag(metavar="DIR", reads=str)],
+    topics: Source,
+    qrels: Source,
+    model: ModelName | None = None,
     *,
-    model: str = "",
-    preset: str = DEFAULT_PRESET,
-    parameters: Mapping[str, Any] | None = None,
-    grid: Mapping[str, Sequence[Any]] | None = None,
+    preset: PresetName = DEFAULT_PRESET,
+    set_: Parameters = MappingProxyType({}),
+    grid: Annotated[Mapping[str, Sequence[Any]], Flag(metavar="NAME=VALUE,VALUE")] = MappingProxyType({}),
     measure: str = "nDCG@10",
-    folds: int | str | Path = 5,
-    seed: int = 0,
-    k: int = 1000,
-    topic_field: str = "title",
-    weights: Mapping[str, float] | None = None,
+    folds: Annotated[int | str | Path, Flag(metavar="K|FILE", reads=str)] = 5,
+    seed: Seed = 0,
+    k: Annotated[int, Range(at_least=1)] = 1000,
+    field: str = "title",
+    weights: Weights = MappingProxyType({}),
+    any_analyser: bool = False,
+    out: Out = None,
     progress: Progress | None = None,
 ) -> Tuning:
-    """Chooses parameters on the other folds for each fold of the topics; the same seed gives the same choice.
+    """Chooses a model's parameters by cross-validation over the topics.
+
+    Each fold's topics are searched with the parameters that are best on the other folds; `tuned.run` joins them. The
+    same seed gives the same choice.
 
     Args:
-        index: the index, or its folder.
-        topics: a source of topics, see `sources.read_topics`.
-        qrels: a source of relevance judgments.
-        model: one of `MODELS`; empty: the preset's usual one.
-        preset: where the parameters come from that are not tuned.
-        parameters: changes to the preset, as in `model_of`.
-        grid: the values to try by parameter; None for those of `GRIDS`.
+        index: the folder that `index` wrote.
+        topics: a path, irds:ID or hf:ORG/NAME.
+        qrels: relevance judgments.
+        model: by default the preset's usual model.
+        preset: whose parameters are the base.
+        set_: a parameter in place of the preset's; base.NAME of the base.
+        grid: values to try; repeat the option for each parameter.
         measure: what is maximised.
-        folds: how many, or a file that says which topics are together.
+        folds: how many folds, or a file of them.
         seed: of the division into folds.
-        k: depth of the runs.
-        topic_field: as in `search`.
-        weights: of the index's fields.
+        k: documents for each topic at most.
+        field: of the topics: title, description, narrative, or several joined by +.
+        weights: weights of the index's fields; fields not named weigh 0.
+        any_analyser: search an index whose analyser is not the preset's.
+        out: a folder for base.run, tuned.run and tuning.json.
         progress: is told how many settings are done.
 
     Returns:
         The choices, both runs and their scores.
 
     Raises:
-        InputError: an unknown name, an empty grid, several measures, or what searching and scoring raise.
+        InputError: an empty grid, several measures, or what searching and scoring raise.
+
+    Examples:
+
+        truerank tune --index index/ --topics topics.trec --qrels qrels.txt --measure AP --out tuned/
+
+        truerank tune --index index/ --topics topics.trec --qrels qrels.txt --grid k1=0.9,1.2 --grid b=0.4,0.75
+        --out tuned/
     """
     if len(measure.split()) != 1:
-        raise InputError(f"'{measure}' is not one measure", "name one", where="--measure")
-    base = model_of(preset, model, parameters)
-    name = model or preset_named(preset).model
-    tried = {key: tuple(values) for key, values in (grid or GRIDS[name]).items()}
+        raise OptionError("measure", f"'{measure}' is not one measure", "name one")
+    opened = open_index(index)
+    if not any_analyser:
+        require_analyser(opened, preset)
+    given = (topics, qrels, measure)
+    how = {"set_": set_, "grid": grid, "k": k, "field": field, "weights": weights}
+    tuning = _tuned(opened, given, (model, preset), (folds, seed), how=how, told=progress or Quiet())
+    if out is not None:
+        inputs = (input_of_index(opened), *inputs_of(topics=topics, qrels=qrels))
+        options = {"model": tuning.base, "preset": preset, "grid": tuning.grid, "measure": measure, "folds": folds}
+        options |= {"seed": seed, "k": k, "field": field, "weights": tuning.options["weights"]}
+        with started("tune", inputs, options, out) as job:
+            publish(tuning, job)
+    return tuning
+
+
+def _tuned(
+    index: Index,
+    given: tuple[str, str, str],
+    model: tuple[ModelName | None, PresetName],
+    division: tuple[int | str | Path, int],
+    *,
+    how: Mapping[str, Any],
+    told: Progress,
+) -> Tuning:
+    (topics, qrels, measure), (folds, seed) = given, division
+    k, topic_field = how["k"], how["field"]
+    base = model_of(model[1], model[0] or "", how["set_"])
+    name = model[0] or preset_named(model[1]).model
+    tried = {key: tuple(values) for key, values in (how["grid"] or GRIDS[name]).items()}
     settings = grid_of(tried)
-    searcher = Searcher(open_index(index), weights)
+    searcher = Searcher(index, how["weights"] or None)
     queries = {query.topic_id: query for query in topic_queries(topics, topic_field)}
-    told = progress or Quiet()
     told.start(f"{len(settings)} settings", len(settings))
 
     def rank(setting: Mapping[str, Any], wanted: tuple[str, ...]) -> pl.DataFrame:
         chosen = [queries[topic] for topic in wanted if topic in queries]
-        found = search(searcher, chosen, changed(base, setting), k=k, topic_field=topic_field).run
+        found = search(searcher, chosen, changed(base, setting), k=k, field=topic_field).run
         told.advance(1)
         return found
 
-    validation = cross_validate(qrels, settings, measure, rank=rank, k=folds, seed=seed)
-    found = search(searcher, list(queries.values()), base, k=k, topic_field=topic_field)
+    validation = cross_validate(
+        qrels, settings, measure, rank=rank, k=int(str(folds)) if str(folds).isdigit() else folds, seed=seed
+    )
+    found = search(searcher, list(queries.values()), base, k=k, field=topic_field)
     tuned = next(iter(validation.runs.values()))
     evaluation = evaluate(qrels, {"base": found.run, "tuned": tuned}, measure)
     options = {
@@ -199,7 +208,7 @@ def tune(
         validation,
         evaluation,
         tried,
-        preset,
+        model[1],
         found.index,
         options,
     )
@@ -212,5 +221,5 @@ def grid_of(values: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
         InputError: a parameter without values, or none at all.
     """
     if not values or not all(values.values()):
-        raise InputError("nothing to try", "write NAME=VALUE,VALUE", where="--grid")
+        raise OptionError("grid", "nothing to try", "write NAME=VALUE,VALUE")
     return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]

@@ -1,19 +1,20 @@
 """Measures as values, runs scored by them, and what the differences between systems are worth."""
 
-from truerank.measures.comparing import compare
+from truerank.measures.comparing import compare_evaluations
 from truerank.measures.comparison import Comparison, Difference
-from truerank.measures.comparison_report import ComparisonReport, comparison_report
 from truerank.measures.correlation import Correlation, Drop, kendall, largest_drop, tau_ap
 from truerank.measures.cross_validation import Choice, CrossValidation, cross_validate
 from truerank.measures.folds import folds, read_folds
 from truerank.measures.grammar import HMFR, MFR, NCG, RR_MSMARCO, parse_measures
+from truerank.measures.intervals import Proportion, proportion
 from truerank.measures.magnitude import Interval, detectable_difference, difference_interval, effect_size, mean_interval
-from truerank.measures.method import Method
+from truerank.measures.method import Testing
 from truerank.measures.names import lower_is_better
 from truerank.measures.ordering import OrderChanges, Overtaking, Swap, evaluation_order_changes, order_changes
 from truerank.measures.policy import Policy
 from truerank.measures.resampling import bootstrap_interval
 from truerank.measures.results import Coverage, Evaluation, load_evaluation
+from truerank.measures.run_comparison import RunComparison, compare
 from truerank.measures.scoring import evaluate
 from truerank.measures.significance import Outcome, correct, difference_test
 from truerank.measures.topic_differences import TopicDifferences, topic_differences
@@ -25,7 +26,6 @@ __all__ = [
     "RR_MSMARCO",
     "Choice",
     "Comparison",
-    "ComparisonReport",
     "Correlation",
     "Coverage",
     "CrossValidation",
@@ -33,16 +33,18 @@ __all__ = [
     "Drop",
     "Evaluation",
     "Interval",
-    "Method",
     "OrderChanges",
     "Outcome",
     "Overtaking",
     "Policy",
+    "Proportion",
+    "RunComparison",
     "Swap",
+    "Testing",
     "TopicDifferences",
     "bootstrap_interval",
     "compare",
-    "comparison_report",
+    "compare_evaluations",
     "correct",
     "cross_validate",
     "detectable_difference",
@@ -59,6 +61,7 @@ __all__ = [
     "mean_interval",
     "order_changes",
     "parse_measures",
+    "proportion",
     "read_folds",
     "tau_ap",
     "topic_differences",

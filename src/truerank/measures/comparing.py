@@ -10,11 +10,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.measures.comparison import Comparison, Difference
 from truerank.measures.grammar import lower_is_better
 from truerank.measures.magnitude import IntervalMethod, detectable_difference, difference_interval, effect_size
-from truerank.measures.method import Method
+from truerank.measures.method import Testing
 from truerank.measures.significance import (
     PAIRED_TESTS,
     Outcome,
@@ -24,7 +24,7 @@ from truerank.measures.significance import (
 )
 from truerank.measures.systems import Evaluations, System, measure_names, named_evaluations, shared_topics, systems
 
-__all__ = ["compare"]
+__all__ = ["compare_evaluations"]
 
 Floats = NDArray[np.float64]
 
@@ -45,12 +45,12 @@ class _Pair(NamedTuple):
     skipped: int
 
 
-def compare(
+def compare_evaluations(
     evaluations: Evaluations,
     baseline: str | None = None,
     *,
     measures: str | Sequence[str] | None = None,
-    method: Method | None = None,
+    method: Testing | None = None,
     **changes: Any,
 ) -> Comparison:
     """Compares runs with a baseline, or all with each other.
@@ -61,7 +61,7 @@ def compare(
             same name there; None for all pairs of runs.
         measures: which measures, separated by blanks or as a list; None for all that are means over topics.
         method: test, correction, level and so on.
-        **changes: fields of `Method` that differ from it, such as test="welch" or alpha=0.01.
+        **changes: fields of `Testing` that differ from it, such as significance="welch" or confidence=0.99.
 
     Returns:
         One difference per pair and measure, run minus baseline.
@@ -70,7 +70,7 @@ def compare(
         InputError: fewer than two runs, an unknown baseline or measure, a measure that is no mean over topics, or a
             paired test of runs that were scored on different topics.
     """
-    method = replace(method or Method(), **changes)
+    method = replace(method or Testing(), **changes)
     named, found = named_evaluations(evaluations), systems(evaluations)
     names, left_out = _measures(list(named.values()), measures)
     pairs = _pairs(found, list(named), baseline)
@@ -101,21 +101,21 @@ def _measures(evaluations: Sequence[Any], wanted: str | Sequence[str] | None) ->
     if wanted is None:
         means = [name for name in shared if kinds[name] == "mean"]
         if not means:
-            raise InputError(
-                "no measure that is a mean over topics and that all runs have", "evaluate by one", where="--measures"
+            raise OptionError(
+                "measures", "no measure that is a mean over topics and that all runs have", "evaluate by one"
             )
         return means, [name for name in shared if kinds[name] != "mean"]
     names = measure_names(wanted, shared)
     for name in names:
         if kinds[name] != "mean":
-            raise InputError(f"{name} is no mean over topics", "choose a measure that is", where="--measures")
+            raise OptionError("measures", f"{name} is no mean over topics", "choose a measure that is")
     return names, []
 
 
 def _pairs(found: dict[str, System], labels: Sequence[str], baseline: str | None) -> list[tuple[System, System]]:
     """The pairs that are compared, as (run, baseline)."""
     if len(found) < 2:
-        raise InputError("a comparison needs two runs", "give more with --run", where="--run")
+        raise OptionError("run", "a comparison needs two runs", "give more with `run`")
     if baseline is None:
         # The second of two is compared with the first, so that the difference says what came of it.
         return [(second, first) for first, second in itertools.combinations(found.values(), 2)]
@@ -123,17 +123,17 @@ def _pairs(found: dict[str, System], labels: Sequence[str], baseline: str | None
         return [(system, found[baseline]) for name, system in found.items() if name != baseline]
     if len(labels) < 2 or baseline not in labels:
         names = [*found, *(label for label in labels if label)] if len(labels) > 1 else list(found)
-        raise InputError(f"there is no run '{baseline}'", f"one of {', '.join(names)}", where="--baseline")
+        raise OptionError("baseline", f"there is no run '{baseline}'", f"one of {', '.join(names)}")
     namesakes = {system.run: system for system in found.values() if system.label == baseline}
     pairs = [(s, namesakes[s.run]) for s in found.values() if s.label != baseline and s.run in namesakes]
     if not pairs:
-        raise InputError(f"no run of another evaluation is also in {baseline}", "name a run", where="--baseline")
+        raise OptionError("baseline", f"no run of another evaluation is also in {baseline}", "name a run")
     return pairs
 
 
-def _scores(pair: tuple[System, System], measure: str, method: Method) -> _Pair:
+def _scores(pair: tuple[System, System], measure: str, method: Testing) -> _Pair:
     first, second = (system.scores(measure) for system in pair)
-    if method.test in PAIRED_TESTS:
+    if method.significance in PAIRED_TESTS:
         _, own, other = shared_topics(*pair)
         first, second = first[own], second[other]
         known = ~(np.isnan(first) | np.isnan(second))
@@ -142,11 +142,11 @@ def _scores(pair: tuple[System, System], measure: str, method: Method) -> _Pair:
     return _Pair(*pair, first[~np.isnan(first)], second[~np.isnan(second)], skipped)
 
 
-def _outcomes(pairs: Sequence[_Pair], method: Method) -> list[Outcome]:
+def _outcomes(pairs: Sequence[_Pair], method: Testing) -> list[Outcome]:
     number, seed = method.permutations, method.seed
-    if method.test != "randomisation":
+    if method.significance != "randomisation":
         return [
-            difference_test(p.first, p.second, method.test, zeros=method.zeros, permutations=number, seed=seed)
+            difference_test(p.first, p.second, method.significance, zeros=method.zeros, permutations=number, seed=seed)
             for p in pairs
         ]
     outcomes: dict[int, Outcome] = {}
@@ -159,16 +159,16 @@ def _outcomes(pairs: Sequence[_Pair], method: Method) -> list[Outcome]:
     return [outcomes[place] for place in range(len(pairs))]
 
 
-def _difference(measure: str, pair: _Pair, outcome: Outcome, method: Method) -> Difference:
+def _difference(measure: str, pair: _Pair, outcome: Outcome, method: Testing) -> Difference:
     first, second = pair.first, pair.second
-    paired = method.test in PAIRED_TESTS
+    paired = method.significance in PAIRED_TESTS
     interval = difference_interval(
         first,
         second,
-        method=_INTERVALS.get(method.test, "paired-t"),
-        confidence=1 - method.alpha,
+        method=_INTERVALS.get(method.significance, "paired-t"),
+        confidence=method.confidence,
         bootstrap=method.bootstrap,
-        resamples=method.resamples,
+        resamples=method.draws,
         seed=method.seed,
     )
     ascending = lower_is_better(measure)
@@ -191,7 +191,7 @@ def _difference(measure: str, pair: _Pair, outcome: Outcome, method: Method) -> 
         p_corrected=None,
         significant=False,
         better=better,
-        effect=effect_size(first, second, method.effect_size),
+        effect=effect_size(first, second, method.effect),
         wins=counts[0],
         ties=counts[1],
         losses=counts[2],
@@ -201,7 +201,7 @@ def _difference(measure: str, pair: _Pair, outcome: Outcome, method: Method) -> 
     )
 
 
-def _corrected(rows: Sequence[Difference], method: Method) -> tuple[Difference, ...]:
+def _corrected(rows: Sequence[Difference], method: Testing) -> tuple[Difference, ...]:
     """The same rows with corrected p-values, by measure or all as one family."""
     families: dict[str, list[int]] = {}
     for place, row in enumerate(rows):
@@ -223,7 +223,7 @@ def _wins(first: Floats, second: Floats, tie: float, ascending: bool) -> tuple[i
     return wins, len(first) - wins - losses, losses
 
 
-def _detectable(first: Floats, second: Floats, paired: bool, method: Method) -> float | None:
+def _detectable(first: Floats, second: Floats, paired: bool, method: Testing) -> float | None:
     if min(len(first), len(second)) < 2 or not (np.isfinite(first).all() and np.isfinite(second).all()):
         return None
     if paired:

@@ -1,22 +1,21 @@
-"""The result of a comparison as one value: its differences, tables, sentences and files."""
+"""The result of a comparison as one value: its differences, and what they say."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from truerank.measures.grammar import lower_is_better
-from truerank.measures.method import Method
+from truerank.measures.method import Testing
 from truerank.measures.policy import Policy
-from truerank.measures.significance import CASES, CORRECTIONS, TESTS
-from truerank.reports.tables import Cell, Column, Table
-from truerank.work.artifacts import Artifacts, installed_versions
+from truerank.measures.significance import CORRECTIONS, TESTS
+from truerank.reports.results import Result
 
-__all__ = ["Comparison", "Difference", "write_results"]
+__all__ = ["MARK", "Comparison", "Difference"]
 
-_MARK: Final = "†"
+#: Stands at a significant difference.
+MARK: Final = "†"
 _NAMED: Final = 10
 
 
@@ -74,8 +73,8 @@ class Difference(NamedTuple):
     case: str
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Result, shown_in="truerank.measures.report"):
     """Runs compared with a baseline or with each other.
 
     Attributes:
@@ -89,7 +88,7 @@ class Comparison:
         remarks: what has to be said of single measures.
     """
 
-    method: Method
+    method: Testing
     baseline: str | None
     runs: tuple[str, ...]
     measures: tuple[str, ...]
@@ -118,50 +117,9 @@ class Comparison:
             raise KeyError(f"{len(found)} differences of {run} by {measure}")
         return found[0]
 
-    def table(self) -> Table:
-        """One row per measure and pair."""
-        several = self.baseline is None or len({row.baseline for row in self.differences}) > 1
-        number: dict[str, Any] = {"align": "right", "format": ".4f"}
-        difference: dict[str, Any] = {"align": "right", "format": "+.4f"}
-        columns = [Column("run"), Column("measure"), *([Column("baseline")] if several else [])]
-        columns += [Column("topics", align="right"), Column("run", ("mean",), **number)]
-        columns += [Column("baseline", ("mean",), **number)]
-        columns += [Column(title, ("difference",), **difference) for title in ("mean", "low", "high")]
-        columns += [Column(title, ("p",), align="right", format=".4g") for title in ("raw", "corrected")]
-        columns += [Column(_MARK, ("p",)), Column("effect", align="right", format="+.3f")]
-        if self.method.paired:
-            columns.append(Column("win / tie / loss", align="right"))
-        columns.append(Column("detectable", **number))
-        rows = tuple(self._row(row, several) for row in self.differences)
-        firsts = [place for place, row in enumerate(rows) if place and rows[place - 1][1] != row[1]]
-        title = "Runs compared with each other." if self.baseline is None else f"Runs compared with {self.baseline}."
-        notes = (*self.sentences(), *self.method.sentences(), *self._cautions())
-        return Table(title, tuple(columns), rows, notes=notes, rules=tuple(firsts))
-
-    def score_table(self) -> Table:
-        """One row per run and one column per measure, with a mark at each significant difference to the baseline."""
-        means: dict[tuple[str, str], str] = {}
-        for row in self.differences:
-            means.setdefault((row.baseline, row.measure), _shown(row.baseline_mean))
-            marked = _MARK if row.significant and self.baseline is not None else ""
-            means[row.run, row.measure] = _shown(row.mean) + marked
-        columns = (Column("run"), *(Column(measure, align="right") for measure in self.measures))
-        rows = tuple((run, *(means.get((run, measure)) for measure in self.measures)) for run in self.runs)
-        if self.baseline is None:
-            return Table("Scores.", columns, rows)
-        note = (
-            f"{_MARK} differs from {self.baseline}: {TESTS[self.method.test]}, {self.method.corrected()}, "
-            f"α = {self.method.alpha:g}."
-        )
-        return Table("Scores.", columns, rows, notes=(note,))
-
     def sentences(self) -> tuple[str, ...]:
         """What survived the correction, one sentence or two by measure."""
         return tuple(sentence for measure in self.measures for sentence in self._sentences(measure))
-
-    def text(self) -> str:
-        """The tables for a terminal."""
-        return f"{self.score_table().text()}\n{self.table().text()}"
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
@@ -176,36 +134,6 @@ class Comparison:
             "sentences": list(self.sentences()),
         }
 
-    def save(self, folder: str | Path) -> Path:
-        """Writes `comparison.json`, the table as `comparison.csv`, `.md` and `.tex`, and `manifest.json`.
-
-        Args:
-            folder: made if it does not exist.
-
-        Returns:
-            The folder.
-
-        Raises:
-            InputError: the folder cannot be written to.
-        """
-        return write_results(folder, {"comparison": (self.json(), self.table())}, {"method": self.method.json()})
-
-    def _row(self, row: Difference, several: bool) -> tuple[Cell, ...]:
-        cells: list[Cell] = [row.run, row.measure, *([row.baseline] if several else [])]
-        cells += [" + ".join(f"{n:,}" for n in row.n), row.mean, row.baseline_mean]
-        cells += [
-            row.difference,
-            row.low,
-            row.high,
-            row.p,
-            row.p_corrected,
-            _MARK if row.significant else "",
-            row.effect,
-        ]
-        if self.method.paired:
-            cells.append(f"{row.wins} / {row.ties} / {row.losses}")
-        return (*cells, row.detectable)
-
     def _sentences(self, measure: str) -> Iterator[str]:
         rows = [row for row in self.differences if row.measure == measure]
         survivors = [row for row in rows if row.significant]
@@ -213,7 +141,7 @@ class Comparison:
         family = self.method.family if isinstance(self.method.family, int) else len(rows)
         family = len(self.differences) if self.method.family == "all" else family
         over = f"{CORRECTIONS[self.method.correction]} over {family:,} comparison{'s' if family != 1 else ''}"
-        how = f"{TESTS[self.method.test]}, {over if corrected else 'no correction'}, α = {self.method.alpha:g}"
+        how = f"{TESTS[self.method.significance]}, {over if corrected else 'no correction'}, α = {self.method.alpha:g}"
         against = " between runs" if self.baseline is None else f" to {self.baseline}"
         if survivors:
             verb = "survives" if len(survivors) == 1 else "survive"
@@ -243,56 +171,3 @@ class Comparison:
             ends = f"{min(reach):.4f}" if len(reach) == 1 else f"{min(reach):.4f} to {max(reach):.4f}"
             found += f" Even uncorrected, differences below {ends} are too small for these topics to show reliably."
         return found
-
-    def _cautions(self) -> tuple[str, ...]:
-        """What else a reader has to know."""
-        found = []
-        for case, meaning in CASES.items():
-            rows = [row for row in self.differences if row.case == case]
-            names = ", ".join(dict.fromkeys(f"{row.run} by {row.measure}" for row in rows[:_NAMED]))
-            if rows:
-                more = f" and {len(rows) - _NAMED:,} more" if len(rows) > _NAMED else ""
-                found.append(f"No test of {names}{more}: {meaning}.")
-        skipped = max((row.skipped for row in self.differences), default=0)
-        if skipped:
-            found.append(f"Up to {skipped:,} topics are left out of a comparison because a run was not scored on them.")
-        if self.left_out:
-            found.append(f"Not compared, because they are no means over topics: {', '.join(self.left_out)}.")
-        if len({tuple(policy.sentences()) for policy in self.policies.values()}) > 1:
-            found.append("The evaluations were made under different policies; see 'policies' in the JSON.")
-        else:
-            found += next((policy.sentences() for policy in self.policies.values()), ())
-        # A remark begins with the name of its measure.
-        found += [remark for remark in self.remarks if remark.partition(": ")[0] in self.measures]
-        return tuple(found)
-
-
-def write_results(
-    folder: str | Path, results: Mapping[str, tuple[Mapping[str, Any], Table]], manifest: Mapping[str, Any]
-) -> Path:
-    """Writes results as JSON and their tables as CSV, Markdown and LaTeX, and `manifest.json`.
-
-    Args:
-        folder: made if it does not exist.
-        results: JSON and table by the name of their files.
-        manifest: what else the manifest says.
-
-    Returns:
-        The folder.
-
-    Raises:
-        InputError: the folder cannot be written to.
-    """
-    artifacts = Artifacts(folder)
-    for name, (value, table) in results.items():
-        artifacts.json(f"{name}.json", value)
-        artifacts.text(f"{name}.csv", table.csv())
-        artifacts.text(f"{name}.md", table.markdown())
-        artifacts.text(f"{name}.tex", table.latex())
-    versions = installed_versions("truerank", "numpy", "scipy", "polars", "ir-measures", "pytrec-eval-terrier")
-    artifacts.manifest({"command": "compare", **manifest, "versions": versions})
-    return artifacts.folder
-
-
-def _shown(mean: float | None) -> str:
-    return "–" if mean is None else f"{mean:.4f}"

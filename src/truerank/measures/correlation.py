@@ -101,7 +101,7 @@ def kendall(first: Sequence[float] | Floats, second: Sequence[float] | Floats, v
 
     Source: Kendall (1938) for a, Kendall (1945) for b.
     """
-    check_name(variant, Variant, "variant of Kendall's τ", "--tau")
+    check_name(variant, Variant, "variant of Kendall's τ", "tau")
     before, after = _rounded(first, second)
     n = len(before)
     if n < 2:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,12 +17,15 @@ from truerank.measures.grammar import MeasureSpec, lower_is_better
 from truerank.measures.policy import Policy
 from truerank.measures.results import Evaluation
 from truerank.measures.scoring import QrelSource, evaluate
+from truerank.options import Out
 from truerank.records import RunRow
-from truerank.reports.tables import Column, Table
+from truerank.reports.results import Result
 from truerank.sources import SourceSpec, read_qrels_frame, read_run_frame
+from truerank.sources.inputs import input_of
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA
-from truerank.work.artifacts import Artifacts, atomic_path, installed_versions
+from truerank.work.publishing import publish
+from truerank.work.runs import run as started
 
 __all__ = ["Choice", "CrossValidation", "Ranker", "Run", "choose", "cross_validate"]
 
@@ -56,8 +58,8 @@ class Choice(NamedTuple):
     tied: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class CrossValidation:
+@dataclass(frozen=True, repr=False)
+class CrossValidation(Result, shown_in="truerank.measures.report"):
     """The settings that a grid search chose, fold by fold and measure by measure, and the runs that came of it.
 
     Attributes:
@@ -94,22 +96,6 @@ class CrossValidation:
             raise InputError(f"there is no measure '{measure}'", f"one of {', '.join(measures)}")
         return float(self.evaluation.mean[runs.index(_name(measure)), measures.index(measure)])
 
-    def table(self) -> Table:
-        """One row per measure and fold."""
-        number: dict[str, Any] = {"align": "right", "format": ".4f"}
-        columns = (
-            Column("measure"),
-            Column("fold", align="right", format="d"),
-            Column("topics", align="right", format=",d"),
-            Column("chosen"),
-            Column("other folds", ("mean",), **number),
-            Column("this fold", ("mean",), **number),
-            Column("as good"),
-        )
-        rows = tuple((*choice[:6], ", ".join(choice.tied)) for choice in self.choices)
-        rules = tuple(place for place, c in enumerate(self.choices) if place and self.choices[place - 1][0] != c[0])
-        return Table("Settings chosen by cross-validation.", columns, rows, notes=self.sentences(), rules=rules)
-
     def sentences(self) -> tuple[str, ...]:
         """How the choice was made, one sentence each."""
         found = [
@@ -121,10 +107,6 @@ class CrossValidation:
         if self.unjudged:
             found.append(f"{len(self.unjudged):,} topics of the folds have no judgments.")
         return tuple(found)
-
-    def text(self) -> str:
-        """The choices and the scores for a terminal."""
-        return f"{self.table().text()}\n{self.evaluation.table().text()}"
 
     def json(self) -> dict[str, Any]:
         """Everything but the runs, as plain numbers and texts."""
@@ -142,34 +124,6 @@ class CrossValidation:
             "grid": self.grid.json(),
         }
 
-    def save(self, folder: str | Path) -> Path:
-        """Writes the merged runs as `tuned-N.run`, `cross_validation.json`, `folds.json` and `manifest.json`.
-
-        The runs are numbered in the order of the measures; the JSON says which is which.
-
-        Args:
-            folder: made if it does not exist.
-
-        Returns:
-            The folder.
-
-        Raises:
-            InputError: the folder cannot be written to.
-        """
-        artifacts = Artifacts(folder)
-        files = {measure: f"tuned-{number}.run" for number, measure in enumerate(self.runs, start=1)}
-        for measure, name in files.items():
-            with atomic_path(artifacts.folder / name) as temporary:
-                frame = self.runs[measure].with_columns(pl.lit("Q0").alias("Q0"), pl.lit("tuned").alias("tag"))
-                frame.select("topic_id", "Q0", "doc_id", "rank", "score", "tag").write_csv(
-                    temporary, separator=" ", include_header=False, quote_style="never"
-                )
-        artifacts.json("cross_validation.json", {**self.json(), "files": files})
-        artifacts.text("folds.json", json.dumps([list(fold) for fold in self.folds], ensure_ascii=False) + "\n")
-        versions = installed_versions("truerank", "numpy", "polars", "ir-measures", "pytrec-eval-terrier")
-        artifacts.manifest({"command": "cross_validate", "files": files, "versions": versions})
-        return artifacts.folder
-
 
 def cross_validate(
     qrels: QrelSource,
@@ -181,6 +135,7 @@ def cross_validate(
     seed: int = 0,
     policy: Policy | None = None,
     minimise: Iterable[str] | None = None,
+    out: Out = None,
 ) -> CrossValidation:
     """Chooses a setting for each fold on the other folds, for each measure by itself, and merges what it ranks.
 
@@ -197,6 +152,7 @@ def cross_validate(
         seed: of the division into folds.
         policy: how runs are scored.
         minimise: the measures of which the lowest mean is the best; None for those of which it is (MFR).
+        out: a folder for the merged runs as `tuned-N.run`, `cross_validation.json`, `folds.json` and the manifest.
 
     Returns:
         The choices, the merged run of each measure, and its scores.
@@ -211,21 +167,29 @@ def cross_validate(
     topics = tuple(judged["topic_id"].unique(maintain_order=True).to_list())
     divided, origin = _divided(k, topics, seed)
     every = tuple(dict.fromkeys([*topics, *(topic for fold in divided for topic in fold)]))
-    scores = _joined([evaluate(judged, {name: grid.run(name, every)}, measures, policy) for name in grid.names])
+    scoring = policy or Policy()
+    scores = _joined([evaluate(judged, {name: grid.run(name, every)}, measures, scoring) for name in grid.names])
     minimised = _minimised(scores.measures, minimise)
     choices = choose(scores, divided, minimised)
     runs = _merged(grid, divided, choices, every)
-    return CrossValidation(
+    found = CrossValidation(
         folds=divided,
         settings=grid.names,
         choices=choices,
         runs=runs,
-        evaluation=evaluate(judged, {_name(measure): run for measure, run in runs.items()}, measures, policy),
+        evaluation=evaluate(judged, {_name(measure): run for measure, run in runs.items()}, measures, scoring),
         grid=scores,
         minimised=minimised,
         unjudged=tuple(topic for topic in every if topic not in set(topics)),
         origin=origin,
     )
+    if out is not None:
+        options = {"measures": scores.measures, "seed": seed, "scoring": scoring, "folds": origin}
+        saved = dict(settings) if isinstance(settings, Mapping) else {}
+        inputs = (input_of("qrels", qrels), *(input_of("run", run, name) for name, run in saved.items()))
+        with started("cross_validate", inputs, options, out, packages=("ir-measures",)) as job:
+            publish(found, job)
+    return found
 
 
 def choose(scores: Evaluation, divided: Folds, minimise: Iterable[str] | None = None) -> tuple[Choice, ...]:

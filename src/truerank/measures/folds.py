@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.sources import compressed
 from truerank.sources.lines import numbered_lines, whole_text
 
@@ -42,9 +42,9 @@ def folds(topics: Iterable[str], k: int = 5, seed: int = 0) -> Folds:
     if len(set(ids)) < len(ids):
         raise InputError(f"the topic {_first_twice(ids)} is there twice", "give every topic once")
     if k < 2:
-        raise InputError(f"{k} is too few", "cross-validation needs 2 folds or more", where="--folds")
+        raise OptionError("folds", f"{k} is too few", "cross-validation needs 2 folds or more")
     if len(ids) < k:
-        raise InputError(f"{len(ids):,} topics make no {k:,} folds", "choose fewer folds", where="--folds")
+        raise OptionError("folds", f"{len(ids):,} topics make no {k:,} folds", "choose fewer folds")
     drawn = sorted(ids, key=lambda topic: (hashlib.sha256(f"{seed}\0{topic}".encode()).digest(), topic))
     return tuple(tuple(sorted(drawn[start::k])) for start in range(k))
 

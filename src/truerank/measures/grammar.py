@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from ir_measures.measures import registry
 from ir_measures.measures.base import Measure, ParamInfo, SumAgg
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.measures.names import lower_is_better
 from truerank.measures.results import Aggregate
 
@@ -161,7 +161,7 @@ def parse_measures(measures: MeasureSpec) -> tuple[Measure, ...]:
         for measure in [_measure(text) for text in _split(item)] if isinstance(item, str) else [_checked(item)]:
             parsed.setdefault((repr(measure), "rel" in measure.params), measure)
     if not parsed:
-        raise InputError("no measure", "name one, such as nDCG@10", where="--measures")
+        raise OptionError("measures", "no measure", "name one, such as nDCG@10")
     return tuple(parsed.values())
 
 
@@ -257,4 +257,4 @@ def _remedy(name: str) -> str:
 
 
 def _fault(text: str, fault: str, remedy: str) -> InputError:
-    return InputError(f"{fault}: '{text}'", remedy, where="--measures")
+    return OptionError("measures", f"{fault}: '{text}'", remedy)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 
 __all__ = ["Judgments"]
 
@@ -35,7 +35,7 @@ class Judgments:
 
     def __init__(self, frame: pl.DataFrame) -> None:
         if not len(frame):
-            raise InputError("no relevance judgments", "give qrels that hold some", where="--qrels")
+            raise OptionError("qrels", "no relevance judgments", "give qrels that hold some")
         names = frame["topic_id"].unique(maintain_order=True)
         self.topics: tuple[str, ...] = tuple(names.to_list())
         self._numbers = {name: number for number, name in enumerate(self.topics)}

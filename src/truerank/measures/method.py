@@ -1,122 +1,108 @@
-"""How runs are compared: the test, the correction, the level, and every choice beside them."""
+"""How runs are compared: the test, the correction, the confidence, and every choice beside them."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.measures.magnitude import EFFECT_SIZES, EffectSize
 from truerank.measures.resampling import Bootstrap
-from truerank.measures.significance import (
-    CORRECTIONS,
-    PAIRED_TESTS,
-    TESTS,
-    ZEROS,
-    Correction,
-    Test,
-    Zeros,
-    check_count,
-    check_name,
-)
+from truerank.measures.significance import CORRECTIONS, PAIRED_TESTS, TESTS, ZEROS, Correction, Test, Zeros
+from truerank.options import Confidence, Flag, Options, Range, Seed
 
-__all__ = ["Family", "Method"]
+__all__ = ["Family", "Testing"]
 
-Family = Literal["measure", "all"] | int
+Family = Literal["measure", "all"] | Annotated[int, Range(at_least=1)]
 
 _UNPAIRED_SIZES = ("ds", "gs")
+_PERMUTATIONS, _DRAWS = 100_000, 10_000
 
 
 @dataclass(frozen=True)
-class Method:
-    """The choices of a comparison; all of them are printed with it.
+class Testing(Options):
+    """How runs are compared; every choice is printed with the result.
 
     Attributes:
-        test: see `significance.TESTS`.
-        correction: "bonferroni", "holm", "bh" (Benjamini–Hochberg) or "none".
-        alpha: the level; a corrected p below it is significant, and intervals have the confidence 1 − alpha.
-        family: what is corrected for: the comparisons by one "measure", those by "all" measures, or a number.
-        effect: the effect size, see `magnitude.effect_size`; None for dz where the test is paired, else ds.
-        zeros: what Wilcoxon's test does with differences of zero.
-        permutations: draws of a randomisation test.
-        bootstrap: "percentile" or "bca" for intervals by the bootstrap; None for intervals by the t distribution.
-        resamples: draws of the bootstrap.
+        significance: the test; welch, equal-variance-t and unpaired-randomisation allow different topics.
+        correction: for the number of comparisons; bh is Benjamini–Hochberg.
+        confidence: of intervals; a corrected p below 1 − confidence is significant.
+        family: what is corrected for: the comparisons by one measure, by all measures, or a number.
+        effect_size: Cohen's d or Hedges' g; by default dz, for unpaired tests ds.
+        zeros: what the Wilcoxon test does with equal scores.
+        interval: by the t distribution, or by the bootstrap (percentile or bca).
+        resamples: samples drawn; by default 100,000 for a randomisation test and 10,000 for the bootstrap.
         seed: of all draws.
-        tie: per-topic differences up to this count as ties in wins, ties and losses.
+        tie: differences by topic up to this are ties.
         power: of the smallest detectable difference.
-
-    Raises:
-        InputError: an unknown name, a number out of its range, or a paired effect size for an unpaired test.
     """
 
-    test: Test = "paired-t"
+    significance: Test = "paired-t"
     correction: Correction = "bonferroni"
-    alpha: float = 0.05
-    family: Family = "measure"
-    effect: EffectSize | None = None
+    confidence: Confidence = 0.95
+    family: Annotated[Family, Flag(metavar="measure|all|N")] = "measure"
+    effect_size: EffectSize | None = None
     zeros: Zeros = "wilcox"
-    permutations: int = 100_000
-    bootstrap: Bootstrap | None = None
-    resamples: int = 10_000
-    seed: int = 0
-    tie: float = 1e-9
-    power: float = 0.8
+    interval: Literal["t", "percentile", "bca"] = "t"
+    resamples: Annotated[int | None, Range(at_least=1)] = None
+    seed: Seed = 0
+    tie: Annotated[float, Range(at_least=0)] = 1e-9
+    power: Annotated[float, Range(above=0, below=1), Flag(hidden=True)] = 0.8
 
     def __post_init__(self) -> None:
-        check_name(self.test, Test, "test", "--test")
-        check_name(self.correction, Correction, "correction", "--correction")
-        check_name(self.zeros, Zeros, "policy for zeros", "--zeros")
-        if self.effect is not None:
-            check_name(self.effect, EffectSize, "effect size", "--effect-size")
-            if not self.paired and self.effect not in _UNPAIRED_SIZES:
-                raise InputError(
-                    f"the effect size {self.effect} needs a paired test", "choose ds or gs", where="--effect-size"
-                )
-        if self.bootstrap is not None:
-            check_name(self.bootstrap, Bootstrap, "bootstrap", "--bootstrap")
-        for value, option in ((self.alpha, "--alpha"), (self.power, "--power")):
-            if not 0 < value < 1:
-                raise InputError(f"{value:g} is out of range", "give a number between 0 and 1", where=option)
-        if isinstance(self.family, int):
-            check_count(self.family, "--family")
-        elif self.family not in ("measure", "all"):
-            raise InputError(f"unknown family '{self.family}'", "measure, all or a number", where="--family")
-        check_count(self.permutations, "--permutations")
-        check_count(self.resamples, "--resamples")
-        if self.seed < 0:
-            raise InputError(f"the seed is {self.seed}", "give 0 or more", where="--seed")
-        if not self.tie >= 0:
-            raise InputError(f"{self.tie:g} is out of range", "give 0 or more", where="--tie")
+        super().__post_init__()
+        if self.effect_size is not None and not self.paired and self.effect_size not in _UNPAIRED_SIZES:
+            raise OptionError("effect_size", f"{self.effect_size} needs a paired test", "choose ds or gs")
+
+    @property
+    def alpha(self) -> float:
+        """The level: a corrected p below it is significant."""
+        return round(1 - self.confidence, 12)
+
+    @property
+    def permutations(self) -> int:
+        """Samples of a randomisation test."""
+        return self.resamples or _PERMUTATIONS
+
+    @property
+    def draws(self) -> int:
+        """Samples of the bootstrap."""
+        return self.resamples or _DRAWS
+
+    @property
+    def bootstrap(self) -> Bootstrap | None:
+        """The bootstrap of intervals; None for those by the t distribution."""
+        return None if self.interval == "t" else self.interval
 
     @property
     def paired(self) -> bool:
         """Whether the test compares the scores of the same topics."""
-        return self.test in PAIRED_TESTS
+        return self.significance in PAIRED_TESTS
 
     @property
-    def effect_size(self) -> EffectSize:
+    def effect(self) -> EffectSize:
         """The effect size that is computed."""
-        return self.effect or ("dz" if self.paired else "ds")
+        return self.effect_size or ("dz" if self.paired else "ds")
 
     def sentences(self) -> tuple[str, ...]:
         """The choices in words, one sentence each."""
-        tests = [f"{TESTS[self.test]}, two-sided"]
-        if self.test == "wilcoxon":
+        tests = [f"{TESTS[self.significance]}, two-sided"]
+        if self.significance == "wilcoxon":
             tests.append(ZEROS[self.zeros])
-        if self.test.endswith("randomisation"):
+        if self.significance.endswith("randomisation"):
             tests.append(f"{self.permutations:,} permutations, or all where there are no more, seed {self.seed}")
         if self.bootstrap:
             kind = {"percentile": "percentile bootstrap", "bca": "BCa bootstrap"}[self.bootstrap]
-            interval = f"{kind}, {self.resamples:,} draws, seed {self.seed}"
+            interval = f"{kind}, {self.draws:,} draws, seed {self.seed}"
         elif self.paired:
             interval = "Student t of the per-topic differences"
         else:
-            interval = "t with equal variances" if self.test == "equal-variance-t" else "Welch"
+            interval = "t with equal variances" if self.significance == "equal-variance-t" else "Welch"
         found = [
             f"p: {'; '.join(tests)}.",
             f"Corrected: {self.corrected()}; † below α = {self.alpha:g}.",
-            f"{100 * (1 - self.alpha):.6g}% intervals: {interval}.",
-            f"Effect: {EFFECT_SIZES[self.effect_size]}.",
+            f"{100 * self.confidence:.6g}% intervals: {interval}.",
+            f"Effect: {EFFECT_SIZES[self.effect]}.",
         ]
         if self.paired:
             found.append(f"Win / tie / loss: topics on which the run is better, as good (within {self.tie:g}), worse.")
@@ -135,5 +121,18 @@ class Method:
         return f"{CORRECTIONS[self.correction]} over {family}"
 
     def json(self) -> dict[str, Any]:
-        """The choices by name."""
-        return {**asdict(self), "effect": self.effect_size}
+        """The choices by the names that `comparison.json` has for them."""
+        return {
+            "test": self.significance,
+            "correction": self.correction,
+            "alpha": self.alpha,
+            "family": self.family,
+            "effect": self.effect,
+            "zeros": self.zeros,
+            "permutations": self.permutations,
+            "bootstrap": self.bootstrap,
+            "resamples": self.draws,
+            "seed": self.seed,
+            "tie": self.tie,
+            "power": self.power,
+        }

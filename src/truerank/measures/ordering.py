@@ -18,13 +18,12 @@ from truerank.measures.correlation import (
     Variant,
     kendall,
     largest_drop,
-    ranks,
     tau_ap,
 )
 from truerank.measures.grammar import lower_is_better
 from truerank.measures.results import Evaluation
 from truerank.measures.systems import measure_names
-from truerank.reports.tables import Column, Table
+from truerank.reports.results import Result
 
 __all__ = ["OrderChanges", "Overtaking", "Swap", "evaluation_order_changes", "order_changes"]
 
@@ -56,8 +55,8 @@ class Overtaking(NamedTuple):
     after: float
 
 
-@dataclass(frozen=True)
-class OrderChanges:
+@dataclass(frozen=True, repr=False)
+class OrderChanges(Result, shown_in="truerank.measures.report"):
     """The order of the same systems under two conditions.
 
     Attributes:
@@ -88,64 +87,6 @@ class OrderChanges:
     only_after: tuple[str, ...] = ()
     conditions: tuple[str, str] = ("before", "after")
 
-    def table(self) -> Table:
-        """One row per system: means and ranks under both conditions; a mark where it overtakes or is overtaken."""
-        names, (first, second) = list(self.before), self.conditions
-        places = ranks(list(self.before.values()), ascending=self.ascending)
-        later = ranks(list(self.after.values()), ascending=self.ascending)
-        overtakers = {overtaking.system for overtaking in self.overtakings}
-        swapped = {name for swap in self.swaps for name in swap[:2]}
-        marks = [("↔" if name in swapped else "") + ("‡" if name in overtakers else "") for name in names]
-        rows = sorted(zip(places.tolist(), range(len(names)), strict=True))
-        number: dict[str, Any] = {"align": "right", "format": ".4f"}
-        return Table(
-            title=f"{self.measure}: order of the systems, {first} and {second}.".removeprefix(": "),
-            columns=(
-                Column("system"),
-                Column("mean", (first,), **number),
-                Column("rank", (first,), align="right", format=",d"),
-                Column("mean", (second,), **number),
-                Column("rank", (second,), align="right", format=",d"),
-                Column("ranks lost", align="right", format="+,d"),
-                Column("changes"),
-            ),
-            rows=tuple(
-                (
-                    names[i],
-                    self.before[names[i]],
-                    int(places[i]),
-                    self.after[names[i]],
-                    int(later[i]),
-                    int(later[i] - places[i]),
-                    marks[i],
-                )
-                for _, i in rows
-            ),
-            notes=self.sentences(),
-        )
-
-    def swap_table(self) -> Table:
-        """Every pair that changes places, and every system that would pass one that stays as it was."""
-        number: dict[str, Any] = {"align": "right", "format": "+.4f"}
-        first, second = self.conditions
-        rows = [("change places ↔", *swap) for swap in self.swaps]
-        rows += [("overtakes ‡", *overtaking) for overtaking in self.overtakings]
-        return Table(
-            title=f"{self.measure}: pairs of systems whose order changes.".removeprefix(": "),
-            columns=(
-                Column("kind"),
-                Column("system"),
-                Column("other"),
-                Column(first, ("difference",), **number),
-                Column(second, ("difference",), **number),
-            ),
-            rows=tuple(rows),
-            notes=(
-                "Differences are system minus other, in the unit of the measure.",
-                f"↔ both change from {first} to {second}; ‡ the system changes, the other one stays as in {first}.",
-            ),
-        )
-
     def sentences(self) -> tuple[str, ...]:
         """What a reader has to know, one sentence each."""
         n = len(self.before)
@@ -163,11 +104,6 @@ class OrderChanges:
             if missing:
                 found.append(f"Only in {condition}, left out: {', '.join(missing)}.")
         return tuple(found)
-
-    def text(self) -> str:
-        """The tables for a terminal."""
-        changed = self.swaps or self.overtakings
-        return "\n".join(table.text() for table in (self.table(), *([self.swap_table()] if changed else [])))
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""

@@ -9,7 +9,7 @@ import polars as pl
 from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.measures.policy import Policy
 
 __all__ = ["RarerMeasures"]
@@ -37,8 +37,8 @@ class RarerMeasures:
         levelled = [_at_level(measure, policy) for measure in measures]
         for measure in levelled:
             if type(measure).__module__.endswith(".diversity"):
-                raise InputError(
-                    f"{measure} scores the subtopics of a topic", "leave it out: they are not read", where="--measures"
+                raise OptionError(
+                    "measures", f"{measure} scores the subtopics of a topic", "leave it out: they are not read"
                 )
         self._defaults = [float(measure.DEFAULT) for measure in levelled]
         try:
@@ -47,7 +47,7 @@ class RarerMeasures:
             self._evaluator = ir_measures.evaluator(levelled, records)
         except (RuntimeError, ValueError, AssertionError) as error:
             reason = str(error).removeprefix("Unsupported measures ").replace("{", "").replace("}", "")
-            raise InputError(f"cannot be computed here: {reason}", "choose another", where="--measures") from error
+            raise OptionError("measures", f"cannot be computed here: {reason}", "choose another") from error
 
     def score(
         self, rankings: Iterator[tuple[str, list[str]]], topics: Mapping[str, int], values: NDArray[np.float64]

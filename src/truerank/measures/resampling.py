@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 __all__ = ["Bootstrap", "Resampled", "bootstrap_interval", "shuffle_p", "sign_flip_p"]
 
@@ -168,7 +168,7 @@ def _bca_tails(tails: Floats, samples: Sequence[Floats], estimate: float, drawn:
     """The quantiles to read instead of `tails`: moved by the bias and by the skewness of the jackknife's values."""
     margin = _ROUNDING * max(abs(estimate), float(np.abs(drawn).max()))
     below = (np.mean(drawn < estimate - margin) + np.mean(drawn <= estimate + margin)) / 2
-    bias = ndtri(np.clip(below, 1 / (2 * len(drawn)), 1 - 1 / (2 * len(drawn))))
+    bias = scipy.special.ndtri(np.clip(below, 1 / (2 * len(drawn)), 1 - 1 / (2 * len(drawn))))
     # The jackknife's influence values of a mean are the deviations from it; those of the second sample count negative.
     cubes = squares = 0.0
     for sign, sample in zip((1.0, -1.0), samples, strict=False):
@@ -176,8 +176,8 @@ def _bca_tails(tails: Floats, samples: Sequence[Floats], estimate: float, drawn:
         cubes += float((influence**3).sum()) / len(sample) ** 3
         squares += float((influence**2).sum()) / len(sample) ** 2
     skew = cubes / (6 * squares**1.5)
-    shifted = bias + ndtri(tails)
-    return np.asarray(ndtr(bias + shifted / (1 - skew * shifted)))
+    shifted = bias + scipy.special.ndtri(tails)
+    return np.asarray(scipy.special.ndtr(bias + shifted / (1 - skew * shifted)))
 
 
 def _all_flips_p(signed: Floats) -> float:

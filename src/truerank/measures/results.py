@@ -16,10 +16,7 @@ from numpy.typing import NDArray
 from truerank.errors import InputError
 from truerank.measures.names import lower_is_better
 from truerank.measures.policy import Policy
-from truerank.reports.tables import Cell, Column, Table
-from truerank.sources import parse
-from truerank.sources.compressed import fingerprint
-from truerank.work.artifacts import Artifacts, installed_versions
+from truerank.reports.results import Result
 
 __all__ = ["PER_TOPIC_SCHEMA", "Aggregate", "Coverage", "Evaluation", "load_evaluation"]
 
@@ -50,8 +47,8 @@ class Coverage(NamedTuple):
     unjudged: int
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Result, shown_in="truerank.measures.report"):
     """The scores of runs.
 
     Attributes:
@@ -66,6 +63,7 @@ class Evaluation:
         coverage: by run, how it fits the qrels; empty where the values do not come from runs.
         remarks: what has to be said of single measures.
         inputs: what was read: sources and their numbers of rows.
+        per_topic: whether the scores of every topic are shown too.
     """
 
     runs: tuple[str, ...]
@@ -78,6 +76,7 @@ class Evaluation:
     coverage: Mapping[str, Coverage] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     inputs: Mapping[str, Any] = field(default_factory=dict)
+    per_topic: bool = False
 
     def __post_init__(self) -> None:
         shape = (len(self.runs), len(self.measures), len(self.topics))
@@ -141,48 +140,6 @@ class Evaluation:
         order = np.argsort(key, kind="stable")
         return replace(self, runs=tuple(self.runs[i] for i in order), values=self.values[order])
 
-    def table(self) -> Table:
-        """One row per run, one column per measure, and how the run fits the qrels."""
-        kinds = self.aggregates or ("mean",) * len(self.measures)
-        columns = [Column("run")]
-        for measure, kind in zip(self.measures, kinds, strict=True):
-            columns.append(Column(measure, align="right", format=",.0f" if kind == "sum" else ".4f"))
-        columns.append(Column("missing", ("topics",), align="right", format=",d"))
-        if self.coverage:
-            columns.append(Column("unknown", ("topics",), align="right", format=",d"))
-            columns.append(Column("unjudged", ("results",), align="right", format=".1%"))
-        rows = tuple(
-            (run, *(_cell(value) for value in means), *self._counts(run))
-            for run, means in zip(self.runs, self.mean, strict=True)
-        )
-        return Table(f"Scores over {len(self.topics):,} topics.", tuple(columns), rows, notes=self.notes())
-
-    def topic_table(self) -> Table:
-        """One row per run and topic, one column per measure."""
-        columns = (Column("run"), Column("topic"), *(Column(name, (), "right", ".4f") for name in self.measures))
-        rows = tuple(
-            (run, topic, *(_cell(value) for value in self.values[i, :, j]))
-            for i, run in enumerate(self.runs)
-            for j, topic in enumerate(self.topics)
-        )
-        return Table("Scores by topic.", columns, rows)
-
-    def notes(self) -> tuple[str, ...]:
-        """What a reader has to know of the scores, one sentence each."""
-        kinds = self.aggregates or ("mean",) * len(self.measures)
-        sums = [name for name, kind in zip(self.measures, kinds, strict=True) if kind == "sum"]
-        harmonic = [name for name, kind in zip(self.measures, kinds, strict=True) if kind == "harmonic"]
-        notes = list(self.policy.sentences())
-        if sums:
-            notes.append(f"Sums over topics, not means: {', '.join(sums)}.")
-        if harmonic:
-            notes.append(f"Harmonic means over topics: {', '.join(harmonic)}.")
-        return (*notes, *self.remarks)
-
-    def text(self) -> str:
-        """The table for a terminal."""
-        return self.table().text()
-
     def json(self, *, per_topic: bool = False) -> dict[str, Any]:
         """What `summary.json` holds: policy, number of topics, and each run's measures and coverage.
 
@@ -207,45 +164,12 @@ class Evaluation:
             "inputs": dict(self.inputs),
         }
 
-    def save(self, folder: str | Path) -> Path:
-        """Writes `per_topic.parquet`, `summary.json` and `manifest.json`.
-
-        Args:
-            folder: made if it does not exist.
-
-        Returns:
-            The folder.
-
-        Raises:
-            InputError: the folder cannot be written to.
-        """
-        artifacts = Artifacts(folder)
-        artifacts.parquet("per_topic.parquet", self.frame())
-        artifacts.json("summary.json", self.json())
-        artifacts.manifest(
-            {
-                "command": "evaluate",
-                "policy": self.policy.json(),
-                "measures": list(self.measures),
-                "inputs": _with_hashes(self.inputs),
-                "versions": installed_versions("truerank", "numpy", "polars", "ir-measures", "pytrec-eval-terrier"),
-            }
-        )
-        return artifacts.folder
-
     def _by_topic(self, run: str) -> dict[str, dict[str, float | None]]:
         scores = self.values[self.runs.index(run)]
         return {
             measure: {topic: _cell(value) for topic, value in zip(self.topics, values, strict=True)}
             for measure, values in zip(self.measures, scores, strict=True)
         }
-
-    def _counts(self, run: str) -> tuple[Cell, ...]:
-        missing = self.missing.get(run, 0)
-        if not self.coverage:
-            return (missing,)
-        found = self.coverage[run]
-        return missing, found.unknown, found.unjudged / found.results if found.results else None
 
     @staticmethod
     def _position(names: tuple[str, ...], name: str, kind: str) -> int:
@@ -255,7 +179,7 @@ class Evaluation:
 
 
 def load_evaluation(folder: str | Path) -> Evaluation:
-    """Opens the folder that `Evaluation.save` or `truerank evaluate --out` wrote.
+    """Opens the folder that `evaluate` wrote.
 
     Raises:
         InputError: the folder lacks one of the files, or one of them is broken.
@@ -263,7 +187,7 @@ def load_evaluation(folder: str | Path) -> Evaluation:
     folder = Path(folder)
     for name in _FILES:
         if not (folder / name).is_file():
-            raise InputError(f"no {name} here", "give the folder that 'truerank evaluate --out' wrote", where=folder)
+            raise InputError(f"no {name} here", "give the folder that 'truerank evaluate `out`' wrote", where=folder)
     try:
         summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
         frame = pl.read_parquet(folder / "per_topic.parquet", glob=False, columns=list(PER_TOPIC_SCHEMA))
@@ -287,21 +211,6 @@ def load_evaluation(folder: str | Path) -> Evaluation:
     except (ValueError, KeyError, TypeError, AttributeError, OSError, pl.exceptions.PolarsError) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"not readable ({reason})", "run the evaluation again", where=folder) from error
-
-
-def _with_hashes(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """What was read, with the hash of every file that is still there."""
-    found: dict[str, Any] = {}
-    for name, value in inputs.items():
-        if not isinstance(value, Mapping):
-            found[name] = value
-            continue
-        found[name] = _with_hashes(value)
-        source = value.get("source")
-        path = None if source is None else parse(source).path
-        if path is not None and path.is_file():
-            found[name]["fingerprint"] = fingerprint(path)
-    return found
 
 
 def _aggregated(values: Floats, kind: Aggregate) -> float:

@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
 from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.measures import effectiveness
 from truerank.measures.effectiveness import View
 from truerank.measures.grammar import MeasureSpec, aggregate_of, parse_measures
 from truerank.measures.judgments import Judgments
-from truerank.measures.policy import Policy, Ties
 from truerank.measures.rankings import Hits, Ranking, grouped, joined, whole_topics
 from truerank.measures.rarer import RarerMeasures
 from truerank.measures.results import Coverage, Evaluation
-from truerank.records import Qrel, RunRow
+from truerank.options import Flag, Out, Scoring, Ties, command
+from truerank.records import Input, Qrel, RunRow
 from truerank.sources import SourceSpec, parse, read_qrels_frame, read_run_frame, run_frames, unique_names
 from truerank.sources.frames import repeated_pair
+from truerank.sources.inputs import input_of
+from truerank.sources.notebook import frame_of, is_single
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA
+from truerank.work.publishing import publish
+from truerank.work.runs import run as started
 
-__all__ = ["Policy", "QrelSource", "RunSource", "evaluate"]
+__all__ = ["QrelSource", "RunSource", "evaluate", "named_runs"]
 
-QrelSource: TypeAlias = str | Path | SourceSpec | pl.DataFrame | Iterable[Qrel]
-OneRun: TypeAlias = str | Path | pl.DataFrame | Iterable[RunRow]
-RunSource: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, OneRun]
+#: Judgments: a source, records, a frame, or grades by topic and document as pytrec_eval takes them.
+QrelSource: TypeAlias = str | Path | SourceSpec | pl.DataFrame | Mapping[str, Mapping[str, int]] | Iterable[Qrel]
+OneRun: TypeAlias = str | Path | pl.DataFrame | Mapping[str, Mapping[str, float]] | Iterable[RunRow]
+RunSource: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, OneRun] | OneRun
 
 _NEEDED: Final[dict[Ties, str]] = {"trec_eval": "score", "ascending": "score", "rank": "rank"}
 
@@ -48,7 +54,7 @@ class _Plan(NamedTuple):
     ties: tuple[Ties, ...]
     judgments: Judgments
     rarer: RarerMeasures | None
-    policy: Policy
+    policy: Scoring
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -109,31 +115,67 @@ class _Gathered:
         return _Scored(values, coverage, self._rows)
 
 
+@command
 def evaluate(
-    qrels: QrelSource,
-    runs: RunSource,
-    measures: MeasureSpec = "nDCG@10",
-    policy: Policy | None = None,
+    qrels: Annotated[QrelSource, Flag(metavar="SRC", reads=str)],
+    run: Annotated[RunSource, Flag(metavar="FILE", reads=list[str])],
+    measures: Annotated[MeasureSpec, Flag(reads=str)] = "nDCG@10 P@1",
+    scoring: Scoring = Scoring(),
+    *,
+    sort: Annotated[str | None, Flag(metavar="MEASURE")] = None,
+    per_topic: bool = False,
+    out: Out = None,
 ) -> Evaluation:
-    """Scores runs; one at a time is read, in pieces.
+    """Scores runs against relevance judgments, under policies that are printed with the scores.
+
+    Means are over the topics of the judgments. A run is named by its file without .run, .txt and .gz. One run at a time
+    is read, in pieces.
 
     Args:
-        qrels: relevance judgments: a source, a frame with the columns topic_id, doc_id and relevance, or records.
-            Scores are over its topics.
-        runs: run files, or by name: files, frames (topic_id, doc_id, score, and rank where it is used) or records.
-        measures: see `grammar.parse_measures`.
-        policy: how ties, missing topics, depth and grades are dealt with; `Policy()` where it is None.
+        qrels: relevance judgments: a path or irds:ID. In Python also a frame (topic_id, doc_id, relevance), records, or
+            grades by topic and document.
+        run: TREC runs; repeat the option for several. In Python also runs by name: files, frames (topic_id, doc_id,
+            score, and rank where it is used), records, or scores by topic and document.
+        measures: measures of ir_measures, NCG@k, MFR, HMFR, RR_MSMARCO, separated by blanks.
+        scoring: how ties, missing topics, depth and grades are dealt with.
+        sort: order the runs by this measure, the best first.
+        per_topic: also show the scores of every topic.
+        out: a folder for per_topic.parquet, summary.json and manifest.json.
 
     Returns:
         The scores by run, measure and topic.
 
     Raises:
         InputError: a fault in a file, with its line; an unknown measure, or one that cannot be computed here; a run
-            without any topic of the qrels, or without some where the policy refuses that.
+            without any topic of the qrels, or without some where `scoring` refuses that.
+
+    Examples:
+
+        truerank evaluate --qrels robust04.qrels --run bm25.run --run monot5.run.gz --measures "nDCG@10 P@1 AP MFR"
+
+        truerank evaluate --qrels dl19-passage.qrels --run monot5.run --rel 2 --measures "nDCG@10 AP P(rel=3)@10"
+
+        truerank evaluate --qrels irds:cord19/trec-covid --run a.run --run b.run --sort nDCG@10 --format latex
+        --out evaluation/
     """
-    policy = policy or Policy()
+    found = _evaluated(qrels, run, measures, scoring)
+    found = replace(found if sort is None else found.sorted(sort), per_topic=per_topic)
+    if out is not None:
+        options = {"measures": list(found.measures), "scoring": scoring, "sort": sort}
+        with started("evaluate", _inputs(qrels, run, found), options, out, packages=("ir-measures",)) as job:
+            publish(found, job)
+    return found
+
+
+def _inputs(qrels: QrelSource, run: RunSource, found: Evaluation) -> list[Input]:
+    opened, rows = named_runs(run), found.inputs["runs"]
+    judged = input_of("qrels", qrels, rows=found.inputs["qrels"]["rows"])
+    return [judged, *(input_of("run", source, name, rows[name]["rows"]) for name, source in opened.items())]
+
+
+def _evaluated(qrels: QrelSource, runs: RunSource, measures: MeasureSpec, policy: Scoring) -> Evaluation:
     spelled = _spelled(parse_measures(measures), policy)
-    opened = _opened(runs)
+    opened = named_runs(runs)
     judged = _judged(qrels)
     plan = _plan(tuple(spelled.values()), judged, policy)
     scored = {name: _score(name, run, plan) for name, run in opened.items()}
@@ -154,7 +196,7 @@ def evaluate(
     )
 
 
-def _spelled(measures: tuple[Measure, ...], policy: Policy) -> dict[str, Measure]:
+def _spelled(measures: tuple[Measure, ...], policy: Scoring) -> dict[str, Measure]:
     """The measures by their names, which show a grade of 1 where it is not the policy's."""
     names: dict[str, Measure] = {}
     for measure in measures:
@@ -166,7 +208,7 @@ def _spelled(measures: tuple[Measure, ...], policy: Policy) -> dict[str, Measure
     return names
 
 
-def _plan(measures: tuple[Measure, ...], judged: pl.DataFrame, policy: Policy) -> _Plan:
+def _plan(measures: tuple[Measure, ...], judged: pl.DataFrame, policy: Scoring) -> _Plan:
     rarer = [measure for measure in measures if not effectiveness.computes(measure)]
     official = any(measure.NAME == "RR_MSMARCO" for measure in measures)
     ties = dict.fromkeys((policy.ties, *(("rank",) if official else ())))
@@ -199,10 +241,9 @@ def _score_whole(name: str, frame: pl.DataFrame, plan: _Plan) -> _Scored:
     return gathered.scored(name)
 
 
-def _frame_of(name: str, run: pl.DataFrame | Iterable[RunRow], plan: _Plan) -> pl.DataFrame:
+def _frame_of(name: str, run: OneRun, plan: _Plan) -> pl.DataFrame:
     schema = {column: RUN_SCHEMA[column] for column in plan.columns}
-    frame = run if isinstance(run, pl.DataFrame) else pl.DataFrame(list(run), schema=RUN_SCHEMA, orient="row")
-    frame = _conforming(frame, schema, f"the run {name}")
+    frame = _conforming(frame_of(run, RUN_SCHEMA, "score"), schema, f"the run {name}")
     if not len(frame):
         raise InputError("no rows in this run", "give one that holds some", where=name)
     if "score" in schema and frame["score"].is_nan().any():
@@ -218,9 +259,7 @@ def _frame_of(name: str, run: pl.DataFrame | Iterable[RunRow], plan: _Plan) -> p
 def _judged(qrels: QrelSource) -> pl.DataFrame:
     if isinstance(qrels, str | Path | SourceSpec):
         return read_qrels_frame(qrels if isinstance(qrels, SourceSpec) else str(qrels))
-    if not isinstance(qrels, pl.DataFrame):
-        qrels = pl.DataFrame([qrel[:3] for qrel in qrels], schema=QREL_SCHEMA, orient="row")
-    frame = _conforming(qrels, QREL_SCHEMA, "the qrels")
+    frame = _conforming(frame_of(qrels, QREL_SCHEMA, "relevance"), QREL_SCHEMA, "the qrels")
     if pair := repeated_pair(frame["topic_id"], frame["doc_id"]):
         topic, document = frame["topic_id"][pair.second], frame["doc_id"][pair.second]
         raise InputError(
@@ -243,14 +282,18 @@ def _conforming(frame: pl.DataFrame, schema: Mapping[str, Any], where: str) -> p
     return frame
 
 
-def _opened(runs: RunSource) -> dict[str, OneRun]:
-    if isinstance(runs, Mapping):
-        opened = dict(runs)
+def named_runs(runs: RunSource) -> dict[str, OneRun]:
+    """The runs by name: that of the file, the key of a mapping, or "run" for a single one without a file."""
+    opened: dict[str, OneRun]
+    if is_single(runs):
+        opened = {"run": runs}  # type: ignore[dict-item]
+    elif isinstance(runs, Mapping):
+        opened = dict(runs)  # type: ignore[arg-type]
     else:
         paths = [str(path) for path in ([runs] if isinstance(runs, str | Path) else runs)]
         opened = dict(zip(unique_names([parse(path) for path in paths]), paths, strict=True))
     if not opened:
-        raise InputError("no run", "name one with --run")
+        raise OptionError("run", "no run", "name at least one")
     return opened
 
 
@@ -265,12 +308,12 @@ def _check_topics(name: str, missing: int, plan: _Plan, unknown: int) -> None:
     if missing and plan.policy.missing == "fail":
         raise InputError(
             f"the run lacks {missing} of the {topics} topics of the qrels",
-            "complete it, or choose another policy with --missing",
+            "complete it, or choose another policy for missing topics",
             where=name,
         )
 
 
-def _remarks(measures: Mapping[str, Measure], policy: Policy) -> tuple[str, ...]:
+def _remarks(measures: Mapping[str, Measure], policy: Scoring) -> tuple[str, ...]:
     """What has to be said of single measures."""
     remarks = []
     for name, measure in measures.items():

@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.measures.resampling import Resampled, shuffle_p, sign_flip_p
 
 __all__ = [
@@ -124,7 +124,7 @@ def difference_test(
     Raises:
         InputError: an unknown test, scores that are NaN, or a paired test of sides of different length.
     """
-    check_name(test, Test, "test", "--test")
+    check_name(test, Test, "test", "significance")
     if test == "wilcoxon":
         return wilcoxon(first, second, zeros=zeros)
     if test == "randomisation":
@@ -201,7 +201,7 @@ def wilcoxon(first: Floats, second: Floats, *, zeros: Zeros = "wilcox") -> Outco
 
     Source: Wilcoxon (1945); Pratt (1959).
     """
-    check_name(zeros, Zeros, "policy for zeros", "--zeros")
+    check_name(zeros, Zeros, "policy for zeros", "zeros")
     differences = np.round(_differences(first, second), _DECIMALS)
     n = (len(differences),)
     if case := _paired_case(first, second, differences):
@@ -255,8 +255,10 @@ def randomisation_columns(
         InputError: sides of different shape, or fewer than one permutation.
     """
     if first.shape != second.shape:
-        raise InputError("a paired test needs the same topics on both sides", "choose an unpaired test", where="--test")
-    check_count(permutations, "--permutations")
+        raise OptionError(
+            "significance", "a paired test needs the same topics on both sides", "choose an unpaired test"
+        )
+    check_count(permutations, "resamples")
     known = ~(np.isnan(first) | np.isnan(second))
     finite = np.isfinite(first) & np.isfinite(second)
     differences = np.where(finite, np.where(finite, first, 0) - np.where(finite, second, 0), 0.0)
@@ -289,7 +291,7 @@ def unpaired_randomisation(first: Floats, second: Floats, *, permutations: int =
 
     Source: Pitman (1937).
     """
-    check_count(permutations, "--permutations")
+    check_count(permutations, "resamples")
     n = len(first), len(second)
     if case := _unpaired_case(first, second):
         return _without_test("unpaired-randomisation", n, case)
@@ -317,12 +319,10 @@ def correct(
 
     Source: Holm (1979); Benjamini, Hochberg (1995).
     """
-    check_name(method, Correction, "correction", "--correction")
+    check_name(method, Correction, "correction", "correction")
     size = len(p) if family is None else family
     if size < len(p):
-        raise InputError(
-            f"a family of {size} is smaller than the {len(p)} comparisons", "give their number", where="--family"
-        )
+        raise OptionError("family", f"a family of {size} is smaller than the {len(p)} comparisons", "give their number")
     known = np.array([value for value in p if value is not None], dtype=np.float64)
     corrected = iter(_corrected(known, method, size).tolist())
     return tuple(None if value is None else next(corrected) for value in p)
@@ -335,7 +335,7 @@ def check_name(name: str, kind: object, what: str, option: str) -> None:
         InputError: it is not.
     """
     if name not in get_args(kind):
-        raise InputError(f"unknown {what} '{name}'", f"one of {', '.join(get_args(kind))}", where=option)
+        raise OptionError(option, f"unknown {what} '{name}'", f"one of {', '.join(get_args(kind))}")
 
 
 def check_count(number: int, option: str) -> None:
@@ -345,7 +345,7 @@ def check_count(number: int, option: str) -> None:
         InputError: it is.
     """
     if number < 1:
-        raise InputError(f"{number} is too few", "give 1 or more", where=option)
+        raise OptionError(option, f"{number} is too few", "give 1 or more")
 
 
 def _corrected(p: Floats, method: Correction, size: int) -> Floats:
@@ -378,10 +378,10 @@ def _unpaired_t(first: Floats, second: Floats, test: Literal["welch", "equal-var
 
 def _differences(first: Floats, second: Floats) -> Floats:
     if len(first) != len(second):
-        raise InputError(
+        raise OptionError(
+            "significance",
             f"a paired test needs the same topics on both sides, here are {len(first):,} and {len(second):,}",
             "choose an unpaired test",
-            where="--test",
         )
     _check_numbers(first, second)
     with np.errstate(invalid="ignore"):

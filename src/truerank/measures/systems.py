@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.measures.grammar import parse_measures
 from truerank.measures.results import Evaluation, load_evaluation
 from truerank.sources import parse, unique_names
@@ -108,10 +108,10 @@ def measure_names(wanted: str | Sequence[str], known: Sequence[str]) -> list[str
     for text in _ONE_MEASURE.findall(wanted) if isinstance(wanted, str) else wanted:
         name = text if text in known else str(parse_measures(text)[0])
         if name not in known:
-            raise InputError(f"not all runs were scored by {name}", f"one of {', '.join(known)}", where="--measures")
+            raise OptionError("measures", f"not all runs were scored by {name}", f"one of {', '.join(known)}")
         found[name] = None
     if not found:
-        raise InputError("no measure", "name one, such as nDCG@10", where="--measures")
+        raise OptionError("measures", "no measure", "name one, such as nDCG@10")
     return list(found)
 
 
@@ -130,11 +130,11 @@ def shared_topics(first: System, second: System) -> tuple[tuple[str, ...], NDArr
         return own, places, places
     if set(own) != set(other):
         extra = len(set(own) - set(other)), len(set(other) - set(own))
-        raise InputError(
+        raise OptionError(
+            "significance",
             f"{first.name} and {second.name} were scored on different topics ({extra[0]:,} and {extra[1]:,} are only "
             "in one)",
             "choose an unpaired test such as welch, or evaluate both with the same qrels",
-            where="--test",
         )
     position = {topic: place for place, topic in enumerate(other)}
     return own, np.arange(len(own)), np.array([position[topic] for topic in own], dtype=np.int64)

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.measures.grammar import lower_is_better
 from truerank.measures.systems import Evaluations, shared_topics, systems
-from truerank.reports.tables import Column, Table
+from truerank.reports.results import Result
 
 __all__ = ["TopicDifferences", "topic_differences"]
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class TopicDifferences:
+@dataclass(frozen=True, repr=False)
+class TopicDifferences(Result, shown_in="truerank.measures.report"):
     """The scores of two runs by topic, from the topic where the run gains most to the one where it loses most.
 
     Attributes:
@@ -63,24 +63,6 @@ class TopicDifferences:
             f"{ties:,} are ties (within {self.tie:g})."
         )
 
-    def table(self) -> Table:
-        """One row per topic."""
-        number: dict[str, Any] = {"align": "right", "format": ".4f"}
-        columns = (
-            Column("topic"),
-            Column(self.run, **number),
-            Column(self.baseline, **number),
-            Column("difference", align="right", format="+.4f"),
-            Column("for the run"),
-        )
-        values = (self.scores.tolist(), self.baseline_scores.tolist(), self.differences.tolist(), self.outcomes)
-        rows = tuple(zip(self.topics, *values, strict=True))
-        return Table(f"{self.measure} by topic.", columns, rows, notes=(self.sentence(),))
-
-    def text(self) -> str:
-        """The table for a terminal."""
-        return self.table().text()
-
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts; None for what is not finite."""
         columns = (self.scores.tolist(), self.baseline_scores.tolist(), self.differences.tolist(), self.outcomes)
@@ -117,9 +99,9 @@ def topic_differences(
         InputError: an unknown run or measure, or other topics.
     """
     found = systems(evaluations)
-    for name, option in ((run, "--per-topic"), (baseline, "--baseline")):
+    for name, option in ((run, "topics_of"), (baseline, "baseline")):
         if name not in found:
-            raise InputError(f"there is no run '{name}'", f"one of {', '.join(found)}", where=option)
+            raise OptionError(option, f"there is no run '{name}'", f"one of {', '.join(found)}")
     topics, own, other = shared_topics(found[run], found[baseline])
     results = []
     for measure in measures:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError, MissingExtraError
+from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.rankers.base import Runtime, write_description
 from truerank.rankers.batches import padded
 from truerank.rankers.pretrained.checkpoints import Checkpoint, clean, quiet, seeded, without_pooler
@@ -177,7 +177,7 @@ def _model(checkpoint: Checkpoint, dimension: int, seed: int) -> Any:
     if not whole and not dimension:
         fault = f"'{checkpoint.name}' has neither modules.json nor ANCE's head"
         remedy = "give a sentence-transformers model, or dimension=768 to train a new head"
-        raise InputError(fault, remedy, where="--model")
+        raise OptionError("model", fault, remedy)
     encoder = modules.Transformer(checkpoint.place)
     inputs = int(encoder.auto_model.config.hidden_size)
     outputs = len(head["norm.weight"]) if whole else dimension

@@ -8,12 +8,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, Protocol, Self, cast, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
+from truerank.options import Runtime
 from truerank.work.artifacts import write_text
 
 __all__ = [
@@ -68,35 +69,6 @@ class Pair(NamedTuple):
 
     query: str
     document: str
-
-
-@dataclass(frozen=True)
-class Runtime:
-    """What runs a ranker.
-
-    Attributes:
-        device: "cpu", "cuda", "cuda:1", "mps"; None takes a GPU where there is one.
-        precision: "fp32"; "fp16" and "bf16" on a GPU; "int8" on the CPU with OpenVINO.
-        backend: "torch", "openvino" (encoders of the BERT family, on the CPU), or "auto": OpenVINO where it is
-            installed and runs the model, else torch.
-        threads: processors to use; None for all that the process may use.
-        calibration: pairs from which "int8" learns its ranges, some 250 of the kind to be scored.
-    """
-
-    device: str | None = None
-    precision: Literal["fp32", "fp16", "bf16", "int8"] = "fp32"
-    backend: Literal["auto", "torch", "openvino"] = "auto"
-    threads: int | None = None
-    calibration: tuple[Pair, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.precision not in ("fp32", "fp16", "bf16", "int8"):
-            fault = f"no precision '{self.precision}'"
-            raise InputError(fault, "choose fp32, fp16, bf16 or int8", where="--precision")
-        if self.backend not in ("auto", "torch", "openvino"):
-            raise InputError(f"no backend '{self.backend}'", "choose auto, torch or openvino", where="--backend")
-        if self.threads is not None and self.threads < 1:
-            raise InputError(f"{self.threads} threads", "give at least 1", where="--threads")
 
 
 @runtime_checkable
@@ -156,10 +128,10 @@ class RankerSpec:
             if "unexpected keyword argument" not in str(error):
                 raise
             fault = f"{kind or 'this model'} has no such setting: {' '.join(str(error).split()[-1:])}"
-            raise InputError(fault, "see the settings of the model in docs/rerankers.md", where="--set") from error
+            raise OptionError("set_", fault, "see the settings of the model in docs/rerankers.md") from error
         except ValueError as error:
             fault = f"a setting that cannot be read ({' '.join(str(error).split())[:200]})"
-            raise InputError(fault, "give a value of the right kind", where="--set") from error
+            raise OptionError("set_", fault, "give a value of the right kind") from error
 
 
 def open_ranker(name: str, **options: Any) -> Ranker:
@@ -221,7 +193,7 @@ def _kind_and_place(name: str) -> tuple[str, str]:
     # A folder of that name goes before the kind's usual checkpoint.
     if name in KINDS and not Path(name).is_dir():
         if name not in DEFAULT_MODELS:
-            raise InputError(f"'{name}' alone names no model", f"give {name}:FOLDER", where="--model")
+            raise OptionError("model", f"'{name}' alone names no model", f"give {name}:FOLDER")
         return name, DEFAULT_MODELS[name]
     return "", name
 

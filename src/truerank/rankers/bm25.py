@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.lexical import BM25, Index, Searcher, model_of, open_index
 from truerank.lexical.models import Statistics
 from truerank.lexical.presets import changed
@@ -125,6 +125,6 @@ def _model(preset: str, settings: dict[str, Any]) -> BM25:
         raise InputError(f"the preset '{preset}' has no BM25", "choose another", where="preset")
     unknown = [name for name in settings if name not in {field.name for field in fields(BM25)}]
     if unknown:
-        raise InputError(f"bm25 has no such setting: {', '.join(unknown)}", "k1, b, idf, k3 or lengths", where="--set")
+        raise OptionError("set_", f"bm25 has no such setting: {', '.join(unknown)}", "k1, b, idf, k3 or lengths")
     made: BM25 = changed(usual, settings)
     return made

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.rankers.base import Runtime
 from truerank.rankers.batches import padded
 from truerank.rankers.pretrained.checkpoints import Checkpoint, neural, seeded, without_pooler
@@ -82,7 +82,7 @@ class ColBert(DualRanker):
         weight = checkpoint.tensors((_LINEAR,)).get(_LINEAR)
         if weight is None and not int(dimension):
             remedy = "give a ColBERT checkpoint, or dimension=128 to train a new one"
-            raise InputError(f"'{checkpoint.name}' has no {_LINEAR}", remedy, where="--model")
+            raise OptionError("model", f"'{checkpoint.name}' has no {_LINEAR}", remedy)
         encoder = without_pooler(checkpoint.module("AutoModel"))
         if weight is None:
             weight = _drawn(int(encoder.config.hidden_size), int(dimension), int(seed))
@@ -191,5 +191,5 @@ def _drawn(inputs: int, outputs: int, seed: int) -> Any:
 def _special(tokenizer: Any, token: str | None, name: str) -> int:
     number = None if token is None else tokenizer.convert_tokens_to_ids(token)
     if number is None or (number == tokenizer.unk_token_id and token != tokenizer.unk_token):
-        raise InputError(f"the vocabulary of '{name}' lacks '{token}'", "give a ColBERT checkpoint", where="--model")
+        raise OptionError("model", f"the vocabulary of '{name}' lacks '{token}'", "give a ColBERT checkpoint")
     return int(number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, Self
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.rankers.base import Pair, Runtime, Scores, rounded
 from truerank.rankers.pretrained.checkpoints import Checkpoint, seeded
 from truerank.rankers.pretrained.first_token import run_encoder, shorten_last_layer
@@ -63,7 +63,7 @@ class MonoBert(OpenVinoRanker, CrossRanker):
         outputs = int(config.num_labels) if headed else int(labels)
         if outputs not in (1, 2):
             fault = f"'{checkpoint.name}' has {outputs} outputs"
-            raise InputError(fault, "give a cross-encoder with one or two", where="--model")
+            raise OptionError("model", fault, "give a cross-encoder with one or two")
         longest = longest_input(config)
         if not 8 <= int(max_tokens) <= longest:
             fault = f"{max_tokens} tokens, and '{checkpoint.name}' reads {longest}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, Self
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.rankers.base import Pair, Runtime
 from truerank.rankers.pretrained.checkpoints import Checkpoint
 from truerank.rankers.pretrained.torch_ranker import CrossRanker, TokenRow, token_ids
@@ -94,5 +94,5 @@ class MonoT5(CrossRanker):
 def _answer(tokenizer: Any, piece: str, name: str) -> int:
     number = tokenizer.convert_tokens_to_ids(piece)
     if number is None or number == tokenizer.unk_token_id:
-        raise InputError(f"the vocabulary of '{name}' lacks '{piece}'", "give a T5 checkpoint", where="--model")
+        raise OptionError("model", f"the vocabulary of '{name}' lacks '{piece}'", "give a T5 checkpoint")
     return int(number)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 
 __all__ = ["settings_from"]
 
@@ -27,9 +27,9 @@ def settings_from(kind: type[S], values: Mapping[str, Any]) -> S:
     taken: dict[str, Any] = {}
     for name, value in values.items():
         if name not in defaults:
-            raise InputError(f"no setting '{name}'", f"there are {', '.join(defaults)}", where="--set")
+            raise OptionError("set_", f"no setting '{name}'", f"there are {', '.join(defaults)}")
         try:
             taken[name] = type(defaults[name])(value)
         except (TypeError, ValueError) as error:
-            raise InputError(f"{name} is '{value}'", f"give a value such as {defaults[name]}", where="--set") from error
+            raise OptionError("set_", f"{name} is '{value}'", f"give a value such as {defaults[name]}") from error
     return kind(**taken)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
 from rich.cells import cell_len, chop_cells
 
 from truerank.text.normalising import normalise
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["Cell", "Column", "Table", "escape_html", "escape_latex", "escape_markdown"]
 
@@ -60,12 +63,14 @@ class Column:
         above: headings over that one, the topmost first; equal neighbours are merged.
         align: "left" for words, "right" for numbers.
         format: Python format specification of the column's numbers, such as ",d" or ".3f".
+        source: the field of a row or frame that `Table.of` takes; by default the title.
     """
 
     title: str
     above: tuple[str, ...] = ()
     align: Literal["left", "right"] = "left"
     format: str = ""
+    source: str = ""
 
     def show(self, cell: Cell) -> str:
         """The cell as people read it; a dash where there is no value."""
@@ -96,6 +101,44 @@ class Table:
     notes: tuple[str, ...] = ()
     rules: tuple[int, ...] = ()
     strong: frozenset[tuple[int, int]] = frozenset()
+
+    @classmethod
+    def of(
+        cls,
+        rows: Iterable[Sequence[Cell] | Mapping[str, Cell]] | pl.DataFrame,
+        columns: Sequence[Column | str] = (),
+        title: str = "",
+        **rest: Any,
+    ) -> Table:
+        """A table of rows or of a frame.
+
+        Args:
+            rows: tuples (NamedTuples among them) or mappings, all of one kind; or a Polars frame.
+            columns: the columns, or their titles; `Column.source` names the field where it is not the title. By default
+                all fields of the frame, of the mappings or of the NamedTuple, numbers to the right.
+            title: the caption.
+            **rest: notes, rules and strong cells.
+        """
+        frame: Any = rows if hasattr(rows, "iter_rows") else None
+        listed: list[Any] = list(cast(Iterable[Any], rows)) if frame is None else frame.rows(named=True)
+        first = listed[0] if listed else ()
+        names = list(getattr(first, "_fields", first)) if frame is None else list(frame.columns)
+        chosen = [
+            Column(one, align=_alignment(listed, one)) if isinstance(one, str) else one for one in columns or names
+        ]
+        if isinstance(first, Mapping):
+            cells = [tuple(row.get(column.source or column.title) for column in chosen) for row in listed]
+        elif names and all(isinstance(name, str) for name in names) and any(column.source for column in chosen):
+            cells = [tuple(getattr(row, column.source or column.title) for column in chosen) for row in listed]
+        else:
+            cells = [tuple(row) for row in listed]
+        return cls(title, tuple(chosen), tuple(cells), **rest)
+
+    def __repr__(self) -> str:
+        return self.text().rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return self.html()
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -307,6 +350,13 @@ class Table:
             ]
             lines.append((" " * _GAP).join(parts).rstrip())
         return lines
+
+
+def _alignment(rows: Sequence[Any], name: str) -> Literal["left", "right"]:
+    """To the right where a field holds numbers only."""
+    values = [row[name] if isinstance(row, Mapping) else getattr(row, name, None) for row in rows]
+    known = [value for value in values if value is not None]
+    return "right" if known and all(isinstance(value, int | float) for value in known) else "left"
 
 
 def escape_html(text: str) -> str:

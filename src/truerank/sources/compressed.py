@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from truerank.errors import InputError
-from truerank.sources.zstd import ZstdDecompressor, ZstdError
+from truerank.zstd import ZstdDecompressor, ZstdError
 
 __all__ = ["HEAD_SIZE", "BrokenFileError", "checked_file", "chunks", "fingerprint", "head", "is_folder", "plain_file"]
 

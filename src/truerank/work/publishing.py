@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from truerank.reports.figures import Picture, to_files
+from truerank.reports.results import Result, writer
+from truerank.reports.results import report as report_of
 from truerank.reports.tables import Table
 from truerank.work.artifacts import Artifacts
+from truerank.work.runs import Run
 
-__all__ = ["write_pictures", "write_tables"]
+if TYPE_CHECKING:
+    from truerank.reports.figures import Picture
+    from truerank.reports.report import Report
+
+__all__ = ["publish", "write_pictures", "write_tables"]
 
 _FORMS: Final[Mapping[str, Callable[[Table], str]]] = {
     "txt": Table.text,
@@ -17,6 +23,28 @@ _FORMS: Final[Mapping[str, Callable[[Table], str]]] = {
     "tex": Table.latex,
     "md": Table.markdown,
 }
+
+
+def publish(result: Result | Report, run: Run) -> None:
+    """Writes the artifacts of a result.
+
+    Those of a report are `tables/`, `figures/`, `report.html` and `summary.json`. A result without a report says with
+    `writes` what it leaves behind.
+
+    Args:
+        result: what a command found, or its report.
+        run: the run that found it; its provenance stands at the end of the page.
+    """
+    own = writer(result) if isinstance(result, Result) else None
+    if own is not None:
+        own(run)
+        return
+    report = report_of(result) if isinstance(result, Result) else result
+    write_tables(run, report.tables)
+    svgs = write_pictures(run, report.pictures())
+    page = report.page(lambda picture: svgs[picture.name], run.provenance())
+    run.text("report.html", page.html())
+    run.json("summary.json", report.json)
 
 
 def write_tables(artifacts: Artifacts, tables: Mapping[str, Table]) -> None:
@@ -42,6 +70,9 @@ def write_pictures(artifacts: Artifacts, pictures: Iterable[Picture], folder: st
     Returns:
         The SVG files' texts by name, for the page.
     """
+    # Imported here: commands without figures do not wait for them.
+    from truerank.reports.figures import to_files
+
     svgs: dict[str, str] = {}
     for one in pictures:
         svgs[one.name], pdf = to_files(one.figure, name=one.name, description=one.caption)

@@ -1,4 +1,6 @@
-"""A track: runs before they are judged (candidates, validation, topics) and what they show after it (the report).
+"""What do the runs of a track show?
+
+Runs before they are judged: candidates, validation, selection of topics. Runs after it: the report.
 
 Source: Craswell, Mitra, Yilmaz, Campos, Voorhees: Overview of the TREC 2019 Deep Learning Track (TREC 2019).
 """
@@ -9,8 +11,8 @@ from truerank.audits.track.checking import Limits
 from truerank.audits.track.collection import FileStatistics, file_statistics
 from truerank.audits.track.faults import KINDS, Fault
 from truerank.audits.track.inputs import Metadata, RunInfo
-from truerank.audits.track.options import ReportOptions
-from truerank.audits.track.report import TrackReport, report
+from truerank.audits.track.options import CountedFiles, ReportOptions
+from truerank.audits.track.reporting import TrackReport, report
 from truerank.audits.track.scores import Scores
 from truerank.audits.track.selecting import Selection, TopicRow, select_topics
 from truerank.audits.track.similarity import RunMap, run_map
@@ -24,6 +26,7 @@ __all__ = [
     "Best",
     "CandidateGain",
     "Candidates",
+    "CountedFiles",
     "Duel",
     "Fault",
     "FileStatistics",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from truerank.audits.track.inputs import RunInfo
 from truerank.audits.track.scores import Scores
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.measures.correlation import kendall
 
 __all__ = [
@@ -186,10 +186,10 @@ def analyse(scores: Scores, *, baseline: str = "trad") -> Analysis:
     """
     stated = {run.category for run in scores.runs if run.category}
     if stated and baseline not in stated:
-        raise InputError(
+        raise OptionError(
+            "baseline_category",
             f"no run is of the category '{baseline}'",
-            f"choose another with --baseline-category: {', '.join(sorted(stated))}",
-            where="--baseline-category",
+            f"choose another with `baseline_category`: {', '.join(sorted(stated))}",
         )
     best = tuple(_best(scores, baseline))
     gain = scores.gain

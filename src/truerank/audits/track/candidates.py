@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import IO, Any, Final, Literal, NamedTuple, get_args
+from typing import IO, Annotated, Any, Final, Literal, NamedTuple, get_args
 
 import polars as pl
 
-import truerank
-from truerank.audits.outputs import refuse_overwrite, written
 from truerank.audits.track.grouping import ScatteredError, grouped_topics, scattered_topics
 from truerank.audits.track.scanning import run_path, strict_frames
-from truerank.errors import InputError
-from truerank.measures.policy import Policy, Ties
+from truerank.errors import InputError, OptionError
+from truerank.options import Flag, Range, Ties, command
 from truerank.records import Topic
-from truerank.reports.tables import Column, Table
+from truerank.reports.results import Result
 from truerank.sources import TopicSet, read_topics
-from truerank.sources.compressed import fingerprint
 from truerank.sources.frames import repeated_pair
-from truerank.work.artifacts import hash_file, write_text
+from truerank.sources.inputs import inputs_of
 from truerank.work.progress import Progress, Quiet
+from truerank.work.runs import run as started
 
 __all__ = ["Candidates", "Form", "Short", "candidates"]
 
@@ -30,7 +27,6 @@ Form = Literal["run", "tsv", "jsonl", "pairs"]
 
 _FORMS: Final[dict[str, Form]] = {".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 _COMPRESSIONS: Final = (".gz", ".zst", ".bz2", ".xz")
-_NAMED: Final = 10
 
 
 class Short(NamedTuple):
@@ -40,8 +36,8 @@ class Short(NamedTuple):
     results: int
 
 
-@dataclass(frozen=True)
-class Candidates:
+@dataclass(frozen=True, repr=False)
+class Candidates(Result, shown_in="truerank.audits.track.page"):
     """What `candidates` did.
 
     Attributes:
@@ -74,10 +70,6 @@ class Candidates:
     unknown: tuple[str, ...]
     grouped: bool
 
-    def json(self) -> dict[str, Any]:
-        """Everything, as plain numbers and texts."""
-        return {"out": str(self.out), "manifest_file": str(self.manifest_file), **self.content()}
-
     def content(self) -> dict[str, Any]:
         """Options and counts, without the names of files."""
         names = ("k", "ties", "read", "topics", "results", "cut_ties", "grouped")
@@ -89,62 +81,35 @@ class Candidates:
             "unknown": list(self.unknown),
         }
 
-    def table(self) -> Table:
-        """The counts, with the topics that fall short in the notes."""
-        rows: list[tuple[str, int]] = [
-            ("results read", self.read),
-            ("topics written", self.topics),
-            ("results written", self.results),
-            (f"topics with fewer than {self.k:,d} results", len(self.short)),
-            (f"topics where results {self.k:,d} and {self.k + 1:,d} have equal scores", self.cut_ties),
-            ("topics that the run lacks", len(self.missing)),
-            ("topics of the run that are unknown, left out", len(self.unknown)),
-        ]
-        return Table(
-            f"{self.out.name}: the first {self.k:,d} results of each topic.",
-            (Column("what"), Column("number", align="right", format=",d")),
-            tuple(rows),
-            notes=(
-                Policy(ties=self.ties).sentences()[0],
-                *_listed("Fewer results", [f"{topic} ({results:,d})" for topic, results in self.short]),
-                *_listed("Lacking in the run", self.missing),
-                *_listed("Unknown and left out", self.unknown),
-            ),
-        )
 
-    def text(self) -> str:
-        """The counts for a terminal."""
-        return self.table().text()
-
-
+@command
 def candidates(
-    run: str | Path,
-    out: str | Path,
+    run: Annotated[str | Path, Flag(metavar="FILE", reads=Path)],
+    out: Annotated[str | Path, Flag(metavar="FILE", reads=Path)],
     *,
-    k: int = 100,
+    k: Annotated[int, Range(at_least=1)] = 100,
     ties: Ties = "trec_eval",
-    topics: str | None = None,
-    form: Form | None = None,
+    topics: Annotated[str | None, Flag(metavar="SRC")] = None,
+    file_format: Form | None = None,
     tag: str | None = None,
     progress: Progress | None = None,
 ) -> Candidates:
-    """Writes the first k results of each topic, ranked anew from 1.
+    """Writes the first k results of each topic, from which a track's rerank subtask starts.
 
-    The run is streamed where the rows of each topic stand together; otherwise it is brought together over temporary
-    files. Topics come in the order in which they first appear. Beside the output stands `OUT.manifest.json`; the
-    output appears whole or not at all.
+    Ranks are contiguous from 1. With topics, results for other topics are left out, topics without results are named,
+    and a table or JSON lines carry the query. Topics with fewer than k results are named. The run is streamed where the
+    rows of each topic stand together; otherwise it is brought together over temporary files.
 
     Args:
-        run: a TREC run, compressed or not.
-        out: the file to write; its name says the compression, and the format where `form` does not.
-        k: results for each topic: the track gave 100 documents and 1,000 passages.
-        ties: order of equal scores, as in `Policy`.
-        topics: a source of topics: others are left out, those that the run lacks are named, and in "tsv" and "jsonl"
-            each row carries the topic's title (where it has none, its description).
-        form: "run" (TREC, scores as they stand in the input), "tsv" (topic_id, doc_id, rank, score, query; with a
-            heading), "jsonl" (the same names) or "pairs" (topic TAB document).
-        tag: the last column of a "run"; None for the input's.
-        progress: told of the rows read.
+        run: the first-stage run.
+        out: the candidates; the name says compression and format. Beside it stands OUT.manifest.json.
+        k: results for each topic; the track gave 100 documents and 1,000 passages.
+        ties: how documents with equal scores are ordered.
+        topics: the topics of the track.
+        file_format: run (TREC, scores as in the input), tsv (a table with a heading), jsonl, or pairs (topic TAB
+            document); by default as the name of the file says.
+        tag: the tag of the run that is written, in place of the input's.
+        progress: is told of the rows read.
 
     Returns:
         The counts, and every topic with fewer than k results.
@@ -153,37 +118,34 @@ def candidates(
         InputError: an option or source is at fault, a faulty line, a document that stands twice for a topic, or the
             output cannot be written.
 
+    Examples:
+
+        truerank track candidates --run bm25.run.gz -k 100 --out top100.run.gz
+
+        truerank track candidates --run bm25.run -k 1000 --topics topics.tsv --out top1000.tsv
+
     Source: Craswell et al., Overview of the TREC 2019 Deep Learning Track, section 2.
     """
     out, path = Path(out), run_path(run)
-    form = _checked_form(form, out)
-    Policy(ties=ties)
-    if k < 1:
-        raise InputError(f"k is {k}", "give 1 or more", where="--k")
+    form = _checked_form(file_format, out)
     if tag is not None and (not tag or tag.split() != [tag]):
-        raise InputError(f"the tag '{tag}' is empty or holds blanks", "give one word", where="--tag")
-    refuse_overwrite(path, out)
+        raise OptionError("tag", f"the tag '{tag}' is empty or holds blanks", "give one word")
+    if out.exists() and not out.is_dir() and out.samefile(path):
+        raise InputError("the output would replace its own source", "choose another file with `out`", where=out)
     known = None if topics is None else read_topics(topics)
     maker = _Maker(path, _Options(k, ties, form, tag), known, progress or Quiet())
-    manifest_file = out.with_name(f"{out.name}.manifest.json")
-    with written(out) as target:
+    options = {"k": k, "ties": ties, "file_format": form, "tag": tag}
+    with started("track candidates", inputs_of(run=run, topics=topics), options, out, file=True) as job:
         try:
-            with target.open() as stream:
+            with job.output(out.name) as stream:
                 counts, grouped = maker.write(grouped_topics(maker.frames()), stream), True
+                result = _result(counts, maker, out, grouped=grouped)
         except ScatteredError:
-            with target.open() as stream:
+            with job.output(out.name) as stream:
                 counts, grouped = maker.write(scattered_topics(maker.frames()), stream), False
-        result = _result(counts, maker, out, manifest_file, grouped)
-        manifest = {
-            "truerank": truerank.__version__,
-            "command": "track candidates",
-            "run": {"source": str(run), "hash": fingerprint(path)},
-            "topics": topics,
-            "tag": tag,
-            **result.content(),
-            "artifacts": {out.name: hash_file(target.path)},
-        }
-        write_text(manifest_file, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+                result = _result(counts, maker, out, grouped=grouped)
+        content = result.content()
+        job.skipped = {name: content[name] for name in ("short", "missing", "unknown")}
     return result
 
 
@@ -196,7 +158,7 @@ def _checked_form(form: str | None, out: Path) -> Form:
     for known in get_args(Form):
         if form == known:
             return known  # type: ignore[no-any-return]
-    raise InputError(f"unknown format '{form}'", f"one of {', '.join(get_args(Form))}", where="--format")
+    raise OptionError("file_format", f"unknown format '{form}'", f"one of {', '.join(get_args(Form))}")
 
 
 class _Options(NamedTuple):
@@ -314,7 +276,7 @@ def _texts(topics: Iterable[Topic]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"topic_id": pl.String, "query": pl.String}, orient="row")
 
 
-def _result(counts: _Counts, maker: _Maker, out: Path, manifest_file: Path, grouped: bool) -> Candidates:
+def _result(counts: _Counts, maker: _Maker, out: Path, *, grouped: bool) -> Candidates:
     if not maker.read:
         raise InputError("no rows in this run", "write topic, Q0, document, rank, score, tag", where=maker.path)
     known = maker.known
@@ -327,7 +289,7 @@ def _result(counts: _Counts, maker: _Maker, out: Path, manifest_file: Path, grou
     missing = () if known is None else (topic.topic_id for topic in known.topics if topic.topic_id not in counts.found)
     return Candidates(
         out=out,
-        manifest_file=manifest_file,
+        manifest_file=out.with_name(f"{out.name}.manifest.json"),
         form=maker.form,
         k=maker.k,
         ties=maker.ties,
@@ -340,11 +302,3 @@ def _result(counts: _Counts, maker: _Maker, out: Path, manifest_file: Path, grou
         unknown=tuple(counts.unknown),
         grouped=grouped,
     )
-
-
-def _listed(what: str, names: Iterable[str]) -> Iterator[str]:
-    """A note that names the first few, None where there is nothing to name."""
-    names = list(names)
-    if names:
-        more = f" and {len(names) - _NAMED:,d} more" if len(names) > _NAMED else ""
-        yield f"{what}: {', '.join(names[:_NAMED])}{more}."

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import numpy as np
 import polars as pl
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from truerank.audits.track.allowed import Allowed, among, document_keys, pair_keys
 from truerank.audits.track.faults import Ledger
 from truerank.audits.track.scanning import REMEDY, scan, shown
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
+from truerank.options import Flag, Options, Range
 from truerank.work.progress import Progress
 
 __all__ = ["Limits", "RunChecker"]
@@ -28,32 +29,26 @@ _Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Limits:
+class Limits(Options):
     """What a run has to keep to.
 
     Attributes:
-        max_results: results for each topic.
-        tag_pattern: regular expression that the whole tag has to match; None for any tag.
-        max_tag: characters of the tag.
-
-    Raises:
-        InputError: a number below 1, or no regular expression.
+        max_results: results allowed for each topic.
+        tag_pattern: regular expression that the whole tag has to match.
+        max_tag: characters allowed in a tag.
     """
 
-    max_results: int = 1000
-    tag_pattern: str | None = None
-    max_tag: int = 20
+    max_results: Annotated[int, Range(at_least=1)] = 1000
+    tag_pattern: Annotated[str | None, Flag(metavar="REGEX")] = None
+    max_tag: Annotated[int, Range(at_least=1)] = 20
 
     def __post_init__(self) -> None:
-        for name, number in (("--max-results", self.max_results), ("--max-tag", self.max_tag)):
-            if number < 1:
-                raise InputError(f"the limit is {number}", "give 1 or more", where=name)
+        super().__post_init__()
         try:
             re.compile(self.tag_pattern or "")
         except re.error as error:
-            raise InputError(
-                f"'{self.tag_pattern}' is no regular expression ({error})", "correct it", where="--tag-pattern"
-            ) from error
+            fault = f"'{self.tag_pattern}' is no regular expression ({error})"
+            raise OptionError("tag_pattern", fault, "correct it") from error
 
 
 class RunChecker:

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 import polars as pl
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 
 __all__ = ["KINDS", "Fault", "Ledger", "Level", "levels_of"]
 
@@ -126,8 +126,8 @@ def levels_of(changes: Mapping[str, Any]) -> dict[str, Level]:
     levels = dict(KINDS)
     for kind, level in changes.items():
         if kind not in KINDS:
-            raise InputError(f"no kind of fault called '{kind}'", f"one of {', '.join(KINDS)}", where="--level")
+            raise OptionError("level", f"no kind of fault called '{kind}'", f"one of {', '.join(KINDS)}")
         if level not in get_args(Level):
-            raise InputError(f"no level called '{level}'", f"one of {', '.join(get_args(Level))}", where="--level")
+            raise OptionError("level", f"no level called '{level}'", f"one of {', '.join(get_args(Level))}")
         levels[kind] = level
     return levels

@@ -14,7 +14,7 @@ import ir_measures
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.sources import compressed, formats, grammar
 from truerank.sources.rows import Row, rows
 
@@ -94,7 +94,7 @@ class RowFilter:
         """
         for name in self.conditions:
             if name not in self.found:
-                raise InputError(f"no table has a column '{name}'", "name a column of the tables", where="--where")
+                raise OptionError("where", f"no table has a column '{name}'", "name a column of the tables")
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def read_means(path: str | Path, selection: RowFilter) -> MeansTable:
             taken.append(_Taken(row, values, run))
     if not taken:
         if selection.conditions:
-            raise InputError("no row is left", "check --where", where=path)
+            raise InputError("no row is left", "check `where`", where=path)
         raise InputError("no row in it", "give a table with a header and one row per run", where=path)
     return (_long_means if long else _wide_means)(path, taken)
 
@@ -354,7 +354,7 @@ def _long_means(path: str | Path, taken: Sequence[_Taken]) -> MeansTable:
         if (run, measure) in cells:
             raise InputError(
                 f"the {measure} of the run '{run}' stands there twice",
-                "remove one row, or choose rows with --where",
+                "remove one row, or choose rows with `where`",
                 where=path,
                 line=row.line,
             )

@@ -4,65 +4,76 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Annotated, Final
 
-from truerank.errors import InputError
-from truerank.measures import Policy
+from truerank.errors import OptionError
+from truerank.options import Flag, Options, Range, Seed, Sources
 
-__all__ = ["DEFAULT_DEPTH", "ReportOptions"]
+__all__ = ["DEFAULT_DEPTH", "CountedFiles", "ReportOptions"]
 
 #: Depth of NCG and recall where none is given: the number of candidates of a document rerank subtask.
 DEFAULT_DEPTH: Final = 100
 
 
 @dataclass(frozen=True)
-class ReportOptions:
-    """The choices behind a report; every one of them is in its manifest.
+class ReportOptions(Options):
+    """What the report shows; every choice is in its manifest.
 
     Attributes:
-        name: what the track or task is called.
-        main: the measure that runs are sorted by and compared with.
-        measures: further measures, separated by blanks; None for RR, AP, NCG@k and R@k where runs are scored (k is the
-            policy's depth, or 100), for all there are in tables of means.
-        baseline: the category that others are compared with.
-        where: conditions on the rows of tables, value by column.
-        policy: how runs are scored.
+        title: what the track or task is called.
+        measure: the measure that runs are sorted by and compared with.
+        measures: further measures, separated by blanks; by default RR AP NCG@k R@k (k is the depth, or 100), and of
+            tables all.
+        baseline_category: the category that others are compared with.
+        where: use only the rows of tables that hold this value.
+        topics: topics whose titles name the rows of the figures by topic.
+        stated: figures that a text states (statement, value), to be compared.
         seed: of the map of runs.
-        perplexity: of the map of runs; None for 30, or a third of the other runs.
-
-    Raises:
-        InputError: a perplexity of zero or less, or no main measure.
+        perplexity: of the map of runs; by default 30, at most a third of the other runs.
     """
 
-    name: str = ""
-    main: str = "nDCG@10"
+    title: str = ""
+    measure: str = "nDCG@10"
     measures: str | None = None
-    baseline: str = "trad"
-    where: Mapping[str, str] = field(default_factory=dict)
-    policy: Policy = field(default_factory=Policy)
-    seed: int = 0
-    perplexity: float | None = None
+    baseline_category: Annotated[str, Flag(metavar="NAME")] = "trad"
+    where: Annotated[Mapping[str, str], Flag(metavar="COLUMN=VALUE")] = field(default_factory=dict)
+    topics: Annotated[str | None, Flag(metavar="SRC")] = None
+    stated: Annotated[str | None, Flag(metavar="FILE")] = None
+    seed: Seed = 0
+    perplexity: Annotated[float | None, Range(above=0)] = None
 
     def __post_init__(self) -> None:
-        if self.perplexity is not None and not self.perplexity > 0:
-            raise InputError(f"the perplexity is {self.perplexity:g}", "give more than 0", where="--perplexity")
-        if self.seed < 0:
-            raise InputError(f"the seed is {self.seed}", "give 0 or more", where="--seed")
-        if len(self.main.split()) != 1:
-            raise InputError(f"'{self.main}' is not one measure", "give one, such as nDCG@10", where="--main")
+        super().__post_init__()
+        if len(self.measure.split()) != 1:
+            raise OptionError("measure", f"'{self.measure}' is not one measure", "give one, such as nDCG@10")
 
-    def scored(self) -> list[str]:
-        """The further measures that runs are scored by."""
+    def scored(self, depth: int | None = None) -> list[str]:
+        """The further measures that runs are scored by.
+
+        Args:
+            depth: of the scores.
+        """
         if self.measures is not None:
             return self.measures.split()
-        depth = self.policy.depth or DEFAULT_DEPTH
+        depth = depth or DEFAULT_DEPTH
         return ["RR", "AP", f"NCG@{depth}", f"R@{depth}"]
 
     def printed(self) -> list[str]:
         """The measures to take from tables of means, empty for all; a word in brackets belongs to what it follows."""
         return re.findall(r"\S+(?: \(\w+\))?", self.measures or "")
 
-    def json(self) -> dict[str, Any]:
-        """The choices by name."""
-        return {**asdict(self), "where": dict(self.where)}
+
+@dataclass(frozen=True)
+class CountedFiles(Options):
+    """What is counted beside the runs; NAME= before a source says what the file is called.
+
+    Attributes:
+        collection: documents: a file, a folder, irds:ID.
+        queries: queries; repeat the option for training and test.
+        also_qrels: further judgments, such as those for training.
+    """
+
+    collection: Annotated[Sources, Flag(metavar="[NAME=]SRC", reads=list[str])] = ()
+    queries: Annotated[Sources, Flag(metavar="[NAME=]SRC", reads=list[str])] = ()
+    also_qrels: Annotated[Sources, Flag(metavar="[NAME=]SRC", reads=list[str])] = ()

@@ -1,20 +1,32 @@
-"""The track report as one HTML page."""
+"""How the results of the track's commands are shown: candidates, validation, selection, and the report of a track."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any, Final
 
-import truerank
 from truerank.audits.track import tables
-from truerank.audits.track.statements import agrees, statements_table
-from truerank.reports.figures import page_svg
-from truerank.reports.pages import Drawing, Facts, Finding, Page, Part, Prose, Section
+from truerank.audits.track.analysis import Agreement
+from truerank.audits.track.candidates import Candidates
+from truerank.audits.track.figures import duel_names, paired_measures, pictures
+from truerank.audits.track.reporting import TrackReport
+from truerank.audits.track.scores import Scores
+from truerank.audits.track.selecting import Selection
+from truerank.audits.track.statements import Statement, agrees, statements_table
+from truerank.audits.track.validating import RunCheck, Validation
+from truerank.options import Scoring
+from truerank.reports.figures.pictures import Picture
+from truerank.reports.pages import Prose
+from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.results import Summary, reports, summarises
+from truerank.reports.tables import Column, Table
 
-if TYPE_CHECKING:
-    from truerank.audits.track.report import TrackReport
+__all__ = ["candidate_table", "selection_table", "validation_table"]
 
-__all__ = ["render"]
+_NAMED: Final = 10
+#: Tables that are for files, not for reading through.
+_LONG: Final = ("agreement", "measures")
 
 _TITLES = {
     "data": "The data set",
@@ -25,55 +37,121 @@ _TITLES = {
     "subtasks": "Full ranking and reranking",
     "agreement": "Do the measures agree?",
     "statements": "What follows from the runs",
-    "provenance": "Where this comes from",
 }
 
 
-def render(result: TrackReport, svgs: Mapping[str, str]) -> str:
-    """The report as HTML; the same report gives the same text.
+@summarises(TrackReport)
+def _track_summary(result: TrackReport) -> Summary:
+    shown = [table for name, table in _tables(result) if name not in _LONG and not name.startswith("topics-")]
+    if result.analysis.agreements:
+        shown.append(tables.agreement_table(_first_agreements(result)))
+    notes = () if result.out is None else (f"report: {result.out / 'report.html'}",)
+    return Summary((*shown, *result.left_out), _facts(result), notes=notes, width=120)
 
-    Args:
-        result: the report.
-        svgs: the figures as texts of SVG files, by name.
 
-    Returns:
-        The page.
-    """
+@reports(TrackReport)
+def _track_report(result: TrackReport) -> Report:
     scores = result.analysis.scores
-    parts: dict[str, list[Part]] = {name: [] for name in _TITLES}
-    for name, table in result.tables.items():
+    named = dict(_tables(result))
+    parts: dict[str, list[Any]] = {name: [] for name in _TITLES}
+    for name, table in named.items():
         section = {"collection": "data", "counts": "runs", "results": "runs"}.get(name, name)
         if section in ("data", "runs", "categories", "subtasks"):
             parts[section].append(table)
     if result.left_out:
         parts["runs"].append(Prose(result.left_out))
     if result.analysis.agreements:
-        parts["agreement"].append(tables.agreement_table(result.agreements()))
+        parts["agreement"].append(tables.agreement_table(_first_agreements(result)))
         parts["agreement"].append(Prose(("All pairs of measures are in tables/agreement.",)))
-    for picture in result.pictures:
-        parts[picture.section].append(Drawing(page_svg(svgs[picture.name]), picture.caption, dense=True))
+    for picture in _pictures(result):
+        parts[picture.section].append(picture)
         if picture.section == "topics":
             parts["topics"].append(Prose((f"The scores of every topic are in tables/{picture.name}.",)))
     parts["statements"].append(statements_table(result.statements))
-    parts["provenance"].append(Facts("Inputs, options and versions", result.provenance()))
     over = "" if scores.topics is None else f", means over {scores.topics:,} topics"
     groups = len({run.group for run in scores.runs if run.group})
     by = f" by {groups:,} groups" if groups else ""
-    return Page(
-        title=f"Track report{f': {result.options.name}' if result.options.name else ''}",
-        kicker="truerank",
+    return Report(
+        title=f"Track report{f': {result.options.title}' if result.options.title else ''}",
         lead=f"{len(scores.runs):,} runs{by}, compared by {scores.main}{over}.",
-        findings=tuple(_findings(result)),
-        sections=tuple(Section(name, _TITLES[name], tuple(found)) for name, found in parts.items() if found),
+        verdicts=tuple(_verdicts(result)),
+        sections=tuple(ReportSection(name, _TITLES[name], tuple(found)) for name, found in parts.items()),
+        tables=named,
+        json=_facts(result),
         footer=(
             "Percentages compare the best runs of two kinds and say nothing about chance; 'truerank compare' tests the "
             "difference. This page asks the network for nothing.",
-            f"truerank {truerank.__version__}",
         ),
-    ).html()
+    )
 
 
-def _findings(result: TrackReport) -> Iterator[Finding]:
+@summarises(Candidates)
+def _candidates(found: Candidates) -> Summary:
+    facts = {"out": str(found.out), "manifest_file": str(found.manifest_file), **found.content()}
+    return Summary((candidate_table(found),), facts, notes=(f"candidates: {found.out}",))
+
+
+@summarises(Selection)
+def _selection(found: Selection) -> Summary:
+    return Summary((selection_table(found),), {"out": None if found.out is None else str(found.out), **found.content()})
+
+
+@summarises(Validation)
+def _validation(found: Validation) -> Summary:
+    lines: list[str] = []
+    for run in found.runs:
+        for kind, count in run.counts.items():
+            faults = [fault for fault in run.faults if fault.kind == kind]
+            lines += [fault.text() for fault in faults]
+            if count > len(faults):
+                lines.append(f"{run.file}: {count - len(faults):,d} more of this kind. [{found.levels[kind]} {kind}]")
+    told = ("\n".join(lines),) if lines else ()
+    broken = next((run.broken for run in found.runs if run.broken is not None), None)
+    return Summary(
+        (*told, validation_table(found)), _validation_facts(found), tuple(_run_verdicts(found)), fault=broken
+    )
+
+
+def _run_verdicts(found: Validation) -> Iterator[Verdict]:
+    for run in found.runs:
+        errors, warnings = found.totals(run)
+        word = "error" if errors else "warning" if warnings else "valid"
+        yield Verdict(word, f"{errors:,} errors and {warnings:,} warnings.", subject=run.name)
+
+
+def _pictures(result: TrackReport) -> tuple[Picture, ...]:
+    """The figures in reading order."""
+    return tuple(pictures(result.analysis, result.run_map, result.topics))
+
+
+def _validation_facts(found: Validation) -> dict[str, Any]:
+    return {
+        "valid": found.valid,
+        "errors": found.errors,
+        "warnings": found.warnings,
+        "limits": asdict(found.limits),
+        "levels": dict(found.levels),
+        "checked": dict(found.checked),
+        "runs": [
+            {
+                "run": run.name,
+                "file": run.file,
+                "results": run.results,
+                "topics": run.topics,
+                "tied": run.tied,
+                "tag": run.tag,
+                **found.totals(run)._asdict(),
+                "counts": dict(run.counts),
+                "faults": [
+                    {name: value for name, value in fault._asdict().items() if name != "file"} for fault in run.faults
+                ],
+            }
+            for run in found.runs
+        ],
+    }
+
+
+def _verdicts(result: TrackReport) -> Iterator[Verdict]:
     analysis, main = result.analysis, result.analysis.scores.main
     base = next((one for one in analysis.best if one.category == analysis.baseline), None)
     duels = {duel.first.category: duel for duel in analysis.duels}
@@ -81,50 +159,233 @@ def _findings(result: TrackReport) -> Iterator[Finding]:
         if base is None or one.gain is None:
             continue
         duel = duels.get(one.category)
-        yield Finding(
+        yield Verdict(
             subject=f"{one.category} over {base.category}",
-            verdict=f"{one.gain:+.1f} %",
+            word=f"{one.gain:+.1f} %",
             tone="good" if one.gain > 0 else "bad",
-            headline=f"{main}: {one.run} {one.value:.4f}, {base.run} {base.value:.4f}.",
-            why=""
+            reason=f"{main}: {one.run} {one.value:.4f}, {base.run} {base.value:.4f}.",
+            evidence=""
             if duel is None
             else f"It wins {duel.wins} of {len(duel.topics):,} topics, ties {duel.ties}, loses {duel.losses}.",
             share=None if duel is None or not duel.topics else duel.wins / len(duel.topics),
         )
     for gap in analysis.gaps[:1]:
         if gap.gain is not None:
-            yield Finding(
+            yield Verdict(
                 subject="fullrank over rerank",
-                verdict=f"{gap.gain:+.1f} %",
+                word=f"{gap.gain:+.1f} %",
                 tone="good" if gap.gain > 0 else "bad",
-                headline=f"{main}: {gap.fullrank} {gap.fullrank_value:.4f}, {gap.rerank} {gap.rerank_value:.4f}.",
+                reason=f"{main}: {gap.fullrank} {gap.fullrank_value:.4f}, {gap.rerank} {gap.rerank_value:.4f}.",
             )
-    yield from _agreement_findings(result)
-    yield from _stated_findings(result)
+    yield from _agreement_verdicts(result)
+    yield from _stated_verdicts(result)
 
 
-def _agreement_findings(result: TrackReport) -> Iterator[Finding]:
+def _agreement_verdicts(result: TrackReport) -> Iterator[Verdict]:
     scores = result.analysis.scores
     found = None if scores.sparse is None else result.analysis.agreement(scores.sparse, scores.main)
     if found is not None and found.tau is not None:
-        yield Finding(
+        yield Verdict(
             subject="sparse and full judgments",
-            verdict=f"τ = {found.tau:.2f}",
+            word=f"τ = {found.tau:.2f}",
             tone="open",
-            headline=f"Kendall's τ‑b of {scores.sparse} with {scores.main} over {found.n:,} runs.",
+            reason=f"Kendall's τ‑b of {scores.sparse} with {scores.main} over {found.n:,} runs.",
         )
 
 
-def _stated_findings(result: TrackReport) -> Iterator[Finding]:
+def _stated_verdicts(result: TrackReport) -> Iterator[Verdict]:
     stated = [one for one in result.statements if one.stated]
     if not stated:
         return
     differing = [one for one in stated if not agrees(one)]
     listed = "; ".join(f"{one.name}: {one.shown}, stated {one.stated}" for one in differing)
-    yield Finding(
+    yield Verdict(
         subject="stated figures",
-        verdict=f"{len(stated) - len(differing)} of {len(stated)} follow",
+        word=f"{len(stated) - len(differing)} of {len(stated)} follow",
         tone="bad" if differing else "good",
-        headline=f"{listed}." if differing else "Every stated figure follows from the runs.",
+        reason=f"{listed}." if differing else "Every stated figure follows from the runs.",
         share=(len(stated) - len(differing)) / len(stated),
     )
+
+
+def _first_agreements(result: TrackReport) -> list[Agreement]:
+    """The agreements that people read first.
+
+    Those of the main measure with all others over all runs, and within each category those of the measures that
+    are drawn, and of NCG@k with recall@k.
+    """
+    scores = result.analysis.scores
+    drawn = [*paired_measures(result.analysis)]
+    within = [{first, second} for first in drawn for second in drawn if first != second]
+    within += [{scores.gain, other} for other in (scores.main, scores.recall) if scores.gain and other]
+    return [
+        one
+        for one in result.analysis.agreements
+        if {one.first, one.second} in within or (scores.main in (one.first, one.second) and not one.category)
+    ]
+
+
+def _tables(result: TrackReport) -> Iterator[tuple[str, Table]]:
+    analysis = result.analysis
+    if result.files:
+        yield "collection", tables.collection_table(result.files)
+    yield "counts", tables.counts_table(analysis)
+    yield "results", tables.results_table(analysis.scores)
+    if analysis.scores.printed not in ((), analysis.scores.measures):
+        yield "measures", tables.results_table(analysis.scores, whole=True)
+    if analysis.best:
+        yield "categories", tables.best_table(analysis)
+    if analysis.gaps:
+        yield "subtasks", tables.subtask_table(analysis)
+    for name, duel in zip(duel_names(analysis), analysis.duels, strict=True):
+        yield name, tables.duel_table(duel)
+    if analysis.agreements:
+        yield "agreement", tables.agreement_table(analysis.agreements)
+    yield "statements", statements_table(result.statements)
+
+
+def _facts(result: TrackReport) -> dict[str, Any]:
+    """What `summary.json` holds."""
+    analysis, scores = result.analysis, result.analysis.scores
+    return {
+        "name": result.options.title,
+        "main": scores.main,
+        "baseline": analysis.baseline,
+        "topics": scores.topics,
+        "measures": list(scores.measures),
+        "runs": _runs(scores),
+        "counts": [
+            {"category": category or None, "subtask": subtask or None, "runs": number}
+            for (category, subtask), number in sorted(analysis.counts().items())
+        ],
+        "best": [one._asdict() for one in analysis.best],
+        "subtasks": [gap._asdict() for gap in analysis.gaps],
+        "candidates": None if analysis.candidates is None else analysis.candidates._asdict(),
+        "duels": [
+            {
+                "first": duel.first.run,
+                "second": duel.second.run,
+                "measure": duel.measure,
+                "topics": len(duel.topics),
+                "wins": duel.wins,
+                "ties": duel.ties,
+                "losses": duel.losses,
+            }
+            for duel in analysis.duels
+        ],
+        "agreement": [one._asdict() | {"category": one.category or None} for one in analysis.agreements],
+        "gain_and_recall": None if analysis.recall is None else analysis.recall._asdict() | {"category": None},
+        "statements": [_statement(one) for one in result.statements],
+        "files": [one._asdict() for one in result.files],
+        "notes": list(scores.notes),
+        "left_out": list(result.left_out),
+    }
+
+
+def candidate_table(found: Candidates) -> Table:
+    """The counts, with the topics that fall short in the notes."""
+    rows: list[tuple[str, int]] = [
+        ("results read", found.read),
+        ("topics written", found.topics),
+        ("results written", found.results),
+        (f"topics with fewer than {found.k:,d} results", len(found.short)),
+        (f"topics where results {found.k:,d} and {found.k + 1:,d} have equal scores", found.cut_ties),
+        ("topics that the run lacks", len(found.missing)),
+        ("topics of the run that are unknown, left out", len(found.unknown)),
+    ]
+    return Table(
+        f"{found.out.name}: the first {found.k:,d} results of each topic.",
+        (Column("what"), Column("number", align="right", format=",d")),
+        tuple(rows),
+        notes=(
+            Scoring(ties=found.ties).sentences()[0],
+            *_listed("Fewer results", [f"{topic} ({results:,d})" for topic, results in found.short]),
+            *_listed("Lacking in the run", found.missing),
+            *_listed("Unknown and left out", found.unknown),
+        ),
+    )
+
+
+def validation_table(found: Validation) -> Table:
+    """One row per run."""
+    columns = (
+        Column("run"),
+        *(Column(name, align="right", format=",d") for name in ("results", "topics", "tied")),
+        Column("tag"),
+        *(Column(name, align="right", format=",d") for name in ("errors", "warnings")),
+        Column("verdict"),
+    )
+    rows = tuple(
+        (run.name, run.results, run.topics, run.tied, run.tag, *found.totals(run), _verdict(found, run))
+        for run in found.runs
+    )
+    against = ", ".join(f"{what.replace('_', '-')} {name}" for what, name in found.checked.items())
+    return Table(
+        f"{sum(not found.totals(run).errors for run in found.runs):,d} of {len(found.runs):,d} runs are valid.",
+        columns,
+        rows,
+        notes=(
+            f"At most {found.limits.max_results:,d} results for each topic; checked against: "
+            f"{against or 'no list of topics, candidates or documents'}.",
+            "Tied: results with the score of the rank before (as 32-bit numbers); the evaluation orders them.",
+        ),
+    )
+
+
+def _verdict(found: Validation, run: RunCheck) -> str:
+    return "not readable" if run.broken else "valid" if not found.totals(run).errors else "not valid"
+
+
+def selection_table(found: Selection) -> Table:
+    """One row per topic."""
+    columns = (
+        Column("topic"),
+        Column("median RR", align="right", format=".4f"),
+        Column(f"of {len(found.runs):,d}", ("runs that found it",), align="right", format=",d"),
+        Column("best", ("rank",), align="right", format=",d"),
+        Column("median", ("rank",), align="right", format="g"),
+        Column("decision"),
+    )
+    counts = ", ".join(f"{decision} {count:,d}" for decision, count in found.decisions.items())
+    drawn = "" if found.n is None else f" {found.n:,d} of the eligible topics were drawn with seed {found.seed}."
+    return Table(
+        f"{len(found.chosen):,d} of {len(found.topics):,d} topics are chosen.",
+        columns,
+        tuple(tuple(row) for row in found.topics),
+        notes=(
+            f"Eligible: {found.low:g} < median ≤ {found.high:g}.{drawn} Topics: {counts}.",
+            f"Median of {found.measure} over {len(found.runs):,d} runs; of an even number of runs the mean of the "
+            "middle two.",
+            *found.policy.sentences()[:2],
+        ),
+    )
+
+
+def _listed(what: str, names: Iterable[str]) -> Iterator[str]:
+    """A note that names the first few, None where there is nothing to name."""
+    names = list(names)
+    if names:
+        more = f" and {len(names) - _NAMED:,d} more" if len(names) > _NAMED else ""
+        yield f"{what}: {', '.join(names[:_NAMED])}{more}."
+
+
+def _runs(scores: Scores) -> list[dict[str, Any]]:
+    table = tables.results_table(scores, whole=True)
+    names = [column.title for column in table.columns]
+    described = len(names) - len(scores.measures)
+    return [
+        dict(zip(names[:described], row[:described], strict=True))
+        | {"measures": dict(zip(names[described:], row[described:], strict=True))}
+        for row in table.rows
+    ]
+
+
+def _statement(one: Statement) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "value": one.value,
+        "unit": one.unit,
+        "stated": one.stated or None,
+        "difference": one.difference,
+        "agrees": agrees(one),
+    }

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.audits.track.inputs import MeansTable, Metadata, RowFilter, RunInfo, measure_name, read_means
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.measures import Evaluation, Policy, evaluate, lower_is_better, parse_measures
+from truerank.measures.report import evaluation_notes
 from truerank.sources import parse
 
 __all__ = ["Scores", "from_runs", "from_tables"]
@@ -112,16 +113,16 @@ def from_tables(
     runs = list(dict.fromkeys(run for table in tables for run in table.runs if run not in selection.excluded))
     columns, notes = _columns(tables, runs)
     if absent := sorted(wanted - set(columns)):
-        raise InputError(f"no table has {', '.join(absent)}", f"there are {', '.join(columns)}", where="--measures")
+        raise OptionError("measures", f"no table has {', '.join(absent)}", f"there are {', '.join(columns)}")
     names = [name for name in columns if not wanted or name in wanted or name == main]
     if main not in names:
         raise InputError(
             f"no table has the main measure {main}",
-            f"choose one with --main: {', '.join(columns)}",
+            f"choose one with `measure`: {', '.join(columns)}",
             where=", ".join(str(path) for path in paths),
         )
     if not np.isfinite(columns[main]).any():
-        raise InputError(f"no run has a value of {main}", "choose another with --main", where=paths[0])
+        raise InputError(f"no run has a value of {main}", "choose another with `measure`", where=paths[0])
     means = np.stack([columns[name] for name in names], axis=1)
     lacking = [run for run in runs if run not in tables[0].runs]
     if lacking:
@@ -171,14 +172,14 @@ def from_runs(
     metadata = metadata.without(selection.excluded)
     chosen = [str(path) for path in runs if parse(str(path)).name not in selection.excluded]
     if not chosen:
-        raise InputError("no run is left", "check --where", where="--run")
+        raise OptionError("run", "no run is left", "check `where`")
     if lower_is_better(parse_measures(main)[0]):
-        raise InputError(f"{main} is better when lower", "choose a measure that grows with quality", where="--main")
+        raise OptionError("measure", f"{main} is better when lower", "choose a measure that grows with quality")
     evaluation = evaluate(qrels, chosen, " ".join([main, *measures]), policy)
     main = evaluation.measures[0]
     evaluation = evaluation.sorted(main)
     names, means = list(evaluation.measures), evaluation.mean
-    notes = list(evaluation.notes())
+    notes = list(evaluation_notes(evaluation))
     sparse = None
     if sparse_qrels is not None:
         sparse = "RR (sparse)"

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-import truerank
-from truerank.audits.outputs import refuse_overwrite, written
-from truerank.errors import InputError
-from truerank.measures import Evaluation, Policy, evaluate
-from truerank.measures.policy import Ties
+from truerank.errors import InputError, OptionError
+from truerank.measures import Evaluation, evaluate
+from truerank.options import Flag, OutFile, Range, Scoring, Seed, Source, Ties, command
+from truerank.reports.results import Result
 from truerank.reports.tables import Column, Table
-from truerank.sources import TopicSet, compressed, parse, read_qrels_frame, read_topics
-from truerank.work.artifacts import hash_file, write_text
+from truerank.sources import TopicSet, read_qrels_frame, read_topics
+from truerank.sources.inputs import inputs_of
+from truerank.work.runs import Run
+from truerank.work.runs import run as started
 
 __all__ = ["Selection", "TopicRow", "select_topics"]
 
@@ -46,8 +46,8 @@ class TopicRow(NamedTuple):
     decision: str
 
 
-@dataclass(frozen=True)
-class Selection:
+@dataclass(frozen=True, repr=False)
+class Selection(Result, shown_in="truerank.audits.track.page"):
     """What `select_topics` found.
 
     Attributes:
@@ -64,7 +64,7 @@ class Selection:
     topics: tuple[TopicRow, ...]
     runs: tuple[str, ...]
     measure: str
-    policy: Policy
+    policy: Scoring
     low: float
     high: float
     n: int | None
@@ -80,38 +80,6 @@ class Selection:
     def decisions(self) -> dict[str, int]:
         """How many topics were chosen, and how many left out for each reason."""
         return dict(sorted(Counter(row.decision for row in self.topics).items(), key=lambda item: item[0] != _CHOSEN))
-
-    def table(self) -> Table:
-        """One row per topic."""
-        columns = (
-            Column("topic"),
-            Column("median RR", align="right", format=".4f"),
-            Column(f"of {len(self.runs):,d}", ("runs that found it",), align="right", format=",d"),
-            Column("best", ("rank",), align="right", format=",d"),
-            Column("median", ("rank",), align="right", format="g"),
-            Column("decision"),
-        )
-        counts = ", ".join(f"{decision} {count:,d}" for decision, count in self.decisions.items())
-        drawn = "" if self.n is None else f" {self.n:,d} of the eligible topics were drawn with seed {self.seed}."
-        return Table(
-            f"{len(self.chosen):,d} of {len(self.topics):,d} topics are chosen.",
-            columns,
-            tuple(tuple(row) for row in self.topics),
-            notes=(
-                f"Eligible: {self.low:g} < median ≤ {self.high:g}.{drawn} Topics: {counts}.",
-                f"Median of {self.measure} over {len(self.runs):,d} runs; of an even number of runs the mean of the "
-                "middle two.",
-                *self.policy.sentences()[:2],
-            ),
-        )
-
-    def text(self) -> str:
-        """The table for a terminal."""
-        return self.table().text()
-
-    def json(self) -> dict[str, Any]:
-        """Everything, as plain numbers and texts."""
-        return {"out": None if self.out is None else str(self.out), **self.content()}
 
     def content(self) -> dict[str, Any]:
         """Everything but the names of files."""
@@ -129,35 +97,38 @@ class Selection:
         }
 
 
+@command
 def select_topics(
-    runs: Sequence[str | Path],
-    qrels: str,
+    run: Annotated[Sequence[str | Path], Flag(metavar="FILE", reads=list[str])],
+    qrels: Source,
     *,
-    low: float = 0.0,
-    high: float = 0.5,
-    n: int | None = None,
-    seed: int = 0,
-    cutoff: int | None = 10,
-    ties: Ties = "rank",
-    topics: str | None = None,
-    out: str | Path | None = None,
+    low: Annotated[float, Range(at_least=0, below=1)] = 0.0,
+    high: Annotated[float, Range(above=0, at_most=1)] = 0.5,
+    n: Annotated[int | None, Range(at_least=1)] = None,
+    seed: Seed = 0,
+    cutoff: Annotated[int, Range(at_least=0)] = 10,
+    by_score: bool = False,
+    ties: Ties = "trec_eval",
+    topics: Annotated[str | None, Flag(metavar="SRC")] = None,
+    out: OutFile = None,
 ) -> Selection:
-    """Chooses topics by the median reciprocal rank of the runs on sparse judgments.
+    """Chooses the topics that are worth judging: their median reciprocal rank over all runs is above 0, at most 0.5.
 
-    Beside the output stand `OUT.topics.csv` (the table) and `OUT.manifest.json`.
+    Prints every topic with its median, the number of runs that found something, the best and the median rank, and
+    whether it was chosen or why not.
 
     Args:
-        runs: TREC runs; one that lacks a topic has 0 there.
+        run: TREC runs; repeat the option for several. One that lacks a topic has 0 there.
         qrels: the sparse judgments.
-        low, high: a topic is eligible where low < median ≤ high.
-        n: how many of the eligible topics are drawn; None for all.
-        seed: of the draw. A topic's place in it depends on the seed and its id alone.
-        cutoff: results looked at, None for all.
-        ties: "rank" with MS MARCO's official rules (the rank column counts); with "trec_eval" or "ascending" the score
-            counts, and equal ones are ordered as in `Policy`.
-        topics: a source of topics; without it the topics are those of the qrels. Topics that the qrels lack are left
-            out with that reason, and judged ones that it lacks are not looked at.
-        out: a file for the chosen topics: `id TAB title` where topics are given, else one id a line.
+        low: a topic is eligible if its median lies above this bound.
+        high: and not above this bound.
+        n: draw so many of the eligible topics; a topic's place in the draw depends on the seed and its id alone.
+        seed: of the draw.
+        cutoff: results that the reciprocal rank looks at; 0 for all.
+        by_score: order results by score; by default MS MARCO's official rules hold, by the rank column.
+        ties: with `by_score`: how documents with equal scores are ordered.
+        topics: the topics of the track; without them the topics are those of the qrels.
+        out: the chosen topics, with their table and a manifest beside it.
 
     Returns:
         Every topic with its median and what became of it.
@@ -165,36 +136,36 @@ def select_topics(
     Raises:
         InputError: an option, run or source is at fault, or fewer than n topics are eligible.
 
+    Examples:
+
+        truerank track select-topics --run a.run --run b.run --run c.run --qrels sparse.qrels
+
+        truerank track select-topics --run a.run --run b.run --qrels sparse.qrels --topics topics.tsv -n 52
+        --out judged.tsv
+
     Source: Craswell et al., Overview of the TREC 2019 Deep Learning Track, section 5.
     """
-    _check(runs, low, high, n, cutoff)
+    if not run:
+        raise OptionError("run", "no runs", "give one or more")
+    if not low < high:
+        raise OptionError("low", f"must be below `high`, got {low:g} and {high:g}", "correct the bounds")
     target = None if out is None else Path(out)
-    if target is not None:
-        refuse_overwrite(None, target)
     known = None if topics is None else read_topics(topics)
     judgments = read_qrels_frame(qrels)
-    name = "RR_MSMARCO" if ties == "rank" else "RR"
-    policy = Policy(ties=ties)
+    name = "RR" if by_score else "RR_MSMARCO"
+    policy = Scoring(ties=ties if by_score else "rank")
     measure = f"{name}@{cutoff or _DEEPEST}" if name == "RR_MSMARCO" or cutoff else name
-    scores = evaluate(judgments, list(runs), measure, policy)
+    scores = evaluate(judgments, list(run), measure, policy)
     rows = _rows(scores, judgments, known, low, high)
     rows = _drawn(rows, n, seed)
     shown = measure if cutoff else f"{name} (no cutoff)"
     result = Selection(tuple(rows), scores.runs, shown, policy, low, high, n, seed, target)
     if target is not None:
-        _write(result, known, target, runs, qrels)
+        options = {"low": low, "high": high, "n": n, "seed": seed, "cutoff": cutoff, "by_score": by_score, "ties": ties}
+        inputs = inputs_of(run=run, qrels=qrels, topics=topics)
+        with started("track select-topics", inputs, options, target, file=True) as job:
+            _write(result, known, job)
     return result
-
-
-def _check(runs: Sequence[str | Path], low: float, high: float, n: int | None, cutoff: int | None) -> None:
-    if not runs:
-        raise InputError("no runs", "give one or more", where="--run")
-    if not 0 <= low < high <= 1:
-        raise InputError(f"the bounds are {low:g} and {high:g}", "give 0 ≤ low < high ≤ 1", where="--low, --high")
-    if n is not None and n < 1:
-        raise InputError(f"{n} topics are wanted", "give 1 or more", where="--n")
-    if cutoff is not None and cutoff < 1:
-        raise InputError(f"the cutoff is {cutoff}", "give 1 or more, or leave it out", where="--cutoff")
 
 
 def _rows(
@@ -242,10 +213,10 @@ def _drawn(rows: list[TopicRow], n: int | None, seed: int) -> list[TopicRow]:
     if n is None:
         return rows
     if len(eligible) < n:
-        raise InputError(
+        raise OptionError(
+            "n",
             f"{len(eligible):,d} topics are eligible, {n:,d} are wanted",
-            "ask for fewer, or widen --low and --high",
-            where="--n",
+            "ask for fewer, or widen `low` and `high`",
         )
     order = sorted(eligible, key=lambda topic: hashlib.sha256(f"{seed}\t{topic}".encode()).digest())
     kept = frozenset(order[:n])
@@ -255,26 +226,12 @@ def _drawn(rows: list[TopicRow], n: int | None, seed: int) -> list[TopicRow]:
     ]
 
 
-def _write(result: Selection, known: TopicSet | None, out: Path, runs: Sequence[str | Path], qrels: str) -> None:
+def _write(result: Selection, known: TopicSet | None, run: Run) -> None:
     titles = {} if known is None else {topic.topic_id: " ".join(topic.title.split()) for topic in known.topics}
-    table_file = out.with_name(f"{out.name}.topics.csv")
-    with written(out) as target, written(table_file) as table:
-        with target.open() as stream:
-            for topic in result.chosen:
-                stream.write((f"{topic}\t{titles[topic]}\n" if known is not None else f"{topic}\n").encode())
-        with table.open() as stream:
-            stream.write(Table("", tuple(map(Column, TopicRow._fields)), result.topics).csv().encode())
-        manifest = {
-            "truerank": truerank.__version__,
-            "command": "track select-topics",
-            "inputs": {
-                "runs": [{"source": str(run), "hash": compressed.fingerprint(parse(str(run)).path)} for run in runs],
-                "qrels": qrels,
-                "topics": None if known is None else known.name,
-            },
-            **{key: value for key, value in result.content().items() if key != "topics"},
-            "artifacts": {out.name: hash_file(target.path), table_file.name: hash_file(table.path)},
-        }
-        write_text(
-            out.with_name(f"{out.name}.manifest.json"), json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-        )
+    name = "" if result.out is None else result.out.name
+    with run.output(name) as stream:
+        for topic in result.chosen:
+            stream.write((f"{topic}\t{titles[topic]}\n" if known is not None else f"{topic}\n").encode())
+    run.text(f"{name}.topics.csv", Table("", tuple(map(Column, TopicRow._fields)), result.topics).csv())
+    left_out = Counter(row.decision for row in result.topics if row.decision != _CHOSEN)
+    run.skipped = {"topics": dict(sorted(left_out.items()))}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from truerank.audits.track.analysis import SUBTASKS, Analysis
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.reports.tables import Column, Table
 from truerank.sources import compressed, formats, grammar
 from truerank.sources.rows import rows
@@ -59,7 +59,7 @@ def statements(analysis: Analysis, stated: Mapping[str, str] | None = None) -> t
     names = [one.name for one in found]
     for name in stated or {}:
         if name not in names:
-            raise InputError(f"no statement is called '{name}'", f"one of: {'; '.join(names)}", where="--stated")
+            raise OptionError("stated", f"no statement is called '{name}'", f"one of: {'; '.join(names)}")
     return tuple(one._replace(stated=(stated or {}).get(one.name, "")) for one in found)
 
 

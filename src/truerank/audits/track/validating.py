@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, get_args
+from types import MappingProxyType
+from typing import Annotated, ClassVar, NamedTuple
 
 from truerank.audits.track.allowed import Allowed, read_allowed
 from truerank.audits.track.checking import Limits, RunChecker
 from truerank.audits.track.faults import Fault, Ledger, Level, levels_of
 from truerank.audits.track.grouping import ScatteredError, grouped_topics, scattered_topics
 from truerank.audits.track.scanning import run_path
-from truerank.errors import InputError
-from truerank.reports.tables import Column, Table
+from truerank.errors import InputError, OptionError
+from truerank.options import Flag, Range, command
+from truerank.reports.results import Result
 from truerank.sources import compressed, parse, unique_names
 from truerank.work.progress import Progress, Quiet
 
-__all__ = ["FailOn", "RunCheck", "Validation", "validate"]
-
-FailOn = Literal["error", "warning", "never"]
-
-_CAP: Final = 20
+__all__ = ["RunCheck", "Totals", "Validation", "validate"]
 
 
 @dataclass(frozen=True)
@@ -52,13 +50,15 @@ class RunCheck:
     broken: InputError | None = None
 
 
-class _Totals(NamedTuple):
+class Totals(NamedTuple):
+    """How many faults there are."""
+
     errors: int
     warnings: int
 
 
-@dataclass(frozen=True)
-class Validation:
+@dataclass(frozen=True, repr=False)
+class Validation(Result, shown_in="truerank.audits.track.page"):
     """What `validate` found.
 
     Attributes:
@@ -68,6 +68,9 @@ class Validation:
         checked: the lists that the runs were checked against, by option ("topics", "candidates", …).
     """
 
+    verdict_words: ClassVar[tuple[str, ...]] = ("error", "warning")
+    fails_on: ClassVar[str] = "error"
+
     runs: tuple[RunCheck, ...]
     levels: Mapping[str, Level]
     limits: Limits
@@ -76,147 +79,72 @@ class Validation:
     @property
     def errors(self) -> int:
         """Errors in all runs, also those that are counted only."""
-        return sum(self._totals(run).errors for run in self.runs)
+        return sum(self.totals(run).errors for run in self.runs)
 
     @property
     def warnings(self) -> int:
         """Warnings in all runs, also those that are counted only."""
-        return sum(self._totals(run).warnings for run in self.runs)
+        return sum(self.totals(run).warnings for run in self.runs)
 
     @property
     def valid(self) -> bool:
         """Whether no run has an error."""
         return not self.errors
 
-    def fails(self, on: FailOn = "error") -> bool:
-        """Whether there is a fault of this level or a worse one.
-
-        Raises:
-            InputError: there is no such level.
-        """
-        if on not in get_args(FailOn):
-            raise InputError(f"no level called '{on}'", f"one of {', '.join(get_args(FailOn))}", where="--fail-on")
-        return on != "never" and bool(self.errors or (on == "warning" and self.warnings))
-
-    def require(self) -> None:
-        """Raises the InputError of the first run that could not be read to its end."""
-        for run in self.runs:
-            if run.broken is not None:
-                raise run.broken
-
-    def table(self) -> Table:
-        """One row per run."""
-        columns = (
-            Column("run"),
-            *(Column(name, align="right", format=",d") for name in ("results", "topics", "tied")),
-            Column("tag"),
-            *(Column(name, align="right", format=",d") for name in ("errors", "warnings")),
-            Column("verdict"),
-        )
-        rows = tuple(
-            (run.name, run.results, run.topics, run.tied, run.tag, *self._totals(run), self._verdict(run))
-            for run in self.runs
-        )
-        against = ", ".join(f"{what.replace('_', '-')} {name}" for what, name in self.checked.items())
-        return Table(
-            f"{sum(not self._totals(run).errors for run in self.runs):,d} of {len(self.runs):,d} runs are valid.",
-            columns,
-            rows,
-            notes=(
-                f"At most {self.limits.max_results:,d} results for each topic; checked against: "
-                f"{against or 'no list of topics, candidates or documents'}.",
-                "Tied: results with the score of the rank before (as 32-bit numbers); the evaluation orders them.",
-            ),
-        )
-
-    def text(self) -> str:
-        """One line for each fault, how many more there are, and the table."""
-        lines: list[str] = []
-        for run in self.runs:
-            for kind, count in run.counts.items():
-                faults = [fault for fault in run.faults if fault.kind == kind]
-                lines += [fault.text() for fault in faults]
-                if count > len(faults):
-                    lines.append(
-                        f"{run.file}: {count - len(faults):,d} more of this kind. [{self.levels[kind]} {kind}]"
-                    )
-        return "\n".join([*lines, *([""] if lines else []), self.table().text()])
-
-    def json(self) -> dict[str, Any]:
-        """Everything, as plain numbers and texts."""
-        return {
-            "valid": self.valid,
-            "errors": self.errors,
-            "warnings": self.warnings,
-            "limits": asdict(self.limits),
-            "levels": dict(self.levels),
-            "checked": dict(self.checked),
-            "runs": [
-                {
-                    "run": run.name,
-                    "file": run.file,
-                    "results": run.results,
-                    "topics": run.topics,
-                    "tied": run.tied,
-                    "tag": run.tag,
-                    **self._totals(run)._asdict(),
-                    "counts": dict(run.counts),
-                    "faults": [
-                        {name: value for name, value in fault._asdict().items() if name != "file"}
-                        for fault in run.faults
-                    ],
-                }
-                for run in self.runs
-            ],
-        }
-
-    def _totals(self, run: RunCheck) -> _Totals:
+    def totals(self, run: RunCheck) -> Totals:
+        """Errors and warnings of one run."""
         errors = sum(count for kind, count in run.counts.items() if self.levels[kind] == "error")
-        return _Totals(errors, sum(run.counts.values()) - errors)
-
-    def _verdict(self, run: RunCheck) -> str:
-        return "not readable" if run.broken else "valid" if not self._totals(run).errors else "not valid"
+        return Totals(errors, sum(run.counts.values()) - errors)
 
 
+@command
 def validate(
-    runs: Sequence[str | Path],
+    run: Annotated[Sequence[str | Path], Flag(metavar="FILE", reads=list[str])],
     *,
-    topics: str | None = None,
-    qrels: str | None = None,
-    candidates: str | Path | None = None,
-    docs_ids: str | Path | None = None,
-    limits: Limits | None = None,
-    cap: int = _CAP,
-    levels: Mapping[str, str] | None = None,
+    topics: Annotated[str | None, Flag(metavar="SRC")] = None,
+    qrels: Annotated[str | None, Flag(metavar="SRC")] = None,
+    candidates: Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)] = None,
+    docs_ids: Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)] = None,
+    cap: Annotated[int, Range(at_least=0)] = 20,
+    level: Annotated[Mapping[str, str], Flag(metavar="KIND=LEVEL")] = MappingProxyType({}),
+    limits: Limits = Limits(),
     progress: Progress | None = None,
 ) -> Validation:
-    """Checks runs as a track would before it accepts them.
+    """Checks runs as a track would before it accepts them, and names every fault with its line.
 
-    A run is read once where the rows of each topic stand together, otherwise twice, the second time over temporary
-    files. Memory grows with the largest topic, the number of topics, and 8 bytes for each candidate and collection id.
+    Each fault is one line, `file:line: fault. remedy. [level kind]`. Exit code: 0 if there is no error, 1 if there is
+    (see --fail-on), 2 where a file cannot be read to its end. A run is read once where the rows of each topic stand
+    together, otherwise twice, the second time over temporary files.
 
     Args:
-        runs: TREC runs, compressed or not.
+        run: TREC runs, compressed or not; repeat the option for several.
         topics: the track's topics: others are a fault, and so are topics without results.
-        qrels: judgments; without `topics` their topics are the ones expected.
-        candidates: what a rerank run may hold: a run, lines of topic TAB document, or JSONL.
+        qrels: judgments; without topics their topics are the ones expected.
+        candidates: what a rerank run may hold: a run, lines of topic TAB document, or JSON lines.
         docs_ids: the ids of the collection, one a line.
-        limits: results for each topic, and what tags look like.
-        cap: how many faults of each kind and run are kept; all are counted; 0 keeps all.
-        levels: kinds of faults (`faults.KINDS`) that are to count as "error", "warning" or "off".
-        progress: told of the lines read.
+        cap: faults shown of each kind and run; all are counted; 0 shows all.
+        level: count a kind of fault as error, warning or off.
+        limits: what a run has to keep to.
+        progress: is told of the lines read.
 
     Returns:
         Every fault, by run.
 
     Raises:
         InputError: an option or list is at fault, or none of the runs can be read at all.
+
+    Examples:
+
+        truerank track validate --run mine.run --topics topics.tsv
+
+        truerank track validate --run rerank.run.gz --candidates top100.run.gz --max-results 100 --json
+
+        truerank track validate --run a.run --run b.run --docs-ids ids.txt.gz --level missing-topic=warning
     """
+    runs = run
     if not runs:
-        raise InputError("no runs", "give one or more", where="--run")
-    if cap < 0:
-        raise InputError(f"{cap} faults", "give how many to show of each kind, 0 for all", where="--cap")
-    all_levels, limits = levels_of(levels or {}), limits or Limits()
+        raise OptionError("run", "no runs", "give one or more")
+    all_levels = levels_of(level)
     allowed = read_allowed(topics, qrels, candidates, docs_ids)
     names = unique_names([parse(str(run)) for run in runs])
     work = _Work(limits, allowed, all_levels, cap or None, progress or Quiet())
@@ -234,7 +162,7 @@ def validate(
         },
     )  # fmt: skip
     if all(run.broken is not None and not run.results for run in checks):
-        result.require()
+        raise next(run.broken for run in checks if run.broken is not None)
     return result
 
 

@@ -18,11 +18,12 @@ from truerank.measures import (
     Evaluation,
     Interval,
     OrderChanges,
-    compare,
+    compare_evaluations,
     lower_is_better,
     mean_interval,
     order_changes,
 )
+from truerank.measures.report import evaluation_notes
 from truerank.reports.tables import Cell, Column, Table
 
 __all__ = ["Effectiveness", "Estimate", "effectiveness"]
@@ -220,7 +221,7 @@ class Effectiveness:
             found.append(f"Tested as it is, without training, so that it has no seeds: {', '.join(untrained)}.")
         lower = [measure for measure in self.measures if lower_is_better(measure)]
         found += [f"Lower is better: {', '.join(lower)}."] if lower else []
-        found += self.board.scores.notes()
+        found += evaluation_notes(self.board.scores)
         first = self.board.first_stage
         means = ", ".join(f"{m} {v:.4f}" for m, v in zip(first.measures, first.mean[0], strict=True))
         return (*found, f"What is reranked, without a model: {means}.")
@@ -314,7 +315,7 @@ def _comparison(board: Board, found: Mapping[tuple[Row, str], Tuned], options: R
         if own:
             values = [found[row, condition].values for row in own]
             by_condition[condition] = board.evaluation([row.name for row in own], values)
-    return compare(by_condition, board.baseline, measures=means, method=options.method)
+    return compare_evaluations(by_condition, board.baseline, measures=means, method=options.method)
 
 
 def _estimate(

@@ -19,6 +19,7 @@ from truerank.experiments.report.pilot import Pilot, pilot
 from truerank.experiments.report.sizes import TOPICS, SizeEffect, panels, size_effects, sizes_table
 from truerank.experiments.report.statements import Statement, effect_statements, memory_statements, order_statements
 from truerank.experiments.report.transfer import strategies_table
+from truerank.measures.report import difference_table
 from truerank.reports.figures import Picture, line_panels, to_svg_file
 from truerank.reports.tables import Table
 from truerank.work.artifacts import Artifacts, hash_file, installed_versions
@@ -177,7 +178,7 @@ class ExperimentReport:
             if self.options.kind == "survivorship":
                 for number, (row, found) in enumerate(survivorship.depths_compared(one).items(), start=1):
                     title = f"{one.board.collection}, {row}: training sets compared with each other."
-                    yield f"pairs-{one.board.collection}-{number}", replace(found.table(), title=title)
+                    yield f"pairs-{one.board.collection}-{number}", replace(difference_table(found), title=title)
             order = one.order_table()
             if order is not None:
                 yield name.replace("effectiveness", "order"), order

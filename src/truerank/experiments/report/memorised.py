@@ -328,7 +328,7 @@ def _notes(found: Sequence[Memorised], options: ReportOptions) -> tuple[str, ...
 
 
 def _bootstrap(options: ReportOptions) -> str:
-    return f"percentile bootstrap over topics, {options.method.resamples:,} draws, seed {options.method.seed}"
+    return f"percentile bootstrap over topics, {options.method.draws:,} draws, seed {options.method.seed}"
 
 
 def _at(found: Sequence[Memorised]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, get_args
 from truerank.errors import InputError
 from truerank.experiments.grid.design import REPORTS, Design, ReportKind
 from truerank.experiments.memorising import Draws
-from truerank.measures import Method, Policy
+from truerank.measures import Policy, Testing
 
 __all__ = ["GROUP_SIGN", "Choose", "ReportOptions"]
 
@@ -54,7 +54,7 @@ class ReportOptions:
     pilot_size: int | None = None
     rel: int | None = None
     policy: Policy = field(default_factory=lambda: Policy(ties="ascending"))
-    method: Method = field(default_factory=Method)
+    method: Testing = field(default_factory=Testing)
 
     def __post_init__(self) -> None:
         if self.kind is not None and self.kind not in REPORTS:
@@ -65,7 +65,7 @@ class ReportOptions:
             if size is not None and (size < 2 or size % 2):
                 raise InputError(f"a training size of {size}", "sizes are even: two instances a row", where=option)
         if not self.method.paired:
-            raise InputError(f"{self.method.test} is no paired test", "choose a paired one", where="--test")
+            raise InputError(f"{self.method.significance} is no paired test", "choose a paired one", where="--test")
         if self.rel is not None:
             Policy(rel=self.rel)
 
@@ -90,7 +90,7 @@ class ReportOptions:
     @property
     def draws(self) -> Draws:
         """Of the bootstrap over topics."""
-        return Draws(self.confidence, self.method.resamples, self.method.seed)
+        return Draws(self.confidence, self.method.draws, self.method.seed)
 
     def json(self) -> dict[str, Any]:
         """The choices by name."""

@@ -11,7 +11,7 @@ import numpy as np
 from truerank.errors import InputError
 from truerank.experiments.report.board import Board, Row, size_name
 from truerank.experiments.report.options import ReportOptions
-from truerank.measures import Comparison, Evaluation, compare, lower_is_better, mean_interval
+from truerank.measures import Comparison, Evaluation, compare_evaluations, lower_is_better, mean_interval
 from truerank.reports.tables import Cell, Column, Table
 
 __all__ = ["Pilot", "pilot"]
@@ -54,7 +54,7 @@ class Pilot:
         ]
         if self.comparison is not None:
             best, method = self.scores.runs[0], self.options.method
-            notes.append(f"† differs from {best}: {method.test}, {method.corrected()}, α = {method.alpha:g}.")
+            notes.append(f"† differs from {best}: {method.significance}, {method.corrected()}, α = {method.alpha:g}.")
         if self.left_out:
             notes.append(f"Not finished at this size: {', '.join(self.left_out)}.")
         title = f"{self.collection}: the models at {size_name(self.size)} instances without the fault."
@@ -124,7 +124,7 @@ def pilot(board: Board, options: ReportOptions) -> Pilot | None:
         size=size,
         scores=scores,
         seeds={name: board.evaluation(list(map(str, range(len(v)))), list(v)).mean for name, v in held.items()},
-        comparison=compare(scores, order[0], measures=tested, method=options.method) if several else None,
+        comparison=compare_evaluations(scores, order[0], measures=tested, method=options.method) if several else None,
         left_out=tuple(row.name for row in board.rows if row not in rows),
         options=options,
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from truerank.experiments.report.effectiveness import Effectiveness, Estimate
-from truerank.measures import Comparison, compare, lower_is_better
+from truerank.measures import Comparison, compare_evaluations, lower_is_better
 from truerank.reports.figures import Line, LinePanel
 from truerank.reports.tables import Column, Table
 
@@ -76,7 +76,7 @@ def depths_compared(one: Effectiveness) -> dict[str, Comparison]:
     found = {}
     for row, names in held.items():
         scores = one.board.evaluation(names, [one.values[row, name] for name in names])
-        found[row.name] = compare(scores, None, measures=means, method=method)
+        found[row.name] = compare_evaluations(scores, None, measures=means, method=method)
     return found
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from truerank.errors import InputError, MissingExtraError
-from truerank.rankers.base import Runtime
+from truerank.errors import InputError, MissingExtraError, OptionError
+from truerank.options import Runtime
 from truerank.vectors.encoders.packaged import PACKAGED, PACKAGED_MODEL, packaged_folder
 
 __all__ = [
@@ -56,7 +56,7 @@ class Checkpoint:
         elif _HUB_ID.fullmatch(name):
             self.place, self.name = name, name
         else:
-            raise InputError(f"no folder '{name}', and it is no Hugging Face id", _REMEDY, where="--model")
+            raise OptionError("model", f"no folder '{name}', and it is no Hugging Face id", _REMEDY)
 
     def config(self) -> Any:
         """The configuration."""
@@ -66,7 +66,7 @@ class Checkpoint:
         """The fast tokenizer."""
         found = self.load(lambda transformers: transformers.AutoTokenizer.from_pretrained(self.place))
         if getattr(found, "backend_tokenizer", None) is None:
-            raise InputError(f"'{self.name}' has no fast tokenizer", "convert it with transformers", where="--model")
+            raise OptionError("model", f"'{self.name}' has no fast tokenizer", "convert it with transformers")
         # Lengths are this package's business: what the file says would cut without a word.
         found.backend_tokenizer.no_truncation()
         found.backend_tokenizer.no_padding()
@@ -94,7 +94,7 @@ class Checkpoint:
                 return read(transformers)
         except _LOAD_FAULTS as error:
             message = " ".join(str(error).split())[:300]
-            raise InputError(f"'{self.name}' cannot be loaded ({message})", _REMEDY, where="--model") from error
+            raise OptionError("model", f"'{self.name}' cannot be loaded ({message})", _REMEDY) from error
 
     def file(self, name: str) -> Path | None:
         """A file of the model, fetched where it is not local; None where the model has none of that name."""
@@ -112,7 +112,7 @@ class Checkpoint:
             return None
         except Exception as error:  # the HTTP library under huggingface_hub changes, and so do its errors
             fault = f"'{self.name}' cannot be fetched ({type(error).__name__})"
-            raise InputError(fault, "check the name and the network", where="--model") from error
+            raise OptionError("model", fault, "check the name and the network") from error
 
     def json(self, name: str) -> Any:
         """A JSON file of the model; None where it has none of that name."""
@@ -172,10 +172,10 @@ def kind_of(name: str) -> str:
         return "monot5"
     if modules is not None:
         return "ance"
-    raise InputError(
+    raise OptionError(
+        "model",
         f"the configuration of '{checkpoint.name}' does not tell what kind of ranker it is",
         f"write KIND:{name} with one of monobert, monot5, ance, colbert",
-        where="--model",
     )
 
 
@@ -196,12 +196,12 @@ def device_of(runtime: Runtime) -> str:
         or (kind == "cuda" and int(number or 0) >= torch.cuda.device_count())
         or (kind == "mps" and not torch.backends.mps.is_available())
     ):
-        raise InputError(f"torch sees no device '{device}'", "use --device cpu", where="--device")
+        raise OptionError("device", f"torch sees no device '{device}'", "use `device` cpu")
     if runtime.precision in ("fp16", "bf16") and kind == "cpu":
         remedy = "use fp32, or int8 with --backend openvino"
-        raise InputError(f"{runtime.precision} is for GPUs", remedy, where="--precision")
+        raise OptionError("precision", f"{runtime.precision} is for GPUs", remedy)
     if runtime.precision == "int8" and kind != "cpu":
-        raise InputError("int8 is for the CPU", "use fp16 or bf16 on a GPU", where="--precision")
+        raise OptionError("precision", "int8 is for the CPU", "use fp16 or bf16 on a GPU")
     if kind == "cpu" and runtime.threads is not None:
         torch.set_num_threads(runtime.threads)
     return device

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError, MissingExtraError
+from truerank.errors import MissingExtraError, OptionError
 from truerank.rankers.pretrained.checkpoints import quiet
 from truerank.vectors.encoders import quantise_worker
 from truerank.vectors.encoders.cache_folder import publish_folder, user_cache_folder
@@ -76,7 +76,7 @@ class OpenVinoNetwork:
         except RuntimeError as error:
             message = " ".join(str(error).split())[:300]
             remedy = "use --backend torch"
-            raise InputError(f"OpenVINO cannot run this model ({message})", remedy, where="--backend") from error
+            raise OptionError("backend", f"OpenVINO cannot run this model ({message})", remedy) from error
         self._queue: Any = openvino.AsyncInferQueue(compiled, _REQUESTS * streams)
         self._lock = threading.Lock()
 
@@ -134,7 +134,7 @@ def _converted(openvino: Any, module: Any, run: Callable[[Any, Any, Any], Any], 
 def _in_eight_bits(openvino: Any, model: Any, rows: Sequence[NDArray[np.int64]], key: str) -> Any:
     if len(rows) < _FEWEST_ROWS:
         fault = f"int8 learns its ranges from pairs, and was given {len(rows)}"
-        raise InputError(fault, "give some 250 pairs of the kind to be scored", where="--precision")
+        raise OptionError("precision", fault, "give some 250 pairs of the kind to be scored")
     folder = user_cache_folder() / "int8-rankers" / key[:32]
     if not (folder / "int8.xml").is_file():
         publish_folder(folder, lambda place: _quantise(openvino, model, rows, place / "int8.xml"))
@@ -163,4 +163,4 @@ def _quantise(openvino: Any, model: Any, rows: Sequence[NDArray[np.int64]], targ
         reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         if "No module named 'nncf'" in reason:
             raise MissingExtraError("int8 with OpenVINO", "fast")
-        raise InputError(f"no int8 graph could be made ({reason})", "use --precision fp32", where="--precision")
+        raise OptionError("precision", f"no int8 graph could be made ({reason})", "use `precision` fp32")

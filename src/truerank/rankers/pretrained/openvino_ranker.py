@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.rankers.base import Runtime
 from truerank.rankers.batches import length_batches, restore
 from truerank.rankers.pretrained.first_token import FAMILIES
@@ -101,10 +101,10 @@ def _runs_converted(family: str, device: str, runtime: Runtime) -> bool:
     wanted = runtime.backend == "openvino" or runtime.precision == "int8"
     possible = device == "cpu" and family in FAMILIES
     if runtime.precision == "int8" and runtime.backend == "torch":
-        raise InputError("int8 runs in OpenVINO", "use --backend openvino or auto", where="--backend")
+        raise OptionError("backend", "int8 runs in OpenVINO", "use `backend` openvino or auto")
     if wanted and not possible:
         fault = f"OpenVINO does not run '{family}' on {device} here"
-        raise InputError(fault, "use --backend torch and fp32, or --device cpu", where="--backend")
+        raise OptionError("backend", fault, "use `backend` torch and fp32, or `device` cpu")
     if wanted:
         openvino_package()
     return wanted or (possible and runtime.backend == "auto" and has_openvino())

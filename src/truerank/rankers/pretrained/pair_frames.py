@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.rankers.pretrained.torch_ranker import TokenRow
 
 __all__ = ["PairFrame", "longest_input", "pair_frame", "pair_types"]
@@ -42,7 +42,7 @@ def pair_frame(tokenizer: Any, name: str) -> PairFrame:
     probe = tokenizer.backend_tokenizer.encode("a", "a")
     parts = probe.sequence_ids
     if 0 not in parts or 1 not in parts:
-        raise InputError(f"the tokenizer of '{name}' makes no pairs", "give a cross-encoder", where="--model")
+        raise OptionError("model", f"the tokenizer of '{name}' makes no pairs", "give a cross-encoder")
     first, second = parts.index(0), parts.index(1)
     end_first = len(parts) - 1 - parts[::-1].index(0) + 1
     end_second = len(parts) - 1 - parts[::-1].index(1) + 1

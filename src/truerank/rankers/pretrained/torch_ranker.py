@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.rankers.base import Pair, RankerSpec, Runtime, Scores, rounded, write_description
 from truerank.rankers.batches import length_batches, padded, restore
 from truerank.rankers.pretrained import checkpoints
@@ -58,9 +58,7 @@ class TorchRanker(ABC):
     def __init__(self, module: Any, tokenizer: Any, name: str, runtime: Runtime, settings: Mapping[str, Any]) -> None:
         self.device = checkpoints.device_of(runtime)
         if not self.in_openvino and (runtime.backend == "openvino" or runtime.precision == "int8"):
-            raise InputError(
-                f"OpenVINO does not run {self.kind} here", "use --backend torch and fp32", where="--backend"
-            )
+            raise OptionError("backend", f"OpenVINO does not run {self.kind} here", "use `backend` torch and fp32")
         self.runtime = runtime
         self.module = checkpoints.in_precision(module, runtime, self.device)
         self.tokenizer = tokenizer

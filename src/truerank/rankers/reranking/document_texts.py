@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.records import Document
 from truerank.sources.documents import open_documents
 from truerank.work.artifacts import atomic_path
@@ -104,8 +104,8 @@ class DocumentTexts:
         absent = [doc_id for doc_id in doc_ids if doc_id not in there]
         if absent:
             shown = ", ".join(absent[:3]) + (" …" if len(absent) > 3 else "")
-            raise InputError(
-                f"{len(absent):,} documents of {what} are not in it: {shown}", "give their collection", where="--docs"
+            raise OptionError(
+                "docs", f"{len(absent):,} documents of {what} are not in it: {shown}", "give their collection"
             )
 
     def _rows(self, columns: str, doc_ids: Iterable[str]) -> Iterator[tuple[str, ...]]:

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
-import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.lexical.searching import topic_queries
-from truerank.rankers.base import Pair, Ranker, RankerSpec
+from truerank.lexical.searching import topic_queries, write_run
+from truerank.options import Flag, OutFile, Range, Runtime, Source, command
+from truerank.rankers.base import Pair, Ranker, RankerSpec, spec_of
 from truerank.rankers.reranking.agreement import agreement, calibrated
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.rankers.reranking.reranked import BLOCK_SCHEMA, Reranked, merged
 from truerank.rankers.reranking.score_cache import CachedScores, ScoreCache
+from truerank.records import Input
 from truerank.sources import compressed, grammar
 from truerank.sources.documents import open_documents
+from truerank.sources.inputs import inputs_of
 from truerank.sources.runs import read_run_frame
 from truerank.text.normalising import normalise
 from truerank.text.passages import Policy, joined, policy_named
@@ -31,6 +33,7 @@ from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.engines import Engine, LocalEngine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
+from truerank.work.runs import run as started
 
 __all__ = ["Aggregation", "rerank"]
 
@@ -38,43 +41,53 @@ Aggregation = Literal["first", "max"]
 
 #: Documents in a block: small enough that little is lost when killed, large enough for full batches.
 _BLOCK: Final = 1024
+_PACKAGES: Final = ("torch", "transformers", "openvino")
 
 
+@command
 def rerank(
-    run: str | Path,
-    ranker: Ranker | RankerSpec | str,
-    topics: str,
-    docs: str,
+    run: Annotated[str | Path, Flag(metavar="FILE", reads=Path)],
+    model: Annotated[Ranker | RankerSpec | str, Flag(metavar="NAME|DIR", reads=str)],
+    topics: Source,
+    docs: Source,
     *,
-    depth: int = 100,
+    depth: Annotated[int, Range(at_least=1)] = 100,
     passages: Aggregation = "first",
-    policy: str | None = None,
+    split: Annotated[str | None, Flag(metavar="whole|cast2021|cast2022|sliding:WORDS:STRIDE")] = None,
     cut: bool = False,
-    topic_field: str = "title",
-    cache: str | Path | None = None,
+    probabilities: bool = False,
+    field: str = "title",
+    set_: Annotated[Mapping[str, Any], Flag(metavar="NAME=VALUE")] = MappingProxyType({}),
+    cache: Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)] = None,
     tag: str | None = None,
-    work: str | Path | None = None,
-    engine: Engine | None = None,
+    runtime: Runtime = Runtime(),
+    out: OutFile = None,
+    engine: Annotated[Engine | None, Flag(hidden=True)] = None,
     progress: Progress | None = None,
 ) -> Reranked:
-    """Orders the first documents of each topic by a ranker.
+    """Orders the first documents of each topic of a run by a ranker.
+
+    Kinds: monobert, monot5, ance, colbert (PLACE is a folder or a Hugging Face id), bm25 (PLACE is an index). A kind
+    alone opens its usual checkpoint. What is below the depth stays below, in its order. A job that was killed continues
+    when it is run again.
 
     Args:
         run: a TREC run of any first stage; its order is by score, ties by document id ascending.
-        ranker: the ranker, how to open it, or its name (see `rankers.base.open_ranker`).
-        topics: a source of topics, see `sources.read_topics`.
-        docs: a collection, see `sources.open_documents`.
+        model: KIND:PLACE, a saved ranker, a checkpoint, or a kind. In Python also a ranker, or how to open it.
+        topics: a path, irds:ID or hf:ORG/NAME.
+        docs: documents: a path, irds:ID or hf:ORG/NAME.
         depth: how many documents of each topic are reranked.
         passages: a document's score is that of its first passage, or the largest of all its passages.
-        policy: how documents are cut, see `text.passages.policy_named`; None for "whole" with "first", and
-            "sliding:150:75" with "max".
-        cut: leave out what was not reranked, instead of keeping it below in the order of the first stage.
-        topic_field: "title", "description", "narrative", or several joined by "+".
-        cache: the file of a `ScoreCache`.
-        tag: the last column of the run; None for the ranker's name.
-        work: a folder for unfinished work; what is there from the same job is not done again, and the folder is
-            removed at the end. None works in a temporary folder.
-        engine: what runs the blocks; None for this process.
+        split: how documents are cut into passages; by default whole with first, sliding:150:75 with max.
+        cut: leave out what was not reranked.
+        probabilities: of monoT5: write probabilities instead of their logarithms.
+        field: of the topics: title, description, narrative, or several joined by +.
+        set_: a setting of the model's kind.
+        cache: keeps scores, so that no pair is scored twice.
+        tag: last column of the run; by default the model's name.
+        runtime: what runs the model.
+        out: the run, with a manifest beside it; .gz compresses it.
+        engine: what runs the blocks; by default this process.
         progress: is told how many documents are reranked.
 
     Returns:
@@ -82,22 +95,73 @@ def rerank(
 
     Raises:
         InputError: a fault in run, topics or documents; none of the run's topics has a text, or none of its documents
-            is in the collection; a depth below 1; an unknown policy.
+            is in the collection; an unknown way to split.
         MissingExtraError: what runs the ranker is not installed.
+
+    Examples:
+
+        truerank rerank --model monot5 --run bm25.run --topics topics.trec --docs docs.jsonl.gz --out monot5.run
+
+        truerank rerank --model monobert:models/ce --run bm25.run --topics irds:msmarco-document/trec-dl-2019
+        --docs irds:msmarco-document --passages max --split cast2022 --cache scores.sqlite --out ce.run
     """
-    if depth < 1:
-        raise InputError(f"the depth is {depth}", "give 1 or more", where="--depth")
-    if passages not in ("first", "max"):
-        raise InputError(f"no aggregation '{passages}'", "choose first or max", where="--passages")
-    told = progress or Quiet()
-    chosen = policy_named(policy or ("whole" if passages == "first" else "sliding:150:75"))
+    ranker = model
+    if isinstance(model, str):
+        ranker = spec_of(model, runtime, {**set_, **({"probabilities": "true"} if probabilities else {})})
+    wanted = _Wanted(depth, passages, split, cut, field, cache, tag)
+    made = partial(_made, (run, topics, docs), ranker, wanted, engine=engine or LocalEngine(), told=progress or Quiet())
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="truerank-rerank-") as temporary:
+            return made(folder_of=lambda identity: Path(temporary))
+    name = model if isinstance(model, str) else model.name
+    options = {"model": name, "set_": set_, "runtime": runtime, **wanted.options()}
+    with started(
+        "rerank", inputs_of(run=run, topics=topics, docs=docs), options, out, file=True, packages=_PACKAGES
+    ) as job:
+        found = made(folder_of=job.unfinished)
+        about = found.about["ranker"]
+        job.read(Input(about["name"], name, "model", None, about["fingerprint"]))
+        job.skipped = {"missing": list(found.missing), "no_text": list(found.no_text)}
+        write_run(found.run, Path(out))
+        job.note(Path(out).name)
+    return replace(found, out=Path(out))
+
+
+class _Wanted(NamedTuple):
+    """The choices of a reranking."""
+
+    depth: int
+    passages: Aggregation
+    split: str | None
+    cut: bool
+    field: str
+    cache: str | Path | None
+    tag: str | None
+
+    def options(self) -> dict[str, Any]:
+        """What the manifest says of them; where scores come from is no property of the result."""
+        return {name: value for name, value in self._asdict().items() if name != "cache"}
+
+
+def _made(
+    sources: tuple[str | Path, str, str],
+    ranker: Any,
+    wanted: _Wanted,
+    *,
+    engine: Engine,
+    told: Progress,
+    folder_of: Callable[[str], Path],
+) -> Reranked:
+    run, topics, docs = sources
+    depth, passages, split, cut, topic_field, cache, tag = wanted
+    chosen = policy_named(split or ("whole" if passages == "first" else "sliding:150:75"))
     first = _first_stage(run)
     queries = {query.topic_id: query.text for query in topic_queries(topics, topic_field) if normalise(query.text)}
     known = pl.col("topic_id").is_in(list(queries))
     candidates = first.filter(known & (pl.col("place") < depth)).select("topic_id", "doc_id", "place")
     if candidates.is_empty():
         fault = f"none of the run's topics has a {topic_field} in {grammar.parse(topics).name}"
-        raise InputError(fault, "give the topics of this run, or another --field", where=run)
+        raise InputError(fault, "give the topics of this run, or another `field`", where=run)
     collection = open_documents(docs)
     about = {
         "run": {"name": grammar.parse(str(run)).name, "fingerprint": compressed.fingerprint(Path(run))},
@@ -108,22 +172,22 @@ def rerank(
         "policy": chosen.name,
         "cut": cut,
     }
-    with _folder(work, about) as folder:
-        texts = folder / "documents.sqlite"
-        DocumentTexts.collect(texts, docs, frozenset(candidates["doc_id"].unique().to_list()), told)
-        blocks = _Blocks(candidates, queries)
-        spec = RankerSpec(ranker) if isinstance(ranker, str) else ranker
-        if isinstance(spec, RankerSpec):
-            sample = partial(_sample, blocks, DocumentTexts(texts), chosen)
-            spec = calibrated(spec, sample)
-        opened = spec.open() if isinstance(spec, RankerSpec) else spec
-        about = {"ranker": {"name": opened.name, "fingerprint": opened.fingerprint}, **about}
-        local = engine is None or isinstance(engine, LocalEngine)
-        task = _Task(opened if local else spec, texts, chosen, passages, cache)
-        # Another ranker's blocks are others, so that options may change between two attempts.
-        job = Job(folder / opened.fingerprint[:16], engine or LocalEngine(), told)
-        found, missing = _reranked(task, candidates, blocks, job)
-        agreed = agreement(spec, opened, sample) if isinstance(spec, RankerSpec) else {}
+    folder = folder_of(digest(about))
+    texts = folder / "documents.sqlite"
+    DocumentTexts.collect(texts, docs, frozenset(candidates["doc_id"].unique().to_list()), told)
+    blocks = _Blocks(candidates, queries)
+    spec = ranker
+    if isinstance(spec, RankerSpec):
+        sample = partial(_sample, blocks, DocumentTexts(texts), chosen)
+        spec = calibrated(spec, sample)
+    opened = spec.open() if isinstance(spec, RankerSpec) else spec
+    about = {"ranker": {"name": opened.name, "fingerprint": opened.fingerprint}, **about}
+    local = isinstance(engine, LocalEngine)
+    task = _Task(opened if local else spec, texts, chosen, passages, cache)
+    # Another ranker's blocks are others, so that options may change between two attempts.
+    job = Job(folder / opened.fingerprint[:16], engine, told)
+    found, missing = _reranked(task, candidates, blocks, job)
+    agreed = agreement(spec, opened, sample) if isinstance(spec, RankerSpec) else {}
     if len(missing) == candidates["doc_id"].n_unique():
         fault = f"none of the run's {len(missing)} documents is in {collection.name}"
         raise InputError(fault, "give the collection of this run", where=docs)
@@ -254,18 +318,3 @@ def _sums(found: pl.DataFrame) -> dict[str, int]:
         "asked": int(blocks["asked"].sum()),
         "hits": int(blocks["hits"].sum()),
     }
-
-
-@contextlib.contextmanager
-def _folder(work: str | Path | None, about: dict[str, Any]) -> Iterator[Path]:
-    if work is None:
-        with tempfile.TemporaryDirectory(prefix="truerank-rerank-") as temporary:
-            yield Path(temporary)
-        return
-    folder = Path(work) / digest(about)[:16]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot be written to ({error.strerror})", "choose another folder", where=work) from error
-    yield folder
-    shutil.rmtree(work, ignore_errors=True)

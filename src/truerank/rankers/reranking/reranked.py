@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,11 +9,9 @@ from typing import Any, Final
 
 import polars as pl
 
-from truerank.lexical.searching import write_run
 from truerank.rankers.base import DECIMALS
-from truerank.reports.tables import Column, Table
+from truerank.reports.results import Result
 from truerank.sources.runs import RUN_SCHEMA
-from truerank.work.artifacts import hash_file, installed_versions, write_text
 
 __all__ = ["BLOCK_SCHEMA", "Reranked", "merged"]
 
@@ -28,12 +25,10 @@ BLOCK_SCHEMA: Final[dict[str, Any]] = {
     "asked": pl.Int64,
     "hits": pl.Int64,
 }
-#: Ids that a table names; the JSON has all.
-_NAMED: Final = 5
 
 
-@dataclass(frozen=True)
-class Reranked:
+@dataclass(frozen=True, repr=False)
+class Reranked(Result, shown_in="truerank.rankers.report"):
     """A reranked run, and what was scored how.
 
     Attributes:
@@ -44,6 +39,7 @@ class Reranked:
         counts: documents reranked, passages scored, distinct pairs asked for, and those that the cache knew.
         tag: the name of the run.
         agreement: of a low precision with the full one, where that was asked for.
+        out: the file that it was written to.
     """
 
     run: pl.DataFrame
@@ -53,6 +49,7 @@ class Reranked:
     counts: Mapping[str, int]
     tag: str
     agreement: Mapping[str, float] = field(default_factory=dict)
+    out: Path | None = None
 
     def json(self) -> dict[str, Any]:
         """All but the rows."""
@@ -66,62 +63,6 @@ class Reranked:
             "agreement": dict(self.agreement),
             "ties": f"scores with {DECIMALS} decimals, equal ones by document id ascending",
         }
-
-    def table(self) -> Table:
-        """How many documents and passages were scored."""
-        policy = f"{self.about['passages']} of the passages '{self.about['policy']}'"
-        lacking = (
-            (self.missing, "candidates are not in the collection and stand below what was reranked"),
-            (self.no_text, "topics of the run have no text and were left as they are"),
-        )
-        return Table(
-            f"{self.tag}: {self.about['run']['name']} to depth {self.about['depth']}, {policy}",
-            (
-                Column("topics", align="right", format=",d"),
-                Column("rows", align="right", format=",d"),
-                Column("reranked", align="right", format=",d"),
-                Column("passages", align="right", format=",d"),
-                Column("scored", align="right", format=",d"),
-                Column("from the cache", align="right", format=",d"),
-            ),
-            (
-                (
-                    self.run["topic_id"].n_unique(),
-                    len(self.run),
-                    self.counts["documents"],
-                    self.counts["passages"],
-                    self.counts["asked"] - self.counts["hits"],
-                    self.counts["hits"],
-                ),
-            ),
-            notes=(
-                f"Ranker: {self.about['ranker']['name']}. Equal passages are scored once in a block.",
-                f"Ties: scores with {DECIMALS} decimals, equal ones by document id ascending.",
-                *(_named(ids, what) for ids, what in lacking if ids),
-                *(f"Agreement with full precision: {name} {value:.6g}." for name, value in self.agreement.items()),
-            ),
-        )
-
-    def text(self) -> str:
-        """The table in plain characters."""
-        return self.table().text()
-
-    def write(self, path: str | Path) -> Path:
-        """Writes the run in TREC format (gzipped where the name ends so), and `PATH.manifest.json` beside it."""
-        target = Path(path)
-        write_run(self.run, target)
-        # How much came from a cache is no property of the result: the same run has the same manifest.
-        content = self.json()
-        content["counts"] = {name: self.counts[name] for name in ("documents", "passages", "asked")}
-        manifest = {
-            "command": "rerank",
-            "versions": installed_versions("truerank", "numpy", "torch", "transformers", "openvino"),
-            **content,
-            "output": {"sha256": hash_file(target)},
-        }
-        text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-        write_text(target.with_name(f"{target.name}.manifest.json"), text)
-        return target
 
 
 def merged(first: pl.DataFrame, found: pl.DataFrame, *, cut: bool, tag: str) -> pl.DataFrame:
@@ -156,7 +97,3 @@ def merged(first: pl.DataFrame, found: pl.DataFrame, *, cut: bool, tag: str) -> 
         pl.when("below").then(lowest - further).otherwise("new").round(DECIMALS).alias("score"),
         pl.lit(tag).alias("tag"),
     ).cast(pl.Schema(RUN_SCHEMA))
-
-
-def _named(ids: tuple[str, ...], what: str) -> str:
-    return f"{len(ids)} {what}: {', '.join(ids[:_NAMED])}{' …' if len(ids) > _NAMED else ''}."

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.rankers.base import Pair, Ranker, Scores
 
 __all__ = ["CachedScores", "ScoreCache"]
@@ -44,7 +44,7 @@ class ScoreCache:
                 connection.execute("PRAGMA journal_mode=WAL")
                 connection.execute(_SCHEMA)
         except (OSError, sqlite3.Error) as error:
-            raise InputError(f"no score cache ({error})", "give another file with --cache", where=path) from error
+            raise InputError(f"no score cache ({error})", "give another file with `cache`", where=path) from error
 
     def __len__(self) -> int:
         """The number of scores."""
@@ -113,7 +113,7 @@ class CachedScores:
             scores = self._ranker.score(missing)
             if not np.isfinite(scores).all():
                 fault = f"{int((~np.isfinite(scores)).sum())} scores of {self._ranker.name} are no finite numbers"
-                raise InputError(fault, "use fp32 or bf16, and check the checkpoint", where="--model")
+                raise OptionError("model", fault, "use fp32 or bf16, and check the checkpoint")
             if self._cache is not None:
                 self._cache.put(self._fingerprint, missing, scores)
             known.update(zip(missing, scores.tolist(), strict=True))

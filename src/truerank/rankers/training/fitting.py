@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from truerank.errors import InputError, MissingExtraError
+from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.rankers.training.instances import Instance
 from truerank.rankers.training.recipes import Recipe
 from truerank.rankers.training.saving import Checkpoint
@@ -182,7 +182,7 @@ def _counted(instances: Iterable[Instance]) -> tuple[Iterable[Instance], int]:
         instances = list(instances)
     total = len(instances) if isinstance(instances, Sized) else sum(1 for _ in instances)
     if not total:
-        raise InputError("no instances to train on", "give a source that holds some", where="--instances")
+        raise OptionError("instances", "no instances to train on", "give a source that holds some")
     return instances, total
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.sources import compressed, formats, grammar, hub
 from truerank.sources.columns import named
 from truerank.sources.documents import DocumentSource, open_documents
@@ -141,7 +141,7 @@ class InstanceSource:
             raise InputError("instances are not read from ir_datasets", "write them as JSONL or TSV", where=spec.spec)
         if topic_field not in ("title", "description", "narrative"):
             fault = f"topics have no '{topic_field}'"
-            raise InputError(fault, "choose title, description or narrative", where="--field")
+            raise OptionError("field", fault, "choose title, description or narrative")
         self.spec = spec
         self._form = formats.detect(spec.path, spec.format) if spec.scheme == "file" else "hf"
         if self._form not in ("tsv", "csv", "jsonl", "json", "parquet", "hf"):
@@ -246,7 +246,7 @@ class InstanceSource:
         as_ids = all(" " not in cell.strip() for _, row in head for cell in row)
         if texts and as_ids and (self._topics is None or self._docs is None):
             fault = "the triples seem to be ids, without texts"
-            raise InputError(fault, "name the texts with --topics and --docs", where=path, line=head[0][0])
+            raise InputError(fault, "name the texts with `topics` and `docs`", where=path, line=head[0][0])
         for line, row in chain(head, cells):
             if len(row) != 3:
                 fault = f"{len(row)} columns instead of three"
@@ -259,19 +259,19 @@ class InstanceSource:
 
     def _queries(self, found: _Found) -> Mapping[str, str]:
         if self._topics is None:
-            raise self._unknown(f"no text of query '{found.instance.query_id}'", "--topics", found)
+            raise self._unknown(f"no text of query '{found.instance.query_id}'", "topics", found)
         return {topic.topic_id: getattr(topic, self._topic_field) for topic in read_topics(self._topics).topics}
 
     def _query(self, queries: Mapping[str, str], found: _Found) -> str:
         identifier = found.instance.query_id
         if identifier not in queries:
-            raise self._unknown(f"the topics lack query '{identifier}'", "--topics", found)
+            raise self._unknown(f"the topics lack query '{identifier}'", "topics", found)
         return queries[identifier]
 
     def _texts(self, folder: Path, found: _Found) -> _Texts:
         if self._docs is None:
             wanted = found.instance.relevant_id if found.by_id[1] else found.instance.nonrelevant_id
-            raise self._unknown(f"no text of document '{wanted}'", "--docs", found)
+            raise self._unknown(f"no text of document '{wanted}'", "docs", found)
         texts = _Texts(folder / "texts.sqlite")
         texts.want(
             identifier
@@ -289,12 +289,12 @@ class InstanceSource:
             if wanted:
                 text = texts.get(identifier)
                 if text is None:
-                    raise self._unknown(f"the documents lack '{identifier}'", "--docs", found)
+                    raise self._unknown(f"the documents lack '{identifier}'", "docs", found)
                 instance = instance._replace(**{field: text})
         return instance
 
     def _unknown(self, fault: str, option: str, found: _Found) -> InputError:
-        remedy = f"name a source that has it with {option}"
+        remedy = f"name a source that has it with `{option}`"
         return InputError(fault, remedy, where=self.spec.location, line=found.line)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Literal, get_args
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 
 __all__ = ["DEFAULT_RECIPES", "RECIPES", "Recipe", "recipe_named"]
 
@@ -65,18 +65,18 @@ class Recipe:
     def __post_init__(self) -> None:
         for field, choices in _CHOICES.items():
             if getattr(self, field) not in choices:
-                raise InputError(f"no {field} '{getattr(self, field)}'", f"one of {', '.join(choices)}", where="--set")
+                raise OptionError("set_", f"no {field} '{getattr(self, field)}'", f"one of {', '.join(choices)}")
         for field, lowest in _LOWEST.items():
             value = getattr(self, field)
             if not (math.isfinite(value) and value >= lowest):
-                raise InputError(f"{field} is {value}", f"give {lowest} or more", where="--set")
+                raise OptionError("set_", f"{field} is {value}", f"give {lowest} or more")
         if not self.learning_rate > 0:
-            raise InputError("learning_rate is 0", "give a number above 0", where="--set")
+            raise OptionError("set_", "learning_rate is 0", "give a number above 0")
         if self.warmup_share >= 1:
-            raise InputError(f"warmup_share is {self.warmup_share}", "give a share below 1", where="--set")
+            raise OptionError("set_", f"warmup_share is {self.warmup_share}", "give a share below 1")
         if self.accumulate > self.batch:
             fault = f"a batch of {self.batch} cannot be cut into {self.accumulate} parts"
-            raise InputError(fault, "lower accumulate", where="--set")
+            raise OptionError("set_", fault, "lower accumulate")
 
     def json(self) -> dict[str, Any]:
         """All values, in their order."""
@@ -97,12 +97,12 @@ class Recipe:
             name = "learning_rate" if given == "lr" else given
             if name not in kinds or name in ("name", "source"):
                 known = ", ".join(key for key in kinds if key not in ("name", "source"))
-                raise InputError(f"a recipe has no '{given}'", f"it has {known}", where="--set")
+                raise OptionError("set_", f"a recipe has no '{given}'", f"it has {known}")
             try:
                 taken[name] = kinds[name](value)
             except ValueError as error:
                 wanted = "a whole number" if kinds[name] is int else "a number"
-                raise InputError(f"{given} is '{value}'", f"give {wanted}", where="--set") from error
+                raise OptionError("set_", f"{given} is '{value}'", f"give {wanted}") from error
         return replace(self, **taken)
 
     def fitted_to(self, steps: int) -> Recipe:
@@ -238,5 +238,5 @@ def recipe_named(name: str) -> Recipe:
         InputError: there is none.
     """
     if name not in RECIPES:
-        raise InputError(f"no recipe '{name}'", f"there are {', '.join(RECIPES)}", where="--recipe")
+        raise OptionError("recipe", f"no recipe '{name}'", f"there are {', '.join(RECIPES)}")
     return RECIPES[name]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from truerank.errors import InputError, MissingExtraError
+from truerank.errors import MissingExtraError, OptionError
 from truerank.rankers.base import Pair
 from truerank.rankers.training.instances import Instance
 from truerank.rankers.training.recipes import Recipe
@@ -64,10 +64,10 @@ class Steps:
         if self._accelerator is not None:
             loss = float(self._accelerator.reduce(self._torch.tensor(loss, device=self._accelerator.device), "sum"))
         if not math.isfinite(loss):
-            raise InputError(
+            raise OptionError(
+                "set_",
                 f"the loss is {loss} at step {len(self.losses) + 1}",
                 "lower learning_rate, or limit the gradient with clip",
-                where="--set",
             )
         norm = self._limited()
         self.optimiser.step()
@@ -126,7 +126,7 @@ class Steps:
 def _accelerator(recipe: Recipe, device: str) -> Any:
     if device == "cpu":
         if recipe.precision != "no":
-            raise InputError(f"precision {recipe.precision} on the CPU", "leave precision=no there", where="--set")
+            raise OptionError("set_", f"precision {recipe.precision} on the CPU", "leave precision=no there")
         return None
     try:
         from accelerate import Accelerator

@@ -6,33 +6,40 @@ import hashlib
 import importlib
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Final, cast
+from types import MappingProxyType
+from typing import Annotated, Any, Final, cast
 
 import polars as pl
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
+from truerank.options import Flag, Seed, command
 from truerank.rankers.base import KINDS, RankerSpec, Runtime
 from truerank.rankers.training.fitting import Fitted, fit
 from truerank.rankers.training.instances import InstanceSource, open_instances
 from truerank.rankers.training.recipes import DEFAULT_RECIPES, Recipe, recipe_named
-from truerank.reports.tables import Table
+from truerank.records import Input
+from truerank.reports.results import Result
 from truerank.sources.documents import DocumentSource, open_documents
-from truerank.work.artifacts import Artifacts, hash_file, installed_versions
+from truerank.sources.inputs import inputs_of
+from truerank.work.artifacts import Artifacts
 from truerank.work.progress import Progress, Quiet
+from truerank.work.runs import Run
+from truerank.work.runs import run as started
 
 __all__ = ["SMALL_KINDS", "Trained", "check_trainable", "divided", "train"]
 
 #: The kinds whose networks are drawn anew; the others begin with a checkpoint.
 SMALL_KINDS: Final = ("duet", "hint", "knrm", "pacrr", "tk")
 _DEFAULT_RECIPE: Final = "truerank"
-_PACKAGES: Final = ("truerank", "torch", "transformers", "accelerate", "numpy")
+_PACKAGES: Final = ("torch", "transformers", "accelerate")
 _LOG: Final = "steps.parquet"
 
 
-@dataclass(frozen=True)
-class Trained:
+@dataclass(frozen=True, repr=False)
+class Trained(Result, shown_in="truerank.rankers.report"):
     """A ranker that was trained and saved.
 
     Attributes:
@@ -47,61 +54,60 @@ class Trained:
     fitted: Fitted
     provenance: Mapping[str, Any]
 
-    def table(self) -> Table:
-        """Loss and gradient by tenths of the run."""
-        return self.fitted.table()
-
     def json(self) -> dict[str, Any]:
         """What the manifest holds, and the folder."""
         return {"folder": str(self.folder), **self.provenance, **self.fitted.json()}
 
-    def text(self) -> str:
-        """The table, and what a reader should know of the texts."""
-        cut = self.provenance.get("cut_queries")
-        told = "" if not cut else f"{cut['cut']:,} of {cut['queries']:,} queries are cut to {cut['words']} words.\n"
-        return f"{self.table().text()}{told}saved: {self.folder}\n"
 
-
+@command
 def train(
-    model: str,
-    instances: str | InstanceSource,
-    out: str | Path,
+    model: Annotated[str, Flag(metavar="NAME|DIR")],
+    instances: Annotated[str | InstanceSource, Flag(metavar="SRC", reads=str)],
+    out: Annotated[str | Path, Flag(metavar="DIR", reads=Path)],
     *,
-    recipe: str | Recipe | None = None,
-    seed: int = 0,
-    vectors: str = "packaged",
-    topics: str | None = None,
-    docs: str | None = None,
+    recipe: Annotated[str | Recipe | None, Flag(metavar="NAME", reads=str)] = None,
+    seed: Seed = 0,
+    set_: Annotated[Mapping[str, Any], Flag(metavar="NAME=VALUE")] = MappingProxyType({}),
+    vectors: Annotated[str, Flag(metavar="FILE|DIR|packaged")] = "packaged",
+    topics: Annotated[str | None, Flag(metavar="SRC")] = None,
+    docs: Annotated[str | None, Flag(metavar="SRC")] = None,
     field: str = "title",
-    changes: Mapping[str, Any] | None = None,
     device: str | None = None,
     progress: Progress | None = None,
 ) -> Trained:
-    """Trains a ranker for one epoch and saves it. Killed and called again, it continues.
+    """Trains a ranker: one epoch by a named recipe.
+
+    On the CPU the same instances and seed give the same weights. Killed and called again, it continues.
 
     Args:
-        model: knrm, pacrr, duet, hint or tk, which are drawn from the seed; or what `open_ranker` opens: a folder or
-            a Hugging Face id, perhaps after `monobert:`, `monot5:`, `ance:`, `colbert:`, `cedr:` or `parade:`.
-        instances: a source, see `open_instances`, or an opened one.
-        out: the folder of the result.
-        recipe: its name, or the recipe itself; None for the usual one of the model. `capreolus` also sets the lengths
-            and the padding of a small model.
-        seed: of the weights, the order of the instances, and dropout.
-        vectors: word vectors of a small model: a GloVe or word2vec file, a folder of an encoder, or `packaged`.
-        topics: texts of queries that stand in the instances as ids only.
-        docs: texts of such documents; also what the words of a small model are counted in. Without it they are counted
-            in the documents of the instances.
-        field: of the topics.
-        changes: values of the recipe (`lr`, `batch` …) or settings of the model (`max_query` …) by name.
-        device: None takes a GPU where there is one.
+        model: knrm, pacrr, duet, hint, tk; or a checkpoint: a folder or Hugging Face id, monot5:t5-base, cedr:DIR.
+        instances: JSONL, Parquet, CSV with query, relevant, nonrelevant; MS MARCO triples.
+        out: the folder of the trained ranker, with steps.parquet (loss and gradient norm) and training.json.
+        recipe: truerank, capreolus, ance, cedr, colbert, monobert, pygaggle, survivorship or t5-original; by default
+            the usual one of the model. capreolus also sets the lengths and the padding of a small model.
+        seed: of weights, order of the instances, and dropout.
+        set_: a value of the recipe (lr, batch) or of the model (max_query).
+        vectors: word vectors of the small models: a GloVe or word2vec file, a folder of an encoder, or packaged.
+        topics: texts of queries that the instances name by id.
+        docs: texts of documents that the instances name by id; words are counted in them.
+        field: of the topics: title, description or narrative.
+        device: cpu, cuda, cuda:1, mps; by default a GPU where there is one.
         progress: is told how far it is.
 
     Returns:
-        What was trained; the folder holds the ranker, manifest.json, and steps.parquet with loss and gradient norm.
+        What was trained.
 
     Raises:
-        InputError: an unknown model, recipe or name in `changes`; a fault in a source; a loss that is no number.
+        InputError: an unknown model, recipe or name in `set_`; a fault in a source; a loss that is no number.
         MissingExtraError: what trains it is not installed.
+
+    Examples:
+
+        truerank train --model knrm --instances triples.tsv --seed 1 --out knrm-1/
+
+        truerank train --model pacrr --recipe capreolus --vectors glove.6B.300d.txt --instances train.jsonl --out pacrr/
+
+        truerank train --model monot5:t5-base --recipe pygaggle --set lr=1e-4 --instances train.parquet --out monot5/
     """
     source = (
         open_instances(instances, topics=topics, docs=docs, topic_field=field)
@@ -110,19 +116,41 @@ def train(
     )
     usual = DEFAULT_RECIPES.get(model.partition(":")[0], _DEFAULT_RECIPE)
     chosen = recipe if isinstance(recipe, Recipe) else recipe_named(recipe or usual)
-    of_recipe, of_model = divided(changes or {})
+    of_recipe, of_model = divided(set_)
     chosen = chosen.changed(of_recipe)
-    artifacts, told = Artifacts(out), progress or Quiet()
-    runtime = Runtime(device=_device(device), backend="torch")
     collection = None if docs is None else open_documents(docs)
+    given = Input(source.spec.name, source.spec.spec, "instances", None, source.fingerprint)
+    inputs = (given, *inputs_of(vectors=vectors, topics=topics, docs=docs))
+    options = {"model": model, "recipe": chosen.json(), "seed": seed, "settings": of_model}
+    # Of several processes, as under `accelerate launch`, one writes.
+    first = int(os.environ.get("RANK", "0")) == 0
+    alone = started("train", inputs, options, out, packages=_PACKAGES) if first else nullcontext(Artifacts(out))
+    with alone as job:
+        words = (vectors, collection, seed, Runtime(device=_device(device), backend="torch"))
+        trained, ranker = _trained(model, source, (chosen, of_model), words, artifacts=job, told=progress or Quiet())
+        if isinstance(job, Run):
+            _save(ranker, trained, job)
+    return trained
+
+
+def _trained(
+    model: str,
+    source: InstanceSource,
+    how: tuple[Recipe, Mapping[str, Any]],
+    rest: tuple[str, DocumentSource | None, int, Runtime],
+    *,
+    artifacts: Artifacts,
+    told: Progress,
+) -> tuple[Trained, Any]:
+    (recipe, of_model), (vectors, collection, seed, runtime) = how, rest
     if model in SMALL_KINDS:
         told.start("counting words")
-        ranker = _drawn(model, source, chosen, of_model, (vectors, collection, seed, runtime))
+        ranker = _drawn(model, source, recipe, of_model, rest)
     else:
         ranker = RankerSpec(model, runtime, tuple(sorted(of_model.items()))).open()
         check_trainable(ranker, model)
     before = ranker.fingerprint
-    fitted = fit(ranker, source, chosen, seed=seed, folder=artifacts.work, progress=told)
+    fitted = fit(ranker, source, recipe, seed=seed, folder=artifacts.work, progress=told)
     provenance = {
         "model": model,
         "kind": ranker.kind,
@@ -133,10 +161,7 @@ def train(
     if model in SMALL_KINDS:
         counted = {"source": source.spec.spec} if collection is None else {"source": collection.spec.spec}
         provenance |= {"vectors": vectors, "words_counted_in": counted, "cut_queries": _cut(ranker, source)}
-    trained = Trained(artifacts.folder, ranker.kind, fitted, provenance)
-    if int(os.environ.get("RANK", "0")) == 0:
-        _save(ranker, trained, artifacts)
-    return trained
+    return Trained(artifacts.folder, ranker.kind, fitted, provenance), ranker
 
 
 def divided(changes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -185,7 +210,7 @@ def check_trainable(ranker: Any, model: str) -> None:
     """Refuses a ranker that has no network to train."""
     if not all(hasattr(ranker, member) for member in ("module", "rows", "logits")):
         known = ", ".join((*SMALL_KINDS, "ance:…", "cedr:…", "colbert:…", "monobert:…", "monot5:…", "parade:…"))
-        raise InputError(f"{model} cannot be trained here", f"train one of {known}", where="--model")
+        raise OptionError("model", f"{model} cannot be trained here", f"train one of {known}")
 
 
 def _settings(ranker: Any) -> dict[str, Any]:
@@ -204,7 +229,7 @@ def _cut(ranker: Any, source: InstanceSource) -> dict[str, int]:
     }
 
 
-def _save(ranker: Any, trained: Trained, artifacts: Artifacts) -> None:
+def _save(ranker: Any, trained: Trained, run: Run) -> None:
     fitted = trained.fitted
     steps = pl.DataFrame(
         {
@@ -214,17 +239,10 @@ def _save(ranker: Any, trained: Trained, artifacts: Artifacts) -> None:
         },
         schema={"step": pl.Int64, "loss": pl.Float64, "gradient_norm": pl.Float64},
     )
-    artifacts.parquet(_LOG, steps)
-    ranker.save(artifacts.folder)
-    own = {"manifest.json", "run.log", _LOG}
-    files = sorted(path for path in artifacts.folder.iterdir() if path.is_file() and path.name not in own)
-    artifacts.manifest(
-        {
-            "command": "train",
-            "versions": installed_versions(*_PACKAGES),
-            **trained.provenance,
-            **fitted.json(),
-            "ranker": {path.name: hash_file(path) for path in files},
-        }
-    )
-    artifacts.log("trained", seconds=round(fitted.seconds, 3))
+    run.parquet(_LOG, steps)
+    run.json("training.json", {**trained.provenance, **fitted.json()})
+    ranker.save(run.folder)
+    own = {"manifest.json", "run.log", "training.json", _LOG}
+    for path in sorted(path for path in run.folder.iterdir() if path.is_file() and path.name not in own):
+        run.note(path.name)
+    run.log("trained", seconds=round(fitted.seconds, 3))

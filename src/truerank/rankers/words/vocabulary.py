@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError, MissingExtraError
+from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.rankers.words.word_vectors import read_piece_table, read_word_vectors
 from truerank.vectors.encoders.packaged import PACKAGED
 from truerank.work.artifacts import atomic_path, digest, hash_file, write_text
@@ -210,7 +210,7 @@ def open_vocabulary(vectors: str | Path, texts: Iterable[str] = ()) -> Vocabular
         return _load(Path(name))
     frequencies = document_frequencies(texts, name)
     if not frequencies.documents:
-        raise InputError("no document to count words in", "give documents", where="--docs")
+        raise OptionError("docs", "no document to count words in", "give documents")
     return WordVocabulary.from_file(name, frequencies) if _is_file(name) else PieceVocabulary(name, frequencies)
 
 

@@ -1,0 +1,52 @@
+"""Processor time until a command has shown its help, and until `import truerank` is done.
+
+    python benchmarks/start_up.py [--repeats N]
+
+Byte code is compiled in a first run that does not count. The smallest of the repeats is shown: what else the machine
+does only adds to it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+
+from truerank.cli.app import NOT_CARRIED
+from truerank.cli.commands import COMMANDS
+
+#: What `import truerank` must not load.
+HEAVY = ("matplotlib", "scipy", "polars", "numpy", "onnxruntime", "torch", "ray")
+
+
+def seconds(words: list[str], repeats: int) -> float:
+    """Processor time of a process and its children, in seconds."""
+    found = []
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    for _ in range(repeats + 1):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, *words], check=True, capture_output=True, env=environment)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(found[1:])
+
+
+def main() -> None:
+    """Prints one line for each command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=3)
+    repeats = parser.parse_args().repeats
+    names = ["", *COMMANDS, *(entry.name for entry in NOT_CARRIED)]
+    for name in names:
+        taken = seconds(["-m", "truerank", *name.split(), "--help"], repeats)
+        print(f"{taken:6.2f} s  truerank {name + ' ' if name else ''}--help")
+    print(f"{seconds(['-c', 'import truerank'], repeats):6.2f} s  import truerank")
+    check = f"import sys, truerank; print(*[name for name in {HEAVY} if name in sys.modules] or ['none'])"
+    finished = subprocess.run([sys.executable, "-c", check], check=True, capture_output=True, text=True)
+    print(f"loaded by `import truerank` of {', '.join(HEAVY)}: {finished.stdout.strip()}")
+
+
+if __name__ == "__main__":
+    main()

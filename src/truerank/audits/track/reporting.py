@@ -1,0 +1,196 @@
+"""`truerank track report`: what the runs of a track show, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from truerank.audits.track.analysis import Analysis, analyse
+from truerank.audits.track.collection import FileStatistics, Kind, file_statistics
+from truerank.audits.track.inputs import RowFilter, measure_name, read_metadata
+from truerank.audits.track.options import CountedFiles, ReportOptions
+from truerank.audits.track.scores import Scores, from_runs, from_tables
+from truerank.audits.track.similarity import FEWEST_RUNS, RunMap, run_map
+from truerank.audits.track.statements import Statement, read_stated, statements
+from truerank.errors import InputError, MissingExtraError, OptionError
+from truerank.options import Flag, Out, Scoring, command
+from truerank.reports.results import Result
+from truerank.sources import read_topics
+from truerank.sources.inputs import inputs_of
+from truerank.work.publishing import publish
+from truerank.work.runs import run as started
+
+__all__ = ["TrackReport", "report"]
+
+_PACKAGES = ("ir-measures", "matplotlib", "scikit-learn")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrackReport(Result, shown_in="truerank.audits.track.page"):
+    """What the runs of a track show.
+
+    Attributes:
+        options: the choices behind it.
+        analysis: what the runs show.
+        statements: the figures of a track's text, with those that were stated.
+        files: the files of the data set.
+        run_map: the runs in a plane, where there are scores by topic.
+        topics: texts of topics by id.
+        left_out: what the report does not show, and why, in sentences.
+        out: the folder that it was written to.
+    """
+
+    options: ReportOptions
+    analysis: Analysis
+    statements: tuple[Statement, ...]
+    files: tuple[FileStatistics, ...] = ()
+    run_map: RunMap | None = None
+    topics: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    out: Path | None = None
+
+
+@command
+def report(
+    run: Annotated[Sequence[str | Path], Flag(metavar="FILE", reads=list[str])] = (),
+    qrels: Annotated[str | None, Flag(metavar="SRC")] = None,
+    *,
+    sparse_qrels: Annotated[str | None, Flag(metavar="SRC")] = None,
+    means: Annotated[Sequence[str | Path], Flag(metavar="FILE", reads=list[str])] = (),
+    metadata: Annotated[Sequence[str | Path], Flag(metavar="FILE", reads=list[str])] = (),
+    options: ReportOptions = ReportOptions(),
+    scoring: Scoring = Scoring(),
+    files: CountedFiles = CountedFiles(),
+    out: Out = None,
+) -> TrackReport:
+    """Analyses the runs of a track: tables and figures by category, subtask, topic and measure.
+
+    Give run files with judgments, or, where only mean scores exist, tables of them. Metadata are tables with one row
+    per run: its group, its subtask (fullrank or rerank) and its category, such as trad, nn or nnlm.
+
+    Args:
+        run: TREC runs; repeat the option for several. A run is named by its file without .run, .txt and .gz.
+        qrels: relevance judgments.
+        sparse_qrels: other judgments, one or few a topic, for RR (sparse).
+        means: tables of mean scores, in the place of runs; the most trusted first.
+        metadata: tables of run, group, subtask and category.
+        options: what the report shows.
+        scoring: how runs are scored.
+        files: what is counted beside the runs.
+        out: a folder for page, tables, figures and manifest.
+
+    Returns:
+        What the runs show.
+
+    Raises:
+        InputError: a fault in a file, with its line; runs without judgments; nothing to analyse.
+
+    Examples:
+
+        truerank track report --run runs/bm25.run --run runs/dense.run --qrels track.qrels --metadata runs.csv
+        --out report/
+
+        truerank track report --run a.run --run b.run --qrels track.qrels --sparse-qrels clicks.qrels --depth 100
+        --collection docs.jsonl.gz --queries "Test queries=topics.tsv" --metadata runs.csv --out report/
+
+        truerank track report --means printed.csv --means measures.csv --where task=docs --stated text.csv --out report/
+
+    Source: Craswell, Mitra, Yilmaz, Campos, Voorhees: Overview of the TREC 2019 Deep Learning Track, section 4.
+    """
+    _check(qrels, run, means, sparse_qrels)
+    scores = _scores((run, qrels, sparse_qrels), (means, metadata), options, scoring)
+    analysis = analyse(scores, baseline=options.baseline_category)
+    layout, missing = _layout(scores, options)
+    stated, topics = options.stated, options.topics
+    result = TrackReport(
+        options=options,
+        analysis=analysis,
+        statements=statements(analysis, None if stated is None else read_stated(stated)),
+        files=tuple(_counted(files, qrels, sparse_qrels)),
+        run_map=layout,
+        topics={} if topics is None else {topic.topic_id: topic.title for topic in read_topics(topics).topics},
+        left_out=(*_without(analysis), *missing),
+        out=None if out is None else Path(out),
+    )
+    if out is not None:
+        given = {"qrels": qrels, "sparse_qrels": sparse_qrels, "run": run, "means": means, "metadata": metadata}
+        inputs = inputs_of(**given, stated=stated)
+        chosen = {"options": options, "scoring": scoring, "files": files}
+        with started("track report", inputs, chosen, out, packages=_PACKAGES) as job:
+            job.skipped = {"left_out": list(result.left_out)}
+            publish(result, job)
+    return result
+
+
+def _scores(
+    scored: tuple[Sequence[str | Path], str | None, str | None],
+    tables: tuple[Sequence[str | Path], Sequence[str | Path]],
+    options: ReportOptions,
+    scoring: Scoring,
+) -> Scores:
+    (run, qrels, sparse_qrels), (means, metadata) = scored, tables
+    selection = RowFilter(options.where)
+    known = read_metadata(metadata, selection)
+    if means:
+        main = measure_name(options.measure) or options.measure
+        scores = from_tables(means, known, selection, main=main, measures=options.printed())
+    else:
+        scores = from_runs(
+            qrels or "",
+            run,
+            known,
+            selection,
+            main=options.measure,
+            measures=options.scored(scoring.depth),
+            policy=scoring,
+            sparse_qrels=sparse_qrels,
+        )
+    selection.check()
+    return scores
+
+
+def _check(qrels: str | None, run: Sequence[Any], means: Sequence[Any], sparse_qrels: str | None) -> None:
+    if means and (run or qrels or sparse_qrels):
+        raise OptionError("means", "both runs and tables of means", "give `run` and `qrels`, or `means`")
+    if not means and not run:
+        raise InputError("nothing to analyse", "give `run` and `qrels`, or `means`", where="track report")
+    if run and not qrels:
+        raise OptionError("run", "runs without judgments", "give `qrels`")
+
+
+def _layout(scores: Scores, options: ReportOptions) -> tuple[RunMap | None, list[str]]:
+    if scores.evaluation is None:
+        return None, ["The map of runs and the comparisons by topic need run files; means do not have topics."]
+    try:
+        layout = run_map(scores.evaluation, scores.main, seed=options.seed, perplexity=options.perplexity)
+    except MissingExtraError as error:
+        return None, [f"The map of runs is left out: {error}"]
+    few = f"The map of runs needs {FEWEST_RUNS} runs and 2 topics that all were scored on."
+    return layout, [few] if layout is None else []
+
+
+def _without(analysis: Analysis) -> Iterator[str]:
+    if not analysis.best:
+        yield "No run has a category: the comparisons of categories are left out. Name them with --metadata."
+    if not analysis.gaps:
+        yield "Fullrank and rerank are not compared: the metadata name no run of one of them."
+    if analysis.scores.sparse is None:
+        yield "No sparse judgments: agreement with them is left out."
+
+
+def _counted(files: CountedFiles, qrels: str | None, sparse_qrels: str | None) -> Iterator[FileStatistics]:
+    several: dict[Kind, Sequence[str]] = {
+        "collection": files.collection,
+        "queries": files.queries,
+        "qrels": files.also_qrels,
+    }
+    for kind, given in ((kind, one) for kind, group in several.items() for one in group):
+        name, separator, spec = given.partition("=")
+        # A path may hold the sign too; what stands before it is a name unless it is a path itself.
+        named = bool(separator and spec) and not Path(given).exists() and not name.startswith("irds:")
+        yield file_statistics(spec if named else given, kind, name if named else "")
+    for judged, called in ((qrels, "Test qrels"), (sparse_qrels, "Sparse qrels")):
+        if judged is not None:
+            yield file_statistics(judged, "qrels", called)

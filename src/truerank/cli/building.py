@@ -1,0 +1,177 @@
+"""Builds the command line from the declarations of commands, runs a command and prints its result."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Final, Literal
+
+from cyclopts import App, Group, Parameter
+
+from truerank.cli.commands import COMMANDS, GROUPS, first_sentence
+from truerank.cli.declarations import Command, Option, command_at, in_flags
+from truerank.errors import TruerankError
+from truerank.reports.results import Format, Result, summary
+from truerank.version import __version__
+from truerank.work.progress import terminal_progress
+
+__all__ = ["app_for", "carried"]
+
+_OWN: Final = Group("Options", sort_key=0)
+_OUTPUT: Final = Group("Output", sort_key=99)
+
+
+def carried(words: Sequence[str]) -> str | None:
+    """The command that the words begin with, if it is one of `COMMANDS`."""
+    return next((name for name in COMMANDS if list(words[: len(name.split())]) == name.split()), None)
+
+
+def app_for(words: Sequence[str], others: Sequence[tuple[str, str]] = ()) -> App:
+    """The command line for these words: the named command is built, of the others only the first sentence is read.
+
+    Args:
+        words: as the user gave them.
+        others: names and help of commands that are not built here.
+    """
+    wanted = carried(words)
+    root = _app("truerank", first_sentence("truerank"))
+    groups = {name: _app(name, first_sentence(package)) for name, package in GROUPS.items()}
+    for name, app in groups.items():
+        root.command(app, name=name)
+    for name, path in COMMANDS.items():
+        group, _, last = name.rpartition(" ")
+        parent = groups[group] if group else root
+        if name == wanted:
+            command = command_at(name, path)
+            parent.command(_runner(command), name=last, help=_help(command), help_epilogue=_examples(command))
+        elif wanted is None:
+            parent.command(_stub(), name=last, help=first_sentence(path))
+    for name, text in others:
+        root.command(_stub(), name=name, help=text)
+    return root
+
+
+def _app(name: str, text: str) -> App:
+    return App(
+        name=name,
+        help=text,
+        help_format="markdown",
+        version=f"truerank {__version__}",
+        help_on_error=False,
+        exit_on_error=False,
+        print_error=False,
+        result_action="return_value",
+    )
+
+
+def _stub() -> Callable[[], None]:
+    def not_built() -> None:
+        """Stands in lists of commands only."""
+
+    return not_built
+
+
+def _help(command: Command) -> str:
+    return "\n\n".join(part for part in (command.summary, command.text) if part)
+
+
+def _examples(command: Command) -> str:
+    """Command lines for the end of the help; as code, so that nothing in them is read as markup."""
+    return "\n\n".join(["Examples:", *(f"    {line}" for line in command.examples)]) if command.examples else ""
+
+
+def _runner(command: Command) -> Callable[..., int]:
+    """The function behind a command: values in, exit code out."""
+
+    positional = [option.name for option in command.options if option.positional]
+
+    def run(*texts: Any, **values: Any) -> int:
+        values |= dict(zip(positional, texts, strict=False))
+        form: Format = "json" if values.pop("as_json", False) else values.pop("format", None) or "text"
+        fail_on = values.pop("fail_on", getattr(command.result, "fails_on", "never"))
+        given = {name: value for name, value in values.items() if value is not None}
+        try:
+            with terminal_progress() as shown:
+                supplied = {"progress": shown} if "progress" in command.takes else {}
+                result = command.function(**command.arguments(given), **supplied)
+        except TruerankError as error:
+            raise in_flags(error, command) from error
+        return _printed(result, form, fail_on, command.verdict_words)
+
+    panels = list(dict.fromkeys(option.panel for option in command.options if option.panel))
+    parameters = [_parameter(option, panels) for option in command.options]
+    parameters += _output_options(command)
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def _printed(result: Result, form: Format, fail_on: str, words: Sequence[str]) -> int:
+    found = summary(result)
+    sys.stdout.write(found.show(form))
+    if sys.stderr.isatty():
+        sys.stderr.writelines(f"{note}\n" for note in found.notes)
+    if found.fault is not None:
+        raise found.fault
+    bad = words[: words.index(fail_on) + 1] if fail_on in words else ()
+    return int(any(verdict.word in bad for verdict in found.verdicts))
+
+
+def _parameter(option: Option, panels: Sequence[str]) -> inspect.Parameter:
+    kind = inspect.Parameter.POSITIONAL_ONLY if option.positional else inspect.Parameter.KEYWORD_ONLY
+    described: dict[str, Any] = {
+        "help": option.help,
+        "group": Group(option.panel, sort_key=panels.index(option.panel) + 1) if option.panel else _OWN,
+        "negative": (),
+        "required": option.required,
+        "show_default": (lambda value: option.default) if option.default is not None else False,
+    }
+    if not option.positional:
+        described["name"] = option.flags
+    if option.metavar:
+        described["metavar"] = option.metavar
+    # What is left out stays None: the default is the function's own.
+    default: Any = inspect.Parameter.empty if option.required else False if option.reads is bool else None
+    plain: Any = option.reads if option.required or option.reads is bool else option.reads | None
+    annotation: Any = Annotated[plain, Parameter(**described)]
+    return inspect.Parameter(option.name, kind, default=default, annotation=annotation)
+
+
+def _output_options(command: Command) -> list[inspect.Parameter]:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    shared: dict[str, Any] = {"group": _OUTPUT, "negative": ()}
+    found = [
+        inspect.Parameter(
+            "format",
+            kind,
+            default="text",
+            annotation=Annotated[Format, Parameter(name="--format", help="How tables are printed.", **shared)],
+        ),
+        inspect.Parameter(
+            "as_json",
+            kind,
+            default=False,
+            annotation=Annotated[
+                bool,
+                Parameter(
+                    name="--json",
+                    help="Print one JSON object on stdout and nothing else.",
+                    show_default=False,
+                    **shared,
+                ),
+            ],
+        ),
+    ]
+    if command.verdict_words:
+        choices = Literal[(*command.verdict_words, "never")]  # type: ignore[valid-type]
+        text = "Exit with 1 if there is such a verdict, or a worse one."
+        found.append(
+            inspect.Parameter(
+                "fail_on",
+                kind,
+                default=command.result.fails_on,
+                annotation=Annotated[choices, Parameter(name="--fail-on", help=text, **shared)],
+            )
+        )
+    return found

@@ -1,0 +1,130 @@
+"""How indexes, searches and tunings are shown and written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from truerank.lexical.index import Index
+from truerank.lexical.scoring import DECIMALS
+from truerank.lexical.searching import SearchResult, model_text, write_run
+from truerank.lexical.tuning import Tuning
+from truerank.measures import difference_interval
+from truerank.measures.report import choice_table
+from truerank.reports.results import Summary, summarises, writes
+from truerank.reports.tables import Column, Table
+from truerank.work.runs import Run
+
+__all__ = ["index_table", "search_table", "tuning_table"]
+
+
+def index_table(index: Index) -> Table:
+    """What the index holds, one row for each field."""
+    tokens = index.lengths.sum(axis=0, dtype=np.int64).tolist()
+    filled = np.count_nonzero(index.lengths, axis=0).tolist()
+    rows = tuple(
+        (name, "+".join(index.manifest["fields"][name]), count, total, total / max(1, count))
+        for name, total, count in zip(index.fields, tokens, filled, strict=True)
+    )
+    source = index.manifest["source"]
+    left_out = ", ".join(f"{source[kind]:,} {kind}" for kind in ("empty", "skipped", "repeated") if source[kind])
+    return Table(
+        f"Index of {source['name']}: {len(index):,} documents, {index.terms:,} terms, "
+        f"{int(index.starts[-1]):,} postings",
+        (
+            Column("field"),
+            Column("of"),
+            Column("documents", align="right", format=",d"),
+            Column("tokens", align="right", format=",d"),
+            Column("mean length", align="right", format=".1f"),
+        ),
+        rows,
+        notes=(
+            f"Analyser: {index.analyser.name}.",
+            f"Read: {source['read']:,} documents" + (f", of them left out: {left_out}." if left_out else "."),
+        ),
+    )
+
+
+def search_table(result: SearchResult) -> Table:
+    """How many topics got how many documents."""
+    sizes = result.run.group_by("topic_id").len()["len"]
+    unfound = [
+        f"{len(topics)} topics {why}: {', '.join(topics[:5])}{' …' if len(topics) > 5 else ''}."
+        for topics, why in ((result.no_text, "have no such text"), (result.no_terms, "have no term of the collection"))
+        if topics
+    ]
+    return Table(
+        f"{result.tag}: {model_text(result.model)}",
+        (
+            Column("topics"),
+            Column("searched", align="right", format=",d"),
+            Column("rows", align="right", format=",d"),
+            Column("fewest", align="right", format=",d"),
+            Column("most", align="right", format=",d"),
+        ),
+        ((str(result.topics["name"]), len(sizes), len(result.run), _whole(sizes.min()), _whole(sizes.max())),),
+        notes=(
+            f"Ties: scores with {DECIMALS} decimals, equal ones by document id ascending.",
+            f"Analyser: {result.index['analyser']['name']}.",
+            *unfound,
+        ),
+    )
+
+
+def tuning_table(tuning: Tuning) -> Table:
+    """Base and tuned beside each other, with the interval of their difference."""
+    base, tuned = (tuning.evaluation.values[tuning.evaluation.runs.index(name), 0] for name in ("base", "tuned"))
+    gap = difference_interval(tuned, base)
+    number: dict[str, Any] = {"align": "right", "format": ".4f"}
+    rows = (
+        ("base", model_text(tuning.base), float(np.mean(base)), None, None, None),
+        ("tuned", "chosen by fold", float(np.mean(tuned)), gap.mean, gap.low, gap.high),
+    )
+    columns = (
+        Column("run"),
+        Column("parameters"),
+        Column(tuning.measure, **number),
+        Column("difference", **number),
+        Column("from", ("95% interval",), **number),
+        Column("to", ("95% interval",), **number),
+    )
+    tried = "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in tuning.grid.items())
+    return Table(
+        f"{tuning.base['model']}, preset {tuning.preset}, tuned for {tuning.measure}",
+        columns,
+        rows,
+        notes=(f"{gap.n:,} topics; Student's t interval of the mean difference.", f"Tried: {tried}."),
+    )
+
+
+@summarises(Index)
+def _index(index: Index) -> Summary:
+    return Summary((index_table(index),), index.json())
+
+
+@summarises(SearchResult)
+def _search(result: SearchResult) -> Summary:
+    written = {} if result.out is None else {"run": str(result.out)}
+    notes = () if result.out is None else (f"run: {result.out}",)
+    return Summary((search_table(result),), {**result.json(), **written}, notes=notes)
+
+
+@summarises(Tuning)
+def _tuning(tuning: Tuning) -> Summary:
+    return Summary((tuning_table(tuning), choice_table(tuning.validation)), tuning.json())
+
+
+@writes(Tuning)
+def _write_tuning(tuning: Tuning, run: Run) -> None:
+    """Writes `base.run`, `tuned.run` and `tuning.json`."""
+    for name, found in (("base", tuning.base_run), ("tuned", tuning.tuned_run)):
+        write_run(found.with_columns(pl.lit(f"{tuning.base['model']}-{name}").alias("tag")), run.folder / f"{name}.run")
+        run.note(f"{name}.run")
+    run.json("tuning.json", tuning.json())
+
+
+def _whole(value: Any) -> int:
+    return int(value or 0)

@@ -1,0 +1,368 @@
+"""How scores, comparisons and orders of runs are shown and written."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import polars as pl
+
+from truerank.measures.comparison import MARK, Comparison, Difference
+from truerank.measures.correlation import ranks
+from truerank.measures.cross_validation import CrossValidation
+from truerank.measures.ordering import OrderChanges
+from truerank.measures.results import Evaluation
+from truerank.measures.run_comparison import RunComparison
+from truerank.measures.significance import CASES, TESTS
+from truerank.measures.topic_differences import TopicDifferences
+from truerank.reports.results import Result, Summary, summarises, summary, writes
+from truerank.reports.tables import Cell, Column, Table
+from truerank.work.runs import Run
+
+__all__ = [
+    "choice_table",
+    "difference_table",
+    "evaluation_notes",
+    "evaluation_table",
+    "order_table",
+    "score_table",
+    "scores_by_topic",
+    "swap_table",
+    "topic_table",
+]
+
+_NAMED: Final = 10
+_PAIRS: Final = ("swaps", "overtakings")
+
+
+def evaluation_table(evaluation: Evaluation) -> Table:
+    """One row per run, one column per measure, and how the run fits the qrels."""
+    kinds = evaluation.aggregates or ("mean",) * len(evaluation.measures)
+    columns = [Column("run")]
+    for measure, kind in zip(evaluation.measures, kinds, strict=True):
+        columns.append(Column(measure, align="right", format=",.0f" if kind == "sum" else ".4f"))
+    columns.append(Column("missing", ("topics",), align="right", format=",d"))
+    if evaluation.coverage:
+        columns.append(Column("unknown", ("topics",), align="right", format=",d"))
+        columns.append(Column("unjudged", ("results",), align="right", format=".1%"))
+    rows = tuple(
+        (run, *(_cell(value) for value in means), *_counts(evaluation, run))
+        for run, means in zip(evaluation.runs, evaluation.mean, strict=True)
+    )
+    return Table(
+        f"Scores over {len(evaluation.topics):,} topics.", tuple(columns), rows, notes=evaluation_notes(evaluation)
+    )
+
+
+def scores_by_topic(evaluation: Evaluation) -> Table:
+    """One row per run and topic, one column per measure."""
+    columns = (Column("run"), Column("topic"), *(Column(name, (), "right", ".4f") for name in evaluation.measures))
+    rows = tuple(
+        (run, topic, *(_cell(value) for value in evaluation.values[i, :, j]))
+        for i, run in enumerate(evaluation.runs)
+        for j, topic in enumerate(evaluation.topics)
+    )
+    return Table("Scores by topic.", columns, rows)
+
+
+def evaluation_notes(evaluation: Evaluation) -> tuple[str, ...]:
+    """What a reader has to know of the scores, one sentence each."""
+    kinds = evaluation.aggregates or ("mean",) * len(evaluation.measures)
+    sums = [name for name, kind in zip(evaluation.measures, kinds, strict=True) if kind == "sum"]
+    harmonic = [name for name, kind in zip(evaluation.measures, kinds, strict=True) if kind == "harmonic"]
+    notes = list(evaluation.policy.sentences())
+    if sums:
+        notes.append(f"Sums over topics, not means: {', '.join(sums)}.")
+    if harmonic:
+        notes.append(f"Harmonic means over topics: {', '.join(harmonic)}.")
+    return (*notes, *evaluation.remarks)
+
+
+def difference_table(comparison: Comparison) -> Table:
+    """One row per measure and pair."""
+    several = comparison.baseline is None or len({row.baseline for row in comparison.differences}) > 1
+    number: dict[str, Any] = {"align": "right", "format": ".4f"}
+    difference: dict[str, Any] = {"align": "right", "format": "+.4f"}
+    columns = [Column("run"), Column("measure"), *([Column("baseline")] if several else [])]
+    columns += [Column("topics", align="right"), Column("run", ("mean",), **number)]
+    columns += [Column("baseline", ("mean",), **number)]
+    columns += [Column(title, ("difference",), **difference) for title in ("mean", "low", "high")]
+    columns += [Column(title, ("p",), align="right", format=".4g") for title in ("raw", "corrected")]
+    columns += [Column(MARK, ("p",)), Column("effect", align="right", format="+.3f")]
+    if comparison.method.paired:
+        columns.append(Column("win / tie / loss", align="right"))
+    columns.append(Column("detectable", **number))
+    rows = tuple(_difference_row(comparison, row, several) for row in comparison.differences)
+    firsts = [place for place, row in enumerate(rows) if place and rows[place - 1][1] != row[1]]
+    title = (
+        "Runs compared with each other."
+        if comparison.baseline is None
+        else f"Runs compared with {comparison.baseline}."
+    )
+    notes = (*comparison.sentences(), *comparison.method.sentences(), *_cautions(comparison))
+    return Table(title, tuple(columns), rows, notes=notes, rules=tuple(firsts))
+
+
+def score_table(comparison: Comparison) -> Table:
+    """One row per run and one column per measure, with a mark at each significant difference to the baseline."""
+    means: dict[tuple[str, str], str] = {}
+    for row in comparison.differences:
+        means.setdefault((row.baseline, row.measure), _shown(row.baseline_mean))
+        marked = MARK if row.significant and comparison.baseline is not None else ""
+        means[row.run, row.measure] = _shown(row.mean) + marked
+    columns = (Column("run"), *(Column(measure, align="right") for measure in comparison.measures))
+    rows = tuple((run, *(means.get((run, measure)) for measure in comparison.measures)) for run in comparison.runs)
+    if comparison.baseline is None:
+        return Table("Scores.", columns, rows)
+    note = (
+        f"{MARK} differs from {comparison.baseline}: {TESTS[comparison.method.significance]}, "
+        f"{comparison.method.corrected()}, α = {comparison.method.alpha:g}."
+    )
+    return Table("Scores.", columns, rows, notes=(note,))
+
+
+def order_table(order: OrderChanges) -> Table:
+    """One row per system: means and ranks under both conditions; a mark where it overtakes or is overtaken."""
+    names, (first, second) = list(order.before), order.conditions
+    places = ranks(list(order.before.values()), ascending=order.ascending)
+    later = ranks(list(order.after.values()), ascending=order.ascending)
+    overtakers = {overtaking.system for overtaking in order.overtakings}
+    swapped = {name for swap in order.swaps for name in swap[:2]}
+    marks = [("↔" if name in swapped else "") + ("‡" if name in overtakers else "") for name in names]
+    rows = sorted(zip(places.tolist(), range(len(names)), strict=True))
+    number: dict[str, Any] = {"align": "right", "format": ".4f"}
+    return Table(
+        title=f"{order.measure}: order of the systems, {first} and {second}.".removeprefix(": "),
+        columns=(
+            Column("system"),
+            Column("mean", (first,), **number),
+            Column("rank", (first,), align="right", format=",d"),
+            Column("mean", (second,), **number),
+            Column("rank", (second,), align="right", format=",d"),
+            Column("ranks lost", align="right", format="+,d"),
+            Column("changes"),
+        ),
+        rows=tuple(
+            (
+                names[i],
+                order.before[names[i]],
+                int(places[i]),
+                order.after[names[i]],
+                int(later[i]),
+                int(later[i] - places[i]),
+                marks[i],
+            )
+            for _, i in rows
+        ),
+        notes=order.sentences(),
+    )
+
+
+def swap_table(order: OrderChanges) -> Table:
+    """Every pair that changes places, and every system that would pass one that stays as it was."""
+    number: dict[str, Any] = {"align": "right", "format": "+.4f"}
+    first, second = order.conditions
+    rows = [("change places ↔", *swap) for swap in order.swaps]
+    rows += [("overtakes ‡", *overtaking) for overtaking in order.overtakings]
+    return Table(
+        title=f"{order.measure}: pairs of systems whose order changes.".removeprefix(": "),
+        columns=(
+            Column("kind"),
+            Column("system"),
+            Column("other"),
+            Column(first, ("difference",), **number),
+            Column(second, ("difference",), **number),
+        ),
+        rows=tuple(rows),
+        notes=(
+            "Differences are system minus other, in the unit of the measure.",
+            f"↔ both change from {first} to {second}; ‡ the system changes, the other one stays as in {first}.",
+        ),
+    )
+
+
+def topic_table(found: TopicDifferences) -> Table:
+    """One row per topic."""
+    number: dict[str, Any] = {"align": "right", "format": ".4f"}
+    columns = (
+        Column("topic"),
+        Column(found.run, **number),
+        Column(found.baseline, **number),
+        Column("difference", align="right", format="+.4f"),
+        Column("for the run"),
+    )
+    values = (found.scores.tolist(), found.baseline_scores.tolist(), found.differences.tolist(), found.outcomes)
+    rows = tuple(zip(found.topics, *values, strict=True))
+    return Table(f"{found.measure} by topic.", columns, rows, notes=(found.sentence(),))
+
+
+def choice_table(validation: CrossValidation) -> Table:
+    """One row per measure and fold."""
+    number: dict[str, Any] = {"align": "right", "format": ".4f"}
+    columns = (
+        Column("measure"),
+        Column("fold", align="right", format="d"),
+        Column("topics", align="right", format=",d"),
+        Column("chosen"),
+        Column("other folds", ("mean",), **number),
+        Column("this fold", ("mean",), **number),
+        Column("as good"),
+    )
+    rows = tuple((*choice[:6], ", ".join(choice.tied)) for choice in validation.choices)
+    rules = tuple(
+        place for place, c in enumerate(validation.choices) if place and validation.choices[place - 1][0] != c[0]
+    )
+    return Table("Settings chosen by cross-validation.", columns, rows, notes=validation.sentences(), rules=rules)
+
+
+@summarises(Evaluation)
+def _evaluation(evaluation: Evaluation) -> Summary:
+    by_topic = (scores_by_topic(evaluation),) if evaluation.per_topic else ()
+    return Summary((evaluation_table(evaluation), *by_topic), evaluation.json(per_topic=evaluation.per_topic))
+
+
+@summarises(Comparison)
+def _comparison(comparison: Comparison) -> Summary:
+    # The means are for people: other forms have them in the table of differences.
+    means = score_table(comparison).text().rstrip("\n")
+    return Summary((means, difference_table(comparison)), comparison.json())
+
+
+@summarises(RunComparison)
+def _run_comparison(found: RunComparison) -> Summary:
+    shown: list[Result] = [*([] if found.comparison is None else [found.comparison]), *found.topics, *found.orders]
+    parts = tuple(part for one in shown for part in summary(one).parts)
+    return Summary(parts, found.json())
+
+
+@summarises(TopicDifferences)
+def _topic_differences(found: TopicDifferences) -> Summary:
+    return Summary((topic_table(found),), found.json())
+
+
+@summarises(OrderChanges)
+def _order_changes(order: OrderChanges) -> Summary:
+    changed = (swap_table(order),) if order.swaps or order.overtakings else ()
+    return Summary((order_table(order), *changed), order.json())
+
+
+@summarises(CrossValidation)
+def _validation(validation: CrossValidation) -> Summary:
+    return Summary((choice_table(validation), evaluation_table(validation.evaluation)), validation.json())
+
+
+@writes(Evaluation)
+def _write_evaluation(evaluation: Evaluation, run: Run) -> None:
+    """Writes `per_topic.parquet` and `summary.json`, which `load_evaluation` reads."""
+    run.parquet("per_topic.parquet", evaluation.frame())
+    run.json("summary.json", evaluation.json())
+
+
+@writes(RunComparison)
+def _write_comparison(found: RunComparison, run: Run) -> None:
+    """Writes what there is of `comparison`, `per_topic`, `order` and `swaps`, each as .json, .csv, .md and .tex."""
+    if found.comparison is not None:
+        _write(run, "comparison", found.comparison.json(), difference_table(found.comparison))
+    if found.topics:
+        value = {"per_topic": [result.json() for result in found.topics]}
+        tables = {result.measure: topic_table(result) for result in found.topics}
+        _write(run, "per_topic", value, _stacked("Differences by topic.", tables))
+    if found.orders:
+        orders = {order.measure: order_table(order) for order in found.orders}
+        _write(run, "order", {"orders": [o.json() for o in found.orders]}, _stacked("Order of systems.", orders))
+        changed = {order.measure: order for order in found.orders if order.swaps or order.overtakings}
+        if changed:
+            swaps = {name: swap_table(order) for name, order in changed.items()}
+            pairs = {name: {key: order.json()[key] for key in _PAIRS} for name, order in changed.items()}
+            _write(run, "swaps", pairs, _stacked("Pairs of systems whose order changes.", swaps))
+
+
+@writes(CrossValidation)
+def _write_validation(validation: CrossValidation, run: Run) -> None:
+    """Writes the merged runs as `tuned-N.run`, `cross_validation.json` and `folds.json`.
+
+    The runs are numbered in the order of the measures; the JSON says which is which.
+    """
+    files = {measure: f"tuned-{number}.run" for number, measure in enumerate(validation.runs, start=1)}
+    for measure, name in files.items():
+        frame = validation.runs[measure].with_columns(pl.lit("Q0").alias("Q0"), pl.lit("tuned").alias("tag"))
+        with run.stream(name) as temporary:
+            frame.select("topic_id", "Q0", "doc_id", "rank", "score", "tag").write_csv(
+                temporary, separator=" ", include_header=False, quote_style="never"
+            )
+    run.json("cross_validation.json", {**validation.json(), "files": files})
+    run.text("folds.json", json.dumps([list(fold) for fold in validation.folds], ensure_ascii=False) + "\n")
+
+
+def _write(run: Run, name: str, value: Mapping[str, Any], table: Table) -> None:
+    run.json(f"{name}.json", value)
+    run.text(f"{name}.csv", table.csv())
+    run.text(f"{name}.md", table.markdown())
+    run.text(f"{name}.tex", table.latex())
+
+
+def _stacked(title: str, tables: Mapping[str, Table]) -> Table:
+    """Tables of the same shape below each other, with the measure in the first column."""
+    first = next(iter(tables.values()))
+    columns = (Column("measure"), *first.columns)
+    rows = tuple((name, *row) for name, table in tables.items() for row in table.rows)
+    notes = tuple(dict.fromkeys(f"{name}: {note}" for name, table in tables.items() for note in table.notes))
+    return Table(title, columns, rows, notes)
+
+
+def _cell(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _shown(mean: float | None) -> str:
+    return "–" if mean is None else f"{mean:.4f}"
+
+
+def _counts(evaluation: Evaluation, run: str) -> tuple[Cell, ...]:
+    missing = evaluation.missing.get(run, 0)
+    if not evaluation.coverage:
+        return (missing,)
+    found = evaluation.coverage[run]
+    return missing, found.unknown, found.unjudged / found.results if found.results else None
+
+
+def _difference_row(comparison: Comparison, row: Difference, several: bool) -> tuple[Cell, ...]:
+    cells: list[Cell] = [row.run, row.measure, *([row.baseline] if several else [])]
+    cells += [" + ".join(f"{n:,}" for n in row.n), row.mean, row.baseline_mean]
+    cells += [
+        row.difference,
+        row.low,
+        row.high,
+        row.p,
+        row.p_corrected,
+        MARK if row.significant else "",
+        row.effect,
+    ]
+    if comparison.method.paired:
+        cells.append(f"{row.wins} / {row.ties} / {row.losses}")
+    return (*cells, row.detectable)
+
+
+def _cautions(comparison: Comparison) -> tuple[str, ...]:
+    """What else a reader has to know."""
+    found = []
+    for case, meaning in CASES.items():
+        rows = [row for row in comparison.differences if row.case == case]
+        names = ", ".join(dict.fromkeys(f"{row.run} by {row.measure}" for row in rows[:_NAMED]))
+        if rows:
+            more = f" and {len(rows) - _NAMED:,} more" if len(rows) > _NAMED else ""
+            found.append(f"No test of {names}{more}: {meaning}.")
+    skipped = max((row.skipped for row in comparison.differences), default=0)
+    if skipped:
+        found.append(f"Up to {skipped:,} topics are left out of a comparison because a run was not scored on them.")
+    if comparison.left_out:
+        found.append(f"Not compared, because they are no means over topics: {', '.join(comparison.left_out)}.")
+    if len({tuple(policy.sentences()) for policy in comparison.policies.values()}) > 1:
+        found.append("The evaluations were made under different policies; see 'policies' in the JSON.")
+    else:
+        found += next((policy.sentences() for policy in comparison.policies.values()), ())
+    # A remark begins with the name of its measure.
+    found += [remark for remark in comparison.remarks if remark.partition(": ")[0] in comparison.measures]
+    return tuple(found)

@@ -1,0 +1,198 @@
+"""`truerank compare`: from runs or saved evaluations to differences, topics, and the order between two conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from truerank.errors import InputError, OptionError
+from truerank.measures.comparing import compare_evaluations
+from truerank.measures.comparison import Comparison
+from truerank.measures.correlation import Variant
+from truerank.measures.method import Testing
+from truerank.measures.ordering import OrderChanges, evaluation_order_changes
+from truerank.measures.results import Evaluation
+from truerank.measures.scoring import QrelSource, RunSource, evaluate, named_runs
+from truerank.measures.systems import open_evaluations
+from truerank.measures.topic_differences import TopicDifferences, topic_differences
+from truerank.options import Flag, Out, Scoring, command
+from truerank.records import Input
+from truerank.reports.results import Result
+from truerank.sources import parse
+from truerank.sources.inputs import input_of, inputs_of
+from truerank.work.publishing import publish
+from truerank.work.runs import run as started
+
+__all__ = ["RunComparison", "compare"]
+
+#: What `evaluate` wrote, or returned.
+Evaluated = str | Path | Evaluation
+
+
+@dataclass(frozen=True, repr=False)
+class RunComparison(Result, shown_in="truerank.measures.report"):
+    """What `compare` found.
+
+    Attributes:
+        comparison: the differences; None where only the order between two conditions was asked for.
+        topics: the differences by topic of one run, by measure.
+        orders: the change of order between two evaluations, by measure.
+        inputs: by evaluation, what was read.
+    """
+
+    comparison: Comparison | None
+    topics: tuple[TopicDifferences, ...] = ()
+    orders: tuple[OrderChanges, ...] = ()
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+
+    def json(self) -> dict[str, Any]:
+        """Everything, as plain numbers and texts."""
+        return {
+            "comparison": None if self.comparison is None else self.comparison.json(),
+            "per_topic": [result.json() for result in self.topics],
+            "orders": [order.json() for order in self.orders],
+        }
+
+
+@command
+def compare(
+    qrels: Annotated[QrelSource | None, Flag(metavar="SRC", reads=str)] = None,
+    run: Annotated[RunSource, Flag(metavar="FILE", reads=list[str])] = (),
+    *,
+    evaluation: Annotated[Sequence[Evaluated], Flag(metavar="DIR", reads=list[str])] = (),
+    also: Annotated[Sequence[Evaluated], Flag(metavar="DIR", reads=list[str])] = (),
+    baseline: Annotated[str | None, Flag(metavar="NAME")] = None,
+    measures: str | None = None,
+    topics_of: Annotated[str | None, Flag(metavar="RUN")] = None,
+    tau: Variant = "b",
+    testing: Testing = Testing(),
+    scoring: Scoring = Scoring(),
+    out: Out = None,
+) -> RunComparison:
+    """Compares runs with a baseline or with each other: differences, tests, and what survives the correction.
+
+    Every difference comes with its interval, p, corrected p, effect size, wins and losses by topic, and the smallest
+    difference that so many topics can show. Of two evaluations the order of the runs is compared: pairs that change
+    places, Kendall's τ, the largest drop in rank.
+
+    Args:
+        qrels: relevance judgments.
+        run: TREC runs; repeat the option for several.
+        evaluation: instead of `qrels` and `run`: what `evaluate` wrote. Two of them are two conditions, between which
+            the order of the runs is compared; differences are tested too where a baseline is named.
+        also: further evaluations whose runs take part.
+        baseline: the run that the others are compared with, or an evaluation whose runs of the same names they are
+            compared with; without it, all pairs.
+        measures: separated by blanks; by default nDCG@10 P@1, or all that the evaluations share.
+        topics_of: also this run against the baseline by topic, for a paired test.
+        tau: variant of Kendall's τ between two conditions; b accounts for ties.
+        testing: how runs are compared.
+        scoring: how runs are scored.
+        out: a folder for the tables and JSON.
+
+    Returns:
+        The differences, and what else was asked for.
+
+    Raises:
+        InputError: neither runs nor evaluations, both, or a fault in any of them.
+
+    Examples:
+
+        truerank compare --qrels dl19.qrels --run bm25.run --run monot5.run --baseline bm25
+
+        truerank compare --qrels dl19.qrels --run bm25.run --run monot5.run --measures "nDCG@10 AP(rel=2)"
+        --significance randomisation --correction holm --out comparison/
+
+        truerank compare --evaluation without-leakage/ --evaluation with-leakage/
+
+        truerank compare --evaluation depth-1/ --also full/ --baseline full --significance welch
+    """
+    named = _opened(qrels, run, evaluation, measures, scoring)
+    found = _compared(named, len(evaluation) > 0, also, (baseline, measures, topics_of, tau), testing)
+    if out is not None:
+        # What was scored just now is scored as `scoring` says, what was saved as its own policy says.
+        options: dict[str, Any] = {"measures": measures, "baseline": baseline, "topics_of": topics_of, "tau": tau}
+        options["testing"] = testing
+        options |= {} if evaluation else {"scoring": scoring}
+        inputs = (*inputs_of(qrels=qrels, evaluation=evaluation, also=also), *_runs(run))
+        with started("compare", inputs, options, out, packages=("scipy", "ir-measures")) as job:
+            publish(found, job)
+    return found
+
+
+def _compared(
+    named: dict[str, Evaluation],
+    saved: bool,
+    also: Sequence[Evaluated],
+    wanted: tuple[str | None, str | None, str | None, Variant],
+    testing: Testing,
+) -> RunComparison:
+    baseline, measures, topics_of, tau = wanted
+    conditions = list(named.items())
+    orders: tuple[OrderChanges, ...] = ()
+    if len(conditions) == 2:
+        (first, before), (second, after) = conditions
+        orders = evaluation_order_changes(before, after, measures=measures, variant=tau, conditions=(first, second))
+    for name, evaluation in _evaluations(also).items():
+        if name in named:
+            raise OptionError("also", f"two evaluations are called {name}", "rename the folder")
+        named[name] = evaluation
+    single = len(named) == 1
+    found: Evaluation | dict[str, Evaluation] = next(iter(named.values())) if single else named
+    comparison = None
+    if baseline is not None or not orders:
+        # What was evaluated just now has its measures already, under the names that the policy gives them.
+        chosen = measures if saved else list(conditions[0][1].measures) if measures else None
+        comparison = compare_evaluations(found, baseline, measures=chosen, method=testing)
+    topics: tuple[TopicDifferences, ...] = ()
+    if topics_of is not None:
+        if comparison is None or baseline is None:
+            raise OptionError("topics_of", "differences by topic need a baseline", "name one with `baseline`")
+        topics = topic_differences(found, topics_of, baseline, comparison.measures, tie=testing.tie)
+    inputs = {name: dict(evaluation.inputs) for name, evaluation in named.items()}
+    return RunComparison(comparison, topics, orders, inputs)
+
+
+def _opened(
+    qrels: QrelSource | None,
+    run: RunSource,
+    evaluation: Sequence[Evaluated],
+    measures: str | None,
+    scoring: Scoring,
+) -> dict[str, Evaluation]:
+    if evaluation:
+        if _some(run) or qrels is not None:
+            fault = "saved evaluations stand instead of judgments and runs"
+            raise OptionError("evaluation", fault, "leave out `qrels` and `run`, or give them alone")
+        if len(evaluation) > 2:
+            fault = f"{len(evaluation)} evaluations are no two conditions"
+            raise OptionError("evaluation", fault, "give further ones with `also`")
+        if scoring != Scoring():
+            raise OptionError(
+                "evaluation",
+                "saved evaluations keep the policy under which they were scored",
+                "leave out `ties`, `missing`, `depth` and `rel`, or evaluate again",
+            )
+        return _evaluations(evaluation)
+    if qrels is None or not _some(run):
+        raise InputError("nothing to compare", "give judgments and runs, or saved evaluations", where="compare")
+    name = parse(str(qrels)).name if isinstance(qrels, str | Path) else "qrels"
+    return {name: evaluate(qrels, run, measures or "nDCG@10 P@1", scoring)}
+
+
+def _some(run: RunSource) -> bool:
+    return not (isinstance(run, list | tuple | Mapping) and not run)
+
+
+def _evaluations(given: Iterable[Evaluated]) -> dict[str, Evaluation]:
+    """Evaluations by the names of their folders; those of the caller's program are numbered."""
+    listed = list(given)
+    found = open_evaluations([one for one in listed if not isinstance(one, Evaluation)])
+    return found | {f"evaluation {n}": one for n, one in enumerate(listed, 1) if isinstance(one, Evaluation)}
+
+
+def _runs(run: RunSource) -> list[Input]:
+    """What the manifest says of the runs."""
+    return [input_of("run", source, name) for name, source in named_runs(run).items()] if _some(run) else []

@@ -1,0 +1,337 @@
+"""The options that several commands share, and the check of every option, on the command line and in Python.
+
+A command is a function; its options are its parameters and the fields of small frozen dataclasses. Annotations declare
+what a value may be: `Literal` the choices, `Range` the bounds. Defaults and docstrings complete the declaration.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, ParamSpec, TypeVar, get_args, get_origin
+
+from truerank.errors import OptionError
+
+__all__ = [
+    "Confidence",
+    "Flag",
+    "Labels",
+    "Missing",
+    "Options",
+    "Out",
+    "OutFile",
+    "Range",
+    "Resampling",
+    "Runtime",
+    "Scoring",
+    "Seed",
+    "Source",
+    "Sources",
+    "Ties",
+    "Workers",
+    "check",
+    "command",
+    "declared",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Ties = Literal["trec_eval", "ascending", "rank"]
+Missing = Literal["default", "skip", "fail"]
+
+
+@dataclass(frozen=True)
+class Range:
+    """The bounds of a number, or of the numbers in a mapping or list; None for no bound.
+
+    Attributes:
+        at_least: the smallest value allowed.
+        at_most: the largest value allowed.
+        above: a bound that is not allowed itself.
+        below: a bound that is not allowed itself.
+    """
+
+    at_least: float | None = None
+    at_most: float | None = None
+    above: float | None = None
+    below: float | None = None
+
+    def holds(self, value: float) -> bool:
+        """Whether a value lies within the bounds; nan lies nowhere."""
+        return (
+            not math.isnan(value)
+            and (self.at_least is None or value >= self.at_least)
+            and (self.at_most is None or value <= self.at_most)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
+        )
+
+    def text(self) -> str:
+        """The bounds in words."""
+        bounds = (
+            ("at least", self.at_least),
+            ("above", self.above),
+            ("at most", self.at_most),
+            ("below", self.below),
+        )
+        return " and ".join(f"{words} {bound:g}" for words, bound in bounds if bound is not None)
+
+
+@dataclass(frozen=True)
+class Flag:
+    """How the command line takes a parameter; only what cannot be derived from its name and type.
+
+    Attributes:
+        metavar: what the help shows for the value.
+        short: a short form, or the only one where it stands for a parameter of one letter ("-k").
+        positional: whether the value stands without a flag.
+        reads: the type that the command line reads, where Python takes more.
+        hidden: for Python only.
+    """
+
+    metavar: str = ""
+    short: str = ""
+    positional: bool = False
+    reads: Any = None
+    hidden: bool = False
+
+
+#: A source of truerank's grammar, and several of them.
+Source = Annotated[str, Flag(metavar="SRC")]
+Sources = Annotated[tuple[str, ...], Flag(metavar="SRC", reads=list[str])]
+#: Where artifacts go; None writes nothing.
+Out = Annotated[str | Path | None, Flag(metavar="DIR", reads=Path)]
+OutFile = Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)]
+#: Options with one meaning and one range everywhere.
+Seed = Annotated[int, Range(at_least=0)]
+Confidence = Annotated[float, Range(above=0, below=1)]
+
+
+@functools.cache
+def declared(owner: Any) -> Mapping[str, Any]:
+    """The annotations of a function's parameters or a dataclass's fields, with their bounds and flags."""
+    return typing.get_type_hints(owner, include_extras=True)
+
+
+def check(owner: Any, values: Mapping[str, Any]) -> None:
+    """Compares values with their declaration.
+
+    Args:
+        owner: the function or dataclass that declares them.
+        values: by the name of the parameter or field.
+
+    Raises:
+        OptionError: a value out of its range, or none of the choices.
+    """
+    hints = declared(owner)
+    for name, value in values.items():
+        if name in hints:
+            _check_value(name, value, hints[name])
+
+
+def _check_value(name: str, value: Any, hint: Any) -> None:
+    """Looks through `Annotated`, optional types, lists and mappings for choices and bounds."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        for extra in hint.__metadata__:
+            if isinstance(extra, Range):
+                _check_range(name, value, extra)
+        _check_value(name, value, arguments[0])
+    elif origin is Literal:
+        if value not in arguments:
+            choices = ", ".join(str(choice) for choice in arguments)
+            raise OptionError(name, f"'{value}' is not one of the choices", f"choose one of {choices}")
+    elif origin in (typing.Union, types.UnionType):
+        _check_union(name, value, arguments)
+
+
+def _check_union(name: str, value: Any, kinds: tuple[Any, ...]) -> None:
+    if value is None and type(None) in kinds:
+        return
+    choices: list[Any] = []
+    for kind in kinds:
+        bare = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+        if get_origin(bare) is Literal:
+            choices += get_args(bare)
+        elif getattr(bare, "_is_protocol", False):
+            # A protocol cannot be asked whether it holds; a name is never meant by one.
+            if not isinstance(value, str):
+                return
+        elif isinstance(value, bare if isinstance(bare, type) else get_origin(bare) or object):
+            _check_value(name, value, kind)
+            return
+    if choices:
+        _check_value(name, value, Literal[tuple(choices)])
+
+
+def _check_range(name: str, value: Any, bounds: Range) -> None:
+    numbers = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else (value,)
+    for number in numbers:
+        if isinstance(number, int | float) and not bounds.holds(number):
+            raise OptionError(name, f"must be {bounds.text()}, got {number:g}", "correct the value")
+
+
+class Options:
+    """Base of the dataclasses of options: a value that the declaration does not allow cannot be made.
+
+    Raises:
+        OptionError: a value out of its range, or none of the choices.
+    """
+
+    def __post_init__(self) -> None:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        check(type(self), values)
+
+
+def command(function: Callable[P, R]) -> Callable[P, R]:
+    """Marks a function as a command.
+
+    Its arguments are compared with their declaration when it is called. A field of a group of options may be given by
+    its own name, as on the command line: `evaluate(…, rel=2)` is `evaluate(…, scoring=Scoring(rel=2))`.
+    """
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = signature.bind(*args, **_grouped(function, signature, kwargs))
+        check(function, given.arguments)
+        return function(*given.args, **given.kwargs)
+
+    return checked
+
+
+def _grouped(function: Any, signature: inspect.Signature, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with the fields of groups in their groups."""
+    found = {name: value for name, value in given.items() if name in signature.parameters}
+    for name in given.keys() - signature.parameters.keys():
+        owner = next((one for one, group in _groups(function).items() if name in group), None)
+        if owner is None:
+            known = [*signature.parameters, *(field for group in _groups(function).values() for field in group)]
+            raise OptionError(name, f"{function.__name__} has no such option", f"there are {', '.join(known)}")
+        found[owner] = replace(found.get(owner, signature.parameters[owner].default), **{name: given[name]})
+    return found
+
+
+@functools.cache
+def _groups(function: Any) -> Mapping[str, tuple[str, ...]]:
+    """The fields of each group of options that a function takes."""
+    groups = {name: hint for name, hint in declared(function).items() if isinstance(hint, type)}
+    return {
+        name: tuple(field.name for field in fields(kind))  # type: ignore[arg-type]
+        for name, kind in groups.items()
+        if issubclass(kind, Options)
+    }
+
+
+_TIES: Final[dict[str, str]] = {
+    "trec_eval": "scores as 32-bit numbers, equal ones by document id descending (trec_eval)",
+    "ascending": "equal scores by document id ascending",
+    "rank": "the rank column of the run, equal ranks by document id ascending",
+}
+_MISSING: Final[dict[str, str]] = {
+    "default": "a topic that the run lacks scores what an empty ranking scores",
+    "skip": "a topic that the run lacks is left out of its means",
+    "fail": "a run that lacks a topic is refused",
+}
+
+
+@dataclass(frozen=True)
+class Scoring(Options):
+    """How runs are scored where conventions differ; every choice is printed with the result.
+
+    Attributes:
+        ties: the order of documents with equal scores: trec_eval (scores as 32-bit numbers, then document id
+            descending), ascending (document id ascending, as in the leakage paper) or rank (the rank column).
+        missing: what a topic scores that a run lacks: default (what an empty ranking scores), skip (it is left out) or
+            fail (the run is refused).
+        depth: how many results of each topic are scored; by default all.
+        rel: the lowest grade that binary measures without rel= count as relevant; graded gains begin at grade 1.
+    """
+
+    ties: Ties = "trec_eval"
+    missing: Missing = "default"
+    depth: Annotated[int | None, Range(at_least=1)] = None
+    rel: Annotated[int, Range(at_least=1)] = 1
+
+    def sentences(self) -> tuple[str, ...]:
+        """The choices in words, one sentence each."""
+        depth = "all results" if self.depth is None else f"the first {self.depth:,} results"
+        return (
+            f"Ties: {_TIES[self.ties]}.",
+            f"Missing: {_MISSING[self.missing]}.",
+            f"Depth: {depth} of each topic.",
+            f"Binary measures count grades of {self.rel} and more unless they say rel= themselves.",
+        )
+
+    def json(self) -> dict[str, Any]:
+        """The choices by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True)
+class Resampling(Options):
+    """How often samples are drawn again, and how sure an interval is.
+
+    Attributes:
+        resamples: how many samples are drawn.
+        confidence: of intervals.
+        seed: of all draws.
+    """
+
+    resamples: Annotated[int, Range(at_least=1)] = 10_000
+    confidence: Confidence = 0.95
+    seed: Seed = 0
+
+
+@dataclass(frozen=True)
+class Labels(Options):
+    """Judgments of people or models, and how several voices about one item become one.
+
+    Attributes:
+        labels: sources of labels.
+        annotators: only these annotators count; by default all.
+        votes: the rule for several voices.
+    """
+
+    labels: Sources = ()
+    annotators: Annotated[tuple[str, ...], Flag(metavar="NAME", reads=list[str])] = ()
+    votes: Literal["majority", "any", "all"] = "majority"
+
+
+@dataclass(frozen=True)
+class Workers(Options):
+    """Where the work runs.
+
+    Attributes:
+        engine: local (processes of this machine), ray (a cluster on this machine) or ray:ADDRESS.
+        workers: how many processes; by default one for each two processors.
+    """
+
+    engine: str = "local"
+    workers: Annotated[int | None, Range(at_least=1)] = None
+
+
+@dataclass(frozen=True)
+class Runtime(Options):
+    """What runs a neural model.
+
+    Attributes:
+        device: cpu, cuda, cuda:1, mps; by default a GPU where there is one.
+        precision: fp16 and bf16 run on a GPU, int8 in OpenVINO; how far scores differ from fp32 is printed.
+        backend: auto takes OpenVINO where it is installed and runs the model, else torch.
+        threads: processors to use; by default all that the process may use.
+        calibration: pairs from which int8 learns its ranges, about 250 of the kind to be scored.
+    """
+
+    device: str | None = None
+    precision: Literal["fp32", "fp16", "bf16", "int8"] = "fp32"
+    backend: Literal["auto", "torch", "openvino"] = "auto"
+    threads: Annotated[int | None, Range(at_least=1)] = None
+    calibration: Annotated[tuple[Any, ...], Flag(hidden=True)] = ()

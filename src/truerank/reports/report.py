@@ -1,0 +1,126 @@
+"""What an audit says in the end: a title, verdicts, and sections of prose, tables, figures, lists and facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from truerank.reports.figures.export import page_svg
+from truerank.reports.figures.pictures import Picture
+from truerank.reports.pages import Drawing, Facts, Finding, Page, Section, Tone
+from truerank.reports.tables import Table
+from truerank.version import __version__
+
+__all__ = ["Report", "ReportSection", "Verdict"]
+
+ReportPart = Any
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What an audit concluded about one thing.
+
+    Attributes:
+        word: the verdict in one word of the audit ("CONTAMINATED", "UNKNOWN"), or a figure.
+        reason: the verdict in one sentence, with its figures.
+        evidence: what it rests on.
+        what_would_change_it: what the verdict means, and what would settle or change it.
+        subject: the thing ("robust04").
+        tone: how the word is shown.
+        share: a share between 0 and 1 that is drawn as a bar; None for no bar.
+        sign: an inert SVG element that shows the verdict without words.
+    """
+
+    word: str
+    reason: str
+    evidence: str = ""
+    what_would_change_it: str = ""
+    subject: str = ""
+    tone: Tone = "open"
+    share: float | None = None
+    sign: str = ""
+
+    def finding(self) -> Finding:
+        """The verdict as the page shows it."""
+        return Finding(
+            self.subject,
+            self.word,
+            self.tone,
+            self.reason,
+            why=self.evidence,
+            meaning=self.what_would_change_it,
+            share=self.share,
+            sign=self.sign,
+        )
+
+
+@dataclass(frozen=True)
+class ReportSection:
+    """A part of a report with a heading.
+
+    Attributes:
+        name: a lower-case word that is unique in the report.
+        title: the heading.
+        parts: prose, tables, pictures, listings and facts in reading order.
+    """
+
+    name: str
+    title: str
+    parts: tuple[ReportPart, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report before it is a page.
+
+    Attributes:
+        title: the heading of the page.
+        lead: the sentence below it.
+        verdicts: most important first.
+        sections: in reading order; a section without parts is left out.
+        tables: by the names of their files; a section may show some of them.
+        json: the content of `summary.json`.
+        footer: sentences at the end.
+    """
+
+    title: str
+    lead: str
+    verdicts: tuple[Verdict, ...]
+    sections: tuple[ReportSection, ...]
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    json: Mapping[str, Any] = field(default_factory=dict)
+    footer: tuple[str, ...] = ()
+
+    def pictures(self) -> Iterator[Picture]:
+        """The figures in reading order."""
+        for section in self.sections:
+            yield from (part for part in section.parts if isinstance(part, Picture))
+
+    def page(self, drawn: Callable[[Picture], str], provenance: Mapping[str, Any]) -> Page:
+        """The report as a page.
+
+        Args:
+            drawn: gives the SVG file of a picture as text.
+            provenance: inputs, options and versions, folded away at the end.
+        """
+        sections = [
+            Section(section.name, section.title, tuple(_shown(part, drawn) for part in section.parts))
+            for section in self.sections
+            if section.parts
+        ]
+        facts = Facts("Inputs, options and versions", provenance)
+        return Page(
+            title=self.title,
+            kicker="truerank",
+            lead=self.lead,
+            findings=tuple(verdict.finding() for verdict in self.verdicts),
+            sections=(*sections, Section("provenance", "Where this comes from", (facts,))),
+            footer=(*self.footer, f"truerank {__version__}"),
+        )
+
+
+def _shown(part: ReportPart, drawn: Callable[[Picture], str]) -> Any:
+    if isinstance(part, Picture):
+        return Drawing(page_svg(drawn(part)), part.caption, dense=True)
+    return part

@@ -1,0 +1,41 @@
+"""What a command reads, as its manifest names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from truerank.records import Input
+from truerank.sources import compressed, grammar
+from truerank.sources.grammar import SourceSpec
+
+__all__ = ["input_of", "inputs_of"]
+
+
+def input_of(role: str, source: object, name: str = "", rows: int | None = None) -> Input:
+    """What an option named, with the hash of its bytes where that is a file.
+
+    Args:
+        role: the option ("qrels").
+        source: a source of the grammar; or a value of the caller's program, of which the manifest knows nothing.
+        name: what results call it; by default the name of the source.
+        rows: how many rows, documents or topics it holds, where that is known.
+    """
+    if not isinstance(source, str | Path | SourceSpec):
+        return Input(name or role, "", role, rows)
+    spec = source if isinstance(source, SourceSpec) else grammar.parse(str(source))
+    there = spec.scheme == "file" and spec.path.is_file()
+    shown = spec.spec if isinstance(source, SourceSpec) else str(source)
+    if not there:
+        return Input(name or spec.name, shown, role, rows)
+    digest = compressed.fingerprint(spec.path).removeprefix("sha256:").partition(";")[0]
+    return Input(name or spec.name, shown, role, rows, digest)
+
+
+def inputs_of(**sources: object) -> tuple[Input, ...]:
+    """The inputs of a command by the options that named them; several sources of one option are a list or tuple."""
+    found = []
+    for role, given in sources.items():
+        several = given if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+        found += [input_of(role, one) for one in several if one is not None]
+    return tuple(found)

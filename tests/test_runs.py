@@ -1,0 +1,94 @@
+"""One run of a command: its manifest, its lock, and its unfinished work."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from truerank.errors import InputError
+from truerank.options import Scoring
+from truerank.records import Input
+from truerank.work.runs import run
+
+SCHEMA = ["command", "version", "inputs", "options", "seeds", "packages", "skipped", "artifacts"]
+
+
+def test_a_folder_and_its_manifest(tmp_path: Path) -> None:
+    inputs = [Input("q", "q.qrels", "qrels", 3, "0" * 64)]
+    with run("evaluate", inputs, {"scoring": Scoring(rel=2), "seed": 7, "where": {"a": "b"}}, tmp_path / "out") as job:
+        job.text("x.txt", "x\n")
+        job.skipped = {"missing": ["9"]}
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert list(manifest) == SCHEMA
+    assert manifest["inputs"][0] == {"name": "q", "source": "q.qrels", "role": "qrels", "rows": 3, "sha256": "0" * 64}
+    assert manifest["options"]["rel"] == 2 and manifest["options"]["where"] == {"a": "b"}
+    assert manifest["seeds"] == {"seed": 7}
+    assert list(manifest["artifacts"]) == ["x.txt"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["manifest.json", "x.txt"]
+
+
+def test_one_file_and_its_manifest_beside_it(tmp_path: Path) -> None:
+    with run("search", out=tmp_path / "a.run.gz", file=True) as job, job.output("a.run.gz") as stream:
+        stream.write(b"1 Q0 a 1 1 x\n")
+    assert gzip.decompress((tmp_path / "a.run.gz").read_bytes()) == b"1 Q0 a 1 1 x\n"
+    assert list(json.loads((tmp_path / "a.run.gz.manifest.json").read_text())) == SCHEMA
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_unfinished_work_stays_for_the_same_run_only(tmp_path: Path) -> None:
+    def broken(options: dict[str, int], name: str) -> Path:
+        with pytest.raises(KeyboardInterrupt), run("x", (), options, tmp_path / "out") as job:
+            folder = job.unfinished()
+            (folder / name).write_text("")
+            raise KeyboardInterrupt
+        return folder
+
+    first = broken({"a": 1}, "one")
+    assert broken({"a": 1}, "two") == first
+    assert sorted(path.name for path in first.iterdir()) == ["one", "two"]
+    other = broken({"a": 2}, "three")
+    assert other != first and not first.exists()
+    with run("x", (), {"a": 2}, tmp_path / "out"):
+        pass
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["manifest.json"]
+
+
+HOLD = """
+import sys
+from truerank.work.runs import run
+with run("x", out=sys.argv[1]) as job:
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_two_processes_do_not_write_one_place(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(out)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    with (
+        pytest.raises(InputError, match=rf"another process writes here now \(process {holder.pid}\)"),
+        run("x", out=out),
+    ):
+        pass
+    # A process that is killed leaves no lock behind.
+    holder.kill()
+    holder.communicate()
+    with run("x", out=out):
+        pass
+    assert (out / "manifest.json").is_file()
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a folder stands there"), run("x", out=tmp_path, file=True):
+        pass
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written to"), run("x", out=tmp_path / "file" / "out"):
+        pass
