@@ -502,7 +502,7 @@ def vaswani(tmp_path_factory) -> tuple[track.TrackReport, Path]:
     assert len(paths) == len(names)
     source = DATA / "collections" / "vaswani"
     result = track.report(
-        folder / "out",
+        out=folder / "out",
         run=paths,
         qrels=str(folder / "vaswani.qrels"),
         sparse_qrels=str(folder / "sparse.qrels"),
