@@ -55,6 +55,10 @@ class Inputs:
         """The same with one more note; an empty one changes nothing."""
         return replace(self, notes=(*self.notes, note)) if note else self
 
+    def has_non_relevant(self, rel: int) -> bool:
+        """Whether the assessor's judgments have rows below the grade; without them nothing says what was looked at."""
+        return any(grade < rel for grades in self.grades.values() for grade in grades.values())
+
     def pools_by_team(self, depth: int) -> dict[str, pl.DataFrame]:
         """The pool of each team's runs, without documents that the sparse judgments name."""
         found = {}
