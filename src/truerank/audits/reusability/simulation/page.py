@@ -25,8 +25,9 @@ _TITLES: Final = {
     "provenance": "Where this comes from",
 }
 _SECTIONS: Final = {
-    "runs": "runs", "table5": "topics", "table6": "trials", "teams": "teams", "uniques": "teams", "unlike": "teams",
-    "table7": "rules", "budgets": "cost", "risks": "topics", "positions": "runs",
+    "evidence": "verdict", "runs": "runs", "table5": "topics", "table6": "trials", "teams": "teams",
+    "uniques": "teams", "unlike": "teams", "table7": "rules", "budgets": "cost", "risks": "topics",
+    "positions": "runs",
 }  # fmt: skip
 _TONES: Final[Mapping[str, Tone]] = {"HELD": "good", "WITH CARE": "open", "NOT HELD": "bad", "UNKNOWN": "open"}
 _MEANING: Final = {
@@ -48,7 +49,11 @@ def render(simulation: Simulation, svgs: Mapping[str, str]) -> str:
         The page.
     """
     parts: dict[str, list[Part]] = {name: [] for name in _TITLES}
-    parts["verdict"].append(Prose((*simulation.verdict.sentences(), simulation.verdict.criteria())))
+    # What each measure's findings say stands above, and as a table below.
+    said = simulation.verdict.sentences()
+    parts["verdict"].append(
+        Prose((said[0], simulation.verdict.criteria(), *said[1 + len(simulation.verdict.measures) :]))
+    )
     if simulation.notes:
         parts["verdict"].append(Prose(simulation.notes))
     for picture in simulation.pictures:

@@ -47,7 +47,7 @@ OUTCOME_SCHEMA: Final = {
 }  # fmt: skip
 _PACKAGES: Final = ("truerank", "numpy", "scipy", "polars", "matplotlib")
 #: Tables that are for files, not for a terminal.
-_LONG: Final = ("runs", "positions", "table5", "risks")
+_LONG: Final = ("evidence", "runs", "positions", "table5", "risks")
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +95,7 @@ class Simulation:
     def tables(self) -> Mapping[str, Table]:
         """The tables by name, in reading order."""
         return {
+            "evidence": simulation_tables.evidence_table(self),
             "runs": simulation_tables.runs_table(self),
             "table5": simulation_tables.topics_table(self),
             "table6": simulation_tables.trials_table(self),

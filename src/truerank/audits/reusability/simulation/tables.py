@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "budgets_table",
+    "evidence_table",
     "positions_table",
     "risks_table",
     "rules_table",
@@ -41,6 +42,38 @@ def topics_table(simulation: Simulation) -> Table:
     task = Task("", simulation.judged_topics(), simulation.options.learner.relevant_from)
     name = f"the official qrels ({simulation.standing.official.name})"
     return TopicStatistics(name, (task,), simulation.keeping).table()
+
+
+def evidence_table(simulation: Simulation) -> Table:
+    """What the verdict rests on: the worst of each test by each measure."""
+    columns = (
+        Column("measure"),
+        Column("test"),
+        Column("word"),
+        Column("orders", **_WHOLE),
+        Column("smallest τ", **_TAU),
+        Column("ranks lost", **_WHOLE),
+        Column("by"),
+        Column("ranks won", **_WHOLE),
+        Column("largest swap", **_TAU),
+    )
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            verdict.measure, one.test, one.word, one.cases, one.tau, one.lost, one.lost_run if one.lost else "",
+            one.won, one.largest_swap,
+        )
+        for verdict in simulation.verdict.measures
+        for one in verdict.evidence
+    )  # fmt: skip
+    return Table(
+        "What the verdict rests on: the worst of each test.",
+        columns,
+        rows,
+        notes=(
+            "Largest swap: the largest difference at which a new run and another changed places, in the judgments with "
+            "or without the new run's documents. It is the largest that was seen, and bounds nothing.",
+        ),
+    )
 
 
 def trials_table(simulation: Simulation) -> Table:

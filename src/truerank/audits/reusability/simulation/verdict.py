@@ -73,23 +73,21 @@ class Evidence(NamedTuple):
 
     def sentence(self, trials: int, teams: int) -> str:
         """What was seen."""
-        where = {
-            "teams left out": f"in these {trials:,} trials with each of these {teams:,} teams left out",
-            "unique documents left out": "without the relevant documents that one team alone brought in",
-            "unlike systems": "with systems unlike the runs, which were not pooled",
+        tried = {
+            "teams left out": f"In these {trials:,} trials with each of these {teams:,} teams left out",
+            "unique documents left out": "Without the relevant documents that one team alone brought in",
+            "unlike systems": "With systems unlike the runs, which were not pooled",
         }[self.test]
-        by = f"{self.lost_run}, trial {self.lost_trial}" if self.lost_trial else self.lost_run
-        loss = (
-            f"a new run lost up to {_ranks(self.lost)} of {self.runs:,} ({by})"
-            if self.lost
-            else "no new run lost a rank"
+        by = f" ({self.lost_run}, trial {self.lost_trial})" if self.lost_trial else f" ({self.lost_run})"
+        lost = (
+            f"a new run lost up to {_ranks(self.lost)} of {self.runs:,}{by}" if self.lost else "no new run lost a rank"
         )
         swap = (
-            f"the largest difference at which one changed places was {self.largest_swap:.4f} ({self.swap_team})"
+            f"one changed places at a difference of up to {self.largest_swap:.4f} ({self.swap_team})"
             if self.largest_swap > 0
             else "none changed places"
         )
-        return f"{where[0].upper()}{where[1:]} {loss} and won up to {self.won:,}; smallest τ {_tau(self.tau)}; {swap}."
+        return f"{tried}: smallest τ {_tau(self.tau)}; {lost}, {self.won or 'none'} won; {swap}."
 
 
 @dataclass(frozen=True)
