@@ -1,12 +1,13 @@
 """How often the verdict of `pool simulate` held for systems that the simulation had not seen.
 
-    python benchmarks/reusability_held_out.py [--collections cacm,vaswani] [--trials 2] [--runs runs]
+    python benchmarks/reusability_held_out.py [--collections cacm,vaswani] [--pools teams,lexical,dense]
 
 Teams of the runs of `make runs` are held out from the simulation altogether: dense, latent and odd, where all other
-teams or lexical runs alone are pooled; and lexical teams, where dense runs alone are pooled. Each of their runs is then
-scored by the simulated official judgments, by the same judgments with its own first 10 documents added, and by complete
-judgments. A verdict is held to what it says: the largest difference at which a new run changed places, the most ranks
-that one lost, and its word (SAFE and HELD: τ of 0.95 and at most 5% of the ranks lost; WITH CARE: 0.9 and 10%).
+teams ("teams") or lexical runs alone are pooled; and lexical teams, where dense runs alone are pooled. Each of their
+runs is then scored by the simulated official judgments, by the same judgments with its own first 10 documents added,
+and by complete judgments. A verdict is held to what it says: the largest difference at which a new run changed places,
+the most ranks that one lost, and its word (SAFE and HELD: τ of 0.95 and at most 5% of the ranks lost; WITH CARE: 0.9
+and 10%).
 
 "Before" is the verdict by the teams left out alone, as it was: SAFE, WITH CARE, UNSAFE; a difference counts in the
 fuller judgments. "After" is the verdict of this version, with the unlike systems of other kinds than the held-out
@@ -37,9 +38,10 @@ from truerank.audits.reusability.simulation.outcomes import ALL_TEAMS
 from truerank.audits.reusability.simulation.unlike import UNLIKE, UNLIKE_PASSED
 from truerank.measures import evaluate
 from truerank.sources import read_qrels_frame, read_run_frame
-from truerank.work.processes import ProcessEngine
+from truerank.work.engines import LocalEngine
 
-SHARE = 0.05
+#: Judgments of a trace at most.
+LENGTH = 400
 MEASURES = "AP P@10"
 LEXICAL = ("okapi", "likely", "expand")
 KEYS = ["topic_id", "doc_id"]
@@ -66,17 +68,20 @@ class Fate(NamedTuple):
     swap: float
 
 
-def trials(runs: pl.DataFrame) -> Iterator[Trial]:
+def trials(runs: pl.DataFrame, pools: Sequence[str]) -> Iterator[Trial]:
     """The trials by a table of run, team and type."""
     by_team = {str(key[0]): tuple(part["run"]) for key, part in runs.group_by("team", maintain_order=True)}
-    for team in ("dense", "latent", "odd"):
-        pooled = tuple(run for name, some in by_team.items() if name != team for run in some)
-        yield Trial(f"7 teams without {team}", pooled, ((team, by_team[team]),))
     lexical = tuple(run for name in LEXICAL for run in by_team[name])
-    others = tuple((team, by_team[team]) for team in ("dense", "latent", "odd"))
-    yield Trial(f"{len(lexical)} lexical runs", lexical, others)
-    dense = runs.filter((pl.col("type") == "dense") & (pl.col("run") != "dense-rerank"))["run"]
-    yield Trial(f"{len(dense)} dense runs", tuple(dense), (("lexical", lexical),))
+    if "teams" in pools:
+        for team in ("dense", "latent", "odd"):
+            pooled = tuple(run for name, some in by_team.items() if name != team for run in some)
+            yield Trial(f"7 teams without {team}", pooled, ((team, by_team[team]),))
+    if "lexical" in pools:
+        others = tuple((team, by_team[team]) for team in ("dense", "latent", "odd"))
+        yield Trial(f"{len(lexical)} lexical runs", lexical, others)
+    if "dense" in pools:
+        dense = runs.filter((pl.col("type") == "dense") & (pl.col("run") != "dense-rerank"))["run"]
+        yield Trial(f"{len(dense)} dense runs", tuple(dense), (("lexical", lexical),))
 
 
 def sources(name: str, pooled: Sequence[str], given: Path) -> reusability.SimulationSources:
@@ -169,14 +174,15 @@ def kept(word: str, some: Sequence[Fate], runs: int) -> int | None:
     return sum(fate.tau >= limits[0] and fate.lost <= max(1, round(limits[1] * runs)) for fate in some)
 
 
-def rows(name: str, given: Path, work: Path, count: int, workers: int) -> Iterator[list[str]]:
+def rows(
+    name: str, given: Path, work: Path, pools: Sequence[str], options: reusability.SimulationOptions
+) -> Iterator[list[str]]:
     """The rows of a collection: one for each trial, held-out team and measure; the last cells are for sums."""
     metadata = pl.read_csv(given / "runs.tsv", separator="\t")
     frames = {run: read_run_frame(given / f"{run}.run") for run in metadata["run"]}
-    options = reusability.SimulationOptions(trials=count, share=SHARE, measures=MEASURES, rules=(), unlike=tuple(KINDS))
-    for trial in trials(metadata):
+    for trial in trials(metadata, pools):
         simulation = reusability.simulate(
-            sources(name, trial.pooled, given), options=options, work=work, engine=ProcessEngine(workers)
+            sources(name, trial.pooled, given), options=options, work=work, engine=LocalEngine()
         )
         pooled = {run: frames[run] for run in trial.pooled}
         for team, held_out in trial.held_out:
@@ -214,18 +220,21 @@ def main() -> None:
     """Prints the table, and how often each part of the verdict held."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--collections", default=",".join(SOURCES))
-    parser.add_argument("--trials", type=int, default=2)
+    parser.add_argument("--pools", default="teams,lexical,dense")
+    parser.add_argument("--trials", type=int, default=1)
     parser.add_argument("--runs", type=Path, default=Path("runs"))
     parser.add_argument("--work", type=Path, default=Path("build/held-out"))
-    parser.add_argument("--workers", type=int, default=1)
     given = parser.parse_args()
     require_shared()
+    options = reusability.SimulationOptions(
+        trials=given.trials, length=LENGTH, measures=MEASURES, rules=(), unlike=tuple(KINDS)
+    )
     every = []
     for name in given.collections.split(","):
         if not (given.runs / name / "runs.tsv").is_file():
             script = str(ROOT / "scripts" / "make_runs.py")
             subprocess.run([sys.executable, script, str(given.runs), "--collections", name], check=True)
-        every += list(rows(name, given.runs / name, given.work / name, given.trials, given.workers))
+        every += list(rows(name, given.runs / name, given.work / name, given.pools.split(","), options))
     print(table(HEADER, every))
     for name in given.collections.split(","):
         for what, word, ranks, swap in (("before", 10, 11, 12), ("after", 15, 16, 17)):
