@@ -333,8 +333,10 @@ def test_runs_larger_than_one_block_are_scored_in_pieces(tmp_path: Path, monkeyp
 
 def test_what_cannot_be_computed_here() -> None:
     run = {"r": [RunRow("1", "a", 1, 1.0)]}
-    with pytest.raises(InputError, match=r"RBP.*cannot be computed|cannot be computed here: RBP"):
-        evaluate([Qrel("1", "a", 1)], run, "RBP")
+    for name in ("RBP", "RBP(p=0.8)", "AP RBP@10"):
+        with pytest.raises(InputError, match=r"cannot be computed here: RBP.*write RBP\(p=0\.8,rel=1\)"):
+            evaluate([Qrel("1", "a", 1)], run, name)
+    assert evaluate([Qrel("1", "a", 1)], run, "RBP(p=0.8,rel=1)").mean[0, 0] == pytest.approx(0.2)
     with pytest.raises(InputError, match="subtopics"):
         evaluate([Qrel("1", "a", 1)], run, "alpha_nDCG@10")
     for policy in ({"ties": "no"}, {"missing": "no"}, {"depth": 0}, {"rel": 0}):

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,7 +23,9 @@ from dying_task import Block, Dying
 from truerank.audits import reusability
 from truerank.audits.reusability import Features, SimulationOptions, SimulationSources, depth_pool, load_rule, simulate
 from truerank.audits.reusability.simulation.leave_out import LEAVE_OUT_UNIQUES
+from truerank.audits.reusability.simulation.options import UNLIKE_SYSTEMS, unlike_systems
 from truerank.audits.reusability.simulation.outcomes import RANDOM
+from truerank.audits.reusability.simulation.unlike import UNLIKE_COMPLETE, UNLIKE_OWN, UNLIKE_PASSED
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.measures import evaluate
@@ -36,7 +39,12 @@ ROOT = Path(__file__).parents[1]
 SHARED = Path(os.environ.get("TRUERANK_SHARED", ROOT.parent / "shared")) / "data" / "collections"
 ORIGINAL = "Original Size"
 OPTIONS = SimulationOptions(
-    trials=2, depth=5, length=130, rules=("budget:60", "heuristic:cap=120"), measures="AP P@10 nDCG@10"
+    trials=2,
+    depth=5,
+    length=130,
+    rules=("budget:60", "heuristic:cap=120"),
+    measures="AP P@10 nDCG@10",
+    unlike=("latent", "lexical", "feedback"),
 )
 
 
@@ -118,11 +126,11 @@ def test_a_left_out_team_by_another_way(whole, files):
     assert (change.own, change.own_gain) == (lost[own].max(), max(0, -lost[own].min()))
     assert change.positions.tolist() == places[1].tolist()
     swapped = [
-        abs(before[a] - before[b])
+        max(abs(before[a] - before[b]), abs(after[a] - after[b]))
         for a, b in itertools.combinations(range(len(runs)), 2)
         if (before[a] - before[b]) * (after[a] - after[b]) < -1e-20 and {a, b} & set(own)
     ]
-    assert change.margin == pytest.approx(max(swapped, default=0.0), abs=1e-12)
+    assert change.largest_swap == pytest.approx(max(swapped, default=0.0), abs=1e-12)
 
 
 def test_leaving_out_no_one_equals_the_all_teams_column(whole):
@@ -150,13 +158,13 @@ def test_all_judged_gives_tau_1_and_drop_0(files, tmp_path):
     found = simulate(sources(files, official=str(everything)), options=options, engine=LocalEngine())
     changes = [one for one in found.changes if one.rule in (ORIGINAL, "Budget 400")]
     assert len(changes) == 3 * 1 * (1 + 4 + 1)
-    assert all((one.tau, one.drop, one.margin) == (1.0, 0, 0.0) for one in changes)
+    assert all((one.tau, one.drop, one.largest_swap) == (1.0, 0, 0.0) for one in changes)
     assert found.is_complete
     assert {len(one.qrels.sets) for one in found.judgings_of(ORIGINAL)} == {pool_collection.TOPICS}
     verdict = found.verdict
-    assert [one.word for one in verdict.measures] == ["SAFE"] * 3
+    assert {one.evidence[0].word for one in verdict.measures} == {"HELD"}
     assert all(one.unmoved == 1 for one in verdict.measures)
-    assert "no run of a team that was left out loses a rank" in verdict.sentences()[1]
+    assert "each of these 4 teams left out: smallest τ 1.0000; no new run lost a rank" in verdict.sentences()[1]
     assert verdict.gain.price is None and verdict.topic_sentence().startswith("No topic's AP changes")
 
 
@@ -188,6 +196,137 @@ def test_leave_out_uniques_by_another_way(whole, files):
     change = next(one for one in simulation.of_rule(LEAVE_OUT_UNIQUES, "AP") if one.left_out == "south")
     expected = scipy.stats.kendalltau(simulation.standing.official.means[0], after.mean[:, 0]).statistic
     assert change.tau == pytest.approx(expected, abs=1e-12)
+
+
+def test_an_unlike_system_by_another_way(whole, files, tmp_path):
+    """Its place by the official judgments, and by those that hold its documents, from qrels files and scipy."""
+    simulation, folder = whole
+    runs = {path.stem: read_run_frame(path) for path in files.runs}
+    features = Features.of_documents(read_documents(str(files.docs)))
+    texts = {topic.topic_id: topic.title for topic in read_topics(str(files.topics)).topics}
+    # The latent system, by all singular vectors of the dense matrix and not by an iteration.
+    dense = features.matrix.toarray().astype(np.float64)
+    space = np.linalg.svd(dense, full_matrices=False)[2][:100]
+    placed = dense @ space.T
+    rows = []
+    for topic, text in texts.items():
+        query = features.vector(text).toarray()[0] @ space.T
+        norms = np.maximum(np.linalg.norm(placed, axis=1) * np.linalg.norm(query), 1e-12)
+        scores = np.round(placed @ query / norms, 6)
+        best = [at for at in np.argsort(-scores, kind="stable") if scores[at] > 0]
+        rows += [(topic, features.doc_ids[at], float(scores[at])) for at in best]
+    latent = pl.DataFrame(rows, {"topic_id": pl.String, "doc_id": pl.String, "score": pl.Float64}, orient="row")
+    keys = ["topic_id", "doc_id"]
+    first = depth_pool({"latent": latent}, OPTIONS.depth)
+    system = next(one for one in simulation.unlike if one.name == "latent")
+    assert system.first == len(first) == OPTIONS.depth * pool_collection.TOPICS
+    assert system.pooled == first.join(depth_pool(runs, OPTIONS.depth), on=keys, how="semi").height
+    assert 0 < system.overlap < 1 and system.ungraded is None and not simulation.has_non_relevant
+    official = read_qrels_frame(str(folder / "official.qrels"))
+    known = read_qrels_frame(str(files.qrels)).join(official.select("topic_id").unique(), on="topic_id", how="semi")
+    new = known.join(official, on=keys, how="anti")
+    with_first = pl.concat([official, new.join(first, on=keys, how="semi")])
+    every = {**runs, "latent": latent}
+    after = evaluate(official, every, "AP").mean[:, 0]
+    for rule, judgments in ((UNLIKE_OWN, with_first), (UNLIKE_COMPLETE, pl.concat([official, new]))):
+        before = evaluate(judgments, every, "AP").mean[:, 0]
+        change = next(one for one in simulation.of_rule(rule, "AP") if (one.trial, one.left_out) == (0, "latent"))
+        assert change.tau == pytest.approx(scipy.stats.kendalltau(before, after).statistic, abs=1e-12)
+        places = [scipy.stats.rankdata(-np.round(values, 12), method="min") for values in (before, after)]
+        assert change.own == (places[1] - places[0])[-1] and change.positions.tolist() == places[1].tolist()
+        swapped = [
+            max(abs(before[a] - before[-1]), abs(after[a] - after[-1]))
+            for a in range(len(runs))
+            if (before[a] - before[-1]) * (after[a] - after[-1]) < -1e-20
+        ]
+        assert change.largest_swap == pytest.approx(max(swapped, default=0.0), abs=1e-12)
+    assert {one.trial for one in simulation.of_rule(UNLIKE_OWN, "AP")} == set(range(OPTIONS.trials + 1))
+    assert not simulation.of_rule(UNLIKE_PASSED, "AP")
+
+
+def test_grades_that_are_missing_decide(files, tmp_path):
+    """With non-relevant rows the ungraded documents of an unlike system are counted, and passed over for one rank."""
+    # Every third relevant document lost its grade.
+    rows = read_qrels_frame(str(files.qrels)).rows()
+    grades = {row[:2]: row[2] for at, row in enumerate(rows) if at % 3}
+    qrels = tmp_path / "few.qrels"
+    qrels.write_text(
+        "".join(f"{topic} 0 {doc_id} {grade}\n" for (topic, doc_id), grade in grades.items())
+        + "".join(
+            f"{topic} 0 {doc_id} 0\n" for topic in "123456" for doc_id in files.ids[:9] if (topic, doc_id) not in grades
+        )
+    )
+    options = dataclasses.replace(OPTIONS, trials=1, measures="P@10", rules=(), unlike=("lexical",))
+    found = simulate(sources(files, qrels=str(qrels), official=str(qrels)), options=options, engine=LocalEngine())
+    graded = {row[:2] for row in read_qrels_frame(str(qrels)).rows()}
+    (system,) = found.unlike
+    change = next(one for one in found.of_rule(UNLIKE_PASSED, "P@10") if not one.trial)
+    assert system.ungraded is not None and 0 < system.ungraded < system.first and found.has_non_relevant
+    here = int(found.of_rule(UNLIKE_OWN, "P@10")[0].positions[-1])
+    assert change.own_gain == here - int(change.positions[-1]) >= 0
+    blind = f"{system.ungraded / system.first:.0%} of lexical's first 5"
+    assert blind in found.verdict.blind and len(graded) > len(grades)
+    # A HELD by all tests becomes UNKNOWN: what nobody judged decides.
+    calm = tuple(
+        one._replace(own_gain=3) if one.rule == UNLIKE_PASSED else one._replace(tau=1.0, own=min(one.own or 0, 0))
+        for one in found.changes
+    )
+    (measure,) = dataclasses.replace(found, changes=calm).verdict.measures
+    assert measure.word == "UNKNOWN" and "what nobody judged decides its rank" in measure.reason
+
+
+def test_the_word_is_that_of_the_worst_test(whole):
+    simulation, _ = whole
+
+    def word(**changes):
+        """The word for AP with changes of a rule replaced, all others calm."""
+        calm = [one._replace(tau=1.0, own=min(one.own or 0, 0), largest_swap=0.0) for one in simulation.changes]
+        found = [one._replace(**changes.get(one.rule, {})) if one.rule in changes else one for one in calm]
+        verdict = dataclasses.replace(simulation, changes=tuple(found)).verdict
+        return next(one for one in verdict.measures if one.measure == "AP")
+
+    assert word().word == "HELD" and word().largest_swap == 0
+    for rule in (ORIGINAL, LEAVE_OUT_UNIQUES, UNLIKE_OWN, UNLIKE_COMPLETE):
+        assert word(**{rule: {"tau": 0.93}}).word == "WITH CARE"
+        assert word(**{rule: {"tau": 0.89}}).word == "NOT HELD"
+        found = word(**{rule: {"own": 2, "largest_swap": 0.25}})
+        assert (found.word, found.lost, found.largest_swap) == ("NOT HELD", 2, 0.25)
+        assert "2 ranks of" in found.reason and "Judge the first 5" in found.what_would_change_it
+    assert word(**{LEAVE_OUT_UNIQUES: {"tau": None}}).word == "UNKNOWN"
+    # Nothing contradicts, but no unlike system was tried, or none that is unlike.
+    kept = tuple(one for one in simulation.changes if not one.rule.startswith("Unlike"))
+    calm = tuple(one._replace(tau=1.0, own=min(one.own or 0, 0)) for one in kept)
+    alone = dataclasses.replace(simulation, changes=calm, unlike=()).verdict
+    assert {one.word for one in alone.measures} == {"UNKNOWN"}
+    assert "No unlike system was tried: the teams given may be alike" in alone.alike_sentence()
+    alike = tuple(system._replace(pooled=system.first) for system in simulation.unlike)
+    assert {one.word for one in dataclasses.replace(simulation, changes=calm, unlike=alike).verdict.measures} == {
+        "UNKNOWN"
+    }
+
+
+def test_a_verdict_claims_no_more_than_was_tried(whole):
+    simulation, folder = whole
+    verdict = simulation.verdict
+    said = " ".join([*verdict.sentences(), verdict.criteria()])
+    assert not re.search(r"\b(never|safe|unsafe|no effect)\b", said, re.IGNORECASE)
+    assert "in these 2 trials with these 4 teams and 3 systems unlike them" in verdict.summary()
+    assert "relevant documents that nobody judged cannot be seen" in verdict.blind
+    value = json.loads((folder / "summary.json").read_text())["verdict"]["measures"][0]
+    assert {"word", "reason", "evidence", "what_would_change_it"} <= set(value)
+    assert [one["test"] for one in value["evidence"]] == [
+        "teams left out", "unique documents left out", "unlike systems",
+    ]  # fmt: skip
+    shared = simulation.overlaps
+    assert shared["copy"] == 1 and 0 < shared["east"] < 1
+
+
+def test_large_collections_get_the_systems_that_take_little_time():
+    assert unlike_systems(("auto",), 3_000) == (tuple(UNLIKE_SYSTEMS), "")
+    names, note = unlike_systems(("auto",), 8_000_000)
+    assert "dense" not in names and "dense" in note and "--unlike dense" in note
+    assert unlike_systems(("dense", "latent", "dense"), 8_000_000) == (("dense", "latent"), "")
+    assert unlike_systems(("none",), 10) == ((), "")
 
 
 def test_rules_cost_and_keep_what_the_traces_say(whole):
@@ -268,7 +407,8 @@ def test_interrupted_processes_lose_nothing(whole, files, tmp_path):
     words = [sys.executable, "-m", "truerank", "pool", "simulate", "--workers", "2", "--out", str(out)]
     words += [word for path in files.runs for word in ("--run", str(path))]
     words += ["--metadata", str(files.metadata), "--qrels", str(files.qrels), "--topics", str(files.topics)]
-    words += ["--docs", str(files.docs), "--trials", "2", "--depth", "5", "--length", "130", "--measures"]
+    words += ["--docs", str(files.docs), "--trials", "2", "--depth", "5", "--length", "130", "--unlike"]
+    words += ["latent, lexical,feedback", "--measures"]
     words += [OPTIONS.measures, *(word for rule in OPTIONS.rules for word in ("--rule", rule))]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     with subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL) as process:
@@ -303,6 +443,7 @@ FAULTS = {
     "two rules of one name": ({}, {"rules": ("budget:60", "budget:60")}, "two rules are called 'Budget 60'"),
     "a rule that keeps nothing": ({}, {"rules": ("budget:1",)}, "keeps none of the 6 topics"),
     "no such rule": ({}, {"rules": ("never",)}, "no stopping rule 'never'"),
+    "no such system": ({}, {"unlike": ("dense", "odd")}, "no unlike system 'odd'"),
     "no share": ({}, {"share": 0.0}, "a share of 0"),
 }
 
@@ -349,6 +490,8 @@ def test_cacm_with_runs_of_two_teams(tmp_path, capsys):
         *f"--team-prefix - --qrels {judged} --topics {tmp_path}/runs/topics.tsv --docs {collection.source}".split()
     ]
     words += [*f"--share 0.1 --trials 1 --sparse {tmp_path}/runs/sparse.qrels --rule budget:150 --workers 1".split()]
+    # Without the encoder, which takes most of a minute here.
+    words += ["--unlike", "latent,feedback"]
     with pytest.raises(SystemExit) as ended:
         main(["pool", "simulate", *words, "--out", str(tmp_path / "out"), "--json"])
     assert ended.value.code == 0
@@ -357,4 +500,5 @@ def test_cacm_with_runs_of_two_teams(tmp_path, capsys):
     assert summary["length"] == 320
     assert min(rules[ORIGINAL]["relevant"]) > max(rules[RANDOM]["relevant"])
     assert {run["team"] for run in summary["runs"].values()} == {"okapi", "likely"}
-    assert all(measure["tau"] > 0.5 for measure in summary["verdict"]["measures"])
+    assert all(test["tau"] > 0.5 for measure in summary["verdict"]["measures"] for test in measure["evidence"])
+    assert {one["name"] for one in summary["unlike"]} == {"latent", "feedback"}

@@ -89,6 +89,18 @@ def test_a_store_counts_by_what_stands(tmp_path: Path) -> None:
         topics(tmp_path / "empty")
 
 
+def test_judgments_without_non_relevant_rows_are_named(tmp_path: Path) -> None:
+    rows = "".join(f"{topic} 0 d{number} 1\n" for topic in "12" for number in range(4))
+    # A file whose ending says nothing is read as qrels too.
+    for name, text in (("a.qrels", rows), ("qrels.txt", rows), ("b.txt", rows.replace(" ", "\t"))):
+        task = topics(written(tmp_path, name, text)).tasks[0]
+        assert not task.kept and "lack their non-relevant rows" in task.notes()[-1]
+        assert "--max-ratio none" in task.notes()[-1]
+    for text in (rows + "1 0 e 0\n", rows + "".join(f"2 0 e{number} 0\n" for number in range(9))):
+        notes = topics(written(tmp_path, "c.qrels", text)).tasks[0].notes()
+        assert not any("non-relevant rows" in note for note in notes)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [

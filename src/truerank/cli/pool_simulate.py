@@ -16,9 +16,10 @@ SIMULATE_HELP = """
 Simulates the judging of a track with all teams and with each team left out, and says how new systems would be ranked.
 
 Every trial judges the pools, then what active learning chooses, by the grades of --qrels; a document that is not there
-is not relevant. The official qrels are those given, or what the track's procedure makes of all runs by the seed. Writes
-a report with a verdict in words, tables as text, CSV, LaTeX and Markdown, figures, and all traces. Killed and called
-again, it continues.
+is not relevant. The official qrels are those given, or what the track's procedure makes of all runs by the seed.
+Systems unlike the runs (a sentence encoder, a latent space, queries led astray) are made from the collection, not
+pooled, and ranked by the judgments: the verdict takes into account how they fare. Writes a report with a verdict in
+words, tables as text, CSV, LaTeX and Markdown, figures, and all traces. Killed and called again, it continues.
 
 Rules: track, heuristic:cap=1000, track:increment=0.5,bound=0.6, budget:400, MODULE:FUNCTION, FILE.py:FUNCTION.
 
@@ -64,6 +65,14 @@ def simulate(
     ] = "track",
     relevant_from: Annotated[int, typer.Option(help="The lowest grade that counts as relevant.")] = 1,
     field: Annotated[str, typer.Option(help="Of the topics: title, description, narrative, joined by +.")] = "title",
+    unlike: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="Systems unlike the runs, made from the collection and tried without being pooled: "
+            "dense, latent, lexical, feedback, joined by commas; auto (as the collection's size allows) or none.",
+        ),
+    ] = "auto",
     work: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where traces are kept for further simulations.")
     ] = None,
@@ -74,7 +83,7 @@ def simulate(
     """Simulates the judging of a track with each team left out."""
     options = reusability.SimulationOptions(
         trials, seed, depth, length, share, measures, tuple(rule), official_rule, field,
-        reusability.LearnerOptions(relevant_from),
+        tuple(name.strip() for name in unlike.split(",")), reusability.LearnerOptions(relevant_from),
     )  # fmt: skip
     sources = reusability.SimulationSources(
         tuple(run), qrels, topics, docs, tuple(metadata), team_prefix, subset, sparse, official

@@ -47,7 +47,9 @@ class RarerMeasures:
             self._evaluator = ir_measures.evaluator(levelled, records)
         except (RuntimeError, ValueError, AssertionError) as error:
             reason = str(error).removeprefix("Unsupported measures ").replace("{", "").replace("}", "")
-            raise OptionError("measures", f"cannot be computed here: {reason}", "choose another") from error
+            graded = any(measure.NAME == "RBP" for measure in levelled)
+            remedy = "write RBP(p=0.8,rel=1), with the lowest relevant grade in it" if graded else "choose another"
+            raise OptionError("measures", f"cannot be computed here: {reason}", remedy) from error
 
     def score(
         self, rankings: Iterator[tuple[str, list[str]]], topics: Mapping[str, int], values: NDArray[np.float64]

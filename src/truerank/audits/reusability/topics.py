@@ -83,6 +83,11 @@ class Task:
         return tuple(topic for topic in self.topics if topic.why_not)
 
     @property
+    def only_relevant(self) -> bool:
+        """Whether there are judgments, and every one of them is relevant."""
+        return self.judged > 0 and all(topic.relevant == topic.judged for topic in self.topics)
+
+    @property
     def judged(self) -> int:
         """Judgments over all topics."""
         return sum(topic.judged for topic in self.topics)
@@ -119,6 +124,12 @@ class Task:
             said.append(f"{title}{self.qrels} and the rows {told}: by the qrels {judged:,} judged, {kept:,} kept.")
         if self.beyond:
             said.append(f"{title}kept here or judged there, but not both: {', '.join(self.beyond)}.")
+        if self.topics and not self.kept and self.only_relevant:
+            said.append(
+                f"{title}no topic is kept because every judgment is relevant: these judgments lack their non-relevant "
+                "rows, so that the share of relevant documents says nothing. Give the judgments with all rows, or "
+                "--max-ratio none."
+            )
         return said
 
     def json(self) -> dict[str, Any]:
@@ -279,7 +290,11 @@ def _relevant_differ(row: Difference) -> str:
 
 def _form(path: Path, given: str | None) -> str:
     found = formats.detect(compressed.checked_file(path), given)
-    return "csv" if found == "lines" else found
+    if found not in ("lines", "tsv") or given:
+        return "csv" if found == "lines" else found
+    # The ending does not say it: a table of counts, or qrels, whose lines are four words with a grade at the end.
+    first = compressed.head(path).decode(errors="replace").strip().partition("\n")[0].split()
+    return "qrels" if len(first) == 4 and first[3].lstrip("-").isdigit() else found.replace("lines", "csv")
 
 
 def _grades(source: str) -> pl.DataFrame:

@@ -55,6 +55,10 @@ class Inputs:
         """The same with one more note; an empty one changes nothing."""
         return replace(self, notes=(*self.notes, note)) if note else self
 
+    def has_non_relevant(self, rel: int) -> bool:
+        """Whether the assessor's judgments have rows below the grade; without them nothing says what was looked at."""
+        return any(grade < rel for grades in self.grades.values() for grade in grades.values())
+
     def pools_by_team(self, depth: int) -> dict[str, pl.DataFrame]:
         """The pool of each team's runs, without documents that the sparse judgments name."""
         found = {}
@@ -81,7 +85,7 @@ def read_inputs(sources: SimulationSources, options: SimulationOptions) -> Input
     if int(qrels["relevance"].max() or 0) < options.learner.relevant_from:  # type: ignore[arg-type]
         raise InputError(
             f"no document has a grade of {options.learner.relevant_from} or more",
-            "give judgments with relevant documents, or lower --rel",
+            "give judgments with relevant documents, or lower --relevant-from",
             where=sources.qrels,
         )
     topics = _texts(sources, options.topic_field, grades)
@@ -162,7 +166,3 @@ def _named(names: Sequence[str]) -> str:
 def _of_topics(frame: pl.DataFrame, topics: Mapping[str, str]) -> pl.DataFrame:
     names = pl.DataFrame({"topic_id": list(topics)}, schema={"topic_id": pl.String})
     return frame.join(names, on="topic_id", how="semi")
-
-
-def _first(frame: pl.DataFrame, depth: int) -> pl.DataFrame:
-    return frame.join(first_documents(frame, depth), on=["topic_id", "doc_id"], how="semi")

@@ -11,10 +11,15 @@ from truerank.audits.reusability.learning.active import LearnerOptions
 from truerank.audits.reusability.simulation.standings import simulated_measures
 from truerank.errors import InputError
 
-__all__ = ["DEFAULT_RULES", "SimulationOptions", "SimulationSources"]
+__all__ = ["DEFAULT_RULES", "UNLIKE_SYSTEMS", "SimulationOptions", "SimulationSources", "unlike_systems"]
 
 #: Beside the official size, which is always there.
 DEFAULT_RULES: Final = ("budget:400", "budget:500", "heuristic")
+#: Systems unlike those that were pooled, and documents up to which "auto" makes each: an encoder reads some hundred
+#: documents a second.
+UNLIKE_SYSTEMS: Final[Mapping[str, int]] = {
+    "dense": 50_000, "latent": 1_000_000, "lexical": 10_000_000, "feedback": 1_000_000,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,8 @@ class SimulationOptions:
         rules: stopping rules beside the original size, see `stopping_specs.load_rule`.
         official_rule: makes the official qrels where none are given.
         topic_field: of the topics: what the learner starts from.
+        unlike: systems unlike those that were pooled, which are made from the collection and tried: names of
+            `UNLIKE_SYSTEMS`; ("auto",) for those that the size of the collection allows, ("none",) for none.
         learner: see `LearnerOptions`; its lowest relevant grade is also that of binary measures.
 
     Raises:
@@ -86,6 +93,7 @@ class SimulationOptions:
     rules: tuple[str, ...] = DEFAULT_RULES
     official_rule: str = "track"
     topic_field: str = "title"
+    unlike: tuple[str, ...] = ("auto",)
     learner: LearnerOptions = field(default_factory=LearnerOptions)
 
     def __post_init__(self) -> None:
@@ -97,6 +105,7 @@ class SimulationOptions:
         if not 0 < self.share <= 1:
             raise InputError(f"a share of {self.share:g}", "give more than 0 and at most 1", where="--share")
         simulated_measures(self.measures)
+        unlike_systems(self.unlike, 0)
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -105,4 +114,34 @@ class SimulationOptions:
 
     def json(self) -> dict[str, Any]:
         """The choices by name."""
-        return asdict(self) | {"rules": list(self.rules)}
+        return asdict(self) | {"rules": list(self.rules), "unlike": list(self.unlike)}
+
+
+def unlike_systems(asked: Sequence[str], documents: int) -> tuple[tuple[str, ...], str]:
+    """Which unlike systems are made, and a note on those that the size of the collection rules out.
+
+    Args:
+        asked: see `SimulationOptions`.
+        documents: of the collection.
+
+    Raises:
+        InputError: there is no such system.
+    """
+    if tuple(asked) == ("none",):
+        return (), ""
+    if tuple(asked) != ("auto",):
+        unknown = [name for name in asked if name not in UNLIKE_SYSTEMS]
+        if unknown or not asked:
+            raise InputError(
+                f"no unlike system '{', '.join(unknown)}'",
+                f"name some of {', '.join(UNLIKE_SYSTEMS)}, or auto or none",
+                where="--unlike",
+            )
+        return tuple(dict.fromkeys(asked)), ""
+    made = tuple(name for name, limit in UNLIKE_SYSTEMS.items() if documents <= limit)
+    left = [name for name in UNLIKE_SYSTEMS if name not in made]
+    note = (
+        f"Unlike systems that take long for {documents:,} documents were not made: {', '.join(left)}. Ask for them "
+        f"with --unlike {','.join(UNLIKE_SYSTEMS)}."
+    )
+    return made, note if left else ""

@@ -24,6 +24,7 @@ __all__ = [
     "Judging",
     "Official",
     "Standing",
+    "change_between",
     "compare",
     "found_by",
     "judge",
@@ -61,8 +62,9 @@ class Change(NamedTuple):
 
     `tau` is Kendall's τ-b, None where all runs are tied; `drop` the most ranks that some run loses, which `dropped`
     names; `own` the most ranks that a run of the left-out team loses (0 or less where none loses any), `own_gain` the
-    most that one wins; `margin` is the largest official difference of two runs that change places, of which one at
-    least is of the left-out team where a team is left out. `positions` are the ranks of the runs, shape (runs,).
+    most that one wins; `largest_swap` is the largest difference at which two runs change places, in the means before or
+    after, where one of the two at least is of the left-out team where a team is left out. `positions` are the ranks of
+    the runs, shape (runs,).
     """
 
     rule: str
@@ -75,7 +77,7 @@ class Change(NamedTuple):
     own: int | None
     own_run: str
     own_gain: int | None
-    margin: float
+    largest_swap: float
     positions: Ints
 
 
@@ -170,26 +172,45 @@ def compare(standing: Standing, judging: Judging) -> Iterator[Change]:
     means = scorer.means(judging.qrels)
     own = standing.teams.get(judging.left_out)
     for number, name in enumerate(scorer.names):
-        before, after = official.means[number], means[number]
-        ascending = scorer.ascending[number]
-        old, new = ranks(before, ascending=ascending), ranks(after, ascending=ascending)
-        lost = new - old
-        worst = int(lost.argmax())
-        mine = None if own is None else lost[own]
-        yield Change(
-            rule=judging.rule,
-            trial=judging.trial,
-            left_out=judging.left_out,
-            measure=name,
-            tau=kendall(before, after).tau,
-            drop=max(0, int(lost[worst])),
-            dropped=scorer.ranks.runs[worst] if lost[worst] > 0 else "",
-            own=None if mine is None else int(mine.max()),
-            own_run="" if own is None or mine is None else scorer.ranks.runs[int(own[int(mine.argmax())])],
-            own_gain=None if mine is None else max(0, int(-mine.min())),
-            margin=_margin(before, after, own),
-            positions=new,
-        )
+        values = official.means[number], means[number]
+        yield change_between(judging, scorer.ranks.runs, (name, scorer.ascending[number]), values, own)
+
+
+def change_between(
+    judging: Judging,
+    runs: Sequence[str],
+    measure: tuple[str, bool],
+    means: tuple[Floats, Floats],
+    own: Ints | None = None,
+) -> Change:
+    """How the order of runs changes from one set of means to another.
+
+    Args:
+        judging: what the change is filed under: rule, trial, team left out.
+        runs: their names.
+        measure: its name, and whether smaller values are better.
+        means: of the runs, before and after, shape (runs,) each.
+        own: the runs of the team left out; None where none is.
+    """
+    before, after = means
+    old, new = (ranks(values, ascending=measure[1]) for values in means)
+    lost = new - old
+    worst = int(lost.argmax())
+    mine = None if own is None else lost[own]
+    return Change(
+        rule=judging.rule,
+        trial=judging.trial,
+        left_out=judging.left_out,
+        measure=measure[0],
+        tau=kendall(before, after).tau,
+        drop=max(0, int(lost[worst])),
+        dropped=runs[worst] if lost[worst] > 0 else "",
+        own=None if mine is None else int(mine.max()),
+        own_run="" if own is None or mine is None else runs[int(own[int(mine.argmax())])],
+        own_gain=None if mine is None else max(0, int(-mine.min())),
+        largest_swap=_largest_swap(before, after, own),
+        positions=new,
+    )
 
 
 def found_by(traced: Sequence[Found], sizes: Mapping[str, int], more: int = 0) -> tuple[int, int]:
@@ -208,8 +229,8 @@ def _judging(rule: str, trial: int, outcomes: Sequence[Outcome], sets: Sequence[
     return Judging(rule, trial, ALL_TEAMS, tuple(outcomes), Qrels(np.array(sets)), judgments, relevant)
 
 
-def _margin(before: Floats, after: Floats, own: Ints | None) -> float:
-    """The largest official difference of two runs that stand the other way round in the other order."""
+def _largest_swap(before: Floats, after: Floats, own: Ints | None) -> float:
+    """The largest difference, before or after, of two runs that change places."""
     first = np.round(before[:, None] - before[None, :], 12)
     second = np.round(after[:, None] - after[None, :], 12)
     swapped = (first > 0) & (second < 0)
@@ -217,4 +238,4 @@ def _margin(before: Floats, after: Floats, own: Ints | None) -> float:
         of_team = np.zeros(len(before), np.bool_)
         of_team[own] = True
         swapped &= of_team[:, None] | of_team[None, :]
-    return float(np.where(swapped, first, 0.0).max())
+    return float(np.where(swapped, np.maximum(first, -second), 0.0).max())

@@ -25,14 +25,16 @@ _TITLES: Final = {
     "provenance": "Where this comes from",
 }
 _SECTIONS: Final = {
-    "runs": "runs", "table5": "topics", "table6": "trials", "teams": "teams", "uniques": "teams", "table7": "rules",
-    "budgets": "cost", "risks": "topics", "positions": "runs",
+    "evidence": "verdict", "runs": "runs", "table5": "topics", "table6": "trials", "teams": "teams",
+    "uniques": "teams", "unlike": "teams", "table7": "rules", "budgets": "cost", "risks": "topics",
+    "positions": "runs",
 }  # fmt: skip
-_TONES: Final[Mapping[str, Tone]] = {"SAFE": "good", "WITH CARE": "open", "UNSAFE": "bad"}
+_TONES: Final[Mapping[str, Tone]] = {"HELD": "good", "WITH CARE": "open", "NOT HELD": "bad", "UNKNOWN": "open"}
 _MEANING: Final = {
-    "SAFE": "New systems are ranked as if they had been pooled.",
+    "HELD": "New systems stood where they would have stood had they been pooled, as far as was tried.",
     "WITH CARE": "Small differences between a new system and an old one mean little.",
-    "UNSAFE": "A new system may be misranked: judge its first documents, or use another measure.",
+    "NOT HELD": "A new system may be misranked.",
+    "UNKNOWN": "Nothing was found that misranks a new system, and too little was tried to say that nothing would.",
 }
 
 
@@ -47,7 +49,11 @@ def render(simulation: Simulation, svgs: Mapping[str, str]) -> str:
         The page.
     """
     parts: dict[str, list[Part]] = {name: [] for name in _TITLES}
-    parts["verdict"].append(Prose((*simulation.verdict.sentences(), simulation.verdict.criteria())))
+    # What each measure's findings say stands above, and as a table below.
+    said = simulation.verdict.sentences()
+    parts["verdict"].append(
+        Prose((said[0], simulation.verdict.criteria(), *said[1 + len(simulation.verdict.measures) :]))
+    )
     if simulation.notes:
         parts["verdict"].append(Prose(simulation.notes))
     for picture in simulation.pictures:
@@ -65,8 +71,8 @@ def render(simulation: Simulation, svgs: Mapping[str, str]) -> str:
         findings=tuple(_findings(simulation)),
         sections=tuple(Section(name, _TITLES[name], tuple(found)) for name, found in parts.items() if found),
         footer=(
-            "A simulation depends on the runs that there are: it cannot say with certainty that a system unlike all of "
-            "them would be ranked fairly. This page asks the network for nothing.",
+            "A simulation shows what became of the systems that were tried. It bounds nothing for a system unlike all "
+            "of them. This page asks the network for nothing.",
             f"truerank {truerank.__version__}",
         ),
     ).html()
@@ -79,10 +85,17 @@ def _findings(simulation: Simulation) -> Iterator[Finding]:
             subject=one.measure,
             verdict=one.word,
             tone=_TONES[one.word],
-            headline=one.sentence(verdict.runs),
-            why=verdict.criteria(),
-            meaning=_MEANING[one.word],
+            headline=one.reason,
+            why=" ".join(one.tests()),
+            meaning=f"{_MEANING[one.word]} What would change this: {one.what_would_change_it}",
             share=one.unmoved,
         )
+    yield Finding(
+        subject="what was tried",
+        verdict="the limits",
+        tone="open",
+        headline=verdict.alike_sentence(),
+        why=verdict.blind,
+    )
     yield Finding(subject="topics", verdict="the risk", tone="open", headline=verdict.topic_sentence())
     yield Finding(subject="the next judgments", verdict="the cost", tone="open", headline=verdict.gain_sentence())

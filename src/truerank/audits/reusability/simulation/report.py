@@ -19,6 +19,7 @@ from truerank.audits.reusability.simulation.leave_out import LEAVE_OUT_UNIQUES, 
 from truerank.audits.reusability.simulation.options import SimulationOptions, SimulationSources
 from truerank.audits.reusability.simulation.outcomes import ALL_TEAMS, COMPLETE, Change, Judging, Standing
 from truerank.audits.reusability.simulation.trials import Traces
+from truerank.audits.reusability.simulation.unlike import UNLIKE, UNLIKE_PASSED, UnlikeSystem
 from truerank.audits.reusability.simulation.verdict import Verdict, verdict_of
 from truerank.audits.reusability.stopping import ConstantBudget, Keeping, OriginalSize
 from truerank.audits.reusability.stopping_specs import load_rule
@@ -36,7 +37,7 @@ __all__ = ["CHANGE_SCHEMA", "OUTCOME_SCHEMA", "Simulation"]
 CHANGE_SCHEMA: Final = {
     "rule": pl.String, "trial": pl.Int32, "left_out": pl.String, "measure": pl.String, "tau": pl.Float64,
     "drop": pl.Int32, "dropped": pl.String, "own_drop": pl.Int32, "own_run": pl.String, "own_gain": pl.Int32,
-    "margin": pl.Float64,
+    "largest_swap": pl.Float64,
 }  # fmt: skip
 #: What each rule made of each topic: one row for each rule, trial, team left out and topic.
 OUTCOME_SCHEMA: Final = {
@@ -46,7 +47,7 @@ OUTCOME_SCHEMA: Final = {
 }  # fmt: skip
 _PACKAGES: Final = ("truerank", "numpy", "scipy", "polars", "matplotlib")
 #: Tables that are for files, not for a terminal.
-_LONG: Final = ("runs", "positions", "table5", "risks")
+_LONG: Final = ("evidence", "runs", "positions", "table5", "risks")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +61,9 @@ class Simulation:
         judgings: what every rule made of every trial.
         changes: how each of them ranks the runs.
         uniques: what each team alone contributed.
+        overlaps: by team, the share of its pool that other teams brought in too.
+        unlike: the unlike systems that were tried.
+        has_non_relevant: whether the assessor's judgments have rows that are not relevant.
         traces: what was judged in which order.
         rules: the names of the rules of Table 7, the original size first.
         notes: what a reader has to know.
@@ -73,6 +77,9 @@ class Simulation:
     judgings: tuple[Judging, ...]
     changes: tuple[Change, ...]
     uniques: tuple[Unique, ...]
+    overlaps: Mapping[str, float]
+    unlike: tuple[UnlikeSystem, ...]
+    has_non_relevant: bool
     traces: Traces
     rules: tuple[str, ...]
     notes: tuple[str, ...]
@@ -88,11 +95,13 @@ class Simulation:
     def tables(self) -> Mapping[str, Table]:
         """The tables by name, in reading order."""
         return {
+            "evidence": simulation_tables.evidence_table(self),
             "runs": simulation_tables.runs_table(self),
             "table5": simulation_tables.topics_table(self),
             "table6": simulation_tables.trials_table(self),
             "teams": simulation_tables.teams_table(self),
             "uniques": simulation_tables.uniques_table(self),
+            **({"unlike": simulation_tables.unlike_table(self)} if self.unlike else {}),
             "table7": simulation_tables.rules_table(self),
             "budgets": simulation_tables.budgets_table(self),
             "risks": simulation_tables.risks_table(self),
@@ -192,6 +201,20 @@ class Simulation:
                 unique._asdict() | {"changes": [_change(one) for one in self.changes if self._of(one, unique)]}
                 for unique in self.uniques
             ],
+            "overlaps": dict(self.overlaps),
+            "unlike": [
+                system._asdict()
+                | {
+                    "overlap": system.overlap,
+                    "changes": [
+                        _change(one)
+                        for one in self.changes
+                        if one.rule in (*UNLIKE, UNLIKE_PASSED) and one.left_out == system.name
+                    ],
+                }
+                for system in self.unlike
+            ],
+            "has_non_relevant": self.has_non_relevant,
             "length": self.length,
             "notes": list(self.notes),
         }
@@ -331,7 +354,7 @@ def _change(one: Change) -> dict[str, Any]:
         "own_drop": one.own,
         "own_run": one.own_run or None,
         "own_gain": one.own_gain,
-        "margin": one.margin,
+        "largest_swap": one.largest_swap,
     }
 
 

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -15,8 +15,8 @@ import polars as pl
 from truerank.audits.reusability.learning.features import ANALYSER
 from truerank.audits.reusability.pools.depth import depth_pool
 from truerank.audits.reusability.simulation.inputs import Inputs, read_inputs
-from truerank.audits.reusability.simulation.leave_out import leave_out_uniques, unique_documents
-from truerank.audits.reusability.simulation.options import SimulationOptions, SimulationSources
+from truerank.audits.reusability.simulation.leave_out import Unique, leave_out_uniques, unique_documents
+from truerank.audits.reusability.simulation.options import SimulationOptions, SimulationSources, unlike_systems
 from truerank.audits.reusability.simulation.outcomes import (
     ALL_TEAMS,
     COMPLETE,
@@ -38,6 +38,8 @@ from truerank.audits.reusability.simulation.standings import (
     simulated_measures,
 )
 from truerank.audits.reusability.simulation.trials import TopicWork, Traces, TraceTask, run_trials
+from truerank.audits.reusability.simulation.unlike import UnlikeSystem, first_overlaps, try_unlike
+from truerank.audits.reusability.simulation.unlike_systems import Unlike, make_unlike
 from truerank.audits.reusability.stopping import ConstantBudget, Keeping, OriginalSize, StoppingRule
 from truerank.audits.reusability.stopping_specs import load_rule
 from truerank.errors import InputError
@@ -88,6 +90,7 @@ def simulate(
     with _folder(work, artifacts) as folder:
         index = _index(inputs, folder, told)
         inputs = inputs.noting(_unknown_documents(inputs, index))
+        inputs, systems = _unlike(inputs, options, index, told)
         works = tuple(_works(inputs, options))
         length = min(options.length, max(1, int(options.share * len(index))))
         task = TraceTask(index.folder, length, options.learner)
@@ -95,7 +98,7 @@ def simulate(
         job = Job(folder / "traces", engine or trial_engine(), told)
         traces = run_trials(works, options.seeds, task, job, identity)
         told.start("comparing")
-        found = _compared(inputs, options, traces, len(index))
+        found = _compared(inputs, options, traces, systems, len(index))
     simulation = Simulation(
         options=options,
         teams=inputs.teams,
@@ -103,6 +106,9 @@ def simulate(
         judgings=found.judgings,
         changes=found.changes,
         uniques=found.uniques,
+        overlaps=found.overlaps,
+        unlike=found.unlike,
+        has_non_relevant=inputs.has_non_relevant(options.learner.relevant_from),
         traces=traces,
         rules=found.rules,
         notes=(*inputs.notes, *_bounded(found)),
@@ -137,11 +143,15 @@ class _Found(NamedTuple):
     standing: Standing
     judgings: tuple[Judging, ...]
     changes: tuple[Change, ...]
-    uniques: tuple[Any, ...]
+    uniques: tuple[Unique, ...]
+    overlaps: Mapping[str, float]
+    unlike: tuple[UnlikeSystem, ...]
     rules: tuple[str, ...]
 
 
-def _compared(inputs: Inputs, options: SimulationOptions, traces: Traces, collection: int) -> _Found:
+def _compared(
+    inputs: Inputs, options: SimulationOptions, traces: Traces, systems: Mapping[str, pl.DataFrame], collection: int
+) -> _Found:
     """All that the traces show."""
     universe = _universe(inputs, traces, collection)
     ranks = RunRanks.of(inputs.runs, universe)
@@ -160,9 +170,12 @@ def _compared(inputs: Inputs, options: SimulationOptions, traces: Traces, collec
     judgings.append(_complete(inputs, standing))
     scorer.values()
     changes = [change for judging in judgings for change in compare(standing, judging)]
-    uniques, without = leave_out_uniques(standing, unique_documents(inputs.pools_by_team(options.depth)))
+    pools = inputs.pools_by_team(options.depth)
+    uniques, without = leave_out_uniques(standing, unique_documents(pools))
+    unlike, strange = try_unlike(standing, inputs, judgings, systems, options.depth)
     names = tuple(rule.name for rule in rules)
-    return _Found(standing, tuple(judgings), (*changes, *without), uniques, names)
+    every = (*changes, *without, *strange)
+    return _Found(standing, tuple(judgings), every, uniques, first_overlaps(pools), unlike, names)
 
 
 def _check_names(rules: Sequence[StoppingRule]) -> None:
@@ -264,6 +277,24 @@ def _index(inputs: Inputs, folder: Path, told: Progress) -> Index:
     if not Index.is_index(place):
         build_index(inputs.sources.docs, place, analyser=ANALYSER, progress=told)
     return Index(place)
+
+
+def _unlike(
+    inputs: Inputs, options: SimulationOptions, index: Index, told: Progress
+) -> tuple[Inputs, dict[str, pl.DataFrame]]:
+    """The unlike systems, and the inputs with notes on those that were not made."""
+    names, note = unlike_systems(options.unlike, len(index))
+    inputs = inputs.noting(note)
+    if not names:
+        return inputs, {}
+    given = Unlike(
+        inputs.sources.docs, inputs.fingerprint, index, inputs.topics, options.seed,
+        Path(index.folder).parent, _versions(),
+    )  # fmt: skip
+    runs, notes = make_unlike(names, given, told, optional=options.unlike == ("auto",))
+    for each in notes:
+        inputs = inputs.noting(each)
+    return inputs, runs
 
 
 def _unknown_documents(inputs: Inputs, index: Index) -> str:

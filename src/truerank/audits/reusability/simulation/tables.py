@@ -9,6 +9,7 @@ import numpy as np
 
 from truerank.audits.reusability.simulation.leave_out import LEAVE_OUT_UNIQUES
 from truerank.audits.reusability.simulation.outcomes import ALL_TEAMS, COMPLETE, RANDOM, Change, Judging
+from truerank.audits.reusability.simulation.unlike import UNLIKE
 from truerank.audits.reusability.stopping import OriginalSize
 from truerank.audits.reusability.topics import Task, TopicStatistics
 from truerank.reports.tables import Cell, Column, Table
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "budgets_table",
+    "evidence_table",
     "positions_table",
     "risks_table",
     "rules_table",
@@ -26,6 +28,7 @@ __all__ = [
     "topics_table",
     "trials_table",
     "uniques_table",
+    "unlike_table",
     "worst",
 ]
 
@@ -39,6 +42,38 @@ def topics_table(simulation: Simulation) -> Table:
     task = Task("", simulation.judged_topics(), simulation.options.learner.relevant_from)
     name = f"the official qrels ({simulation.standing.official.name})"
     return TopicStatistics(name, (task,), simulation.keeping).table()
+
+
+def evidence_table(simulation: Simulation) -> Table:
+    """What the verdict rests on: the worst of each test by each measure."""
+    columns = (
+        Column("measure"),
+        Column("test"),
+        Column("word"),
+        Column("orders", **_WHOLE),
+        Column("smallest τ", **_TAU),
+        Column("ranks lost", **_WHOLE),
+        Column("by"),
+        Column("ranks won", **_WHOLE),
+        Column("largest swap", **_TAU),
+    )
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            verdict.measure, one.test, one.word, one.cases, one.tau, one.lost, one.lost_run if one.lost else "",
+            one.won, one.largest_swap,
+        )
+        for verdict in simulation.verdict.measures
+        for one in verdict.evidence
+    )  # fmt: skip
+    return Table(
+        "What the verdict rests on: the worst of each test.",
+        columns,
+        rows,
+        notes=(
+            "Largest swap: the largest difference at which a new run and another changed places, in the judgments with "
+            "or without the new run's documents. It is the largest that was seen, and bounds nothing.",
+        ),
+    )
 
 
 def trials_table(simulation: Simulation) -> Table:
@@ -156,6 +191,7 @@ def uniques_table(simulation: Simulation) -> Table:
     measures = simulation.standing.scorer.names
     columns = [
         Column("team"),
+        Column("overlap", (), "right", ".0%"),
         Column("documents", ("unique",), **_WHOLE),
         Column("relevant", ("unique",), **_WHOLE),
         Column("topics", ("unique",), **_WHOLE),
@@ -168,7 +204,7 @@ def uniques_table(simulation: Simulation) -> Table:
         ]
     rows = []
     for unique in simulation.uniques:
-        cells: list[Cell] = list(unique)
+        cells: list[Cell] = [unique.team, simulation.overlaps[unique.team], *unique[1:]]
         for measure in measures:
             changes = [one for one in simulation.of_rule(LEAVE_OUT_UNIQUES, measure) if one.left_out == unique.team]
             cells += [*worst(changes), max(0, *(one.own or 0 for one in changes))]
@@ -178,9 +214,57 @@ def uniques_table(simulation: Simulation) -> Table:
         tuple(columns),
         tuple(rows),
         notes=(
+            "Overlap: the share of the team's pool that other teams' pools hold too.",
             "Unique: documents of the pools that no other team's runs, and no sparse judgment, brought in; relevant "
             "ones among the kept topics' judgments, which are taken out. The learner might have found them again: the "
             "simulation says whether it does.",
+        ),
+    )
+
+
+def unlike_table(simulation: Simulation) -> Table:
+    """Systems unlike the runs: how unlike, and the worst that became of each."""
+    measures = simulation.standing.scorer.names
+    columns = [
+        Column("system"),
+        Column("overlap", (), "right", ".0%"),
+        Column("ungraded", (), "right", ".0%"),
+        Column("relevant outside the pools", **_WHOLE),
+    ]
+    for measure in measures:
+        columns += [
+            Column("rank", (measure,), **_WHOLE),
+            Column("τ", (measure,), **_TAU),
+            Column("own drop", (measure,), **_WHOLE),
+            Column("own gain", (measure,), **_WHOLE),
+            Column("largest swap", (measure,), **_TAU),
+        ]
+    rows = []
+    for system in simulation.unlike:
+        ungraded = None if system.ungraded is None or not system.first else system.ungraded / system.first
+        cells: list[Cell] = [system.name, system.overlap, ungraded, system.new_relevant]
+        for measure in measures:
+            changes = [
+                one for rule in UNLIKE for one in simulation.of_rule(rule, measure) if one.left_out == system.name
+            ]
+            cells += [
+                int(changes[0].positions[-1]),
+                next(worst(changes)),
+                max(0, *(one.own or 0 for one in changes)),
+                max(one.own_gain or 0 for one in changes),
+                max(one.largest_swap for one in changes),
+            ]
+        rows.append(tuple(cells))
+    return Table(
+        "Systems unlike the runs, made from the collection and not pooled.",
+        tuple(columns),
+        tuple(rows),
+        notes=(
+            f"Overlap: the share of its first {simulation.options.depth:,} documents that the pools hold; ungraded: "
+            "that the assessor has no grade for, a dash where the judgments hold relevant rows only.",
+            "Rank: by the official judgments, among the runs and the system. The others: the worst over the official "
+            "judgments and every trial, beside the same with the system's first documents judged, and beside complete "
+            "judgments. Largest swap: the largest difference at which the system and a run change places.",
         ),
     )
 
