@@ -130,6 +130,8 @@ def audit(
     shutil.rmtree(folder, ignore_errors=True)
     artifacts.tidy()
     artifacts.log("end")
+    for other, size in artifacts.unfinished():
+        artifacts.log("unfinished work of another audit", work=other.name, bytes=size)
     return result
 
 
@@ -294,12 +296,9 @@ def _test_inputs(tests: Sequence[TopicSet], specs: Sequence[str]) -> list[dict[s
 
 
 def _work_folder(artifacts: Artifacts, identity: Mapping[str, Any]) -> Path:
-    """Where this very audit continues; unfinished work of other audits in the same folder is removed."""
+    """Where this very audit continues; unfinished work of audits with other inputs or options stays beside it."""
     folder = artifacts.work / digest(identity)[:16]
     folder.mkdir(parents=True, exist_ok=True)
-    for other in artifacts.work.iterdir():
-        if other != folder:
-            shutil.rmtree(other, ignore_errors=True)
     return folder
 
 
@@ -330,7 +329,7 @@ def _estimate(
                 missed=missed_topics(len(leaked[test.name]), len(test.topics), evidence, method),
                 prefilter=prefilter,
                 confirmed=None if judged is None else _confirmed(judged.filter(test=test.name), options.threshold),
-                fields=(*options.fields, "variant") if any(topic.variants for topic in test.topics) else options.fields,
+                fields=tuple(name for name in (*options.fields, "variant") if name in test.fields),
                 silent=_silent(test, options),
             )
             for test in tests

@@ -81,9 +81,13 @@ class MissedTopics(TypedDict):
 
 
 class TestSummary(TypedDict):
-    """The verdict on one test set and the counts of the paper's Table 1 (field "union" counts a topic once)."""
+    """The verdict on one test set and the counts of the paper's Table 1 (field "union" counts a topic once).
+
+    `noun` is what the test set's items are called, "topics" or "queries".
+    """
 
     topics: int
+    noun: NotRequired[str]
     verdict: Verdict
     why: str
     leaked_topics: list[str]
