@@ -106,6 +106,10 @@ def audit(
         Literal["contaminated"] | None,
         typer.Option(help="Exit with 1 if a test set is contaminated (with --baseline: by something new)."),
     ] = None,
+    all_columns: Annotated[
+        bool,
+        typer.Option("--all-columns", help="Compare every text column of a training source, each as its own source."),
+    ] = False,
     redact: Annotated[bool, typer.Option("--redact", help="Write keyed hashes instead of texts.")] = False,
     redact_key: Annotated[
         str | None,
@@ -139,6 +143,7 @@ def audit(
         block_size=block_size,
         labels=tuple(labels),
         baseline=baseline,
+        all_columns=all_columns,
         redact=redact,
         redact_key=redact_key,
     )

@@ -43,6 +43,7 @@ from truerank.records import TopicText
 from truerank.sources import (
     QuerySource,
     TopicSet,
+    by_column,
     open_queries,
     parse,
     read_topics,
@@ -121,7 +122,8 @@ def audit(
     identity = {**_identity(sources, texts, models, options), "test": _test_inputs(tests, test)}
     folder = _work_folder(artifacts, identity)
     artifacts.log("start", work=folder.name, engine=options.engine)
-    proposed = propose(sources, texts, plan, Job(folder, open_engine(options.engine), progress))
+    job = Job(folder, open_engine(options.engine), progress)
+    proposed = _with_columns(propose(sources, texts, plan, job), sources)
     progress.start("reformulation types")
     result = _estimate(proposed, tests, options, models, judgments)
     provenance = _provenance(identity, proposed, options)
@@ -176,8 +178,25 @@ def _checked_side_inputs(options: Options) -> Judgments | None:
 def _sources(specs: Sequence[str], options: Options) -> list[tuple[str, QuerySource]]:
     if not specs:
         raise InputError("no training source", "name at least one with --train", where="--train")
-    names = unique_names([parse(spec) for spec in specs])
-    return [(name, open_queries(spec, strict=options.strict)) for name, spec in zip(names, specs, strict=True)]
+    parsed = [parse(spec) for spec in specs]
+    if options.all_columns:
+        parsed = [part for spec in parsed for part in by_column(spec, strict=options.strict)]
+    names = unique_names(parsed)
+    return [(name, open_queries(spec, strict=options.strict)) for name, spec in zip(names, parsed, strict=True)]
+
+
+def _with_columns(proposed: Proposed, sources: Sequence[tuple[str, QuerySource]]) -> Proposed:
+    """Adds to the counts of each source which of its text columns was read and which were not compared."""
+    read: dict[str, set[str]] = {}
+    for _, source in sources:
+        read.setdefault(source.spec.location, set()).update(filter(None, [source.columns.query]))
+    counts = dict(proposed.counts)
+    for name, source in sources:
+        column, others, _ = source.columns
+        if others:
+            left_out = [other for other in others if other not in read[source.spec.location]]
+            counts[name] = {**counts[name], "column": column, "not_compared": left_out}
+    return replace(proposed, counts=counts)
 
 
 def _tests(specs: Sequence[str], options: Options) -> list[TopicSet]:

@@ -39,6 +39,8 @@ class Options:
         block_size: texts that are encoded, and saved, at a time.
         labels: what people said about pairs; verdicts then rest on confirmed leaks.
         baseline: the folder of an earlier audit; what is new since then is counted.
+        all_columns: compare every text column of a training source, each as a source of its own; sources that name
+            their column stay as they are.
         redact: write hashes instead of texts.
         redact_key: the file with the key of those hashes (default: one of the user's own, made at the first use).
     """
@@ -61,6 +63,7 @@ class Options:
     block_size: int = 8192
     labels: tuple[str, ...] = ()
     baseline: str | None = None
+    all_columns: bool = False
     redact: bool = False
     redact_key: str | None = None
 

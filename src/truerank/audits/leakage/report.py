@@ -21,7 +21,7 @@ from truerank.reports.pages import Drawing, Facts, Finding, Page, Part, Prose, S
 from truerank.reports.tables import Cell, Column, Table
 from truerank.text.normalising import normalise
 
-__all__ = ["CalibrationCurve", "ReportExtras", "counts_table", "render", "to_text"]
+__all__ = ["CalibrationCurve", "ReportExtras", "columns_read", "counts_table", "render", "to_text"]
 
 _MEANINGS: Final[dict[Verdict, str]] = {
     "CONTAMINATED": (
@@ -171,6 +171,7 @@ def to_text(result: AuditResult, *, width: int = 100) -> str:
         blocks.append("\n".join([f"{test['verdict']}: {normalise(name)}", *(f"    {line}" for line in lines)]))
     if (warning := _calibrated_for(summary)) and not summary["calibrated"]:
         blocks.append("\n".join(textwrap.wrap(normalise(warning), width)))
+    blocks += ["\n".join(textwrap.wrap(normalise(line), width)) for line in columns_read(summary["sources"])]
     if any(test["fields"] for test in summary["tests"].values()):
         blocks.append(counts_table(summary).text(width).rstrip("\n"))
     if "baseline" in summary:
@@ -418,8 +419,18 @@ def _sources(summary: Summary) -> Iterator[Part]:
         "Training queries by source.",
         (Column("Source"), *(Column(title.capitalize(), align="right", format=",d") for title in counted)),
         tuple(rows),
-        notes=tuple(notes),
+        notes=(*notes, *columns_read(summary["sources"])),
     )
+
+
+def columns_read(sources: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """For each source with several text columns, which one was read and which were not compared."""
+    for name, count in sources.items():
+        if left_out := count.get("not_compared"):
+            others = _listed([f"'{column}'" for column in left_out])
+            verb, them = ("was", "it") if len(left_out) == 1 else ("were", "them")
+            read = f"the column '{count['column']}' was read as the query; " if count.get("column") else ""
+            yield f"{name}: {read}{others} {verb} not compared (--all-columns compares {them})."
 
 
 def _pairs(result: AuditResult) -> Iterator[Part]:

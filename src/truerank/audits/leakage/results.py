@@ -53,7 +53,7 @@ CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
 
 
 class SourceCount(TypedDict):
-    """What was read of one training source."""
+    """What was read of one training source; where it has several text columns, which one, and which were left out."""
 
     read: int
     distinct: int
@@ -61,6 +61,8 @@ class SourceCount(TypedDict):
     empty: int
     repaired: int
     skipped: int
+    column: NotRequired[str | None]
+    not_compared: NotRequired[list[str]]
 
 
 class FieldCount(TypedDict):
