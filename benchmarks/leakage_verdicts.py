@@ -3,7 +3,7 @@
     python benchmarks/leakage_verdicts.py [--sets 200] [--lines 3000] [--seed 1] [--work DIR]
 
 Every set has 20 to 40 real topics and 1 to 5 leaks of one kind in the log (every tenth set has none). The rewordings
-are made here, with word lists and templates of their own; the audit's sensitivity check has others. Topics that the real
+are made here, with word lists and templates of their own; the sensitivity check has others. Topics that the real
 log leaks already (the same words, or a pair that an audit finds before anything is planted) are left out, so that the
 truth is what was planted.
 """

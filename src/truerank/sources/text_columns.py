@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -94,7 +94,7 @@ def _of_rows(records: Iterable[Row], column: str | None) -> TextColumns:
     return TextColumns(query, tuple(others))
 
 
-def _holds_texts(name: str, sample: list[Mapping[str, Any]]) -> bool:
+def _holds_texts(name: str, sample: Sequence[Mapping[str, Any]]) -> bool:
     texts = [text for values in sample for text in tables.texts_in(values.get(name)) if isinstance(text, str)]
     worded = sum(" " in text.strip() for text in texts)
     return bool(texts) and (worded * 10 >= len(texts) or name.strip().lower() in _OTHER_NAMES)
