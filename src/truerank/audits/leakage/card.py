@@ -13,8 +13,7 @@ from typing import Any, Final
 import truerank
 from truerank.audits.leakage.calibration import Calibration
 from truerank.audits.leakage.redaction import hash_text
-from truerank.audits.leakage.report import columns_read
-from truerank.audits.leakage.results import AuditResult, load_audit, load_manifest
+from truerank.audits.leakage.results import AuditResult, columns_read, load_audit, load_manifest
 from truerank.errors import InputError
 from truerank.reports.tables import Column, Table, escape_markdown
 from truerank.work.artifacts import hash_file

@@ -14,14 +14,22 @@ from numpy.typing import ArrayLike
 import truerank
 from truerank.audits.leakage.baseline import news_table
 from truerank.audits.leakage.redaction import key_mark
-from truerank.audits.leakage.results import AuditResult, MissedTopics, PrefilterRecall, Summary, TestSummary, Verdict
+from truerank.audits.leakage.results import (
+    AuditResult,
+    MissedTopics,
+    PrefilterRecall,
+    Summary,
+    TestSummary,
+    Verdict,
+    columns_read,
+)
 from truerank.reports.figures import histogram, precision_curve, stacked_histograms, to_svg
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Drawing, Facts, Finding, Page, Part, Prose, Section, Tone
 from truerank.reports.tables import Cell, Column, Table
 from truerank.text.normalising import normalise
 
-__all__ = ["CalibrationCurve", "ReportExtras", "columns_read", "counts_table", "render", "to_text"]
+__all__ = ["CalibrationCurve", "ReportExtras", "counts_table", "render", "to_text"]
 
 _MEANINGS: Final[dict[Verdict, str]] = {
     "CONTAMINATED": (
@@ -421,16 +429,6 @@ def _sources(summary: Summary) -> Iterator[Part]:
         tuple(rows),
         notes=(*notes, *columns_read(summary["sources"])),
     )
-
-
-def columns_read(sources: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """For each source with several text columns, which one was read and which were not compared."""
-    for name, count in sources.items():
-        if left_out := count.get("not_compared"):
-            others = _listed([f"'{column}'" for column in left_out])
-            verb, them = ("was", "it") if len(left_out) == 1 else ("were", "them")
-            read = f"the column '{count['column']}' was read as the query; " if count.get("column") else ""
-            yield f"{name}: {read}{others} {verb} not compared (--all-columns compares {them})."
 
 
 def _pairs(result: AuditResult) -> Iterator[Part]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, NotRequired, TypedDict
@@ -22,6 +23,7 @@ __all__ = [
     "Summary",
     "TestSummary",
     "Verdict",
+    "columns_read",
     "load_audit",
     "load_manifest",
 ]
@@ -175,6 +177,16 @@ def load_audit(folder: str | Path) -> AuditResult:
             f"columns missing: {', '.join(missing)}", "run the audit again", where=folder / "candidates.parquet"
         )
     return AuditResult(summary, candidates, neighbours, folder)
+
+
+def columns_read(sources: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """For each source with several text columns, which one was read and which were not compared."""
+    for name, count in sources.items():
+        if left_out := count.get("not_compared"):
+            others = " and ".join(", ".join(f"'{column}'" for column in left_out).rsplit(", ", 1))
+            verb, them = ("was", "it") if len(left_out) == 1 else ("were", "them")
+            read = f"the column '{count['column']}' was read as the query; " if count.get("column") else ""
+            yield f"{name}: {read}{others} {verb} not compared (--all-columns compares {them})."
 
 
 def load_manifest(folder: str | Path) -> dict[str, Any]:
