@@ -227,7 +227,7 @@ def parquet_queries(path: Path, column: str | None) -> Iterator[RawBlock]:
     keys = _keys(dict.fromkeys(schema), column)
     if keys is None:
         raise _no_text(Row(1, dict.fromkeys(schema)), column, path)
-    if schema[keys.text].is_nested() or keys.aside:
+    if schema[keys.text].is_nested():
         yield from row_queries(rows(path, "parquet"), column, path)
         return
     if not _is_textual(schema[keys.text]):
@@ -235,9 +235,10 @@ def parquet_queries(path: Path, column: str | None) -> Iterator[RawBlock]:
     if keys.identifier is not None and not _is_textual(schema[keys.identifier]):
         keys = keys._replace(identifier=None)
     wanted = [keys.text] if keys.identifier is None else [keys.text, keys.identifier]
-    first = 1
+    first, empties = 1, keys.aside and schema[keys.text] == pl.String
     for frame in parquet_frames(path, wanted):
-        yield _columns(frame, keys, first)
+        raw = _columns(frame.with_columns(pl.col(keys.text).fill_null("")) if empties else frame, keys, first)
+        yield raw._replace(own_ids=raw.own_ids and not keys.aside)
         first += frame.height
 
 
