@@ -149,7 +149,34 @@ def test_killed_audit_ends_with_the_same_bytes(mode: str, tmp_path: Path) -> Non
     again = subprocess.run(command("killed"), check=True, capture_output=True)
     assert again.stdout == first
     assert digests(tmp_path / "killed") == digests(tmp_path / "whole")
-    assert again.stderr == b""
+    assert again.stderr.decode() == f"report: {tmp_path / 'killed' / 'report.html'}\n"
+
+
+def test_other_audits_keep_their_unfinished_work(tmp_path: Path) -> None:
+    """Killed A, whole B, then A again in one folder: the same bytes as A alone, from the blocks that A had saved."""
+
+    def run(out: str, fields: str) -> subprocess.Popen[str]:
+        command = [
+            sys.executable, "-m", "truerank", "leakage", "audit", "--train", TRAIN[0], "--test", TESTS[0],
+            "--encoder", "packaged", "--backend", "onnx", "--fields", fields, "--block-size", "128",
+            "--out", str(tmp_path / out),
+        ]  # fmt: skip
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    alone = run("alone", "title").communicate()[0]
+    killed = run("shared", "title")
+    work = tmp_path / "shared" / ".work"
+    while killed.poll() is None and not (saved := list(work.rglob("exact/*"))):
+        time.sleep(0.02)
+    killed.kill()
+    killed.communicate()
+    (folder,) = work.iterdir()
+    other = run("shared", "description").communicate()[0]
+    assert str(folder) in other
+    assert all(path.exists() for path in saved)
+    assert run("shared", "title").communicate()[0].replace("shared", "alone") == alone
+    assert digests(tmp_path / "shared") == digests(tmp_path / "alone")
+    assert not work.exists()
 
 
 def test_ray_gives_the_same_bytes(titles: leakage.AuditResult, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import typer
 from truerank.judging.votes import VOTES, Votes
 from truerank.work.progress import Progress, terminal_progress
 
-__all__ = ["JsonFlag", "VotesOption", "emit", "note", "pairs_option", "progress"]
+__all__ = ["JsonFlag", "VotesOption", "emit", "note", "pairs_option", "progress", "say"]
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")]
 
@@ -29,6 +29,11 @@ VotesOption = Annotated[
 def emit(text: str, value: Mapping[str, Any], as_json: bool) -> None:
     """Prints a result on stdout: as text for people, or as one JSON object."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n" if as_json else text.rstrip("\n") + "\n")
+
+
+def say(text: str, as_json: bool) -> None:
+    """Prints a line that belongs to a result: on stdout, or on stderr where stdout is for one JSON object."""
+    (sys.stderr if as_json else sys.stdout).write(text + "\n")
 
 
 def note(text: str) -> None:

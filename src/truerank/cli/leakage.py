@@ -10,8 +10,9 @@ import typer
 from truerank import judging
 from truerank.audits import leakage
 from truerank.audits.leakage.options import CALIBRATED_FOR, DEFAULT_THRESHOLD, Options
-from truerank.cli.console import JsonFlag, VotesOption, emit, note, pairs_option, progress
+from truerank.cli.console import JsonFlag, VotesOption, emit, pairs_option, progress, say
 from truerank.errors import InputError
+from truerank.work.artifacts import Artifacts
 
 __all__ = ["app"]
 
@@ -107,6 +108,10 @@ def audit(
         Literal["contaminated"] | None,
         typer.Option(help="Exit with 1 if a test set is contaminated (with --baseline: by something new)."),
     ] = None,
+    all_columns: Annotated[
+        bool,
+        typer.Option("--all-columns", help="Compare every text column of a training source, each as its own source."),
+    ] = False,
     redact: Annotated[bool, typer.Option("--redact", help="Write keyed hashes instead of texts.")] = False,
     redact_key: Annotated[
         str | None,
@@ -141,6 +146,7 @@ def audit(
         labels=tuple(labels),
         votes=votes,
         baseline=baseline,
+        all_columns=all_columns,
         redact=redact,
         redact_key=redact_key,
     )
@@ -149,7 +155,10 @@ def audit(
     neighbours = [leakage.neighbours_table(result, topic_id) for topic_id in topic]
     text = "\n\n".join([leakage.to_text(result), *(table.text() for table in neighbours)])
     emit(text, {**result.summary, **_topics_json(topic, neighbours)}, as_json)
-    note(f"report: {out / 'report.html'}")
+    say(f"report: {out / 'report.html'}", as_json)
+    for folder, size in Artifacts(out).unfinished():
+        remedy = "run that audit again to continue it, or remove the folder"
+        say(f"{folder}: unfinished work of another audit ({size / 1e6:.1f} MB); {remedy}", as_json)
     if fail_on and leakage.fails(result):
         raise typer.Exit(1)
 

@@ -7,6 +7,7 @@ from truerank.sources.labels import read_labels
 from truerank.sources.qrels import read_qrels, read_qrels_frame
 from truerank.sources.queries import QuerySource, open_queries
 from truerank.sources.runs import read_run, read_run_frame, run_frames
+from truerank.sources.text_columns import TextColumns, by_column
 from truerank.sources.topics import TopicSet, read_topics
 from truerank.sources.variants import read_variants, with_variants
 
@@ -16,7 +17,9 @@ __all__ = [
     "QuerySource",
     "SourceCounts",
     "SourceSpec",
+    "TextColumns",
     "TopicSet",
+    "by_column",
     "open_documents",
     "open_queries",
     "parse",

@@ -13,6 +13,7 @@ from truerank.sources.blocks import QueryBlock, RawBlock, SourceCounts
 from truerank.sources.duplicates import IdWindow
 from truerank.sources.files import file_queries
 from truerank.sources.grammar import SourceSpec
+from truerank.sources.text_columns import TextColumns, text_columns
 from truerank.text.normalising import normalise
 
 __all__ = ["QuerySource", "open_queries"]
@@ -80,6 +81,11 @@ class QuerySource:
     def counts(self) -> SourceCounts:
         """What the last iteration read; where it was broken off, up to the block it had reached."""
         return self._counts
+
+    @cached_property
+    def columns(self) -> TextColumns:
+        """The column that is read, and the other columns with texts."""
+        return text_columns(self.spec, strict=self._strict)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -15,11 +15,23 @@ from truerank.sources import columns, json_stream
 from truerank.sources.blocks import RawBlock
 from truerank.sources.columns import Layout
 from truerank.sources.lines import LineBlock, line_blocks
-from truerank.sources.rows import Row, parquet_frames
+from truerank.sources.rows import Row, parquet_frames, rows
 
-__all__ = ["as_text", "identifier_of", "line_queries", "parquet_queries", "qna_queries", "row_queries", "well_formed"]
+__all__ = [
+    "as_text",
+    "identifier_of",
+    "line_queries",
+    "parquet_queries",
+    "qna_queries",
+    "row_queries",
+    "text_key",
+    "texts_in",
+    "well_formed",
+]
 
 _BLOCK: Final = 1 << 13
+#: Keys of the text of a message or passage.
+_CONTENTS: Final = ("content", "value", "text", "contents")
 _ID_AND_TEXT: Final = Layout(0, 1, 1)
 _TAB, _LINE_END = ord("\t"), ord("\n")
 
@@ -38,15 +50,26 @@ def line_queries(
     Yields:
         Blocks of queries. A line that holds blanks only is an empty record, one with too few columns is skipped.
     """
-    layout = None
+    layout, aside = None, False
     for block in line_blocks(path, strict=strict):
         if layout is None:
             layout = columns.layout_of(block.lines, column, path, single=single)
+            aside = column is not None and layout.text != _usual_text(block.lines, path)
             if layout.header:
                 if len(block) == 1:
                     continue
                 block = block.without_first()
-        yield _pairs(block, layout) or _split(block, layout)
+        raw = _pairs(block, layout) or _split(block, layout)
+        # The id of a line is that of its query: another text of it may come back with the id.
+        yield raw._replace(own_ids=False) if aside else raw
+
+
+def _usual_text(lines: Sequence[str], path: Path) -> int | None:
+    """The column that is read where none is named."""
+    try:
+        return columns.layout_of(lines, None, path).text
+    except InputError:
+        return None
 
 
 def _pairs(block: LineBlock, layout: Layout) -> RawBlock | None:
@@ -130,22 +153,39 @@ def row_queries(rows: Iterable[Row], column: str | None, where: Path | str) -> I
 
 
 class _TextAndId(NamedTuple):
+    """The keys; `aside` says that the text is not the query, whose id the id is, so that both may come back apart."""
+
     text: str
     identifier: str | None
+    aside: bool = False
+
+
+def text_key(values: Mapping[str, Any], column: str | None) -> str | None:
+    """The key of the text: `column` (a name, or a number from 1), or the likeliest; None where there is none."""
+    names = list(values)
+    if column is None:
+        return columns.named(names, columns.TEXT_NAMES) or ("1" if names[:1] == ["1"] else None)
+    if column in values:
+        return column
+    return names[int(column) - 1] if column.isdigit() and 0 < int(column) <= len(names) else None
 
 
 def _keys(values: Mapping[str, Any], column: str | None) -> _TextAndId | None:
-    names = list(values)
-    if column is None:
-        text = columns.named(names, columns.TEXT_NAMES) or ("1" if names[:1] == ["1"] else None)
-    elif column in values:
-        text = column
-    else:
-        text = names[int(column) - 1] if column.isdigit() and 0 < int(column) <= len(names) else None
+    text = text_key(values, column)
     if text is None:
         return None
     known = [name for name in columns.ID_NAMES if name != text.lower()]
-    return _TextAndId(text, columns.named(names, known))
+    return _TextAndId(text, columns.named(list(values), known), text != (text_key(values, None) or text))
+
+
+def texts_in(value: Any) -> list[str]:
+    """The texts of a value: itself, those in a list, those of records in it (`{"role": …, "content": …}`)."""
+    if isinstance(value, (list, tuple)):
+        return [text for item in value for text in texts_in(item)]
+    if isinstance(value, Mapping):
+        return texts_in(next((value[key] for key in _CONTENTS if value.get(key)), None))
+    text = as_text(value)
+    return [] if text is None else [text]
 
 
 def _no_text(row: Row, column: str | None, where: Path | str) -> InputError:
@@ -159,16 +199,22 @@ def _raw(taken: list[Row], keys: _TextAndId) -> RawBlock:
     texts: list[str] = []
     lines: list[int] = []
     repaired = skipped = 0
+    own_ids = keys.identifier is not None and not keys.aside
     for row in taken:
-        text = as_text(row.values.get(keys.text))
-        if text is None:
-            skipped += 1
-            continue
-        ids.append(identifier_of(row, keys.identifier))
-        texts.append(text)
-        lines.append(row.line)
-        repaired += row.repaired
-    return _well_formed_block(RawBlock(ids, texts, lines, keys.identifier is not None, repaired, skipped))
+        value = row.values.get(keys.text)
+        # What stands beside the query may be missing: "input" of an instruction, a negative.
+        several = isinstance(value, (list, Mapping)) or (keys.aside and value is None)
+        found = (texts_in(value) or [""]) if several else [as_text(value)]
+        own_ids = own_ids and not several
+        for text in found:
+            if text is None:
+                skipped += 1
+                continue
+            ids.append(identifier_of(row, keys.identifier))
+            texts.append(text)
+            lines.append(row.line)
+            repaired += row.repaired
+    return _well_formed_block(RawBlock(ids, texts, lines, own_ids, repaired, skipped))
 
 
 def parquet_queries(path: Path, column: str | None) -> Iterator[RawBlock]:
@@ -181,14 +227,18 @@ def parquet_queries(path: Path, column: str | None) -> Iterator[RawBlock]:
     keys = _keys(dict.fromkeys(schema), column)
     if keys is None:
         raise _no_text(Row(1, dict.fromkeys(schema)), column, path)
+    if schema[keys.text].is_nested():
+        yield from row_queries(rows(path, "parquet"), column, path)
+        return
     if not _is_textual(schema[keys.text]):
         raise InputError(f"the column '{keys.text}' holds {schema[keys.text]}, not texts", "name another", where=path)
     if keys.identifier is not None and not _is_textual(schema[keys.identifier]):
         keys = keys._replace(identifier=None)
     wanted = [keys.text] if keys.identifier is None else [keys.text, keys.identifier]
-    first = 1
+    first, empties = 1, keys.aside and schema[keys.text] == pl.String
     for frame in parquet_frames(path, wanted):
-        yield _columns(frame, keys, first)
+        raw = _columns(frame.with_columns(pl.col(keys.text).fill_null("")) if empties else frame, keys, first)
+        yield raw._replace(own_ids=raw.own_ids and not keys.aside)
         first += frame.height
 
 

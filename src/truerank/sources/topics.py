@@ -47,6 +47,11 @@ class TopicSet:
     notes: tuple[str, ...] = ()
     unmatched_variants: int = 0
 
+    @property
+    def noun(self) -> str:
+        """What its items are called: "queries" where they have one text only, as in BEIR, else "topics"."""
+        return "topics" if {"description", "narrative"} & set(self.fields) else "queries"
+
 
 class _Found(NamedTuple):
     topic: Topic

@@ -44,6 +44,7 @@ from truerank.records import TopicText
 from truerank.sources import (
     QuerySource,
     TopicSet,
+    by_column,
     open_queries,
     parse,
     read_topics,
@@ -122,7 +123,8 @@ def audit(
     identity = {**_identity(sources, texts, models, options), "test": _test_inputs(tests, test)}
     folder = _work_folder(artifacts, identity)
     artifacts.log("start", work=folder.name, engine=options.engine)
-    proposed = propose(sources, texts, plan, Job(folder, open_engine(options.engine), progress))
+    job = Job(folder, open_engine(options.engine), progress)
+    proposed = _with_columns(propose(sources, texts, plan, job), sources)
     progress.start("reformulation types")
     result = _estimate(proposed, tests, options, models, judgments)
     provenance = _provenance(identity, proposed, options)
@@ -131,6 +133,8 @@ def audit(
     shutil.rmtree(folder, ignore_errors=True)
     artifacts.tidy()
     artifacts.log("end")
+    for other, size in artifacts.unfinished():
+        artifacts.log("unfinished work of another audit", work=other.name, bytes=size)
     return result
 
 
@@ -175,8 +179,25 @@ def _checked_side_inputs(options: Options) -> Judgments | None:
 def _sources(specs: Sequence[str], options: Options) -> list[tuple[str, QuerySource]]:
     if not specs:
         raise InputError("no training source", "name at least one with --train", where="--train")
-    names = unique_names([parse(spec) for spec in specs])
-    return [(name, open_queries(spec, strict=options.strict)) for name, spec in zip(names, specs, strict=True)]
+    parsed = [parse(spec) for spec in specs]
+    if options.all_columns:
+        parsed = [part for spec in parsed for part in by_column(spec, strict=options.strict)]
+    names = unique_names(parsed)
+    return [(name, open_queries(spec, strict=options.strict)) for name, spec in zip(names, parsed, strict=True)]
+
+
+def _with_columns(proposed: Proposed, sources: Sequence[tuple[str, QuerySource]]) -> Proposed:
+    """Adds to the counts of each source which of its text columns was read and which were not compared."""
+    read: dict[str, set[str]] = {}
+    for _, source in sources:
+        read.setdefault(source.spec.location, set()).update(filter(None, [source.columns.query]))
+    counts = dict(proposed.counts)
+    for name, source in sources:
+        column, others, _ = source.columns
+        if others:
+            left_out = [other for other in others if other not in read[source.spec.location]]
+            counts[name] = {**counts[name], "column": column, "not_compared": left_out}
+    return replace(proposed, counts=counts)
 
 
 def _tests(specs: Sequence[str], options: Options) -> list[TopicSet]:
@@ -295,12 +316,9 @@ def _test_inputs(tests: Sequence[TopicSet], specs: Sequence[str]) -> list[dict[s
 
 
 def _work_folder(artifacts: Artifacts, identity: Mapping[str, Any]) -> Path:
-    """Where this very audit continues; unfinished work of other audits in the same folder is removed."""
+    """Where this very audit continues; unfinished work of audits with other inputs or options stays beside it."""
     folder = artifacts.work / digest(identity)[:16]
     folder.mkdir(parents=True, exist_ok=True)
-    for other in artifacts.work.iterdir():
-        if other != folder:
-            shutil.rmtree(other, ignore_errors=True)
     return folder
 
 
@@ -331,7 +349,7 @@ def _estimate(
                 missed=missed_topics(len(leaked[test.name]), len(test.topics), evidence, method),
                 prefilter=prefilter,
                 confirmed=None if judged is None else _confirmed(judged.filter(test=test.name), options.threshold),
-                fields=(*options.fields, "variant") if any(topic.variants for topic in test.topics) else options.fields,
+                fields=tuple(name for name in (*options.fields, "variant") if name in test.fields),
                 silent=_silent(test, options),
             )
             for test in tests

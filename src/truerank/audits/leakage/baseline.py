@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypedDict
@@ -15,9 +15,12 @@ from truerank.errors import InputError
 from truerank.reports.tables import Column, Table
 from truerank.text.normalising import normalise
 
-__all__ = ["NewSince", "TestNews", "since_baseline"]
+__all__ = ["NewSince", "TestNews", "news_table", "since_baseline"]
 
 _KEY: Final = ("test", "topic_id", "field", "key")
+#: New pairs that are listed one by one.
+_LISTED: Final = 20
+_SHOWN: Final = ("test", "topic_id", "field", "source", "query_id", "query_text", "similarity")
 
 
 class TestNews(TypedDict):
@@ -51,8 +54,18 @@ class NewSince:
         return not self.new.is_empty()
 
     def json(self) -> dict[str, Any]:
-        """The counts, for `summary.json` and `--json`."""
-        return {"new": self.contaminated, "tests": self.tests, "warnings": list(self.warnings)}
+        """The counts and the first new pairs, for `summary.json` and `--json`."""
+        pairs = _keyed(self.new).unique(_KEY, keep="first", maintain_order=True).select(_SHOWN)
+        listed = [
+            {**row, "similarity": round(row["similarity"], 6)} for row in pairs.head(_LISTED).iter_rows(named=True)
+        ]
+        return {
+            "new": self.contaminated,
+            "tests": self.tests,
+            "pairs": listed,
+            "pairs_left_out": pairs.height - len(listed),
+            "warnings": list(self.warnings),
+        }
 
     def table(self) -> Table:
         """What is new, known and gone by test set."""
@@ -99,6 +112,27 @@ def since_baseline(result: AuditResult, baseline: AuditResult | str | Path) -> N
     gone = before_above.join(now_above, on=_KEY, how="anti")
     tests = {name: _news(name, now_above, new, gone) for name in result.summary["tests"]}
     return NewSince(new.drop("key"), tests, tuple(_warnings(result.summary, before.summary)))
+
+
+def news_table(baseline: Mapping[str, Any]) -> Table:
+    """The new pairs, as `summary.json` has them under "baseline", with their number."""
+    pairs, left_out = baseline["pairs"], baseline["pairs_left_out"]
+    count = len(pairs) + left_out
+    notes = (f"{left_out:,d} more new pairs are left out; all pairs are in candidates.parquet.",) if left_out else ()
+    return Table(
+        title=f"{count:,d} {'pair is' if count == 1 else 'pairs are'} new since the baseline.",
+        columns=(
+            Column("test set"),
+            Column("topic"),
+            Column("field"),
+            Column("source"),
+            Column("query id"),
+            Column("training query"),
+            Column("similarity", align="right", format=".4f"),
+        ),
+        rows=tuple(tuple(pair[name] for name in _SHOWN) for pair in pairs),
+        notes=(*notes, *baseline["warnings"]),
+    )
 
 
 def _keyed(pairs: pl.DataFrame) -> pl.DataFrame:

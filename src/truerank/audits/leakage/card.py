@@ -13,7 +13,7 @@ from typing import Any, Final
 import truerank
 from truerank.audits.leakage.calibration_results import Calibration
 from truerank.audits.leakage.redaction import hash_text
-from truerank.audits.leakage.results import AuditResult, load_audit, load_manifest
+from truerank.audits.leakage.results import AuditResult, columns_read, load_audit, load_manifest
 from truerank.errors import InputError
 from truerank.reports.tables import Column, Table, escape_markdown
 from truerank.work.artifacts import hash_file
@@ -106,6 +106,7 @@ class Card:
             replace(self.table(), title="").markdown().strip(),
             *(f"**{escape_markdown(test['name'])}**: {escape_markdown(test['why'])}" for test in content["tests"]),
             self.sources_table().markdown().strip(),
+            *(escape_markdown(line) for line in columns_read({s["name"]: s for s in content["sources"]})),
             *(_leaked_section(test) for test in content["tests"] if test["leaked_topics"]),
             _MEANING,
         ]

@@ -147,8 +147,9 @@ def clean(
 ) -> Cleaning:
     """Writes a training source again without the queries that leak a test topic.
 
-    A query is its normalised text, so every duplicate goes too, and of training triples every row of the query. The
-    source is streamed: memory does not grow with it. Beside the output stand `OUT.removed.tsv` and
+    A query is its normalised text, so every duplicate goes too, and of training triples every row of the query. Where
+    the audit compared every text column (`all_columns`), a row goes if any of them leaks. The source is streamed:
+    memory does not grow with it. Beside the output stand `OUT.removed.tsv` (each text that leaks) and
     `OUT.manifest.json`; the output appears last and whole, or not at all.
 
     Args:
@@ -177,10 +178,15 @@ def clean(
     judgments = None if labels is None else open_judgments(labels, votes=votes)
     found = _leaks(candidates, judgments, threshold, policy, match)
     removed_file, manifest_file = (out.with_name(f"{out.name}.{end}") for end in ("removed.tsv", "manifest.json"))
+    compared = _compared_columns(spec, found.audit)
     with written(out) as target, written(removed_file) as listed:
         with listed.open() as stream:
-            sieve = _Sieve(found.by_key, stream)
-            skipped = rewrite(source, form, target, sieve, strict=strict)
+            stream.write(("\t".join(_REMOVED) + "\n").encode())
+            seen: set[str] = set()
+            columns = list(compared) if form.path is not None and form.format and compared else [spec.column]
+            drops = {column: _Sieve(found.by_key, stream, seen) for column in columns}
+            removed, skipped = rewrite(source, form, target, drops, strict=strict)
+            sieve = drops[columns[0]]
         if not sieve.read:
             raise InputError("no queries in it", "give a source that holds some", where=spec.location)
         fingerprint = source.fingerprint
@@ -189,15 +195,18 @@ def clean(
             removed_file=removed_file,
             manifest_file=manifest_file,
             read=sieve.read,
-            kept=sieve.read - sieve.removed,
-            removed=sieve.removed,
+            kept=sieve.read - removed,
+            removed=removed,
             removed_queries=len(sieve.found),
             topics=_topics(leak for key in sieve.found for leak in found.by_key[key]),
             not_found=len(found.by_key) - len(sieve.found),
             threshold=found.threshold,
             policy=policy,
             judged=(found.provenance["labels"] or {"pairs": 0})["pairs"],
-            warnings=tuple(_warnings(spec, fingerprint, found, sieve.found, skipped)),
+            warnings=(
+                *_warnings(spec, fingerprint, found, sieve.found, skipped),
+                *_columns_left(spec, compared, columns),
+            ),
         )
         _write_manifest(
             result,
@@ -349,14 +358,13 @@ def _similarity(cell: str, path: Path, line: int) -> float | None:
 
 
 class _Sieve:
-    """Says of each query whether it leaks, counts, and lists what it removes."""
+    """Says of each text of a column whether it leaks, counts, and lists what it removes; `found` is shared by all."""
 
-    def __init__(self, leaks: Mapping[str, Sequence[Leak]], listed: IO[bytes]) -> None:
-        self.read = self.removed = self.empty = 0
-        self.found: set[str] = set()
+    def __init__(self, leaks: Mapping[str, Sequence[Leak]], listed: IO[bytes], found: set[str]) -> None:
+        self.read = self.empty = 0
+        self.found = found
         self._leaks = leaks
         self._listed = listed
-        listed.write(("\t".join(_REMOVED) + "\n").encode())
 
     def __call__(self, record: Record) -> bool:
         key = normalise(record.text)
@@ -367,7 +375,6 @@ class _Sieve:
         leaks = self._leaks.get(key)
         if leaks is None:
             return False
-        self.removed += 1
         self.found.add(key)
         leak = leaks[0]
         similarity = "" if leak.similarity is None else f"{leak.similarity:.6f}"
@@ -377,6 +384,23 @@ class _Sieve:
         )  # fmt: skip
         self._listed.write(("\t".join(cell.translate(BREAKS) for cell in cells) + "\n").encode())
         return True
+
+
+def _compared_columns(spec: SourceSpec, audit: AuditResult | None) -> dict[str, str]:
+    """The columns of a source that the audit compared with --all-columns, with the names of their sources in it."""
+    if audit is None or spec.column is not None:
+        return {}
+    stem = spec.path.name if spec.scheme == "file" else spec.name
+    named = {name: count.get("column") for name, count in audit.summary["sources"].items()}
+    return {column: name for name, column in named.items() if column is not None and name == f"{stem}#{column}"}
+
+
+def _columns_left(spec: SourceSpec, compared: Mapping[str, str], columns: Sequence[str | None]) -> Iterator[str]:
+    if left := [column for column in compared if column not in columns]:
+        yield (
+            f"{spec.name} is written as its queries alone: leaks in {', '.join(left)} were not removed. "
+            "Download it and clean the file."
+        )
 
 
 def _write_manifest(result: Cleaning, content: Mapping[str, Any]) -> None:
@@ -397,15 +421,17 @@ def _warnings(spec: SourceSpec, fingerprint: str, leaks: _Leaks, found: Collecti
     if leaks.audit is None:
         return
     summary, name = leaks.audit.summary, spec.name
-    if name not in summary["sources"]:
+    names = set(_compared_columns(spec, leaks.audit).values()) or {name}
+    if not names & set(summary["sources"]):
         yield (
             f"The audit did not read {name} (it read {', '.join(summary['sources'])}): "
             "only queries that leak from those sources were looked for."
         )
-    before = _hash_in_audit(leaks.audit.folder, name)
-    if before is not None and before != fingerprint:
+    hashes = [_hash_in_audit(leaks.audit.folder, each) for each in sorted(names)]
+    # Of a column of its own, the fingerprint names the column.
+    if any(before is not None and fingerprint not in (before, before.partition(";column=")[0]) for before in hashes):
         yield f"{name} has changed since the audit: queries that are new in it were not audited."
-    lost = sum(any(leak.source == name for leak in leaks.by_key[key]) for key in leaks.by_key if key not in found)
+    lost = sum(any(leak.source in names for leak in leaks.by_key[key]) for key in leaks.by_key if key not in found)
     if lost:
         yield f"{lost:,d} leaking queries that the audit found in {name} are not in it."
     if summary["mode"] != "exhaustive":

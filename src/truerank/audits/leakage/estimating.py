@@ -164,10 +164,18 @@ def summarise_test(
     if confirmed is not None:
         leaked = confirmed[0] | (leaked & confirmed[1])
     verdict, why = _verdict(
-        len(test.topics), len(leaked), counts, missed=missed, prefilter=prefilter, confirmed=confirmed, silent=silent
+        len(test.topics),
+        len(leaked),
+        counts,
+        missed=missed,
+        prefilter=prefilter,
+        confirmed=confirmed,
+        silent=silent,
+        noun=test.noun,
     )
     return TestSummary(
         topics=len(test.topics),
+        noun=test.noun,
         verdict=verdict,
         why=why,
         leaked_topics=[topic.topic_id for topic in test.topics if topic.topic_id in leaked],
@@ -185,19 +193,20 @@ def _verdict(
     prefilter: PrefilterRecall | None,
     confirmed: tuple[set[str], set[str]] | None,
     silent: int,
+    noun: str,
 ) -> tuple[Verdict, str]:
     if leaked:
         basis = "a training query above the threshold"
         if confirmed is not None:
             sure = len(confirmed[0])
             basis = f"a leak ({sure} confirmed by labels, {leaked - sure} with candidates that nobody has judged)"
-        return "CONTAMINATED", f"{leaked} of {topics} topics ({leaked / topics:.0%}) have {basis}."
+        return "CONTAMINATED", f"{leaked} of {topics} {noun} ({leaked / topics:.0%}) have {basis}."
     gaps = [
         f"{count['skipped']} records of {name} could not be read" for name, count in counts.items() if count["skipped"]
     ]
     gaps += [f"{name} holds no query" for name, count in counts.items() if count["read"] == count["empty"]]
     if silent:
-        gaps.append(f"{silent} topics have no text in the fields compared")
+        gaps.append(f"{silent} {noun} have no text in the fields compared")
     if gaps:
         return "UNKNOWN", f"Nothing above the threshold, but {'; '.join(gaps)}."
     why = "Every training query was read and none is above the threshold."

@@ -8,7 +8,9 @@ cannot be read stay.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import merge
+from itertools import groupby
 from pathlib import Path, PurePath
 from typing import IO, Final, NamedTuple
 
@@ -107,7 +109,14 @@ def output_format(out: Path) -> str:
     return _FORMATS.get(name.suffix, "")
 
 
-def rewrite(source: QuerySource, form: Form, target: Target, drop: Drop, *, strict: bool = False) -> int:
+def rewrite(
+    source: QuerySource,
+    form: Form,
+    target: Target,
+    drops: Mapping[str | None, Drop],
+    *,
+    strict: bool = False,
+) -> tuple[int, int]:
     """Writes a source of queries again without some of them.
 
     Lines keep their bytes, order and line ends; Parquet keeps its columns, types and metadata; the compression is that
@@ -117,36 +126,46 @@ def rewrite(source: QuerySource, form: Form, target: Target, drop: Drop, *, stri
         source: the queries.
         form: from `form_of`.
         target: where to.
-        drop: asked once for every query, in order.
+        drops: for each column (None for the one that is read as the query), what is asked once for every text of it,
+            in order; a record goes if one of its texts does. Other sources have one column.
         strict: raise for bytes that are not UTF-8.
 
     Returns:
-        How many records hold no readable query (they are kept).
+        How many records were left out, and how many hold no readable text (they are kept).
 
     Raises:
         InputError: a fault in the source.
     """
+    removed = skipped = 0
     if form.path is None or not form.format:
+        (drop,) = drops.values()
         with target.open() as stream:
             for block in source.batches():
                 for query_id, text in zip(block.ids, block.texts, strict=True):
-                    if not drop(Record(query_id, text, 0)):
+                    if drop(Record(query_id, text, 0)):
+                        removed += 1
+                    else:
                         stream.write(f"{query_id.translate(BREAKS)}\t{text.translate(BREAKS)}\n".encode())
-        return source.counts.skipped
-    spec = source.spec
-    skipped = 0
+        return removed, source.counts.skipped
+    path, single = form.path, source.spec.format == "lines"
 
-    def dropped() -> Iterator[int]:
+    def leaking(column: str | None, drop: Drop) -> Iterator[int]:
         nonlocal skipped
-        for block in file_queries(path, form.format, spec.column, single=spec.format == "lines", strict=strict):
+        for block in file_queries(path, form.format, column, single=single, strict=strict):
             skipped += block.skipped
             for record in map(Record, block.ids, block.texts, block.lines):
                 if drop(record):
                     yield record.line
 
-    path = form.path
+    def dropped() -> Iterator[int]:
+        nonlocal removed
+        # A list of texts stands on one line, and so do the columns.
+        for line, _ in groupby(merge(*(leaking(column, drop) for column, drop in drops.items()))):
+            removed += 1
+            yield line
+
     copy(form, target, dropped())
-    return skipped
+    return removed, skipped
 
 
 def copy(form: Form, target: Target, dropped: Iterable[int]) -> None:

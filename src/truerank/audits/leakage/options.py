@@ -41,6 +41,8 @@ class Options:
         labels: what people said about pairs; verdicts then rest on confirmed leaks.
         votes: how one answer is made of several voices, see `judging.VOTES`.
         baseline: the folder of an earlier audit; what is new since then is counted.
+        all_columns: compare every text column of a training source, each as a source of its own; sources that name
+            their column stay as they are.
         redact: write hashes instead of texts.
         redact_key: the file with the key of those hashes (default: one of the user's own, made at the first use).
     """
@@ -64,6 +66,7 @@ class Options:
     labels: tuple[str, ...] = ()
     votes: Votes = "majority"
     baseline: str | None = None
+    all_columns: bool = False
     redact: bool = False
     redact_key: str | None = None
 

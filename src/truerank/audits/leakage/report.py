@@ -12,8 +12,17 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 import truerank
+from truerank.audits.leakage.baseline import news_table
 from truerank.audits.leakage.redaction import key_mark
-from truerank.audits.leakage.results import AuditResult, MissedTopics, PrefilterRecall, Summary, TestSummary, Verdict
+from truerank.audits.leakage.results import (
+    AuditResult,
+    MissedTopics,
+    PrefilterRecall,
+    Summary,
+    TestSummary,
+    Verdict,
+    columns_read,
+)
 from truerank.reports.figures import histogram, precision_curve, stacked_histograms, to_svg
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Drawing, Facts, Finding, Page, Part, Prose, Section, Tone
@@ -139,7 +148,7 @@ def render(result: AuditResult, *, extras: ReportExtras = _NO_EXTRAS) -> str:
         kicker="truerank",
         lead=(
             f"{_tally(summary)}{read:,d} queries of {_counted(len(summary['sources']), 'training source')} against "
-            f"{_counted(sum(test['topics'] for test in summary['tests'].values()), 'test topic')}, compared by "
+            f"{_test_items(summary)}, compared by "
             f"{summary['encoder']} above a cosine similarity of {summary['threshold']:g}."
         ),
         findings=tuple(_findings(summary)),
@@ -170,8 +179,11 @@ def to_text(result: AuditResult, *, width: int = 100) -> str:
         blocks.append("\n".join([f"{test['verdict']}: {normalise(name)}", *(f"    {line}" for line in lines)]))
     if (warning := _calibrated_for(summary)) and not summary["calibrated"]:
         blocks.append("\n".join(textwrap.wrap(normalise(warning), width)))
+    blocks += ["\n".join(textwrap.wrap(normalise(line), width)) for line in columns_read(summary["sources"])]
     if any(test["fields"] for test in summary["tests"].values()):
         blocks.append(counts_table(summary).text(width).rstrip("\n"))
+    if "baseline" in summary:
+        blocks.append(news_table(summary["baseline"]).text(width).rstrip("\n"))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -248,6 +260,12 @@ def _tally(summary: Summary) -> str:
         return ""
     found = [f"{verdicts.count(verdict)} {verdict.lower()}" for verdict in _MEANINGS if verdict in verdicts]
     return f"{_listed(found).capitalize()}. "
+
+
+def _test_items(summary: Summary) -> str:
+    tests = summary["tests"].values()
+    noun = ("test query", "test queries") if {test.get("noun") for test in tests} == {"queries"} else ("test topic", "")
+    return _counted(sum(test["topics"] for test in tests), *noun)
 
 
 def _missed(missed: MissedTopics) -> str:
@@ -410,7 +428,7 @@ def _sources(summary: Summary) -> Iterator[Part]:
         "Training queries by source.",
         (Column("Source"), *(Column(title.capitalize(), align="right", format=",d") for title in counted)),
         tuple(rows),
-        notes=tuple(notes),
+        notes=(*notes, *columns_read(summary["sources"])),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, NotRequired, TypedDict
@@ -22,6 +23,7 @@ __all__ = [
     "Summary",
     "TestSummary",
     "Verdict",
+    "columns_read",
     "load_audit",
     "load_manifest",
 ]
@@ -53,7 +55,7 @@ CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
 
 
 class SourceCount(TypedDict):
-    """What was read of one training source."""
+    """What was read of one training source; where it has several text columns, which one, and which were left out."""
 
     read: int
     distinct: int
@@ -61,6 +63,8 @@ class SourceCount(TypedDict):
     empty: int
     repaired: int
     skipped: int
+    column: NotRequired[str | None]
+    not_compared: NotRequired[list[str]]
 
 
 class FieldCount(TypedDict):
@@ -81,9 +85,13 @@ class MissedTopics(TypedDict):
 
 
 class TestSummary(TypedDict):
-    """The verdict on one test set and the counts of the paper's Table 1 (field "union" counts a topic once)."""
+    """The verdict on one test set and the counts of the paper's Table 1 (field "union" counts a topic once).
+
+    `noun` is what the test set's items are called, "topics" or "queries".
+    """
 
     topics: int
+    noun: NotRequired[str]
     verdict: Verdict
     why: str
     leaked_topics: list[str]
@@ -169,6 +177,16 @@ def load_audit(folder: str | Path) -> AuditResult:
             f"columns missing: {', '.join(missing)}", "run the audit again", where=folder / "candidates.parquet"
         )
     return AuditResult(summary, candidates, neighbours, folder)
+
+
+def columns_read(sources: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """For each source with several text columns, which one was read and which were not compared."""
+    for name, count in sources.items():
+        if left_out := count.get("not_compared"):
+            others = " and ".join(", ".join(f"'{column}'" for column in left_out).rsplit(", ", 1))
+            verb, them = ("was", "it") if len(left_out) == 1 else ("were", "them")
+            read = f"the column '{count['column']}' was read as the query; " if count.get("column") else ""
+            yield f"{name}: {read}{others} {verb} not compared (--all-columns compares {them})."
 
 
 def load_manifest(folder: str | Path) -> dict[str, Any]:
