@@ -53,7 +53,7 @@ def test_what_was_planted_is_found_with_its_reason(scan: Scan) -> None:
         assert row["doc_id"] == f"old{topic}" and row["better_id"] != row["worse_id"]
         either = row["max_better"] + row["max_worse"] - row["max_better"] * row["max_worse"]
         assert row["max_difference"] == pytest.approx((row["max_better"] - row["max_worse"]) / either, abs=2e-5)
-        assert row["max_difference"] > 0.5 and row["evidence"]
+        assert row["max_difference"] > 0.5 and row["shown"]
         assert row["better_url"].startswith(f"http://www.site{topic % 4}.org/papers/{topic}")
 
 
@@ -191,7 +191,8 @@ def test_monot5_gives_probabilities_and_the_best_of_versions(files: Files, tmp_p
         "best",
     }
     assert set(found.summary["sets"]) == {
-        "old>>new FirstP", "old>>new MaxP", "new>>old FirstP", "new>>old MaxP", "all versions"
+        "old>>new FirstP", "old>>new MaxP", "old>>new texts", "new>>old FirstP", "new>>old MaxP", "new>>old texts",
+        "all versions",
     }  # fmt: skip
 
 
