@@ -6,14 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truerank.text.page_faults import PageText, covered
 
-__all__ = ["WordWeights", "forms", "lost_share", "word_weights"]
+__all__ = ["Loss", "WordWeights", "forms", "lost_share", "word_weights"]
 
 Floats = NDArray[np.float64]
 
@@ -21,17 +21,32 @@ Floats = NDArray[np.float64]
 _LETTERS: Final = 6
 #: Words of a piece that is looked for as a whole, and pieces on each side that share the query with it.
 _PIECE: Final = 12
-_AROUND: Final = 2
+_AROUND: Final = 1
 #: A version that has so large a share of the distinct words has lost nothing that is worth a look.
 _ALL_THERE: Final = 0.9
 #: Words of one piece that any text on the subject has in one place, and that a rewording keeps, as shares.
 _CHANCE: Final = 0.3
 _SAME: Final = 0.7
 #: What a piece far from the words of the query counts beside the best one.
-_FAR: Final = 0.05
-_POWER: Final = 2.0
+_FAR: Final = 0.02
+_POWER: Final = 3.0
+#: So much of the query, by weight, is much.
+_ASKED: Final = 0.15
 #: A body with fewer words is no text of its own: the title counts with it.
 _NO_BODY: Final = 8
+
+
+class Loss(NamedTuple):
+    """What of a text another version lacks, from 0 to 1.
+
+    Attributes:
+        share: of what answered the query.
+        akin: of the words that are gone, by the square of their weight, those that the rest has: a text that was cut is
+            about its title, a comment below it is not. All where much of the query is gone for good.
+    """
+
+    share: float
+    akin: float
 
 
 @dataclass(frozen=True)
@@ -72,8 +87,8 @@ def word_weights(texts: Iterable[Sequence[str]]) -> WordWeights:
     return WordWeights(weights, math.log1p((size + 0.5) / 0.5))
 
 
-def lost_share(before: PageText, after: PageText, query: frozenset[str], weights: WordWeights) -> float:
-    """The share of what answered a query that another version lacks, from 0 to 1.
+def lost_share(before: PageText, after: PageText, query: frozenset[str], weights: WordWeights) -> Loss:
+    """How much of what answered a query another version lacks.
 
     The text is cut into pieces. A piece is there where its runs of words are, or most of its words close to one
     another. Pieces weigh by how rare their words are and by how much of the query stands in and around them.
@@ -90,17 +105,25 @@ def lost_share(before: PageText, after: PageText, query: frozenset[str], weights
     other = after.whole
     mine, theirs = forms(text.words), forms(other.words)
     if not mine:
-        return 0.0
+        return Loss(0.0, 0.0)
     distinct, there = set(mine), set(theirs)
     if len(distinct & there) >= _ALL_THERE * len(distinct):
-        return 0.0
+        return Loss(0.0, 0.0)
     cuts = range(0, max(1, len(mine) - _PIECE // 2), _PIECE)
     ends = [*cuts[1:], len(mine)]
     pieces = [mine[start:end] for start, end in zip(cuts, ends, strict=True)]
-    kept = _kept(pieces, np.add.reduceat(covered(text, other), cuts), theirs, weights)
+    runs = covered(text, other)
+    kept = _kept(pieces, np.add.reduceat(runs, cuts), theirs, weights)
     worth = np.array([float(weights.of(set(piece)).sum()) for piece in pieces]) * _near_query(pieces, query, weights)
     total = float(worth.sum())
-    return float(worth @ (1.0 - kept)) / total if total else 0.0
+    gone = list(dict.fromkeys(form for form, run in zip(mine, runs.tolist(), strict=True) if not run))
+    value = weights.of(gone) ** 2
+    known = np.array([form in there for form in gone], dtype=np.bool_)
+    share = float(worth @ (1.0 - kept)) / total if total else 0.0
+    asked = float(weights.of(sorted(query.intersection(gone) - there)).sum())
+    if asked >= _ASKED * float(weights.of(sorted(query)).sum()) > 0:
+        return Loss(share, 1.0)
+    return Loss(share, float(value[known].sum()) / float(value.sum() or 1.0))
 
 
 def _kept(

@@ -27,20 +27,24 @@ _FEWEST_SIGNS: Final = 2
 _SHARE: Final = 0.12
 _SHARE_OF_MANY: Final = 0.07
 _MANY: Final = 4
+_BRIEF: Final = 4
+_MOST: Final = 0.5
 
 
 class Notice(NamedTuple):
-    """What kind of notice a text is, and the words that show it."""
+    """What kind of notice a text is, the words that show it, and how much of the text the signs of this kind are."""
 
     kind: str
     signs: tuple[str, ...]
+    share: float
 
 
-def notice_of(text: str) -> Notice | None:
+def notice_of(text: str, *, title: bool = False) -> Notice | None:
     """The kind of notice that a text is, or None where it is none.
 
     Args:
         text: title and body, or what is new in them.
+        title: the text is a title of few words: then one sign that makes up most of it is enough.
 
     Returns:
         The kind of which the text has most signs.
@@ -50,7 +54,7 @@ def notice_of(text: str) -> Notice | None:
     if not size or size > _LONGEST:
         return None
     found: dict[str, list[str]] = {}
-    covered: set[int] = set()
+    covered: dict[str, set[int]] = {}
     (spoken_to,), *kinds = _signs()[_ADDRESS], *(item for item in _signs().items() if item[0] != _ADDRESS)
     for kind, patterns in kinds:
         for pattern in patterns:
@@ -58,17 +62,19 @@ def notice_of(text: str) -> Notice | None:
             if hits:
                 found.setdefault(kind, []).append(plain[hits[0].start() : _end(plain, hits[0].end())])
                 # A sign is the beginning of a word: the whole of it counts.
-                covered.update(place for hit in hits for place in range(hit.start(), _end(plain, hit.end())))
+                places = (place for hit in hits for place in range(hit.start(), _end(plain, hit.end())))
+                covered.setdefault(kind, set()).update(places)
     signs = sum(map(len, found.values()))
     if not signs:
         return None
-    share = len(covered) / len(plain)
+    share = len(set().union(*covered.values())) / len(plain)
     spoken = bool(spoken_to.search(plain))
     enough = (signs + spoken >= _FEWEST_SIGNS and share >= _SHARE) or (signs >= _MANY and share >= _SHARE_OF_MANY)
-    if not enough:
+    brief = title and size <= _BRIEF and share >= _MOST
+    if not (enough or brief):
         return None
     kind = max(found, key=lambda name: len(found[name]))
-    return Notice(kind, tuple(dict.fromkeys(found[kind])))
+    return Notice(kind, tuple(dict.fromkeys(found[kind])), len(covered[kind]) / len(plain))
 
 
 def _end(text: str, place: int) -> int:

@@ -53,8 +53,7 @@ _FEWEST: Final = 3
 #: What a page may keep above a notice that takes the place of the rest.
 _TEASER: Final = 0.4
 _AROUND_SHARE: Final = 0.3
-#: Menus name logins, subscriptions and cookies, too: among their words a notice needs so many signs of one kind.
-_STRONG: Final = 3
+_SHORT: Final = 30
 #: Up to this share of common text two pages are different ones.
 _OTHER: Final = 0.15
 #: Words of a first or last line that changes with every crawl.
@@ -114,6 +113,9 @@ def page_fault(before: PageText, after: PageText) -> PageFault:
         of the other version), "content missing" (the other version without a part of it), "redirect" (next to nothing
         in common, as after a redirect to another topic), "content changed" (the rest).
     """
+    if not after.words and after.title not in ("", before.title):
+        # The title is all that the page says.
+        after = PageText("", after.title)
     size = len(after.words)
     common = _Common(before, after)
     found = _error(after, common)
@@ -176,7 +178,11 @@ def _error(after: PageText, common: _Common) -> PageFault | None:
     title = after.title if after.title != common.before.title else ""
     new = [word for word, known in zip(after.words, common.known.tolist(), strict=True) if not known]
     notice = notice_of(" ".join((title, *new)))
-    if notice is None or (_around(new) >= _AROUND_SHARE and len(notice.signs) < _STRONG):
+    if notice is None:
+        return None
+    # Menus name logins, subscriptions and cookies, too: a short text must be menus for the most part to be one.
+    least = _AROUND_SHARE if len(new) >= _SHORT else 2 * _AROUND_SHARE
+    if _around(new) >= max(least, notice.share) and notice_of(title, title=True) is None:
         return None
     signs = ", ".join(f"'{sign}'" for sign in notice.signs[:3])
     return PageFault("error page", f"{notice.kind}: {signs} in {len(new):,d} new words")
@@ -203,7 +209,7 @@ def _truncated(common: _Common) -> PageFault | None:
     score = np.cumsum(np.r_[0, np.where(kept, 1, -1)])
     score[: int(np.argmax(kept)) + 1] = -len(kept)
     cut = int(np.argmax(score))
-    tail = kept[cut : max(cut, len(kept) - _EDGE)]
+    tail = kept[cut : max(cut, len(kept) - min(_EDGE, len(kept) // (2 * _EDGE)))]
     head = _trimmed(kept[:cut])
     if len(tail) < _SHINGLE or tail.mean() > 0.1 or head.mean() < 0.9:
         return None

@@ -12,7 +12,8 @@ import polars as pl
 
 from truerank.audits.transfer.scanning.scoring import id_column
 from truerank.rankers.reranking.document_texts import DocumentTexts
-from truerank.text.losses import WordWeights, forms, lost_share, word_weights
+from truerank.text.losses import Loss, WordWeights, forms, lost_share, word_weights
+from truerank.text.notices import notice_of
 from truerank.text.page_faults import PageText, page_fault
 
 __all__ = ["TEXT_CUT_OFF", "TEXT_SCHEMA", "favoured", "text_losses"]
@@ -29,9 +30,11 @@ TEXT_SCHEMA: Final[dict[str, Any]] = {
     "second_is_no_page": pl.Boolean,
 }
 #: A larger share is a candidate; chosen on the development draws of benchmarks/transfer_planted.py.
-TEXT_CUT_OFF: Final = 0.5
+TEXT_CUT_OFF: Final = 0.4
 #: Up to this share a version has lost nothing: the other one is a part of it.
 _NOTHING: Final = 0.2
+#: Then what only the other one has must be about the same: so much of its words, by weight, is in the rest, too.
+_AKIN: Final = 0.02
 #: How much more probable it is that the judged version is the relevant one, where nothing else is known: of the errors
 #: that the transfer paper estimates (MaxP, section 5), 13,117 lie in the later version and 3,954 in the judged one.
 _JUDGED_ODDS: Final = 13_117 / 3_954
@@ -120,7 +123,19 @@ def _losses(
             continue
         one, other = page(first, a), page(second, b)
         words = frozenset(forms(PageText("", query).words))
-        lost = lost_share(one, other, words, weights), lost_share(other, one, words, weights)
+        there, back = lost_share(one, other, words, weights), lost_share(other, one, words, weights)
+        lost = _lost(there, back), _lost(back, there)
         if max(lost) > least:
-            gone = (page_fault(x, y).reason in _NO_PAGE for x, y in ((other, one), (one, other)))
-            yield (row, first, second, *lost, *gone)
+            yield (row, first, second, *lost, _no_page(other, one), _no_page(one, other))
+
+
+def _lost(loss: Loss, back: Loss) -> float:
+    """The share that is lost; nothing where all that a version has more is about something else, as comments are."""
+    return 0.0 if back.share < _NOTHING and loss.akin < _AKIN else loss.share
+
+
+def _no_page(before: PageText, after: PageText) -> bool:
+    """Whether a text stands for the loss of a page; one that is a title alone does not where the title is its own."""
+    if not after.words and after.title not in ("", before.title):
+        return notice_of(after.title) is not None
+    return page_fault(before, after).reason in _NO_PAGE
