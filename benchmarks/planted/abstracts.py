@@ -40,7 +40,7 @@ class Abstracts(NamedTuple):
 
 
 def read_abstracts(name: str, folder: Path, *, titles: bool = False) -> Abstracts:
-    """Reads `vaswani` or `cacm` from its folder; what has no text beside the title is left out, or with `titles` not."""
+    """Reads `vaswani` or `cacm` from its folder; with `titles` also what has no text beside the title."""
     records, topics = (_vaswani(folder), "topics.trec.txt") if name == "vaswani" else (_cacm(folder), "topics.txt")
     abstracts = {one.doc_id: one for one in records if one.sentences or titles}
     asked = {

@@ -1,4 +1,4 @@
-"""A second family of faults, made apart from the first: records of one title and one abstract, as other crawls show them.
+"""A second family of faults, apart from the first: records of one title and one abstract, as other crawls show them.
 
 Pages of `faults.py` hold many abstracts, so that a loss is a part of a page. Here a document is one record, as in most
 collections of abstracts: what a fault leaves is seldom more than the title. The wordings of notices are collected from
