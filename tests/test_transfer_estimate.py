@@ -89,6 +89,15 @@ def test_labels_of_a_scan(scan: Scan, tmp_path: Path, capsys: pytest.CaptureFixt
     assert one.errors is not None and one.errors.value == pytest.approx(6)
     assert sum(size for size, _, _ in one.counts.strata.values()) == 7
     assert found["new>>old MaxP"].counts.error == "01" and found["new>>old MaxP"].errors is not None
+    parts = [found[f"old>>new {kind}"] for kind in ("MaxP alone", "MaxP and texts") if f"old>>new {kind}" in found]
+    # The classes have nothing in common, and what MaxP names is in two of them.
+    assert sum(part.counts.documents for part in parts) == 7
+    assert sum(part.counts.labels["10"] for part in parts) == 6
+    assert found["old>>new texts"].counts.documents == sum(
+        part.counts.documents
+        for name, part in found.items()
+        if name in ("old>>new texts alone", "old>>new MaxP and texts")
+    )
     assert found["random"].errors is None and found["random"].counts.labels["11"] == 20
     with pytest.raises(SystemExit) as ended:
         main(["transfer", "estimate", str(scan.folder), "--labels", str(labels), "--json"])
