@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truerank.text.losses import WordWeights, forms, lost_share, word_weights
+from truerank.text.losses import WordWeights, lost_share, word_weights
 from truerank.text.notices import notice_of
 from truerank.text.page_faults import PageText, page_fault
 
@@ -20,10 +20,8 @@ ELSEWHERE = (
     "Clay soils shrink in dry summers, and shallow foundations follow them. Cracks run from the corners of windows. "
     "Deeper footings below the roots of the nearest poplar avoid it, and cost little while a house is being built."
 )
-QUERY = frozenset(forms("storage of telephone directories on tape".split()))
-WEIGHTS = word_weights(
-    [forms(f"{TITLE} {ABOUT}".lower().split()), forms(ELSEWHERE.lower().split()), ("the", "of", "a")]
-)
+QUERY = frozenset(PageText("", "storage of telephone directories on tape").forms)
+WEIGHTS = word_weights([PageText("", f"{TITLE} {ABOUT}").forms, PageText("", ELSEWHERE).forms, ("the", "of", "a")])
 
 
 def lost(before: str, after: str, query: frozenset[str] = QUERY) -> float:
@@ -50,7 +48,7 @@ def test_what_is_lost_of_a_text() -> None:
 def test_what_answered_the_query_weighs_most() -> None:
     page = f"{ELSEWHERE} {ELSEWHERE.replace('Clay', 'Wet')} {ABOUT}"
     without = f"{ELSEWHERE} {ELSEWHERE.replace('Clay', 'Wet')}"
-    other = frozenset(forms(["foundations", "footings"]))
+    other = frozenset(PageText("", "foundations footings").forms)
     assert lost(page, without) > 0.6 > 0.2 > lost(page, without, other)
 
 
@@ -65,7 +63,7 @@ def test_comments_are_not_akin_to_the_text_below_which_they_stand() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=200), st.text(max_size=200), st.text(max_size=30))
 def test_shares_are_shares(before: str, after: str, query: str) -> None:
-    asked = frozenset(forms(query.split()))
+    asked = frozenset(PageText("", query).forms)
     found = lost_share(PageText("t", before), PageText("t", after), asked, WordWeights({}, 1.0))
     assert 0.0 <= found.share <= 1.0 and 0.0 <= found.akin <= 1.0
     assert lost_share(PageText("t", before), PageText("t", before), asked, WordWeights({}, 1.0)).share == 0.0

@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from truerank.text.page_faults import PageText, covered
 
-__all__ = ["Loss", "WordWeights", "forms", "lost_share", "word_weights"]
+__all__ = ["Loss", "WordWeights", "lost_share", "word_weights"]
 
 Floats = NDArray[np.float64]
 
-#: Words are compared by so many letters, so that most inflections are the same word.
-_LETTERS: Final = 6
 #: Words of a piece that is looked for as a whole, and pieces on each side that share the query with it.
 _PIECE: Final = 12
 _AROUND: Final = 1
@@ -54,7 +52,7 @@ class WordWeights:
     """How much a word tells: the logarithm of how rare it is.
 
     Attributes:
-        weights: by form, see `forms`.
+        weights: by form, see `PageText.forms`.
         unknown: of a form that was not seen.
     """
 
@@ -67,21 +65,16 @@ class WordWeights:
         return np.array([known.get(form, other) for form in some])
 
 
-def forms(words: Iterable[str]) -> tuple[str, ...]:
-    """Words by their first letters."""
-    return tuple([word[:_LETTERS] for word in words])
-
-
 def word_weights(texts: Iterable[Sequence[str]]) -> WordWeights:
     """Weights from the words of a sample of documents.
 
     Args:
-        texts: the words of each document.
+        texts: of each document the forms of its words, see `PageText.forms`.
     """
     counts: Counter[str] = Counter()
     size = 0
-    for words in texts:
-        counts.update(set(forms(words)))
+    for forms in texts:
+        counts.update(set(forms))
         size += 1
     weights = {form: math.log1p((size - count + 0.5) / (count + 0.5)) for form, count in counts.items()}
     return WordWeights(weights, math.log1p((size + 0.5) / 0.5))
@@ -103,7 +96,7 @@ def lost_share(before: PageText, after: PageText, query: frozenset[str], weights
     titled = len(before.words) < _NO_BODY
     text = before.whole if titled else before
     other = after.whole
-    mine, theirs = forms(text.words), forms(other.words)
+    mine, theirs = text.forms, other.forms
     if not mine:
         return Loss(0.0, 0.0)
     distinct, there = set(mine), set(theirs)

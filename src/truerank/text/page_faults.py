@@ -46,6 +46,7 @@ _AROUND: Final = frozenset(
     use user view website websites welcome your youtube ©
     """.split()
 )
+_LETTERS: Final = 6
 #: So many words in a row tell one text from another.
 _SHINGLE: Final = 3
 #: A page with fewer words has no content.
@@ -77,7 +78,12 @@ class PageText:
     @cached_property
     def words(self) -> tuple[str, ...]:
         """The words of the body, in lower case."""
-        return tuple(word.lower() for word in _WORD.findall(self.body))
+        return tuple(_WORD.findall(self.body.lower()))
+
+    @cached_property
+    def forms(self) -> tuple[str, ...]:
+        """The words by their first letters, so that most inflections are the same word."""
+        return tuple([word[:_LETTERS] for word in self.words])
 
     @cached_property
     def whole(self) -> PageText:

@@ -12,7 +12,7 @@ import polars as pl
 
 from truerank.audits.transfer.scanning.scoring import id_column
 from truerank.rankers.reranking.document_texts import DocumentTexts
-from truerank.text.losses import Loss, WordWeights, forms, lost_share, word_weights
+from truerank.text.losses import Loss, WordWeights, lost_share, word_weights
 from truerank.text.notices import notice_of
 from truerank.text.page_faults import PageText, page_fault
 
@@ -40,6 +40,7 @@ _AKIN: Final = 0.02
 _JUDGED_ODDS: Final = 13_117 / 3_954
 _NO_PAGE: Final = frozenset(("empty", "error page", "boilerplate only"))
 _AT_ONCE: Final = 1 << 10
+_ALL: Final = 0.95
 _SAMPLE: Final = 2_000
 _EDGE: Final = 1e-6
 
@@ -104,7 +105,7 @@ def _weights(rows: pl.DataFrame, texts: DocumentTexts, column: str) -> WordWeigh
     """Weights of words from documents at even distances."""
     ids = rows[column].drop_nulls().unique(maintain_order=True)
     some = ids.gather_every(max(1, len(ids) // _SAMPLE)).head(_SAMPLE).to_list()
-    return word_weights(PageText(*text).whole.words for text in texts.texts(some).values())
+    return word_weights(PageText(*text).whole.forms for text in texts.texts(some).values())
 
 
 def _losses(
@@ -119,14 +120,22 @@ def _losses(
         return PageText(*(before if version == first else after)[doc_id])
 
     for row, query, a, b in known.iter_rows():
-        if a not in before or b not in after or before[a] == after[b]:
+        if a not in before or b not in after or _same(before[a], after[b]):
             continue
         one, other = page(first, a), page(second, b)
-        words = frozenset(forms(PageText("", query).words))
+        words = frozenset(PageText("", query).forms)
         there, back = lost_share(one, other, words, weights), lost_share(other, one, words, weights)
         lost = _lost(there, back), _lost(back, there)
         if max(lost) > least:
             yield (row, first, second, *lost, _no_page(other, one), _no_page(one, other))
+
+
+def _same(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Whether two texts have nearly all their words in common: most documents are done with here."""
+    if one == other:
+        return True
+    words, others = set(" ".join(one).split()), set(" ".join(other).split())
+    return len(words & others) >= _ALL * max(len(words), len(others))
 
 
 def _lost(loss: Loss, back: Loss) -> float:
