@@ -5,8 +5,10 @@
         [--sampled 600] [--instances 1500] [--folds 3] [--work DIR]
     python benchmarks/transfer_planted.py --scale 100000
 
-`plant_faults.py` makes the two versions. Everything was developed with `--draw development`; the figures of the docs
-are those of `--draw fresh`, which has its own seed, and its own texts of error pages, notices and boilerplate. bm25:
+`plant_faults.py` makes the two versions. Everything was developed with Vaswani's `--draw development` and
+`records-development`; the figures of the docs are those of `--draw fresh`, which has its own seed, and its own texts of
+error pages, notices and boilerplate, and of `--collection cacm --draw records`, with wordings of other projects and
+kinds of faults that were never planted before. Reported draws are never tuned on. bm25:
 statistics of the judged version. embedding: cosine of the packaged MiniLM. knrm, monobert (begun from MiniLM): trained
 on abstracts of the topics of the other folds, one relevant abstract against one that BM25 finds, or a random one; each
 fold's topics are scanned with the ranker that has not seen them, and all topics at once by those that learn nothing. A
