@@ -134,13 +134,13 @@ def _candidates(scan: Scan, texts: Mapping[str, Path]) -> Iterator[Part]:
     largest = pl.max_horizontal("first_difference", "max_difference").alias("difference")
     shown = (
         every.with_columns(largest)
-        .sort("difference", "topic_id", "doc_id", descending=[True, False, False])
+        .sort(pl.max_horizontal("difference", "lost"), "topic_id", "doc_id", descending=[True, False, False])
         .head(_SHOWN)
     )
     yield Prose(
         (
-            f"The {len(shown):,d} candidates with the largest differences of {len(every):,d}. On the left the passage "
-            "that scores best in the better version, on the right the other version. Words that only one of the two "
+            f"The {len(shown):,d} candidates with the largest differences or losses of {len(every):,d}. On the left the "
+            "passage that scores best in the better version, on the right the other version. Words that only one of the two "
             "texts has are underlined; dots mark another form of a word that both have.",
         )
     )
