@@ -1,20 +1,21 @@
 """Makes two versions of a collection in which known documents lost what made them relevant.
 
-    python benchmarks/plant_faults.py FOLDER [--collection vaswani|cacm] [--seed N] [--draw development|report|fresh]
+    python benchmarks/plant_faults.py FOLDER [--collection vaswani|cacm] [--seed N] [--draw NAME]
 
 Pages are built from 5 to 10 abstracts each; one of them is relevant to some topics (and stands anywhere on the page),
 the others are relevant to nothing. In one of the two versions some pages became error pages, other documents (half of
 them near ones, by BM25), were cut, lost or changed their content, or say the same in other words; all the others
 changed harmlessly. Same seed, same bytes. A draw is a seed and a half of the texts of error pages, notices and
 boilerplate: thresholds and rules are looked at with `development` only. `fresh` has the texts of `report` and a seed
-that no scan had seen when conditional differences and several rankers were added to the scan.
+that no scan had seen when conditional differences and several rankers were added to the scan. `records-development` and
+`records` are of the second family, `planted/records.py`: one record a document, wordings of public projects.
 """
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from planted.abstracts import read_abstracts
 from planted.faults import Half
@@ -23,10 +24,11 @@ from shared_data import SHARED, require_shared
 
 
 class Draw(NamedTuple):
-    """A seed, and the half of the texts that goes with it."""
+    """A seed, the half of the texts that goes with it, and the family of faults."""
 
     seed: int
     half: Half
+    family: Literal["pages", "records"] = "pages"
 
 
 #: The one that everything was developed with, and those that figures are reported for.
@@ -34,6 +36,8 @@ DRAWS: dict[str, Draw] = {
     "development": Draw(20220905, "development"),
     "report": Draw(20220908, "report"),
     "fresh": Draw(20261121, "report"),
+    "records-development": Draw(20261122, "development", "records"),
+    "records": Draw(20261123, "report", "records"),
 }
 
 
@@ -47,10 +51,11 @@ def main() -> None:
     parser.add_argument("--unjudged", type=int, default=500)
     given = parser.parse_args()
     require_shared()
-    source = read_abstracts(given.collection, SHARED / "collections" / given.collection)
     draw = DRAWS[given.draw]
+    folder = SHARED / "collections" / given.collection
+    source = read_abstracts(given.collection, folder, titles=draw.family == "records")
     seed = draw.seed if given.seed is None else given.seed
-    made = plant(source, given.folder, Plan(seed, draw.half, given.unjudged))
+    made = plant(source, given.folder, Plan(seed, draw.half, given.unjudged, family=draw.family))
     print(f"{made.pages:,} pages, {made.judged:,} of them judged, {made.harmful:,} of these lost what was relevant")
 
 

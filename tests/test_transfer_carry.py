@@ -157,7 +157,7 @@ def scan() -> Scan:
         return row | {
             "topic_id": topic, "doc_id": doc, "better": better, "worse": worse, "better_id": doc,
             "worse_id": f"{doc}v2", "first": first, "max": best, "first_difference": 0.6, "max_difference": 0.9,
-            "reason": reason, "evidence": "see\there",
+            "texts": False, "evidence": "scores", "reason": reason, "shown": "see\there",
         }  # fmt: skip
 
     rows = [

@@ -89,6 +89,15 @@ def test_labels_of_a_scan(scan: Scan, tmp_path: Path, capsys: pytest.CaptureFixt
     assert one.errors is not None and one.errors.value == pytest.approx(6)
     assert sum(size for size, _, _ in one.counts.strata.values()) == 7
     assert found["new>>old MaxP"].counts.error == "01" and found["new>>old MaxP"].errors is not None
+    parts = [found[f"old>>new {kind}"] for kind in ("MaxP alone", "MaxP and texts") if f"old>>new {kind}" in found]
+    # The classes have nothing in common, and what MaxP names is in two of them.
+    assert sum(part.counts.documents for part in parts) == 7
+    assert sum(part.counts.labels["10"] for part in parts) == 6
+    assert found["old>>new texts"].counts.documents == sum(
+        part.counts.documents
+        for name, part in found.items()
+        if name in ("old>>new texts alone", "old>>new MaxP and texts")
+    )
     assert found["random"].errors is None and found["random"].counts.labels["11"] == 20
     with pytest.raises(SystemExit) as ended:
         main(["transfer", "estimate", str(scan.folder), "--labels", str(labels), "--json"])
@@ -132,7 +141,7 @@ def test_description_is_that_of_a_plain_count(scan: Scan, capsys: pytest.Capture
     domains = [f"site{topic % 4}.org" for topic in topics]
     assert one.domain == min(domains, key=lambda name: (-domains.count(name), name))
     assert one.domain_share == domains.count(one.domain) / 7
-    assert (one.similar, one.similarity) == ("all versions", pytest.approx(7 / 29))
+    assert (one.similar, one.similarity) == ("old>>new texts", pytest.approx(5 / 7))
     assert found["all"].documents == 29
     with pytest.raises(SystemExit):
         main(["transfer", "describe", str(scan.folder), "--json"])

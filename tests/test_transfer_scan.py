@@ -17,6 +17,7 @@ import truerank
 from tiny_models import save_ance, save_t5
 from transfer_example import FAULTS, TOPICS, Files, options, write
 from truerank.audits.transfer import Scan, ScanOptions, load_scan, match_versions, scan_versions, transfer_card
+from truerank.audits.transfer.scanning.candidates import Comparing, _flagged
 from truerank.audits.transfer.scanning.judging_items import band_of
 from truerank.audits.transfer.scanning.probabilities import difference, fit_curve, topic_levels
 from truerank.audits.transfer.scanning.scan import default_ranker
@@ -43,6 +44,53 @@ def content(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
 
 
+def test_each_candidate_says_what_named_it(scan: Scan, files: Files, tmp_path: Path) -> None:
+    every = scan.candidates
+    scores = pl.col("first") | pl.col("max")
+    said = (
+        pl.when(scores & pl.col("texts"))
+        .then(pl.lit("both"))
+        .when(scores)
+        .then(pl.lit("scores"))
+        .otherwise(pl.lit("texts"))
+    )
+    assert every["evidence"].to_list() == every.select(said.alias("said"))["said"].to_list()
+    assert (every.filter("texts")["lost"] > 0.4).all() and every.filter(~pl.col("texts"))["lost"].null_count() == len(
+        every.filter(~pl.col("texts"))
+    )
+    alone = {
+        kind: scan_versions(files.versions, files.qrels, files.topics, tmp_path / kind, options(evidence=kind, items=0))
+        for kind in ("scores", "texts")
+    }
+    for kind, chosen in (("scores", scores), ("texts", pl.col("texts"))):
+        keys = ("topic_id", "doc_id", "better", "reason")
+        assert alone[kind].candidates.select(keys).equals(every.filter(chosen).select(keys)), kind
+        assert set(alone[kind].candidates["evidence"]) == {kind}
+    assert not any(name.endswith("texts") for name in alone["scores"].set_names)
+    assert "old>>new texts" in scan.set_names and load_scan(tmp_path / "texts").candidates["texts"].all()
+
+
+def test_next_to_impossible_in_both_versions_is_no_candidate() -> None:
+    numbers = {"first_better": [0.002, 0.3], "first_worse": [0.0005, 0.02], "max_better": [0.002, 0.3]}
+    beside = pl.DataFrame({"row": [0, 1], **numbers, "max_worse": [0.0005, 0.02]}).with_columns(
+        difference(pl.col(f"{name}_better"), pl.col(f"{name}_worse"), judged=True).alias(f"{name}_difference")
+        for name in ("first", "max")
+    )
+    assert (beside["max_difference"] > 0.5).all()
+    for floor, rows in ((0.05, [1]), (0.0, [0, 1])):
+        comparing = Comparing(beside, (("a", "b"),), {"first": 0.5, "max": 0.5}, {}, True, floor, True, None, "a", True)
+        assert _flagged(beside, comparing, "a", "b")["row"].to_list() == rows
+
+
+def test_a_folder_called_like_the_ranker_changes_nothing(
+    scan: Scan, files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bm25").mkdir()
+    monkeypatch.chdir(tmp_path)
+    found = scan_versions(files.versions, files.qrels, files.topics, tmp_path / "out", options(items=0))
+    assert found.scores.equals(scan.scores)
+
+
 def test_what_was_planted_is_found_with_its_reason(scan: Scan) -> None:
     found = {row["topic_id"]: row for row in scan.candidates.filter("max").iter_rows(named=True)}
     assert set(found) == {str(topic) for topic in FAULTS}
@@ -53,7 +101,7 @@ def test_what_was_planted_is_found_with_its_reason(scan: Scan) -> None:
         assert row["doc_id"] == f"old{topic}" and row["better_id"] != row["worse_id"]
         either = row["max_better"] + row["max_worse"] - row["max_better"] * row["max_worse"]
         assert row["max_difference"] == pytest.approx((row["max_better"] - row["max_worse"]) / either, abs=2e-5)
-        assert row["max_difference"] > 0.5 and row["evidence"]
+        assert row["max_difference"] > 0.5 and row["shown"]
         assert row["better_url"].startswith(f"http://www.site{topic % 4}.org/papers/{topic}")
 
 
@@ -191,7 +239,8 @@ def test_monot5_gives_probabilities_and_the_best_of_versions(files: Files, tmp_p
         "best",
     }
     assert set(found.summary["sets"]) == {
-        "old>>new FirstP", "old>>new MaxP", "new>>old FirstP", "new>>old MaxP", "all versions"
+        "old>>new FirstP", "old>>new MaxP", "old>>new texts", "new>>old FirstP", "new>>old MaxP", "new>>old texts",
+        "all versions",
     }  # fmt: skip
 
 
@@ -286,6 +335,8 @@ def test_eight_bits_say_how_they_agree(files: Files, tmp_path: Path, monkeypatch
         ({"given": "all"}, "nothing is given by 'all'"),
         ({"given": "judged", "percentile": 90.0}, "nothing can be given"),
         ({"cut_off": 1.5}, "between 0 and 1"),
+        ({"floor": -0.1}, "between 0 and 1"),
+        ({"evidence": "people"}, "no evidence by 'people'"),
         ({"relevance": 9}, "no judgment of grade 9"),
         ({"pairs": (("old", "older"),)}, "no version 'older'"),
         ({"pairs": (("old", "old"),)}, "compared with itself"),

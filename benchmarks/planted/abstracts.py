@@ -39,10 +39,10 @@ class Abstracts(NamedTuple):
     relevant: dict[str, tuple[str, ...]]
 
 
-def read_abstracts(name: str, folder: Path) -> Abstracts:
-    """Reads `vaswani` or `cacm` from its folder; abstracts without text beside the title are left out."""
+def read_abstracts(name: str, folder: Path, *, titles: bool = False) -> Abstracts:
+    """Reads `vaswani` or `cacm` from its folder; with `titles` also what has no text beside the title."""
     records, topics = (_vaswani(folder), "topics.trec.txt") if name == "vaswani" else (_cacm(folder), "topics.txt")
-    abstracts = {one.doc_id: one for one in records if one.sentences}
+    abstracts = {one.doc_id: one for one in records if one.sentences or titles}
     asked = {
         topic.topic_id: " ".join(topic.title.lower().split()) for topic in read_topics(str(folder / topics)).topics
     }

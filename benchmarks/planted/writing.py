@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -17,6 +17,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from planted.abstracts import Abstract, Abstracts
 from planted.faults import SHARES, Faults, Half, assigned
 from planted.pages import Body, Page, make_pages, other_address
+from planted.records import Records, fits, kinds
 
 NEIGHBOURS = 20
 COLUMNS = ("a", "b", "topics", "fault", "side", "harmful", "place", "sections")
@@ -40,6 +41,7 @@ class Plan(NamedTuple):
         unjudged: pages without a relevant abstract.
         shares: of the judged pages, by fault.
         second: share of the faults that lie in the second version: most, as with MS MARCO.
+        family: pages of several abstracts, see `faults`, or one record each, see `records`.
     """
 
     seed: int
@@ -47,11 +49,14 @@ class Plan(NamedTuple):
     unjudged: int = 500
     shares: dict[str, float] = SHARES
     second: float = 0.7
+    family: Literal["pages", "records"] = "pages"
 
 
 def plant(source: Abstracts, folder: Path, plan: Plan) -> Planted:
     """Writes `a.jsonl`, `b.jsonl`, `topics.tsv`, `a.qrels` (ids of the first version) and `truth.tsv`."""
     folder.mkdir(parents=True, exist_ok=True)
+    if plan.family == "records":
+        return _plant_records(source, folder, plan)
     pages = list(make_pages(source, plan.unjudged, plan.seed))
     judged = [page.key for page in pages if page.relevant >= 0]
     faults = assigned(judged, plan.shares, random.Random(f"{plan.seed}:faults"))
@@ -77,12 +82,58 @@ def plant(source: Abstracts, folder: Path, plan: Plan) -> Planted:
             side = "" if fault == "none" else "b" if second else "a"
             row = (*ids, ",".join(topics), fault, side, int(struck.harmful), page.relevant, len(page.sections))
             truth.append(tuple(map(str, row)))
+    _finish(folder, versions, (source.topics, qrels, truth))
+    return Planted(folder, len(pages), len(judged), harmful)
+
+
+def _plant_records(source: Abstracts, folder: Path, plan: Plan) -> Planted:
+    """One record a document; the faults of `records`, each for the records that it fits."""
+    records = list(source.abstracts.values())
+    neighbour = _neighbours(source)
+    spare = [one for one in records if one.doc_id not in source.relevant]
+    striker = Records(plan.half, neighbour, lambda draw: draw.choice(spare))
+    left = random.Random(f"{plan.seed}:faults").sample(list(source.relevant), len(source.relevant))
+    judged, faults = len(left), {}
+    for fault, share in kinds(plan.half).items():
+        taken = [key for key in left if fits(source.abstracts[key], fault)][: round(share * judged)]
+        faults.update(dict.fromkeys(taken, fault))
+        left = [key for key in left if key not in faults]
+    order = list(range(len(records)))
+    random.Random(f"{plan.seed}:order").shuffle(order)
+    versions: tuple[list[tuple[int, str]], list[tuple[int, str]]] = ([], [])
+    truth, qrels, harmful = [COLUMNS], [], 0
+    for number, (record, other) in enumerate(zip(records, order, strict=True)):
+        draw = random.Random(f"{plan.seed}:record {record.doc_id}")
+        fault = faults.get(record.doc_id, "none")
+        second = draw.random() < plan.second
+        struck = striker.strike(record, fault, draw)
+        whole = Body(record.title, " ".join(record.sentences))
+        ids = (f"A{number:06d}", f"B{other:06d}")
+        bodies = (whole, struck.body) if second else (struck.body, whole)
+        url = f"http://www.records.org/{number}"
+        for place, (at, doc_id, body) in enumerate(zip((number, other), ids, bodies, strict=True)):
+            versions[place].append((at, _line(doc_id, url, body)))
+        if record.doc_id in source.relevant:
+            topics = source.relevant[record.doc_id]
+            qrels += [f"{topic} 0 {ids[0]} 1" for topic in topics]
+            harmful += struck.harmful
+            side = "" if fault == "none" else "b" if second else "a"
+            truth.append((*ids, ",".join(topics), fault, side, str(int(struck.harmful)), "0", "1"))
+    _finish(folder, versions, (source.topics, qrels, truth))
+    return Planted(folder, len(records), judged, harmful)
+
+
+def _finish(
+    folder: Path,
+    versions: tuple[list[tuple[int, str]], list[tuple[int, str]]],
+    about: tuple[dict[str, str], list[str], list[tuple[str, ...]]],
+) -> None:
+    topics, qrels, truth = about
     for name, lines in zip(("a", "b"), versions, strict=True):
         _write(folder / f"{name}.jsonl", (line for _, line in sorted(lines)))
-    _write(folder / "topics.tsv", (f"{topic}\t{text}" for topic, text in source.topics.items()))
+    _write(folder / "topics.tsv", (f"{topic}\t{text}" for topic, text in topics.items()))
     _write(folder / "a.qrels", sorted(qrels, key=lambda line: (len(line.split()[0]), line)))
     _write(folder / "truth.tsv", ("\t".join(row) for row in truth))
-    return Planted(folder, len(pages), len(judged), harmful)
 
 
 def read_truth(folder: Path) -> list[dict[str, str]]:
@@ -123,11 +174,7 @@ def _neighbours(source: Abstracts) -> Callable[[Abstract, random.Random], Abstra
     def neighbour(centre: Abstract, draw: random.Random) -> Abstract:
         scores = (weights @ (counts[places[centre.doc_id]] > 0).astype(np.float64).T).toarray().ravel()
         ranked = (listed[place] for place in np.argsort(-scores, kind="stable"))
-        fit = [
-            one
-            for one, _ in zip((o for o in ranked if o.doc_id not in source.relevant), range(NEIGHBOURS), strict=False)
-        ]
-        return draw.choice(list(islice(fit, NEIGHBOURS)))
+        return draw.choice(list(islice((one for one in ranked if one.doc_id not in source.relevant), NEIGHBOURS)))
 
     return neighbour
 

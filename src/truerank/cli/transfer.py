@@ -253,8 +253,9 @@ def clean(
         typer.Option(metavar="NAME", help="For whose documents judgments must hold (default: the second version)."),
     ] = None,
     by: Annotated[
-        Literal["max", "first", "any", "both"], typer.Option(help="The aggregation by which a document is flagged.")
-    ] = "max",
+        Literal["max-or-texts", "max", "texts", "first", "any", "both"],
+        typer.Option(help="What must have named a candidate: scores by MaxP, FirstP or both, the texts, any of them."),
+    ] = "max-or-texts",
     ids: Annotated[
         Literal["judged", "version"], typer.Option(help="Whose ids the judgments have: version for carried ones.")
     ] = "judged",

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from truerank.audits import transfer
-from truerank.audits.transfer.scanning.options import DEFAULT_CUT_OFF
+from truerank.audits.transfer.scanning.options import DEFAULT_CUT_OFF, DEFAULT_FLOOR
 from truerank.cli.console import JsonFlag, VotesOption, emit, note, pairs_option, progress
 from truerank.rankers.base import RankerSpec, Runtime, spec_of
 
@@ -71,6 +71,13 @@ def scan(
     cut_off: Annotated[float, typer.Option(help="A larger difference of probabilities is a candidate.")] = (
         DEFAULT_CUT_OFF
     ),
+    floor: Annotated[
+        float, typer.Option(help="Given that one version is relevant: the larger probability is at least this.")
+    ] = DEFAULT_FLOOR,
+    evidence: Annotated[
+        Literal["scores", "texts", "both"],
+        typer.Option(help="What names candidates: scores that fall apart, texts that lost what answered, or both."),
+    ] = "both",
     percentile: Annotated[
         float | None, typer.Option(help="Instead: differences of scores above this percentile are candidates.")
     ] = None,
@@ -114,7 +121,8 @@ def scan(
     """Scores every version of the judged documents and finds those that one version answers and another does not.
 
     Documents are cut into passages; a document scores like its first passage (FirstP) and like its best one (MaxP).
-    Candidates get a class of reasons from the two texts: error page, redirect, truncated, content missing, content
+    Candidates are what scores or texts name: a version that scores far lower, or lacks what answered the query.
+    They get a class of reasons from the two texts: error page, redirect, truncated, content missing, content
     changed, boilerplate only, empty. A run that was killed continues when it is started again.
 
     Examples:
@@ -139,6 +147,8 @@ def scan(
         probability=probability,
         given=given,
         cut_off=cut_off,
+        floor=floor,
+        evidence=evidence,
         percentile=percentile,
         pairs=tuple(pairs_option([one], "--pair").popitem() for one in pair),
         best={name: tuple(some.split(",")) for name, some in pairs_option(best, "--best").items()},

@@ -11,7 +11,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["REASONS", "PageFault", "PageText", "page_fault"]
+from truerank.text.notices import notice_of
+
+__all__ = ["REASONS", "PageFault", "PageText", "covered", "page_fault"]
 
 #: The classes, from the plainest to the one that is left over.
 REASONS: Final = (
@@ -25,32 +27,6 @@ REASONS: Final = (
 )
 
 _WORD: Final = re.compile(r"\w+")
-_SENTENCE: Final = re.compile(r"[^.!?\n]*[.!?\n]?")
-#: What servers, gates and registrars write in place of a page; looked for in the title and the first words.
-_ERROR_SIGNS: Final = (
-    r"(?:(?:http |error |code |status )*(?:40\d|41\d|429|50\d)\b[ :.-]*(?:error|not found|forbidden|unauthori[sz]ed|"
-    r"bad gateway|bad request|internal|service|gateway|gone|moved|too many|unavailable)?)",
-    r"(?:page|file|document|url|resource|article|content|site)\b[^.]{0,40}?\b(?:(?:was |is )?not found|"
-    r"(?:can|could)(?: ?not|n.t) be found|does(?: not|n.t) exist|no longer exists|has been removed|is missing)",
-    r"can(?:.t|not| not) (?:find|locate|open|display) (?:that|the|this) (?:page|file|document|site)",
-    r"not found",
-    r"(?:internal|unknown|unexpected|fatal|server|application|runtime|database|connection|script|proxy) (?:server )?"
-    r"(?:error|problem|exception)",
-    r"(?:error|problem|exception) (?:occurred|establishing|processing|loading|has occurred)",
-    r"went wrong|oops|uncaught exception|stack trace|connection refused|bad gateway|apache/|nginx|cloudflare|ddos",
-    r"(?:access|permission) (?:is )?(?:denied|forbidden)|forbidden|not authori[sz]ed",
-    r"do(?:n.t| not) have (?:permission|access)",
-    r"(?:log|sign)(?:ged)?[ -]?in (?:to|is required|required|with|before|first)",
-    r"(?:must|need to|have to) (?:be )?(?:log|sign)(?:ged)?[ -]?in|session (?:has )?expired",
-    r"forgot(?:ten)? (?:your )?password",
-    r"(?:are|you.re|am) (?:not )?a (?:human|robot)|not a robot|captcha|security check|checking your browser",
-    r"enable (?:javascript|cookies)|javascript (?:is )?(?:disabled|required)",
-    r"(?:temporarily|currently|service|site|server|is) (?:unavailable|down for|offline|overloaded)",
-    r"(?:under|for|scheduled|routine) (?:scheduled )?maintenance|try (?:again|refreshing)",
-    r"domain (?:name )?(?:is|may be|has|for|name)\b|(?:is|be) for sale|buy this domain|parked",
-    r"account (?:has been )?suspended",
-)
-_ERRORS: Final = re.compile(rf"\b(?:{'|'.join(_ERROR_SIGNS)})", re.IGNORECASE)
 #: Words of what stands around a page's content.
 _AROUND: Final = frozenset(
     """
@@ -70,14 +46,15 @@ _AROUND: Final = frozenset(
     use user view website websites welcome your youtube ©
     """.split()
 )
+_LETTERS: Final = 6
 #: So many words in a row tell one text from another.
 _SHINGLE: Final = 3
 #: A page with fewer words has no content.
 _FEWEST: Final = 3
-#: An error page is short; a longer text that mentions an error is about it.
-_LONGEST_ERROR: Final = 120
-_HEAD: Final = 60
+#: What a page may keep above a notice that takes the place of the rest.
+_TEASER: Final = 0.4
 _AROUND_SHARE: Final = 0.3
+_SHORT: Final = 30
 #: Up to this share of common text two pages are different ones.
 _OTHER: Final = 0.15
 #: Words of a first or last line that changes with every crawl.
@@ -101,7 +78,17 @@ class PageText:
     @cached_property
     def words(self) -> tuple[str, ...]:
         """The words of the body, in lower case."""
-        return tuple(word.lower() for word in _WORD.findall(self.body))
+        return tuple(_WORD.findall(self.body.lower()))
+
+    @cached_property
+    def forms(self) -> tuple[str, ...]:
+        """The words by their first letters, so that most inflections are the same word."""
+        return tuple([word[:_LETTERS] for word in self.words])
+
+    @cached_property
+    def whole(self) -> PageText:
+        """Title and body as one body."""
+        return PageText("", f"{self.title}\n{self.body}") if self.title else self
 
     @cached_property
     def shingles(self) -> tuple[tuple[str, ...], ...]:
@@ -127,16 +114,22 @@ def page_fault(before: PageText, after: PageText) -> PageFault:
         after: the version that seems to be something else.
 
     Returns:
-        The class: "empty" (no text), "error page" (what a server, a login or a registrar shows in place of a page),
-        "boilerplate only" (navigation and notices), "truncated" (the beginning of the other version), "content
-        missing" (the other version without a part of it), "redirect" (next to nothing in common, as after a
-        redirect to another topic), "content changed" (the rest).
+        The class: "empty" (no text), "error page" (what a server, a login, a paywall, a consent wall, a robot check or
+        a registrar shows in place of a page), "boilerplate only" (navigation and notices), "truncated" (the beginning
+        of the other version), "content missing" (the other version without a part of it), "redirect" (next to nothing
+        in common, as after a redirect to another topic), "content changed" (the rest).
     """
+    if not after.words and after.title not in ("", before.title):
+        # The title is all that the page says.
+        after = PageText("", after.title)
     size = len(after.words)
-    if size < _FEWEST:
-        return PageFault("empty", f"{size} words of text, {len(before.words):,d} in the other version")
     common = _Common(before, after)
-    found = _error(after, common) or _boilerplate(after, common) or _truncated(common) or _missing(common)
+    found = _error(after, common)
+    if found is None and size < _FEWEST:
+        if size and before.words[:size] == after.words:
+            return PageFault("truncated", f"the first {size} of {len(before.words):,d} words")
+        return PageFault("empty", f"{size} words of text, {len(before.words):,d} in the other version")
+    found = found or _boilerplate(after, common) or _truncated(common) or _missing(common)
     if found is not None:
         return found
     if common.inside <= _OTHER or common.of_before <= _OTHER:
@@ -157,8 +150,8 @@ class _Common:
         self.before = before
         self.after = after
         #: For each word of a version, whether it is part of a run that the other one has too.
-        self.kept = _covered(before, after)
-        self.known = _covered(after, before)
+        self.kept = covered(before, after)
+        self.known = covered(after, before)
         self.of_before = _share(self.kept)
         self.of_after = _share(self.known)
         #: The same without a first and last line, which change with every crawl.
@@ -186,21 +179,28 @@ class _Common:
 
 
 def _error(after: PageText, common: _Common) -> PageFault | None:
-    size = len(after.words)
-    if size > _LONGEST_ERROR or common.of_before > _OTHER:
+    if common.of_before > _TEASER:
         return None
-    head = f"{after.title}. {' '.join(after.body.split()[:_HEAD])}"
-    # What the other version says too is no sign of an error.
-    same = f"{common.before.title}. {common.before.body}".lower()
-    signs = list(dict.fromkeys(match[0].strip().lower() for match in _ERRORS.finditer(head)))
-    signs = [sign for sign in signs if sign and sign not in same]
-    if not signs:
+    title = after.title if after.title != common.before.title else ""
+    new = [word for word, known in zip(after.words, common.known.tolist(), strict=True) if not known]
+    notice = notice_of(" ".join((title, *new)))
+    if notice is None:
         return None
-    return PageFault("error page", f"{', '.join(repr(sign) for sign in signs[:3])} in a text of {size:,d} words")
+    # Menus name logins, subscriptions and cookies, too: a short text must be menus for the most part to be one.
+    least = _AROUND_SHARE if len(new) >= _SHORT else 2 * _AROUND_SHARE
+    if _around(new) >= max(least, notice.share) and notice_of(title, title=True) is None:
+        return None
+    signs = ", ".join(f"'{sign}'" for sign in notice.signs[:3])
+    return PageFault("error page", f"{notice.kind}: {signs} in {len(new):,d} new words")
+
+
+def _around(words: Sequence[str]) -> float:
+    """The share of words that stand around a page's content."""
+    return sum(word in _AROUND for word in words) / max(1, len(words))
 
 
 def _boilerplate(after: PageText, common: _Common) -> PageFault | None:
-    around = sum(word in _AROUND for word in after.words) / len(after.words)
+    around = _around(after.words)
     if around < _AROUND_SHARE or common.of_before > _OTHER:
         return None
     return PageFault("boilerplate only", f"{around:.0%} of {len(after.words):,d} words are those of menus and notices")
@@ -215,7 +215,7 @@ def _truncated(common: _Common) -> PageFault | None:
     score = np.cumsum(np.r_[0, np.where(kept, 1, -1)])
     score[: int(np.argmax(kept)) + 1] = -len(kept)
     cut = int(np.argmax(score))
-    tail = kept[cut : max(cut, len(kept) - _EDGE)]
+    tail = kept[cut : max(cut, len(kept) - min(_EDGE, len(kept) // (2 * _EDGE)))]
     head = _trimmed(kept[:cut])
     if len(tail) < _SHINGLE or tail.mean() > 0.1 or head.mean() < 0.9:
         return None
@@ -233,7 +233,7 @@ def _missing(common: _Common) -> PageFault | None:
     )
 
 
-def _covered(text: PageText, other: PageText) -> NDArray[np.bool_]:
+def covered(text: PageText, other: PageText) -> NDArray[np.bool_]:
     """For each word, whether it stands in a run that the other text has; shape (words,)."""
     there = set(other.shingles)
     starts = np.fromiter((shingle in there for shingle in text.shingles), np.bool_, len(text.shingles))

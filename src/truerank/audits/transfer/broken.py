@@ -17,7 +17,7 @@ from truerank.judging.votes import Votes
 
 __all__ = ["By", "Flag", "Ids", "Verdicts", "flags_of", "verdicts_of"]
 
-By: TypeAlias = Literal["max", "first", "any", "both"]
+By: TypeAlias = Literal["max-or-texts", "max", "texts", "first", "any", "both"]
 Ids: TypeAlias = Literal["judged", "version"]
 #: Topic and document as the judgments name them.
 Key: TypeAlias = tuple[str, str]
@@ -55,7 +55,8 @@ def flags_of(scan: Scan, version: str, by: By, ids: Ids, reasons: tuple[str, ...
     Args:
         scan: the scan.
         version: whose documents are in question.
-        by: the aggregation by which the difference is above the cut-off; "any" or "both" of them.
+        by: what must name a candidate: the scores by the aggregation "max" or "first", or by "both"; the "texts";
+            "max-or-texts"; "any" of the three.
         ids: whether judgments name documents by the judged version's ids or by this version's.
         reasons: only these classes of reasons; all where empty.
 
@@ -69,13 +70,15 @@ def flags_of(scan: Scan, version: str, by: By, ids: Ids, reasons: tuple[str, ...
     if unknown:
         raise InputError(f"the scan has no reason '{min(unknown)}'", "see its table for those it has", where="--reason")
     first, best = pl.col("first").fill_null(False), pl.col("max").fill_null(False)
-    frame = frame.filter({"max": best, "first": first, "any": first | best, "both": first & best}[by])
+    texts = pl.col("texts").fill_null(False)
+    ways = {"max": best, "first": first, "texts": texts, "both": first & best}
+    frame = frame.filter({**ways, "max-or-texts": best | texts, "any": first | best | texts}[by])
     if reasons:
         frame = frame.filter(pl.col("reason").is_in(list(reasons)))
     difference = pl.col("first_difference" if by == "first" else "max_difference")
     chosen = frame.select(
         "topic_id", "doc_id" if ids == "judged" else "worse_id", "better", difference.alias("difference"), "reason",
-        "evidence",
+        "shown",
     )  # fmt: skip
     found: dict[Key, Flag] = {}
     for topic, document, *rest in chosen.iter_rows():

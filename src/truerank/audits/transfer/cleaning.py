@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any, Final, Literal
+from typing import IO, Any, Final, Literal, get_args
 
 from truerank.audits.outputs import refuse_overwrite, written
 from truerank.audits.transfer.broken import By, Flag, Ids, Verdicts, flags_of, verdicts_of
@@ -43,7 +43,7 @@ class CleanOptions:
 
     Args:
         version: for whose documents judgments must hold; the scan's second version where not given.
-        by: the aggregation by which a candidate counts as flagged.
+        by: what must have named a candidate, see `broken.flags_of`.
         ids: whether the judgments name documents by the judged version's ids, or (carried ones) by the version's.
         reasons: only what was flagged for one of these reasons; all where empty.
         policy: how labels and scan are combined.
@@ -53,7 +53,7 @@ class CleanOptions:
     """
 
     version: str | None = None
-    by: By = "max"
+    by: By = "max-or-texts"
     ids: Ids = "judged"
     reasons: tuple[str, ...] = ()
     policy: Policy = "labels-first"
@@ -64,8 +64,8 @@ class CleanOptions:
     def __post_init__(self) -> None:
         if self.policy not in _POLICIES:
             raise InputError(f"unknown policy '{self.policy}'", f"one of {', '.join(_POLICIES)}", where="--policy")
-        if self.by not in ("max", "first", "any", "both"):
-            raise InputError(f"no aggregation '{self.by}'", "one of max, first, any, both", where="--by")
+        if self.by not in get_args(By):
+            raise InputError(f"no candidates by '{self.by}'", f"one of {', '.join(get_args(By))}", where="--by")
         if self.ids not in ("judged", "version"):
             raise InputError(f"no ids of '{self.ids}'", "one of judged, version", where="--ids")
 

@@ -16,7 +16,9 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
+from truerank.audits.transfer.scanning.candidates import set_name
 from truerank.audits.transfer.scanning.judging_items import band_of, highest_difference
+from truerank.audits.transfer.scanning.options import TEXTS
 from truerank.audits.transfer.scanning.results import Scan, load_scan
 from truerank.errors import InputError
 from truerank.judging.ratings import RatingSource, read_ratings
@@ -161,7 +163,8 @@ def estimate_errors(
         seed: of the draws for the estimate by bands.
 
     Returns:
-        For each data set its counts, precision and number of errors.
+        For each data set its counts, precision and number of errors; and where scores and texts name candidates, the
+        same for those that one of them names alone and for those of both.
 
     Raises:
         InputError: labels or counts cannot be read, or belong to no data set of the scan.
@@ -282,6 +285,7 @@ def _counted(
         for name, members in sorted(by_set.items(), key=lambda item: _place(item[0], scan))
         if name not in unknown
     ]
+    found += _by_evidence(by_set, scan)
     notes = list(ratings.contradiction_notes)
     if tied:
         notes.append(f"{tied:,d} pairs on which annotators are tied are left out.")
@@ -323,6 +327,33 @@ def _counts_of(name: str, members: Sequence[tuple[Any, str]], scan: Scan) -> Cou
         broken[band] += pair == error
     strata = {band: (sizes[band], judged[band], broken[band]) for band in sorted(sizes)}
     return Counts(name, labels, about["documents"], error, strata if set(judged) <= set(sizes) else {})
+
+
+def _by_evidence(by_set: Mapping[str, Sequence[tuple[Any, str]]], scan: Scan) -> list[Counts]:
+    """Candidates by what named them, in classes that have none in common: their errors add up.
+
+    The sample of a data set, taken from its part in a class, is a sample of that part.
+    """
+    texts, best = pl.col(TEXTS), pl.col("max")
+    classes = (
+        ("MaxP alone", "max", best & ~texts),
+        ("texts alone", TEXTS, texts & ~best),
+        ("MaxP and texts", "max", best & texts),
+    )
+    found = []
+    for first, second in scan.summary["pairs"]:
+        for better, worse, error in ((first, second, "10"), (second, first, "01")):
+            inside = scan.candidates.filter((pl.col("better") == better) & (pl.col("worse") == worse))
+            for label, kind, chosen in classes:
+                keys = set(inside.filter(chosen).select("topic_id", "doc_id").iter_rows())
+                members = by_set.get(set_name(better, worse, kind), ())
+                counted = Counter(
+                    pair for unit, pair in members if (unit.topic_id, str(unit.data.get("doc_id", unit.doc_id))) in keys
+                )
+                if counted and scan.summary["evidence"] == "both":
+                    labels = {pair: counted[pair] for pair in COMBINATIONS.values()}
+                    found.append(Counts(f"{better}>>{worse} {label}", labels, len(keys), error))
+    return found
 
 
 def _keys(scan: Scan, name: str) -> list[tuple[str, str]]:

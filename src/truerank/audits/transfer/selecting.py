@@ -15,7 +15,7 @@ import polars as pl
 
 from truerank.audits.transfer.matching.versions import Version, read_versions
 from truerank.audits.transfer.provenance import file_record, provenance
-from truerank.audits.transfer.scanning.options import Aggregation
+from truerank.audits.transfer.scanning.options import AGGREGATIONS, Aggregation
 from truerank.audits.transfer.scanning.results import Scan, load_scan
 from truerank.errors import InputError
 from truerank.lexical import TopicQuery, analyser_of, build_index, model_of, search
@@ -323,7 +323,8 @@ class _Wanted:
                 fault = f"no data set '{options.data_set}', or nothing in it"
                 raise InputError(fault, f"there are {', '.join(filled) or 'none'}", where="--set")
             scores = scores.join(inside, on=["topic_id", "doc_id"], how="semi", maintain_order="left")
-            self.aggregation = options.aggregation or inside["aggregation"][0] or "max"
+            named = inside["aggregation"][0]
+            self.aggregation = options.aggregation or (named if named in AGGREGATIONS else "max")
         value = f"{self.aggregation}_score"
         wide = scores.group_by("row", maintain_order=True).agg(
             *(pl.col(name).first() for name in ("topic_id", "query", "doc_id")),

@@ -10,17 +10,19 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from truerank.audits.transfer.scanning.options import AGGREGATIONS, Aggregation
+from truerank.audits.transfer.scanning.options import AGGREGATIONS, TEXTS, Aggregation
 from truerank.audits.transfer.scanning.probabilities import difference
+from truerank.audits.transfer.scanning.text_evidence import favoured
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.text.page_faults import PageFault, PageText, page_fault
 
 __all__ = ["CANDIDATE_SCHEMA", "SET_SCHEMA", "Comparing", "cut_offs", "data_sets", "find_candidates", "set_name"]
 
-#: One row per judged document and direction in which two of its versions differ: `better` scores higher than `worse`
-#: by more than the cut-off, by the first passage (`first`), the best one (`max`), or both; scores are probabilities,
-#: or the ranker's own with a percentile; differences as in `probabilities.difference`. `passage` is the place of the
-#: best passage in the better version.
+#: One row per judged document and direction in which two of its versions differ. `evidence` says what named it: the
+#: "scores" (`better` scores higher than `worse` by more than the cut-off, by the first passage, `first`, the best one,
+#: `max`, or both), the "texts" (`texts`: `worse` lacks the share `lost` of what answered the query), or "both". Scores
+#: are probabilities, or the ranker's own with a percentile; differences as in `probabilities.difference`. `passage` is
+#: the place of the best passage in the better version; `shown` what shows the reason.
 CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
     "topic_id": pl.String,
     "query": pl.String,
@@ -40,9 +42,12 @@ CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
     "max_difference": pl.Float64,
     "first": pl.Boolean,
     "max": pl.Boolean,
+    "texts": pl.Boolean,
+    "lost": pl.Float64,
+    "evidence": pl.String,
     "passage": pl.UInt32,
     "reason": pl.String,
-    "evidence": pl.String,
+    "shown": pl.String,
 }
 #: The data sets of the paper's section 4: which judged document is in which, with the difference that put it there.
 SET_SCHEMA: Final[dict[str, Any]] = {
@@ -66,6 +71,11 @@ class Comparing(NamedTuple):
         cut_offs: the difference above which one is a candidate.
         texts: the files of `DocumentTexts` by version.
         judged: differences take it as given that one of the two versions is relevant.
+        floor: then the larger probability is at least this.
+        by_scores: the scores name candidates.
+        losses: by which the texts name candidates, columns as in `text_evidence.TEXT_SCHEMA`; None where they do not.
+        judged_version: the name of the version that was judged.
+        odds: scores are probabilities.
     """
 
     scores: pl.DataFrame
@@ -73,6 +83,11 @@ class Comparing(NamedTuple):
     cut_offs: Mapping[Aggregation, float]
     texts: Mapping[str, Path]
     judged: bool
+    floor: float
+    by_scores: bool
+    losses: pl.DataFrame | None
+    judged_version: str
+    odds: bool
 
 
 def cut_offs(scores: pl.DataFrame, pairs: Sequence[tuple[str, str]], percentile: float) -> dict[Aggregation, float]:
@@ -86,7 +101,7 @@ def cut_offs(scores: pl.DataFrame, pairs: Sequence[tuple[str, str]], percentile:
 
 
 def find_candidates(comparing: Comparing) -> pl.DataFrame:
-    """The judged documents whose versions differ by more than the cut-off, with a class of reasons for each.
+    """The judged documents whose versions differ by scores or texts, with a class of reasons for each.
 
     Returns:
         Columns as in `CANDIDATE_SCHEMA`, by pair of versions, direction, and in the order of the judgments.
@@ -95,8 +110,7 @@ def find_candidates(comparing: Comparing) -> pl.DataFrame:
     for first, second in comparing.pairs:
         for better, worse in ((first, second), (second, first)):
             beside = _beside(comparing.scores, better, worse, judged=comparing.judged)
-            above = [(pl.col(f"{name}_difference") > cut).alias(name) for name, cut in comparing.cut_offs.items()]
-            flagged = beside.with_columns(above).filter(pl.any_horizontal("first", "max"))
+            flagged = _flagged(beside, comparing, better, worse)
             flagged = _described(flagged, comparing.scores, better, worse)
             reasons = _reasons(flagged, comparing.texts[better], comparing.texts[worse])
             flagged = flagged.with_columns(
@@ -106,8 +120,28 @@ def find_candidates(comparing: Comparing) -> pl.DataFrame:
     return pl.concat(parts)
 
 
+def _flagged(beside: pl.DataFrame, comparing: Comparing, better: str, worse: str) -> pl.DataFrame:
+    """The rows that scores or texts name, with what named them."""
+    sure = pl.lit(True)
+    above = []
+    for name, cut in comparing.cut_offs.items():
+        if comparing.judged:
+            sure = pl.max_horizontal(f"{name}_better", f"{name}_worse") >= comparing.floor
+        above.append((pl.lit(comparing.by_scores) & sure & (pl.col(f"{name}_difference") > cut)).alias(name))
+    lost = pl.DataFrame(schema={"row": pl.UInt32, "lost": pl.Float64})
+    if comparing.losses is not None:
+        pair = comparing.losses.filter(pl.col("first").is_in([better, worse]) & pl.col("second").is_in([better, worse]))
+        pair = pair.join(beside.select("row", "max_better", "max_worse"), on="row", how="inner", maintain_order="left")
+        lost = favoured(pair, better, comparing.judged_version, odds=comparing.odds)
+    found = beside.join(lost, on="row", how="left", maintain_order="left")
+    found = found.with_columns(*above, pl.col("lost").is_not_null().alias("texts"))
+    scores = pl.any_horizontal("first", "max")
+    evidence = pl.when(scores & pl.col("texts")).then(pl.lit("both")).when(scores).then(pl.lit("scores"))
+    return found.with_columns(evidence.otherwise(pl.lit("texts")).alias("evidence")).filter(scores | pl.col("texts"))
+
+
 def data_sets(comparing: Comparing, candidates: pl.DataFrame, versions: Sequence[str]) -> pl.DataFrame:
-    """The data sets: for each direction FirstP and MaxP, and what is there in all versions.
+    """The data sets: for each direction FirstP, MaxP and the texts, and what is there in all versions.
 
     Returns:
         Columns as in `SET_SCHEMA`.
@@ -116,7 +150,7 @@ def data_sets(comparing: Comparing, candidates: pl.DataFrame, versions: Sequence
     """
     parts = [pl.DataFrame(schema=SET_SCHEMA)]
     for first, second in comparing.pairs:
-        for (better, worse), aggregation in itertools.product(((first, second), (second, first)), AGGREGATIONS):
+        for (better, worse), aggregation in itertools.product(((first, second), (second, first)), _kinds(comparing)):
             inside = candidates.filter((pl.col("better") == better) & (pl.col("worse") == worse) & pl.col(aggregation))
             parts.append(
                 inside.select(
@@ -126,7 +160,7 @@ def data_sets(comparing: Comparing, candidates: pl.DataFrame, versions: Sequence
                     "worse",
                     "topic_id",
                     "doc_id",
-                    pl.col(f"{aggregation}_difference").alias("difference"),
+                    pl.col("lost" if aggregation == TEXTS else f"{aggregation}_difference").alias("difference"),
                 )
             )
     complete = pl.col("row").is_first_distinct() & (pl.len().over("row") == len(versions))
@@ -142,9 +176,14 @@ def data_sets(comparing: Comparing, candidates: pl.DataFrame, versions: Sequence
     return pl.concat([*parts, there])
 
 
-def set_name(better: str, worse: str, aggregation: Aggregation) -> str:
-    """What a data set is called: "V1>>V2 MaxP"."""
-    return f"{better}>>{worse} {AGGREGATIONS[aggregation]}"
+def _kinds(comparing: Comparing) -> tuple[str, ...]:
+    """What makes data sets: the aggregations of scores, and the texts."""
+    return (*AGGREGATIONS, *(() if comparing.losses is None else (TEXTS,)))
+
+
+def set_name(better: str, worse: str, kind: str) -> str:
+    """What a data set is called: "V1>>V2 MaxP", or "V1>>V2 texts"."""
+    return f"{better}>>{worse} {dict(AGGREGATIONS).get(kind, kind)}"  # type: ignore[call-overload]
 
 
 def _beside(scores: pl.DataFrame, better: str, worse: str, *, judged: bool) -> pl.DataFrame:
@@ -183,7 +222,7 @@ def _described(flagged: pl.DataFrame, scores: pl.DataFrame, better: str, worse: 
 
 def _reasons(flagged: pl.DataFrame, better: Path, worse: Path) -> pl.DataFrame:
     found = list(_faults(flagged, DocumentTexts(better), DocumentTexts(worse)))
-    return pl.DataFrame(found, schema={"reason": pl.String, "evidence": pl.String}, orient="row")
+    return pl.DataFrame(found, schema={"reason": pl.String, "shown": pl.String}, orient="row")
 
 
 def _faults(flagged: pl.DataFrame, better: DocumentTexts, worse: DocumentTexts) -> Iterator[PageFault]:

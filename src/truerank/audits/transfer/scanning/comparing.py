@@ -12,10 +12,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.audits.transfer.scanning.candidates import Comparing, cut_offs, data_sets, find_candidates, set_name
-from truerank.audits.transfer.scanning.options import AGGREGATIONS, Aggregation, ScanOptions
+from truerank.audits.transfer.scanning.options import AGGREGATIONS, TEXTS, Aggregation, ScanOptions
 from truerank.audits.transfer.scanning.probabilities import Curve, fit_curve, topic_levels
 from truerank.audits.transfer.scanning.results import LOW, SCORES_SCHEMA, SKIPPED_SCHEMA, VERY, Scan, curves
 from truerank.audits.transfer.scanning.scoring import id_column
+from truerank.audits.transfer.scanning.text_evidence import TEXT_CUT_OFF, text_losses
 from truerank.errors import InputError
 from truerank.rankers.base import Ranker
 from truerank.rankers.reranking.document_texts import DocumentTexts
@@ -83,7 +84,13 @@ def compare_versions(
     cuts: dict[Aggregation, float] = dict.fromkeys(AGGREGATIONS, options.cut_off)
     if options.percentile is not None:
         cuts = cut_offs(compared, setting.pairs, options.percentile)
-    comparing = Comparing(compared, setting.pairs, cuts, setting.texts, judged_given)
+    losses = None
+    if options.evidence != "scores":
+        losses = text_losses(rows.filter(~pl.col("sampled")), setting.pairs, setting.texts, TEXT_CUT_OFF)
+    comparing = Comparing(
+        compared, setting.pairs, cuts, setting.texts, judged_given, options.floor, options.evidence != "texts", losses,
+        names[0], kind != "raw",
+    )  # fmt: skip
     candidates = find_candidates(comparing)
     sets = data_sets(comparing, candidates, names)
     left_out = pl.concat([skipped, gone]).cast(pl.Schema(SKIPPED_SCHEMA))
@@ -171,12 +178,14 @@ class _Found:
 
 def _summary(found: _Found, compared: pl.DataFrame, setting: Setting) -> dict[str, Any]:
     options = setting.options
-    very = {name: VERY if options.percentile is None else 2 * cut for name, cut in found.cuts.items()}
+    very: dict[str, float] = {name: VERY if options.percentile is None else 2 * cut for name, cut in found.cuts.items()}
+    if options.evidence != "scores":
+        very[TEXTS] = VERY
     about: dict[str, dict[str, Any]] = {}
     for first, second in setting.pairs:
         for better, worse in ((first, second), (second, first)):
-            for name in AGGREGATIONS:
-                told = {"aggregation": name, "better": better, "worse": worse, "very": very[name]}
+            for name, above in very.items():
+                told = {"aggregation": name, "better": better, "worse": worse, "very": above}
                 about[set_name(better, worse, name)] = told
     about["all versions"] = {"aggregation": "", "better": "", "worse": "", "very": 2.0}
     notes = []
@@ -190,13 +199,18 @@ def _summary(found: _Found, compared: pl.DataFrame, setting: Setting) -> dict[st
         if found.judged:
             notes.append(
                 "A difference takes it as given that one of the two versions is relevant, since somebody judged it so: "
-                "it is divided by the probability that at least one of them is."
+                "it is divided by the probability that at least one of them is, as if the two were independent. Pairs "
+                f"of which neither version reaches {options.floor:g} are no candidates by scores."
             )
         notes += [
             f"By {label} the ranker does not tell judged documents from others: there are no candidates."
             for name, label in AGGREGATIONS.items()
             if not found.fitted[name].tells
         ]
+    if options.evidence != "scores":
+        notes.append(
+            f"By texts: more than {TEXT_CUT_OFF:.0%} of what answered the query is missing in the other version."
+        )
     agreement = {ranker.name: dict(told) for ranker, told in zip(setting.rankers, setting.agreed, strict=True) if told}
     notes += [
         f"Scores of {name} in low precision agree with full precision: tau {told['tau']:.4f}, largest difference "
@@ -218,7 +232,8 @@ def _summary(found: _Found, compared: pl.DataFrame, setting: Setting) -> dict[st
             **{name: curve.json() for name, curve in found.fitted.items()},
         },
         "percentile": options.percentile,
-        "cut_off": dict(found.cuts),
+        "evidence": options.evidence,
+        "cut_off": {**found.cuts, **({TEXTS: TEXT_CUT_OFF} if TEXTS in very else {})},
         "judged": compared["row"].n_unique() + len(found.skipped),
         "compared": compared["row"].n_unique(),
         "passages": int(compared["passages"].sum()),

@@ -11,16 +11,32 @@ from truerank.errors import InputError
 from truerank.rankers.base import RankerSpec
 from truerank.text.passages import policy_named
 
-__all__ = ["AGGREGATIONS", "DEFAULT_CUT_OFF", "Aggregation", "Given", "Probability", "ScanOptions"]
+__all__ = [
+    "AGGREGATIONS",
+    "DEFAULT_CUT_OFF",
+    "DEFAULT_FLOOR",
+    "TEXTS",
+    "Aggregation",
+    "Evidence",
+    "Given",
+    "Probability",
+    "ScanOptions",
+]
 
 Aggregation = Literal["first", "max"]
 Probability = Literal["auto", "exp", "logistic", "raw"]
 Given = Literal["auto", "judged", "nothing"]
+Evidence = Literal["scores", "texts", "both"]
 
 #: How scores of passages become one of the document, and how the paper calls that.
 AGGREGATIONS: Final[Mapping[Aggregation, str]] = {"first": "FirstP", "max": "MaxP"}
 #: The paper's cut-off (section 4): a difference of probabilities.
 DEFAULT_CUT_OFF: Final = 0.5
+#: Given that one version is relevant, pairs whose larger probability is below it are no candidates: the quotient of
+#: two that are next to impossible tells nothing. Chosen on the development draws.
+DEFAULT_FLOOR: Final = 0.05
+#: What the data sets of the texts' candidates are called.
+TEXTS: Final = "texts"
 
 
 @dataclass(frozen=True)
@@ -38,6 +54,8 @@ class ScanOptions:
         given: whether a difference takes it as given that one of the two versions is relevant, see
             `probabilities.difference`: "judged", "nothing" (as in the paper), or "auto": judged with a curve.
         cut_off: a difference above it is a candidate.
+        floor: with `given` "judged", the larger probability of a candidate's versions is at least this.
+        evidence: what names candidates: the "scores" of the rankers, the "texts" (see `text_evidence`), or "both".
         percentile: instead, the percentile of all differences above which one is a candidate, 0 to 100.
         pairs: which versions are compared; empty for each with each.
         best: for Figure 1, names of the best of several versions, each over the documents that all of them have.
@@ -59,6 +77,8 @@ class ScanOptions:
     probability: Probability = "auto"
     given: Given = "auto"
     cut_off: float = DEFAULT_CUT_OFF
+    floor: float = DEFAULT_FLOOR
+    evidence: Evidence = "both"
     percentile: float | None = None
     pairs: tuple[tuple[str, str], ...] = ()
     best: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -81,6 +101,12 @@ class ScanOptions:
         if self.given not in get_args(Given):
             fault = f"nothing is given by '{self.given}'"
             raise InputError(fault, f"choose {', '.join(get_args(Given))}", where="--given")
+        if self.evidence not in get_args(Evidence):
+            fault = f"no evidence by '{self.evidence}'"
+            raise InputError(fault, f"choose {', '.join(get_args(Evidence))}", where="--evidence")
+        if not 0 <= self.floor < 1:
+            fault = f"a floor of probabilities is between 0 and 1, not {self.floor:g}"
+            raise InputError(fault, "give a number such as 0.05, or 0 for none", where="--floor")
         if self.also and (self.percentile is not None or self.probability not in ("auto", "logistic")):
             fault = "scores of several rankers are weighed by a curve only"
             raise InputError(fault, "leave out --percentile and --probability", where="--with")

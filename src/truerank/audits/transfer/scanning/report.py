@@ -11,7 +11,7 @@ import polars as pl
 
 import truerank
 from truerank.audits.transfer.scanning.judging_items import highest_difference
-from truerank.audits.transfer.scanning.options import AGGREGATIONS
+from truerank.audits.transfer.scanning.options import AGGREGATIONS, TEXTS
 from truerank.audits.transfer.scanning.results import LOW, Scan, curves
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.reports.figures import Picture, cumulative_curves, side_by_side_histograms
@@ -55,7 +55,7 @@ def figures(scan: Scan, best: Mapping[str, tuple[str, ...]]) -> Iterator[Picture
                 for name, label in AGGREGATIONS.items()
             ]
             panels.append((f"{better} minus {worse}: candidates for errors in {worse}", named))
-    lowest = min(scan.summary["cut_off"].values())
+    lowest = min(scan.summary["cut_off"][name] for name in AGGREGATIONS)
     highest = max(highest_difference(scan, name) for name in AGGREGATIONS)
     edges = np.linspace(lowest, max(highest, lowest + 1e-6), _BINS + 1)
     unit = "probability" if scan.summary["percentile"] is None else "score"
@@ -111,19 +111,18 @@ def _findings(scan: Scan) -> Iterator[Finding]:
         for better, worse in ((first, second), (second, first)):
             inside = scan.candidates.filter((pl.col("better") == better) & (pl.col("worse") == worse))
             counts = {label: int(inside[name].sum()) for name, label in AGGREGATIONS.items()}
+            flagged = inside.filter(pl.col("max") | pl.col(TEXTS))
+            if scan.summary["evidence"] != "scores":
+                counts[TEXTS] = int(inside[TEXTS].sum())
             found = ", ".join(f"{count:,d} by {label}" for label, count in counts.items())
-            why = (
-                inside.filter(pl.col("max"))["reason"]
-                .value_counts(sort=True)
-                .sort("count", "reason", descending=[True, False])
-            )
+            why = flagged["reason"].value_counts(sort=True).sort("count", "reason", descending=[True, False])
             yield Finding(
                 subject=worse,
                 verdict="CHANGED" if len(inside) else "UNCHANGED",
                 tone="bad" if len(inside) else "good",
                 headline=f"Of {total:,d} judged documents, {found} are far less relevant than in {better}.",
                 why="; ".join(f"{reason}: {count:,d}" for reason, count in why.iter_rows()),
-                share=counts["MaxP"] / total,
+                share=len(flagged) / total,
             )
 
 
@@ -135,13 +134,13 @@ def _candidates(scan: Scan, texts: Mapping[str, Path]) -> Iterator[Part]:
     largest = pl.max_horizontal("first_difference", "max_difference").alias("difference")
     shown = (
         every.with_columns(largest)
-        .sort("difference", "topic_id", "doc_id", descending=[True, False, False])
+        .sort(pl.max_horizontal("difference", "lost"), "topic_id", "doc_id", descending=[True, False, False])
         .head(_SHOWN)
     )
     yield Prose(
         (
-            f"The {len(shown):,d} candidates with the largest differences of {len(every):,d}. On the left the passage "
-            "that scores best in the better version, on the right the other version. Words that only one of the two "
+            f"The {len(shown):,d} candidates with the largest differences or losses of {len(every):,d}. On the left the "
+            "passage that scores best in the better version, on the right the other version. Words that only one of the two "
             "texts has are underlined; dots mark another form of a word that both have.",
         )
     )
@@ -162,7 +161,8 @@ def _columns(shown: pl.DataFrame, pairs: list[tuple[str, str]]) -> Iterator[List
         return shown[name].to_list()
 
     ways = [
-        " and ".join(label for name, label in AGGREGATIONS.items() if row[name]) for row in shown.iter_rows(named=True)
+        " and ".join(label for name, label in (*AGGREGATIONS.items(), (TEXTS, TEXTS)) if row[name])
+        for row in shown.iter_rows(named=True)
     ]
     yield ListingColumn("topic_id", "Topic", values("topic_id"), kind="label", filter="choose")
     yield ListingColumn("query", "Query", values("query"), searched=True)
@@ -171,8 +171,10 @@ def _columns(shown: pl.DataFrame, pairs: list[tuple[str, str]]) -> Iterator[List
     yield ListingColumn("better_text", "Passage of the better version", [one for one, _ in pairs], searched=True)
     yield ListingColumn("worse_text", "The worse version", [other for _, other in pairs], searched=True)
     yield ListingColumn("reason", "Why", values("reason"), kind="label", filter="choose")
-    yield ListingColumn("evidence", "What shows it", values("evidence"))
+    yield ListingColumn("shown", "What shows it", values("shown"))
     yield ListingColumn("by", "By", ways, kind="label", filter="choose")
+    lost = ["" if share is None else f"{share:.0%}" for share in values("lost")]
+    yield ListingColumn("lost", "Lost, by the texts", lost)
     yield ListingColumn("difference", "Difference", values("difference"), kind="number", filter="above")
     yield ListingColumn("better_url", "Address", values("better_url"), kind="code")
     yield ListingColumn("doc_id", "Judged document", values("doc_id"), kind="code", searched=True)

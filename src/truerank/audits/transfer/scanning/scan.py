@@ -194,7 +194,7 @@ def _collect(versions: tuple[Version, ...], rows: pl.DataFrame, folder: Path, to
 
 def _with_index(spec: RankerSpec, judged: Version, folder: Path, told: Progress) -> RankerSpec:
     """BM25 without an index takes its statistics from the judged version."""
-    if spec.name != "bm25" or Path("bm25").is_dir():
+    if spec.name != "bm25":
         return spec
     index = folder / "index"
     if not index.is_dir():
@@ -258,6 +258,8 @@ def _options_record(options: ScanOptions, pairs: tuple[tuple[str, str], ...]) ->
         "probability": options.probability,
         "given": options.given,
         "cut_off": options.cut_off,
+        "floor": options.floor,
+        "evidence": options.evidence,
         "percentile": options.percentile,
         "pairs": [list(pair) for pair in pairs],
         "best": {name: list(some) for name, some in options.best.items()},
