@@ -74,7 +74,7 @@ class Evidence(NamedTuple):
     def sentence(self, trials: int, teams: int) -> str:
         """What was seen."""
         tried = {
-            "teams left out": f"In these {trials:,} trials with each of these {teams:,} teams left out",
+            "teams left out": f"In {_trials(trials)} with each of these {teams:,} teams left out",
             "unique documents left out": "Without the relevant documents that one team alone brought in",
             "unlike systems": "With systems unlike the runs, which were not pooled",
         }[self.test]
@@ -184,9 +184,10 @@ class Verdict:
             for word in ("HELD", "WITH CARE", "NOT HELD", "UNKNOWN")
             if (named := [one.measure for one in self.measures if one.word == word])
         ]
-        systems = f" and {len(self.unlike):,} systems unlike them ({', '.join(self.unlike)})" if self.unlike else ""
+        unlike = [name for name, overlap in self.unlike.items() if overlap <= UNLIKE_OVERLAP]
+        systems = f" and {len(unlike):,} systems unlike them ({', '.join(unlike)})" if unlike else ""
         return (
-            f"The order of new systems, in these {self.trials:,} trials with these {self.left_out:,} teams{systems}: "
+            f"The order of new systems, in {_trials(self.trials)} with these {self.left_out:,} teams{systems}: "
             f"{'; '.join(parts)}."
         )
 
@@ -413,6 +414,10 @@ def _lost(simulation: Simulation, change: Change) -> Any:
 def _smallest(changes: Sequence[Change]) -> float | None:
     taus = [one.tau for one in changes if one.tau is not None]
     return min(taus) if taus else None
+
+
+def _trials(number: int) -> str:
+    return "this trial" if number == 1 else f"these {number:,} trials"
 
 
 def _tau(tau: float | None) -> str:
