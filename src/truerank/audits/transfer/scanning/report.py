@@ -139,9 +139,9 @@ def _candidates(scan: Scan, texts: Mapping[str, Path]) -> Iterator[Part]:
     )
     yield Prose(
         (
-            f"The {len(shown):,d} candidates with the largest differences or losses of {len(every):,d}. On the left the "
-            "passage that scores best in the better version, on the right the other version. Words that only one of the two "
-            "texts has are underlined; dots mark another form of a word that both have.",
+            f"The {len(shown):,d} candidates with the largest differences or losses of {len(every):,d}. On the left "
+            "the passage that scores best in the better version, on the right the other one. Words that only one of "
+            "the two texts has are underlined; dots mark another form of a word that both have.",
         )
     )
     pairs = list(_texts(scan, shown, texts))
