@@ -171,7 +171,7 @@ def test_sides_with_few_topics():
         ({"measures": "NumRet"}, "NumRet is no mean over topics"),
         ({"measures": ""}, "no measure"),
         ({"measures": "alpha_nDCG@10"}, "alpha_nDCG@10"),
-        ({"ties": "any"}, "unknown tie policy 'any'"),
+        ({"ties": "any"}, "ties: 'any' is not one of the choices"),
         ({"confidence": 95}, "confidence is 95"),
     ],
 )
