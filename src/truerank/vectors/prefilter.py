@@ -34,6 +34,7 @@ __all__ = [
     "choose_cut",
     "estimate_recall",
     "filter_blocks",
+    "would_pass",
 ]
 
 #: Cuts by field, from `benchmarks/prefilter.py` (tuned on some logs and topics, tested on others).
@@ -56,8 +57,6 @@ _STRATA: Final = (
     _Stratum(np.inf, 0.004, 300),
 )
 
-#: How far below the cut texts are still asked whether they have exactly a topic text's words.
-_PROBED: Final = 0.25
 _BUCKETS: Final = 1 << 17
 _IDF_TEXTS: Final = 1 << 14
 #: Texts, and cells of text times topic, that are scored at a time: few, so that what lies between stays small.
@@ -239,9 +238,7 @@ class _FilterTask:
         def work(block: TextBlock) -> pl.DataFrame:
             margin = (scorer.scores(block.normalised) - cuts).max(axis=1)
             if self.plan.probe is not None:
-                # Texts with the same words share at least some trigrams.
-                near = np.flatnonzero(margin > -_PROBED)
-                named = near[[place for place, _ in self.plan.probe([block.normalised[place] for place in near])]]
+                named = [place for place, _, _ in self.plan.probe(block.normalised)]
                 margin[named] = np.maximum(margin[named], 0)
             return _divided(block, margin)
 
@@ -317,6 +314,21 @@ def filter_blocks(
         return pl.concat(found) if found else pl.DataFrame(schema={"position": pl.Int64, "margin": pl.Float32})
 
     return Filtered(chosen, strata, sample, margins, margins_at, read, int(margins["count"].sum()))
+
+
+def would_pass(rows: Rows, plan: FilterPlan, texts: Sequence[str]) -> list[bool]:
+    """Which further texts the filter of a stream would let through by their trigrams.
+
+    Args:
+        rows: opens the stream.
+        plan: the filter.
+        texts: normalised texts.
+    """
+    sample = [row[3] for row in islice(rows(), _IDF_TEXTS)]
+    scorer = TrigramScorer(plan.topic_texts, plan.fields, sample)
+    cuts = np.array([plan.cuts[field] for field in scorer.fields], np.float32)
+    passing: list[bool] = ((scorer.scores(texts) - cuts).max(axis=1) >= 0).tolist()
+    return passing
 
 
 #: Bins of the margin above the cut, for the rate of true pairs just above it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,15 +18,9 @@ import polars as pl
 import truerank
 from truerank.audits.leakage.baseline import since_baseline
 from truerank.audits.leakage.calibration import Calibration, calibrate
-from truerank.audits.leakage.estimating import (
-    Evidence,
-    judged_evidence,
-    lexical_evidence,
-    missed_topics,
-    summarise_test,
-)
+from truerank.audits.leakage.estimating import TestEvidence, summarise_test
 from truerank.audits.leakage.options import Options
-from truerank.audits.leakage.proposing import LexicalProbe, Proposed, propose, topic_texts
+from truerank.audits.leakage.proposing import DistinctQueries, Proposed, propose, topic_texts
 from truerank.audits.leakage.redaction import open_key, redact
 from truerank.audits.leakage.reformulations import with_types
 from truerank.audits.leakage.report import ReportExtras, render
@@ -34,9 +29,12 @@ from truerank.audits.leakage.results import (
     NEIGHBOUR_SCHEMA,
     AuditResult,
     PrefilterRecall,
+    Sensitivity,
     Summary,
     load_audit,
 )
+from truerank.audits.leakage.sensitivity import Sight, check
+from truerank.audits.leakage.wording import EVIDENCE, LETTERS, WORDS, WordingProbe
 from truerank.errors import InputError
 from truerank.judging.labels import Judgments, annotate, open_judgments
 from truerank.records import TopicText
@@ -53,9 +51,9 @@ from truerank.sources import (
 from truerank.sources.sample import SAMPLE
 from truerank.text.normalising import normalise
 from truerank.vectors.encoders import CachedEncoder, Encoder, EncoderSpec, Vectors
-from truerank.vectors.prefilter import DEFAULT_CUTS, FilterPlan, estimate_recall
+from truerank.vectors.prefilter import DEFAULT_CUTS, FilterPlan, estimate_recall, would_pass
 from truerank.vectors.search import SearchPlan
-from truerank.work.artifacts import Artifacts, digest, installed_versions
+from truerank.work.artifacts import Artifacts, digest, installed_versions, write_text
 from truerank.work.engines import open_engine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
@@ -66,7 +64,6 @@ __all__ = ["audit", "publish"]
 _NOT_OF_THE_RESULT: Final = ("cache", "engine", "labels", "baseline", "redact", "redact_key")
 #: Queries of the embedded sample from which the int8 encoder learns its ranges.
 _CALIBRATION_TEXTS: Final = 300
-_LEXICAL: Final = "topics for which some query has exactly the content words; paraphrases may be missed more often"
 _PACKAGES: Final = (
     "truerank",
     "numpy",
@@ -122,8 +119,10 @@ def audit(
     folder = _work_folder(artifacts, identity)
     artifacts.log("start", work=folder.name, engine=options.engine)
     proposed = propose(sources, texts, plan, Job(folder, open_engine(options.engine), progress))
+    progress.start("sensitivity check")
+    checked = _checked(folder, sources, texts, plan, models=models, options=options)
     progress.start("reformulation types")
-    result = _estimate(proposed, tests, options, models, judgments)
+    result = _estimate(proposed, tests, options, models=models, judgments=judgments, checked=checked)
     provenance = _provenance(identity, proposed, options)
     calibration = _calibration(judgments, options)
     result = publish(artifacts, result, provenance, options, ReportExtras(calibration=calibration))
@@ -214,7 +213,7 @@ class _Models:
     def plan(self, texts: Sequence[TopicText], options: Options) -> SearchPlan:
         """What to look for with these models; the topic texts are encoded from now on, while the log is read."""
         normalised = tuple(normalise(text.text) for text in texts)
-        prefilter, probe = None, LexicalProbe(normalised)
+        prefilter, probe = None, WordingProbe(normalised)
         if options.mode == "prefilter":
             cuts = {**DEFAULT_CUTS, **options.cuts}
             prefilter = FilterPlan(normalised, tuple(text.field for text in texts), cuts, probe)
@@ -303,16 +302,49 @@ def _work_folder(artifacts: Artifacts, identity: Mapping[str, Any]) -> Path:
     return folder
 
 
+def _checked(
+    folder: Path,
+    sources: Sequence[tuple[str, QuerySource]],
+    texts: Sequence[TopicText],
+    plan: SearchPlan,
+    *,
+    models: _Models,
+    options: Options,
+) -> dict[str, Sensitivity]:
+    """The sensitivity check, or what an interrupted run has of it."""
+    path = folder / "sensitivity.json"
+    if path.is_file():
+        known: dict[str, Sensitivity] = json.loads(path.read_text(encoding="utf-8"))
+        return known
+    passes = None
+    if plan.prefilter is not None:
+        passes = partial(would_pass, DistinctQueries(sources[0][1]), plan.prefilter)
+    probe = WordingProbe([normalise(text.text) for text in texts])
+    sight = Sight(models.encoder.encode, probe, options.threshold, passes)
+    found = check(texts, plan.topic_vectors(), sight)
+    write_text(path, json.dumps(found) + "\n")
+    return found
+
+
 def _estimate(
-    proposed: Proposed, tests: Sequence[TopicSet], options: Options, models: _Models, judgments: Judgments | None
+    proposed: Proposed,
+    tests: Sequence[TopicSet],
+    options: Options,
+    *,
+    models: _Models,
+    judgments: Judgments | None,
+    checked: Mapping[str, Sensitivity],
 ) -> AuditResult:
-    above_floor = proposed.pairs.filter(pl.col("similarity") > pl.lit(options.lowest, pl.Float32))
-    candidates = with_types(above_floor.drop("probed"), tests, models.encoder)
-    above = candidates.filter(pl.col("similarity") > pl.lit(options.threshold, pl.Float32))
-    leaked = {test.name: set(above.filter(test=test.name)["topic_id"].unique()) for test in tests}
-    judged = None if judgments is None else annotate(proposed.pairs, judgments)
-    evidence, method = _evidence(proposed, judged, leaked, options)
+    pairs = _with_evidence(proposed.pairs, options.threshold)
+    above_floor = pl.col("similarity") > pl.lit(options.lowest, pl.Float32)
+    candidates = with_types(pairs.filter(above_floor | (pl.col("evidence") != "")), tests, models.encoder)
+    judged = None if judgments is None else annotate(pairs, judgments)
+    above = pl.col("similarity") > pl.lit(options.threshold, pl.Float32)
+    unsettled = (pairs if judged is None else judged.filter(pl.col("judged").is_null())).filter(
+        ~above & (pl.col("evidence") != "")
+    )
     prefilter = _recall(proposed, options)
+    nothing = Sensitivity(kinds=[], other_topics={})
     summary = Summary(
         threshold=options.threshold,
         floor=options.lowest,
@@ -325,13 +357,16 @@ def _estimate(
         tests={
             test.name: summarise_test(
                 test,
-                above.filter(test=test.name),
+                TestEvidence(
+                    candidates.filter(above, test=test.name),
+                    unsettled.filter(test=test.name),
+                    checked.get(test.name, nothing),
+                    None if judged is None else _confirmed(judged.filter(test=test.name), options.threshold),
+                    _silent(test, options),
+                ),
                 proposed.counts,
-                missed=missed_topics(len(leaked[test.name]), len(test.topics), evidence, method),
                 prefilter=prefilter,
-                confirmed=None if judged is None else _confirmed(judged.filter(test=test.name), options.threshold),
                 fields=(*options.fields, "variant") if any(topic.variants for topic in test.topics) else options.fields,
-                silent=_silent(test, options),
             )
             for test in tests
         },
@@ -343,13 +378,15 @@ def _estimate(
     return AuditResult(summary, candidates.select(list(CANDIDATE_SCHEMA)), neighbours)
 
 
-def _evidence(
-    proposed: Proposed, judged: pl.DataFrame | None, leaked: Mapping[str, set[str]], options: Options
-) -> tuple[Evidence, str]:
-    known = None if judged is None else judged_evidence(judged, leaked, options.threshold)
-    if known is not None:
-        return known, "topics with a leak that people confirmed"
-    return lexical_evidence(proposed.pairs.filter("probed"), leaked), _LEXICAL
+def _with_evidence(pairs: pl.DataFrame, threshold: float) -> pl.DataFrame:
+    """Pairs with the column `evidence` in the place of `probed`."""
+    proposed = (
+        pl.col("similarity") > pl.lit(threshold, pl.Float32),
+        pl.col("probed") == WORDS,
+        pl.col("probed") == LETTERS,
+    )
+    names = [pl.when(by).then(pl.lit(name)) for name, by in zip(EVIDENCE, proposed, strict=True)]
+    return pairs.with_columns(pl.concat_str(names, separator="+", ignore_nulls=True).alias("evidence")).drop("probed")
 
 
 def _confirmed(judged: pl.DataFrame, threshold: float) -> tuple[set[str], set[str]]:

@@ -56,7 +56,7 @@ class Card:
                 Column("topics", align="right", format=",d"),
                 Column("leaked topics", align="right", format=",d"),
                 Column("leaking queries", align="right", format=",d"),
-                Column("missed at most", align="right", format=".0f"),
+                Column("pairs below, unjudged", align="right", format=",d"),
             ),
             rows=tuple(
                 (
@@ -65,7 +65,7 @@ class Card:
                     test["topics"],
                     len(test["leaked_topics"]),
                     test["leaking_queries"],
-                    None if test["missed"] is None else test["missed"]["upper"],
+                    test["below"]["pairs"],
                 )
                 for test in self.content["tests"]
             ),
@@ -214,7 +214,7 @@ def _tests(result: AuditResult, pairs: bool) -> Iterator[dict[str, Any]]:
             "topics": test["topics"],
             "leaked_topics": test["leaked_topics"],
             "leaking_queries": union[-1]["queries"] if union else 0,
-            "missed": test["missed"],
+            "below": dict(test["below"]),
         }
         if pairs:
             columns = ("topic_id", "field", "source", "query_id", "query_text", "similarity", "type")

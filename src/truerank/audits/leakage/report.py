@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 import truerank
 from truerank.audits.leakage.redaction import key_mark
-from truerank.audits.leakage.results import AuditResult, MissedTopics, PrefilterRecall, Summary, TestSummary, Verdict
+from truerank.audits.leakage.results import AuditResult, PrefilterRecall, Summary, TestSummary, Verdict
 from truerank.reports.figures import histogram, precision_curve, stacked_histograms, to_svg
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Drawing, Facts, Finding, Page, Part, Prose, Section, Tone
@@ -237,8 +237,6 @@ def _more(test: TestSummary, summary: Summary) -> Iterator[str]:
             f"{_counted(union['queries'], 'distinct training query', 'distinct training queries')} lie above "
             f"{summary['threshold']:g}."
         )
-    if test["missed"] is not None and test["verdict"] != "CLEAN":
-        yield _missed(test["missed"])
 
 
 def _tally(summary: Summary) -> str:
@@ -248,13 +246,6 @@ def _tally(summary: Summary) -> str:
         return ""
     found = [f"{verdicts.count(verdict)} {verdict.lower()}" for verdict in _MEANINGS if verdict in verdicts]
     return f"{_listed(found).capitalize()}. "
-
-
-def _missed(missed: MissedTopics) -> str:
-    return (
-        f"The encoder may have missed further topics: about {missed['estimate']:.3g}, at most {missed['upper']:.3g} "
-        f"with {missed['confidence']:.0%} confidence (from {missed['evidence']:,d} {missed['method']})."
-    )
 
 
 def _counts(result: AuditResult) -> Iterator[Part]:
@@ -318,26 +309,6 @@ def _trust(summary: Summary, extras: ReportExtras) -> Iterator[Part]:
     yield Prose((_calibrated_for(summary),))
     if extras.calibration is not None:
         yield from _calibration(extras.calibration)
-    bounds = [(name, test["missed"]) for name, test in summary["tests"].items()]
-    rows = tuple(
-        (name, m["estimate"], m["upper"], f"{m['confidence']:.0%}", m["evidence"])
-        for name, m in bounds
-        if m is not None
-    )
-    if rows:
-        methods = dict.fromkeys(missed["method"] for _, missed in bounds if missed is not None)
-        yield Table(
-            "Leaked topics that the encoder may have missed, beside those that it found.",
-            (
-                Column("Test set"),
-                Column("Estimate", align="right", format=".3g"),
-                Column("At most", align="right", format=".3g"),
-                Column("Confidence", align="right"),
-                Column("Evidence", align="right", format=",d"),
-            ),
-            rows,
-            notes=(f"Evidence: {'; '.join(methods)}.",),
-        )
     if summary["prefilter"] is not None:
         yield from _prefilter(summary["prefilter"])
     if extras.baseline is not None:
