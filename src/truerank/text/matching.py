@@ -2,20 +2,20 @@
 
 Two texts with the same core ask with the same words: order, inflection, function words and the form of the question
 differ at most. The core is wider than `truerank.text.words.bag`, which reformulation types rest on: it knows irregular
-forms and drops frames such as "what does … mean" and "tell me about …".
+forms and leaves out the words by which people ask ("what does … mean", "tell me about …").
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from truerank.text.words import FUNCTION_WORDS, stem, words
 
-__all__ = ["FORM_WORDS", "FRAME_WORDS", "IRREGULAR", "Core", "core", "core_of", "key"]
+__all__ = ["FORM_WORDS", "FRAME_WORDS", "IRREGULAR", "Core", "core", "core_of", "folded", "key"]
 
 #: Words that the core leaves out wherever they stand: `FUNCTION_WORDS` and adverbs and prepositions that a search box
 #: can do without. Negations are not among them.
@@ -68,53 +68,25 @@ def _irregular() -> dict[str, str]:
 #: Irregular inflections and spellings by their base form.
 IRREGULAR: Final = _irregular()
 
-_ASK: Final = "(?:tell|explain to|show|give|teach) (?:me|us)(?: more| something| all| everything)?(?: about| on)?"
-_INFORMATION: Final = "(?:some |any |more )?(?:information|info|facts|details)"
-_MEANING: Final = "(?:the )?(?:meaning|definition|explanation|description) (?:of|for)"
-#: How a question or request begins, before what it is about.
-_OPENINGS: Final = (
-    f"(?:can|could|would|will) (?:you|anyone|anybody|someone|somebody) (?:please )?(?:{_ASK}|explain|describe|define)",
-    _ASK,
-    f"{_INFORMATION} (?:on|about|regarding|concerning|for)",
-    "(?:does anyone|does anybody|does someone|do you) know(?: anything)?(?: about)?",
-    "(?:i|we) (?:want|need|wish|would like|d like)(?: to (?:know|learn|find out|find|understand|see|read))?(?: more)?(?: about)?",
-    "id like(?: to (?:know|learn|find out|find|understand|see|read))?(?: more)?(?: about)?",
-    "(?:(?:i am|im|we are|were) )?(?:looking|searching) for",
-    "search for",
-    f"find (?:out about|{_INFORMATION}(?: on| about)?)",
-    "how (?:can|do|could|would) (?:i|you|we) (?:find|explain|define|describe)",
-    f"where (?:can|do|could) (?:i|you|we|one) (?:find|get|read|learn)(?: more)?(?: {_INFORMATION})?(?: on| about)?",
-    "what(?: is|s)? (?:meant|known|understood) (?:by|about|of)",
-    "what (?:do|can|should) (?:we|you|i|people) (?:know|say|tell)(?: me)?(?: about)?",
-    f"what(?: is|s)? {_MEANING}",
-    _MEANING,
-    "what (?:happens|happened|happen|occurs|occurred) (?:in|to|with|during|at|after|if|when)",
-    "is it true that",
-    "define",
-    "explain",
-    "describe",
-    "learn about",
-    "question about",
-)
-_OPENING: Final = re.compile(f"(?:please )?(?:{'|'.join(_OPENINGS)}) ")
-_CLOSING: Final = re.compile(
-    r" (?:definition|definitions|meaning|defined|explained|mean|means|stand for|refer to|work|works|located|happen"
-    r"|happens|happened|important|occur|occurs|information|info|used for|all about|about)$"
-)
-#: Closings that belong to a question: elsewhere the words are content ("social work").
-_ASKED: Final = frozenset(
-    "mean means work works located happen happens happened important occur occurs".split()
-    + ["stand for", "refer to", "used for"]
-)
-_QUESTION: Final = frozenset("what whats how why where wheres when who whos which is are was were do does did".split())
-#: Every word that a frame may take away.
-FRAME_WORDS: Final = frozenset(
+#: Words of a definition, which the core leaves out where another word is left.
+_DEFINING: Final = frozenset(
     """
-    all anyone anybody d define defined definition definitions describe description details everything explain explained
-    explanation facts find get give happen happened happens i im important info information know known learn like
-    located looking m mean meaning means meant occur occurred occurs one out people please question read refer
-    regarding concerning say search searching see show somebody someone something stand teach tell true understand
-    understood used want we wish work works anything need should id were
+    define defined defines definition definitions explain explained explanation fact facts info information meaning
+    meant overview wiki wikipedia
+    """.split()
+)
+#: Words by which people ask. The core leaves them out where two other words are left, or one other and a form word:
+#: "need help with rabies" asks for rabies, but "job search" does not ask for jobs.
+FRAME_WORDS: Final = _DEFINING | frozenset(
+    """
+    able anybody anyone anything ask asking came come curious d deal describe described describes description detail
+    details discuss else everything exactly exist existed exists find finding get give google happen happened happening
+    happens happy hear heard help i id idea im important interested introduction know knowing known knows learn learning
+    let like located look looking m matter mean means mention need needed needs occur occurred occurs
+    okay people possible provide question questions re read real refer referred refers regarding reliable say
+    search searching see seek seeking show somebody someone something stand stands stuff sure talk talking teach tell
+    thank thanks thing things think true understand understanding understood use used useful ve want wanted wants
+    wish wonder wondering work working works would
     """.split()
 )
 
@@ -136,10 +108,16 @@ class Core(NamedTuple):
 @lru_cache(maxsize=1 << 16)
 def key(word: str) -> str:
     """What counts as the same word: the stem of its base form, in American spelling."""
-    base = IRREGULAR.get(word, word)
-    return stem(_BRITISH.sub(_american, base) if len(base) >= 6 else base)
+    for _ in range(_STEPS):
+        before, word = word, IRREGULAR.get(word, word)
+        word = stem(_BRITISH.sub(_american, word) if len(word) >= 6 else word)
+        if word == before:
+            break
+    return word
 
 
+#: The stem of a stem may be shorter still ("women", from "womens").
+_STEPS: Final = 3
 #: Endings that British spelling writes otherwise. What is not British ("contour", "promise") changes in both texts.
 _BRITISH: Final = re.compile("(?:our|tre|(?<=[iy])s)(?=(?:s|e|es|ed|er|ers|ing|al|able|ful|ite|ation|ations)?$)")
 
@@ -178,37 +156,9 @@ def core_of(every: Sequence[str]) -> Core:
     Args:
         every: the words in order, in the form of `folded`.
     """
-    start, end = _framed(every)
-    places = tuple(at for at in range(start, end) if every[at] not in FORM_WORDS) or tuple(range(len(every)))
-    return Core(tuple(every), places, tuple(key(every[at]) for at in places))
-
-
-def _framed(every: Sequence[str]) -> tuple[int, int]:
-    """Where the core begins and ends: after the opening and before the closing of a question."""
-    start, end = 0, len(every)
-    if end < 2 or (every[0] not in _OPENERS and every[-1] not in _CLOSERS):
-        return start, end
-    text = " ".join(every) + " "
-    opening = _OPENING.match(text)
-    if opening is not None:
-        start = text[: opening.end()].count(" ")
-    closing = _CLOSING.search(text[:-1])
-    if closing is not None and (closing[0].strip() not in _ASKED or every[0] in _QUESTION):
-        end -= len(closing[0].split())
-    left = [word for word in every[start:end] if word not in FORM_WORDS]
-    return (start, end) if left else (0, len(every))
-
-
-def _first_words() -> Iterator[str]:
-    yield from "please can could would will tell explain show give teach some any more information info facts id".split()
-    yield from "details does do i we im looking searching search find how where what whats the meaning definition".split()
-    yield from "description explanation is define describe learn question".split()
-
-
-_OPENERS: Final = frozenset(_first_words())
-_CLOSERS: Final = frozenset(
-    """
-    definition definitions meaning defined explained mean means for to work works located happen happens happened
-    important occur occurs information info about
-    """.split()
-)
+    content = [at for at, word in enumerate(every) if word not in FORM_WORDS]
+    places = [at for at in content if every[at] not in FRAME_WORDS]
+    if len(places) < 2 and len(content) == len(every):
+        places = [at for at in content if every[at] not in _DEFINING]
+    places = places or content or list(range(len(every)))
+    return Core(tuple(every), tuple(places), tuple(key(every[at]) for at in places))

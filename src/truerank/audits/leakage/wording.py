@@ -28,7 +28,7 @@ EVIDENCE: Final = ("encoder", "words", "letters")
 _REMEMBERED: Final = 1 << 18
 #: By number of core words of the topic text: the fewest letters of a core word in which one may differ, and of a word
 #: that is not of the core. Longer texts are as those of four.
-_FEWEST_LETTERS: Final = ((5, 3), (5, 3), (3, 2), (3, 2), (2, 1))
+_FEWEST_LETTERS: Final = ((4, 3), (4, 3), (3, 2), (3, 2), (2, 1))
 
 
 class _Token(NamedTuple):
@@ -147,11 +147,7 @@ class WordingProbe:
                     yield number
             for number in self._bags.get(rest | {key(other)}, ()):
                 topic = self._topics[number]
-                if (
-                    other in topic.words
-                    and word not in topic.words
-                    and _long_enough(min(word, other, key=len), topic, 0)
-                ):
+                if other in topic.words and word not in topic.words and _long_enough(other, topic, 0):
                     yield number
         for names in self._joined.get(word, ()):
             yield from self._bags.get(rest | names, ())
