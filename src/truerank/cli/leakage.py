@@ -102,8 +102,10 @@ def audit(
         str | None, typer.Option(metavar="DIR", help="Count what is new since this earlier audit.")
     ] = None,
     fail_on: Annotated[
-        Literal["contaminated"] | None,
-        typer.Option(help="Exit with 1 if a test set is contaminated (with --baseline: by something new)."),
+        Literal["contaminated", "unknown"] | None,
+        typer.Option(
+            help="Exit with 1 if a test set is contaminated (with --baseline: by something new); unknown: or not clean."
+        ),
     ] = None,
     redact: Annotated[bool, typer.Option("--redact", help="Write keyed hashes instead of texts.")] = False,
     redact_key: Annotated[
@@ -147,7 +149,7 @@ def audit(
     text = "\n\n".join([leakage.to_text(result), *(table.text() for table in neighbours)])
     emit(text, {**result.summary, **_topics_json(topic, neighbours)}, as_json)
     note(f"report: {out / 'report.html'}")
-    if fail_on and leakage.fails(result):
+    if fail_on and leakage.fails(result, fail_on):
         raise typer.Exit(1)
 
 

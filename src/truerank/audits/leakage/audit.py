@@ -363,6 +363,7 @@ def _estimate(
                     checked.get(test.name, nothing),
                     None if judged is None else _confirmed(judged.filter(test=test.name), options.threshold),
                     _silent(test, options),
+                    models.encoder.name == options.calibrated_for,
                 ),
                 proposed.counts,
                 prefilter=prefilter,

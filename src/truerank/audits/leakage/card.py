@@ -24,7 +24,9 @@ _SCHEMA: Final = "truerank/leakage-card/1"
 _WORST_FIRST: Final = ("CONTAMINATED", "UNKNOWN", "CLEAN")
 _MEANING: Final = (
     "CONTAMINATED: at least one training query is a candidate leak above the threshold (where pairs were judged: a "
-    "confirmed one). CLEAN: everything was read and nothing is above it. UNKNOWN: something could not be read."
+    "confirmed one). CLEAN: everything was read, no evidence (encoder, same content words, nearly the same letters) "
+    "found a pair that was not judged away, and planted rewordings of the topics were found at the rates given. "
+    "UNKNOWN: anything else."
 )
 
 
@@ -214,7 +216,7 @@ def _tests(result: AuditResult, pairs: bool) -> Iterator[dict[str, Any]]:
             "topics": test["topics"],
             "leaked_topics": test["leaked_topics"],
             "leaking_queries": union[-1]["queries"] if union else 0,
-            "below": dict(test["below"]),
+            "below": {name: test["below"][name] for name in ("topics", "queries", "pairs")},
         }
         if pairs:
             columns = ("topic_id", "field", "source", "query_id", "query_text", "similarity", "type")

@@ -20,7 +20,7 @@ from truerank.audits.leakage.results import (
     TestSummary,
     Verdict,
 )
-from truerank.audits.leakage.rewordings import SEEN_KINDS
+from truerank.audits.leakage.rewordings import KINDS, SEEN_KINDS
 from truerank.sources import TopicSet
 from truerank.text.normalising import normalise
 
@@ -86,6 +86,7 @@ class TestEvidence:
         sensitivity: the sensitivity check.
         confirmed: where labels were given: topics with a confirmed leak, and topics with an unjudged candidate.
         silent: topics without any text to compare.
+        calibrated: whether the threshold was calibrated for this encoder.
     """
 
     __test__ = False
@@ -95,6 +96,7 @@ class TestEvidence:
     sensitivity: Sensitivity
     confirmed: tuple[set[str], set[str]] | None = None
     silent: int = 0
+    calibrated: bool = True
 
 
 def summarise_test(
@@ -117,8 +119,11 @@ def summarise_test(
     leaked = set(known.above["topic_id"].unique())
     if known.confirmed is not None:
         leaked = known.confirmed[0] | (leaked & known.confirmed[1])
-    normal = {normalise(text) for text in known.below["query_text"].unique()}
-    below = BelowCount(topics=known.below["topic_id"].n_unique(), queries=len(normal), pairs=known.below.height)
+    sources = list(counts)
+    by_field = {
+        field: list(by_source.values())[-1] for field, by_source in count_fields(known.below, sources, fields).items()
+    }
+    below = BelowCount(**by_field["union"], pairs=known.below.height, fields=by_field)
     reasons = _Reasons(test, known, below, counts)
     if leaked:
         verdict, why, settle = reasons.contaminated(leaked)
@@ -164,12 +169,13 @@ class _Reasons:
         if self.below["pairs"]:
             pairs, topics = self.below["pairs"], self.below["topics"]
             gaps.append(
-                f"{pairs} {'pair' if pairs == 1 else 'pairs'} of {topics} {'topic' if topics == 1 else 'topics'} "
-                "at or below it have the same content words or nearly the same letters, and nobody has judged them"
+                f"{pairs} {'pair' if pairs == 1 else 'pairs'} of {topics} {'topic' if topics == 1 else 'topics'} at or "
+                f"below it {'has' if pairs == 1 else 'have'} the same content words or nearly the same letters, and "
+                f"nobody has judged {'it' if pairs == 1 else 'them'}"
             )
             settle.append(
-                "Judge these pairs: 'truerank judge new' with this audit's folder as --items; then audit again with the "
-                "labels as --labels."
+                "Judge these pairs ('truerank judge new' with this audit's folder as --items), and audit again with "
+                "the labels ('--labels')."
             )
         unseen = [
             found for found in self.known.sensitivity["kinds"] if found["kind"] in SEEN_KINDS and not _seen(found)
@@ -204,10 +210,22 @@ class _Reasons:
             f"letters) found a pair{judged}."
         )
         seen, blind = kinds_seen(self.known.sensitivity["kinds"])
-        yield f"Of planted rewordings of these topics, at least {_ENOUGH:.0%} were found of these kinds: {', '.join(seen)}."
+        yield (
+            f"Of planted rewordings of these topics, the audit found at least {_ENOUGH:.0%} of these kinds: "
+            f"{', '.join(seen)}."
+        )
         if blind:
             rates = (f"{kind} ({', '.join(map(_rate_of_field, found))})" for kind, found in blind.items())
-            yield f"The audit is blind to others, of which it found: {'; '.join(rates)}."
+            yield f"It is partly or wholly blind to these: {'; '.join(rates)}."
+        none = [
+            kind
+            for kind in KINDS
+            if not any(row["planted"] for row in self.known.sensitivity["kinds"] if row["kind"] == kind)
+        ]
+        if none:
+            yield f"These topics allow no rewording of these kinds: {', '.join(none)}."
+        if not self.known.calibrated:
+            yield "The threshold is not calibrated for this encoder; what is claimed rests on these rewordings."
         if prefilter is not None:
             yield f"Texts that share few trigrams with a topic were not encoded (recall {prefilter['recall']:.3f})."
 
@@ -241,8 +259,8 @@ def _rate_of_field(found: KindFound) -> str:
 def _evidence(below: BelowCount, kinds: Sequence[KindFound]) -> Iterator[str]:
     if below["pairs"]:
         yield (
-            f"{below['pairs']} pairs of {below['topics']} topics at or below the threshold have the same content words or "
-            "nearly the same letters."
+            f"Unjudged pairs at or below the threshold with the same content words or nearly the same letters: "
+            f"{below['pairs']}, of {below['topics']} topics."
         )
     seen, blind = kinds_seen(kinds)
     planted = sum(found["planted"] for found in kinds)

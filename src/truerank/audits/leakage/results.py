@@ -47,8 +47,8 @@ NEIGHBOUR_SCHEMA: Final[dict[str, Any]] = {
     "exact": pl.Boolean,
 }
 
-#: `candidates.parquet`: every pair above the floor, and every pair with the same words or nearly the same letters, with
-#: its proposed reformulation types. `evidence` joins "encoder" (above the threshold), "words" and "letters" with "+"; it
+#: `candidates.parquet`: every pair above the floor, and every pair with the same words or nearly the same letters,
+#: with its proposed reformulation types. `evidence` joins "encoder" (above the threshold), "words" and "letters" with "+"; it
 #: is empty for pairs between floor and threshold that are kept for calibration only.
 CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
     **{name: kind for name, kind in NEIGHBOUR_SCHEMA.items() if name != "exact"},
@@ -82,6 +82,7 @@ class BelowCount(TypedDict):
     topics: int
     queries: int
     pairs: int
+    fields: dict[str, FieldCount]
 
 
 class KindFound(TypedDict):
