@@ -141,12 +141,8 @@ def folded(token: str) -> tuple[str, ...]:
     if token.isascii():
         return words(token)
     plain = unicodedata.normalize("NFKD", token)
-    # Marks are accents on Latin, Greek and Cyrillic letters only; elsewhere they are part of the script.
-    kept = "".join(
-        sign
-        for place, sign in enumerate(plain)
-        if not (unicodedata.combining(sign) and place and ord(plain[place - 1]) < 0x530 or 0x300 <= ord(sign) < 0x370)
-    )
+    # Accents of Latin, Greek and Cyrillic letters; the marks of other scripts are part of the script.
+    kept = "".join(sign for sign in plain if not 0x300 <= ord(sign) < 0x370)
     return words(unicodedata.normalize("NFC", kept))
 
 

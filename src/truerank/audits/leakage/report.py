@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 import truerank
 from truerank.audits.leakage.redaction import key_mark
-from truerank.audits.leakage.results import AuditResult, PrefilterRecall, Summary, TestSummary, Verdict
+from truerank.audits.leakage.results import AuditResult, FieldCount, PrefilterRecall, Summary, TestSummary, Verdict
 from truerank.audits.leakage.seen import sensitivity_parts, short_sensitivity_tables
 from truerank.reports.figures import histogram, precision_curve, stacked_histograms, to_svg
 from truerank.reports.listings import Listing, ListingColumn
@@ -191,12 +191,14 @@ def counts_table(summary: Summary, tests: Sequence[str] | None = None) -> Table:
         Table 1 of the leakage paper.
     """
     chosen = {name: summary["tests"][name] for name in tests or summary["tests"]}
-    groups = [
+    groups: list[tuple[str, str, Mapping[str, FieldCount | None]]] = [
         (name, _shown(label), {field: counts.get(label) for field, counts in test["fields"].items()})
         for name, test in chosen.items()
         for label in _labels(test)
     ]
-    lower = [(name, _BELOW, test["below"]["fields"]) for name, test in chosen.items() if test["below"]["pairs"]]
+    lower: list[tuple[str, str, Mapping[str, FieldCount | None]]] = [
+        (name, _BELOW, {**test["below"]["fields"]}) for name, test in chosen.items() if test["below"]["pairs"]
+    ]
     groups = [group for name in chosen for group in (*groups, *lower) if group[0] == name]
     columns = [Column("Field")]
     columns += [Column(title, group[:2], "right", ",d") for group in groups for title in ("T", "Q")]
@@ -214,7 +216,8 @@ def counts_table(summary: Summary, tests: Sequence[str] | None = None) -> Table:
         f"Topics (T) with training queries (Q) whose similarity to a text of the topic is above "
         f"{summary['threshold']:g}. Sources add up from left to right; the union counts a topic or query once."
         + (
-            f" {_BELOW.capitalize()}: unjudged pairs at or below it with the same content words or nearly the same letters."
+            f" {_BELOW.capitalize()}: unjudged pairs at or below it with the same content words or nearly the same "
+            "letters."
             if lower
             else ""
         ),

@@ -48,8 +48,8 @@ NEIGHBOUR_SCHEMA: Final[dict[str, Any]] = {
 }
 
 #: `candidates.parquet`: every pair above the floor, and every pair with the same words or nearly the same letters,
-#: with its proposed reformulation types. `evidence` joins "encoder" (above the threshold), "words" and "letters" with "+"; it
-#: is empty for pairs between floor and threshold that are kept for calibration only.
+#: with its proposed reformulation types. `evidence` joins "encoder" (above the threshold), "words" and "letters"
+#: with "+"; it is empty for pairs between floor and threshold that are kept for calibration only.
 CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
     **{name: kind for name, kind in NEIGHBOUR_SCHEMA.items() if name != "exact"},
     "type": pl.String,
@@ -88,8 +88,8 @@ class BelowCount(TypedDict):
 class KindFound(TypedDict):
     """Planted rewordings of one kind and field, and how many of them the audit would have found.
 
-    `share` is None where the topics allow no such rewording; `low` and `high` are its 95% Clopper–Pearson interval; `by`
-    counts what each evidence finds alone.
+    `share` is None where the topics allow no such rewording; `low` and `high` are its 95% Clopper–Pearson interval;
+    `by` counts what each evidence finds alone.
     """
 
     field: str
@@ -174,8 +174,8 @@ class AuditResult:
 
     Attributes:
         summary: counts and verdicts, as in `summary.json`.
-        candidates: every pair above the floor or with evidence in its words, columns as in `CANDIDATE_SCHEMA`, ordered by test, topic, field,
-            variant, source and rank.
+        candidates: every pair above the floor or with evidence in its words or letters, columns as in
+            `CANDIDATE_SCHEMA`, ordered by test, topic, field, variant, source and rank.
         neighbours: the top-k per topic text and source, columns as in `NEIGHBOUR_SCHEMA`, the same order.
         folder: where the artifacts lie.
     """
