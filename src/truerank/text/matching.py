@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from truerank.text.words import FUNCTION_WORDS, stem, words
 
-__all__ = ["FORM_WORDS", "FRAME_WORDS", "IRREGULAR", "Core", "core", "core_of", "folded", "key"]
+__all__ = ["FORM_WORDS", "FRAME_WORDS", "IRREGULAR", "Core", "asks", "core", "core_of", "folded", "key"]
 
 #: Words that the core leaves out wherever they stand: `FUNCTION_WORDS` and adverbs and prepositions that a search box
 #: can do without. Negations are not among them.
@@ -80,7 +80,7 @@ _DEFINING: Final = frozenset(
 FRAME_WORDS: Final = _DEFINING | frozenset(
     """
     able anybody anyone anything ask asking came come curious d deal describe described describes description detail
-    details discuss else everything exactly exist existed exists find finding get give google happen happened happening
+    details discuss else everything exactly exist existed exists find finding found get give google happen happened happening
     happens happy hear heard help i id idea im important interested introduction know knowing known knows learn learning
     let like located look looking m matter mean means mention need needed needs occur occurred occurs
     okay people possible provide question questions re read real refer referred refers regarding reliable say
@@ -103,6 +103,11 @@ class Core(NamedTuple):
     words: tuple[str, ...]
     places: tuple[int, ...]
     keys: tuple[str, ...]
+
+
+def asks(word: str) -> bool:
+    """Whether a word is one of `FRAME_WORDS`, or its plural."""
+    return word in FRAME_WORDS or word.removesuffix("s") in FRAME_WORDS
 
 
 @lru_cache(maxsize=1 << 16)
@@ -153,7 +158,7 @@ def core_of(every: Sequence[str]) -> Core:
         every: the words in order, in the form of `folded`.
     """
     content = [at for at, word in enumerate(every) if word not in FORM_WORDS]
-    places = [at for at in content if every[at] not in FRAME_WORDS]
+    places = [at for at in content if not asks(every[at])]
     if len(places) < 2 and len(content) == len(every):
         places = [at for at in content if every[at] not in _DEFINING]
     places = places or content or list(range(len(every)))

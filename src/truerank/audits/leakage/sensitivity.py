@@ -24,10 +24,12 @@ from truerank.text.words import words
 from truerank.vectors.encoders import Vectors
 from truerank.vectors.neighbours import rounded
 
-__all__ = ["PLANTS", "Sight", "check"]
+__all__ = ["FEWEST_PLANTS", "MOST_PLANTS", "Sight", "check"]
 
-#: Plants for each kind, field and test set, where the topics allow so many; rounds over the topics to get them.
-PLANTS: Final = 100
+#: Plants for each kind, field and test set: one for each topic within these bounds, where the topics allow so many;
+#: rounds over the topics to get them.
+FEWEST_PLANTS: Final = 20
+MOST_PLANTS: Final = 100
 _ROUNDS: Final = 30
 _ROWS_AT_ONCE: Final = 1024
 
@@ -110,6 +112,7 @@ def _plants(texts: Sequence[TopicText], test: str, seed: int) -> list[_Plant]:
             own.setdefault(text.topic_id, []).append(number)
             fields.setdefault(text.field, []).append(text)
     plants: list[_Plant] = []
+    wanted = min(MOST_PLANTS, max(FEWEST_PLANTS, len(own)))
     for field, members in fields.items():
         for kind in KINDS:
             order = Random(f"{seed} {test} {field} {kind}").sample(members, len(members))
@@ -121,7 +124,7 @@ def _plants(texts: Sequence[TopicText], test: str, seed: int) -> list[_Plant]:
                     continue
                 taken.add(made)
                 plants.append(_Plant(test, field, kind, made, tuple(own[text.topic_id])))
-                if len(taken) == PLANTS:
+                if len(taken) == wanted:
                     break
     return plants
 

@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from truerank.text.matching import FORM_WORDS, FRAME_WORDS, Core, core, core_of, folded, key
+from truerank.text.matching import FORM_WORDS, Core, asks, core, core_of, folded, key
 
 __all__ = ["EVIDENCE", "LETTERS", "WORDS", "WordingProbe", "one_letter_apart"]
 
@@ -97,7 +97,7 @@ class WordingProbe:
         """Whether a text with this word can be evidence for any topic text."""
         return (
             word in FORM_WORDS
-            or word in FRAME_WORDS
+            or asks(word)
             or key(word) in self._vocabulary
             or word in self._parts
             or word in self._joined
