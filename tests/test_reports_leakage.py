@@ -152,7 +152,7 @@ def test_an_uncalibrated_threshold_says_so(result):
 
 def test_the_prefilter_states_its_recall(result):
     recall = {"cuts": {"title": 0.6}, "passed": 4000, "sampled": 900, "true_pairs": 300, "missed_in_sample": 1}
-    recall |= {"recall": 0.9967, "low": 0.991, "high": 0.9995, "unmodelled_low": 0.98}
+    recall |= {"recall": 0.9967, "low": 0.991, "high": 0.9995, "unmodelled_low": 0.98, "by": []}
     text = text_of(render(changed(result, prefilter=recall, mode="prefilter")))
     assert "recall is 0.9967 (95% interval 0.9910 to 0.9995" in text
     assert "300 pairs found" in text

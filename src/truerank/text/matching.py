@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from truerank.text.words import FUNCTION_WORDS, stem, words
 
-__all__ = ["FORM_WORDS", "FRAME_WORDS", "IRREGULAR", "Core", "asks", "core", "core_of", "folded", "key"]
+__all__ = ["FORM_WORDS", "FRAME_WORDS", "IRREGULAR", "Core", "asks", "core", "core_of", "folded", "is_question", "key"]
 
 #: Words that the core leaves out wherever they stand: `FUNCTION_WORDS` and adverbs and prepositions that a search box
 #: can do without. Negations are not among them.
@@ -80,14 +80,19 @@ _DEFINING: Final = frozenset(
 FRAME_WORDS: Final = _DEFINING | frozenset(
     """
     able anybody anyone anything ask asking came come curious d deal describe described describes description detail
-    details discuss else everything exactly exist existed exists find finding found get give google happen happened happening
-    happens happy hear heard help i id idea im important interested introduction know knowing known knows learn learning
-    let like located look looking m matter mean means mention need needed needs occur occurred occurs
+    details discuss else everything exactly exist existed exists find finding found get give google happen happened
+    happening happens happy hear heard help i id idea im important interested introduction know knowing known knows learn
+    learning let like located look looking m matter mean means mention need needed needs occur occurred occurs
     okay people possible provide question questions re read real refer referred refers regarding reliable say
     search searching see seek seeking show somebody someone something stand stands stuff sure talk talking teach tell
     thank thanks thing things think true understand understanding understood use used useful ve want wanted wants
     wish wonder wondering work working works would
     """.split()
+)
+
+
+_ASKING: Final = frozenset(
+    "what whats who whos whose when where why which how is are was were do does did can could".split()
 )
 
 
@@ -138,6 +143,11 @@ def core(text: str) -> Core:
         text: any text.
     """
     return core_of([word for token in text.split() for word in folded(token)])
+
+
+def is_question(text: str) -> bool:
+    """Whether a query is a question: it begins as one or ends with a question mark."""
+    return text.endswith("?") or text.partition(" ")[0].replace("'", "").replace("’", "").lower() in _ASKING
 
 
 @lru_cache(maxsize=1 << 16)

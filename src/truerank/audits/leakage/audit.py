@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
@@ -28,6 +28,7 @@ from truerank.audits.leakage.results import (
     CANDIDATE_SCHEMA,
     NEIGHBOUR_SCHEMA,
     AuditResult,
+    FormRecall,
     PrefilterRecall,
     Sensitivity,
     Summary,
@@ -51,7 +52,7 @@ from truerank.sources import (
 from truerank.sources.sample import SAMPLE
 from truerank.text.normalising import normalise
 from truerank.vectors.encoders import CachedEncoder, Encoder, EncoderSpec, Vectors
-from truerank.vectors.prefilter import DEFAULT_CUTS, FilterPlan, estimate_recall, would_pass
+from truerank.vectors.prefilter import DEFAULT_CUTS, Filtered, FilterPlan, estimate_recall, would_pass
 from truerank.vectors.search import SearchPlan
 from truerank.work.artifacts import Artifacts, digest, installed_versions, write_text
 from truerank.work.engines import open_engine
@@ -343,7 +344,7 @@ def _estimate(
     unsettled = (pairs if judged is None else judged.filter(pl.col("judged").is_null())).filter(
         ~above & (pl.col("evidence") != "")
     )
-    prefilter = _recall(proposed, options)
+    prefilter = _recall(proposed, topic_texts(tests, options.fields), options)
     nothing = Sensitivity(kinds=[], other_topics={})
     summary = Summary(
         threshold=options.threshold,
@@ -413,7 +414,7 @@ def _silent(test: TopicSet, options: Options) -> int:
     return sum(topic.topic_id not in spoken for topic in test.topics)
 
 
-def _recall(proposed: Proposed, options: Options) -> PrefilterRecall | None:
+def _recall(proposed: Proposed, texts: Sequence[TopicText], options: Options) -> PrefilterRecall | None:
     parts = [
         (found.filtered, found.pairs.filter(pl.col("similarity") > pl.lit(options.threshold, pl.Float32)))
         for found in proposed.found.values()
@@ -432,7 +433,28 @@ def _recall(proposed: Proposed, options: Options) -> PrefilterRecall | None:
         low=recall.low,
         high=recall.high,
         unmodelled_low=recall.unmodelled_low,
+        by=list(_recall_by_form(parts, [text.field for text in texts])),
     )
+
+
+def _recall_by_form(parts: Sequence[tuple[Filtered, pl.DataFrame]], fields: Sequence[str]) -> Iterator[FormRecall]:
+    """The recall by field, questions and keyword queries apart."""
+    for field in dict.fromkeys(fields):
+        own = pl.col("topic_no").is_in([number for number, name in enumerate(fields) if name == field])
+        some = [
+            (filtered.with_sample(filtered.sample_pairs.filter(own)), pairs.filter(own)) for filtered, pairs in parts
+        ]
+        for form, question in (("keywords", False), ("question", True)):
+            found = estimate_recall(some, question=question)
+            yield FormRecall(
+                field=field,
+                form=form,
+                true_pairs=found.true_pairs,
+                missed_in_sample=found.missed_in_sample,
+                recall=found.recall if found.true_pairs else None,
+                low=found.low,
+                high=found.high,
+            )
 
 
 def _provenance(identity: Mapping[str, Any], proposed: Proposed, options: Options) -> dict[str, Any]:

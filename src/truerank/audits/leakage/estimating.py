@@ -227,7 +227,12 @@ class _Reasons:
         if not self.known.calibrated:
             yield "The threshold is not calibrated for this encoder; what is claimed rests on these rewordings."
         if prefilter is not None:
-            yield f"Texts that share few trigrams with a topic were not encoded (recall {prefilter['recall']:.3f})."
+            recall = "no pair tells how many were missed"
+            if prefilter["true_pairs"]:
+                recall = (
+                    f"recall {prefilter['recall']:.3f}, 95% interval {prefilter['low']:.3f} to {prefilter['high']:.3f}"
+                )
+            yield f"Texts that share few trigrams with a topic were not encoded ({recall})."
 
 
 def kinds_seen(kinds: Sequence[KindFound]) -> tuple[list[str], dict[str, list[KindFound]]]:

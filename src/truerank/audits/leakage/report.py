@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 import truerank
 from truerank.audits.leakage.redaction import key_mark
-from truerank.audits.leakage.results import AuditResult, FieldCount, PrefilterRecall, Summary, TestSummary, Verdict
-from truerank.audits.leakage.seen import sensitivity_parts, short_sensitivity_tables
+from truerank.audits.leakage.results import AuditResult, FieldCount, Summary, TestSummary, Verdict
+from truerank.audits.leakage.seen import prefilter_parts, sensitivity_parts, short_sensitivity_tables
 from truerank.reports.figures import histogram, precision_curve, stacked_histograms, to_svg
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Drawing, Facts, Finding, Page, Part, Prose, Section, Tone
@@ -330,7 +330,7 @@ def _trust(summary: Summary, extras: ReportExtras) -> Iterator[Part]:
     if extras.calibration is not None:
         yield from _calibration(extras.calibration)
     if summary["prefilter"] is not None:
-        yield from _prefilter(summary["prefilter"])
+        yield from prefilter_parts(summary["prefilter"])
     if extras.baseline is not None:
         yield extras.baseline
     given = {"truth": extras.truth, "baseline": extras.baseline, "labels": None}
@@ -370,20 +370,6 @@ def _calibration(curve: CalibrationCurve) -> Iterator[Part]:
     caption = "Share of true leaks among the labelled pairs above each threshold, with its interval."
     chosen = "no threshold is supported" if curve.chosen is None else f"the chosen threshold is {curve.chosen:g}"
     yield Drawing(to_svg(figure, name="precision", description=f"{caption} {labels} labels; {chosen}."), caption)
-
-
-def _prefilter(recall: PrefilterRecall) -> Iterator[Part]:
-    cuts = _listed([f"{cut:g} for {field}" for field, cut in recall["cuts"].items()])
-    worst = recall.get("unmodelled_low")
-    yield Prose(
-        (
-            f"A prefilter stood in front of the encoder (cuts: {cuts}); {recall['passed']:,d} texts passed it. Its "
-            f"recall is {recall['recall']:.4f} (95% interval {recall['low']:.4f} to {recall['high']:.4f}"
-            f"{'' if worst is None else f'; {worst:.4f} if nothing is assumed about texts that were not sampled'}), "
-            f"estimated from {recall['sampled']:,d} dropped texts that were encoded after all, "
-            f"{recall['missed_in_sample']:,d} of them leaks, and {recall['true_pairs']:,d} pairs found.",
-        )
-    )
 
 
 def _sources(summary: Summary) -> Iterator[Part]:

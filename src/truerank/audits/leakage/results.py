@@ -17,6 +17,7 @@ __all__ = [
     "AuditResult",
     "BelowCount",
     "FieldCount",
+    "FormRecall",
     "KindFound",
     "OtherTopics",
     "PrefilterRecall",
@@ -136,6 +137,18 @@ class TestSummary(TypedDict):
     other_topics: dict[str, OtherTopics]
 
 
+class FormRecall(TypedDict):
+    """The prefilter's recall for one field and form of the training text; None where no such pair was found."""
+
+    field: str
+    form: str
+    true_pairs: int
+    missed_in_sample: int
+    recall: float | None
+    low: float
+    high: float
+
+
 class PrefilterRecall(TypedDict):
     """Estimated recall of the prefilter against exhaustive mode, from a stratified sample of what it dropped."""
 
@@ -148,6 +161,7 @@ class PrefilterRecall(TypedDict):
     low: float
     high: float
     unmodelled_low: float
+    by: list[FormRecall]
 
 
 class Summary(TypedDict):

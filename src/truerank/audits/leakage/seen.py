@@ -1,16 +1,16 @@
-"""The sensitivity check for people: which rewordings of the topics the audit would have found."""
+"""What an audit can see, for people: rewordings that it would have found, and the recall of the prefilter."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Final
 
-from truerank.audits.leakage.results import KindFound, Summary
+from truerank.audits.leakage.results import KindFound, PrefilterRecall, Summary
 from truerank.audits.leakage.wording import EVIDENCE
 from truerank.reports.pages import Part, Prose
 from truerank.reports.tables import Column, Table
 
-__all__ = ["sensitivity_parts", "short_sensitivity_tables"]
+__all__ = ["prefilter_parts", "sensitivity_parts", "short_sensitivity_tables"]
 
 _FIELDS: Final = {"title": "Title", "description": "Description", "narrative": "Narrative", "variant": "Variants"}
 #: Columns of one table in a terminal.
@@ -97,3 +97,30 @@ def _tables(summary: Summary) -> list[Table]:
         if rows:
             tables.append(Table(f"Planted rewordings of {name} that the audit would have found.", columns, tuple(rows)))
     return tables
+
+
+def prefilter_parts(recall: PrefilterRecall) -> Iterator[Part]:
+    """What the page says of the prefilter: its recall, and by topic text and form of the training text."""
+    cuts = ", ".join(f"{cut:g} for {field}" for field, cut in recall["cuts"].items())
+    worst = recall.get("unmodelled_low")
+    yield Prose(
+        (
+            f"A prefilter stood in front of the encoder (cuts: {cuts}); {recall['passed']:,d} texts passed it. Its "
+            f"recall is {recall['recall']:.4f} (95% interval {recall['low']:.4f} to {recall['high']:.4f}"
+            f"{'' if worst is None else f'; {worst:.4f} if nothing is assumed about texts that were not sampled'}), "
+            f"estimated from {recall['sampled']:,d} dropped texts that were encoded after all, "
+            f"{recall['missed_in_sample']:,d} of them leaks, and {recall['true_pairs']:,d} pairs found.",
+        )
+    )
+    rows = [row for row in recall["by"] if row["recall"] is not None]
+    if rows:
+        share: dict[str, Any] = {"align": "right", "format": ".3f"}
+        columns = (Column("Field"), Column("Training text"), Column("Pairs", align="right"), Column("Recall", **share))
+        yield Table(
+            "The prefilter's recall by topic text and form of the training text, with its 95% interval.",
+            (*columns, Column("From", **share), Column("To", **share)),
+            tuple(
+                (_FIELDS[row["field"]], row["form"], row["true_pairs"], row["recall"], row["low"], row["high"])
+                for row in rows
+            ),
+        )
