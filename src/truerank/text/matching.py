@@ -81,8 +81,8 @@ FRAME_WORDS: Final = _DEFINING | frozenset(
     """
     able anybody anyone anything ask asking came come curious d deal describe described describes description detail
     details discuss else everything exactly exist existed exists find finding found get give google happen happened
-    happening happens happy hear heard help i id idea im important interested introduction know knowing known knows learn
-    learning let like located look looking m matter mean means mention need needed needs occur occurred occurs
+    happening happens happy hear heard help i id idea im important interested introduction know knowing known knows
+    learn learning let like located look looking m matter mean means mention need needed needs occur occurred occurs
     okay people possible provide question questions re read real refer referred refers regarding reliable say
     search searching see seek seeking show somebody someone something stand stands stuff sure talk talking teach tell
     thank thanks thing things think true understand understanding understood use used useful ve want wanted wants
