@@ -440,6 +440,8 @@ def _binned(
     return grid, shown, found
 
 
+#: The interval's error probability.
+_ERROR: Final = 0.05
 #: Step of the margins that the rate is modelled on.
 _GRID: Final = 0.01
 #: The rate is modelled from the sample and from what passed by less than this.
@@ -471,12 +473,16 @@ def estimate_recall(parts: Sequence[tuple[Filtered, pl.DataFrame]], *, question:
     for place in range(weight.shape[0]):
         rate = np.exp(np.minimum(intercept[place] + slope[0] * rates.hidden_margins, 50))
         hidden[place] = rate @ rates.hidden_weights
-    missed = rates.missed + hidden.ravel()
-    order = np.argsort(missed, kind="stable")
+    expected = hidden.ravel()
+    order = np.argsort(expected, kind="stable")
     cumulated = np.cumsum(weight.ravel()[order])
-    low, middle, high = (missed[order][np.searchsorted(cumulated, q * cumulated[-1])] for q in (0.025, 0.5, 0.975))
+    # Half of the error is for the rate, half for the pairs that such a rate makes.
+    half, rest = _ERROR / 4, 1 - _ERROR / 4
+    low, middle, high = (expected[order][np.searchsorted(cumulated, q * cumulated[-1])] for q in (half, 0.5, rest))
+    low, high = float(scipy.stats.poisson.ppf(half, low)), float(scipy.stats.poisson.ppf(rest, high))
+    low, middle, high = (rates.missed + missed for missed in (low, float(middle), high))
     bound = rates.missed + sum(
-        size * float(scipy.stats.chi2.ppf(1 - 0.05 / len(_STRATA), 2 * (hits + 1))) / (2 * drawn)
+        size * float(scipy.stats.chi2.ppf(1 - _ERROR / len(_STRATA), 2 * (hits + 1))) / (2 * drawn)
         for size, drawn, hits in rates.strata
         if drawn
     )
