@@ -174,9 +174,9 @@ def to_text(result: AuditResult, *, width: int = 100) -> str:
         blocks.append("\n".join([f"{test['verdict']}: {normalise(name)}", *(f"    {line}" for line in lines)]))
     if (warning := _calibrated_for(summary)) and not summary["calibrated"]:
         blocks.append("\n".join(textwrap.wrap(normalise(warning), width)))
+    blocks += [table.text(width).rstrip("\n") for table in short_sensitivity_tables(summary)]
     if any(test["fields"] for test in summary["tests"].values()):
         blocks.append(counts_table(summary).text(width).rstrip("\n"))
-    blocks += [table.text(width).rstrip("\n") for table in short_sensitivity_tables(summary)]
     return "\n\n".join(blocks) + "\n"
 
 
