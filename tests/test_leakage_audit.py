@@ -56,19 +56,24 @@ def test_demo_knows_its_truth(demo: leakage.AuditResult) -> None:
     assert verdicts == {
         "sample-news": "CONTAMINATED", "sample-science": "CONTAMINATED", "sample-heritage": "CLEAN",
     }  # fmt: skip
-    truth = demo.summary["truth"]
+    truth = demo.summary["truth"]["first"]
     assert truth["precision"] > 0.9
     assert 0.55 < truth["recall"] < 0.75
+    assert demo.summary["truth"]["recall"] > truth["recall"]
     assert truth["types"]["identical"]["found"] > 0.9 * truth["types"]["identical"]["planted"]
     assert truth["lookalikes_above"] == truth["pairs"] - truth["true"]
     assert demo.summary["sources"]["sample-clicks"]["read"] == 3800
-    assert not demo.summary["calibrated"]
+    assert demo.summary["calibrated"]
+    assert demo.folder is not None
+    assert not leakage.load_audit(demo.folder / "first").summary["calibrated"]
+    page = (demo.folder / "report.html").read_text()
+    assert "sample-heritage: CLEAN at first, CLEAN with labels" in page
 
 
 def test_artifacts_are_what_the_contract_says(demo: leakage.AuditResult) -> None:
     folder = demo.folder
     assert folder is not None
-    assert {path.name for path in folder.iterdir()} == {
+    assert {path.name for path in folder.iterdir() if path.is_file()} == {
         "candidates.parquet", "manifest.json", "neighbours.parquet", "report.html", "run.log", "summary.json",
     }  # fmt: skip
     assert pl.read_parquet_schema(folder / "candidates.parquet") == CANDIDATE_SCHEMA
@@ -200,13 +205,13 @@ def test_nothing_is_new_since_the_same_audit(titles: leakage.AuditResult, tmp_pa
 def test_labels_decide_the_verdict(titles: leakage.AuditResult, tmp_path: Path) -> None:
     def labelled(label: str) -> leakage.AuditResult:
         path = tmp_path / f"{label}.csv"
-        pairs = titles.above().filter(test="sample-news").select("topic_id", "query_id", "query_text")
+        pairs = titles.candidates.filter(test="sample-news").select("topic_id", "query_id", "query_text")
         pairs.with_columns(label=pl.lit(label)).write_csv(path)
         return leakage.audit(TRAIN, TESTS[:1], tmp_path / label, replace(OPTIONS, labels=(str(path),)))
 
     no, yes = labelled("no leak"), labelled("leak")
     assert no.summary["tests"]["sample-news"]["verdict"] == "CLEAN"
-    assert "judged not to be a leak" in no.summary["tests"]["sample-news"]["why"]
+    assert "that was not judged away" in no.summary["tests"]["sample-news"]["why"]
     assert yes.summary["tests"]["sample-news"]["verdict"] == "CONTAMINATED"
     assert yes.summary["labels"]["precision_above"] == 1.0
     assert no.summary["labels"]["above"] == {
