@@ -341,7 +341,7 @@ def _estimate(
     candidates = with_types(pairs.filter(above_floor | (pl.col("evidence") != "")), tests, models.encoder)
     judged = None if judgments is None else annotate(pairs, judgments)
     above = pl.col("similarity") > pl.lit(options.threshold, pl.Float32)
-    unsettled = (pairs if judged is None else judged.filter(pl.col("judged").is_null())).filter(
+    unsettled = (pairs if judged is None else judged.filter(pl.col("judged").fill_null(value=True))).filter(
         ~above & (pl.col("evidence") != "")
     )
     prefilter = _recall(proposed, topic_texts(tests, options.fields), options)

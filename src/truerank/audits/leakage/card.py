@@ -58,7 +58,7 @@ class Card:
                 Column("topics", align="right", format=",d"),
                 Column("leaked topics", align="right", format=",d"),
                 Column("leaking queries", align="right", format=",d"),
-                Column("pairs below, unjudged", align="right", format=",d"),
+                Column("pairs below", align="right", format=",d"),
             ),
             rows=tuple(
                 (

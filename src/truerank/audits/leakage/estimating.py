@@ -264,7 +264,7 @@ def _rate_of_field(found: KindFound) -> str:
 def _evidence(below: BelowCount, kinds: Sequence[KindFound]) -> Iterator[str]:
     if below["pairs"]:
         yield (
-            f"Unjudged pairs at or below the threshold with the same content words or nearly the same letters: "
+            f"Pairs not judged away at or below the threshold with the same content words or nearly the same letters: "
             f"{below['pairs']}, of {below['topics']} topics."
         )
     seen, blind = kinds_seen(kinds)

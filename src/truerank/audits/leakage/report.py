@@ -216,8 +216,8 @@ def counts_table(summary: Summary, tests: Sequence[str] | None = None) -> Table:
         f"Topics (T) with training queries (Q) whose similarity to a text of the topic is above "
         f"{summary['threshold']:g}. Sources add up from left to right; the union counts a topic or query once."
         + (
-            f" {_BELOW.capitalize()}: unjudged pairs at or below it with the same content words or nearly the same "
-            "letters."
+            f" {_BELOW.capitalize()}: pairs not judged away at or below it with the same content words or nearly the "
+            "same letters."
             if lower
             else ""
         ),
