@@ -16,7 +16,7 @@ import numpy as np
 from scipy import stats
 
 from shared_data import LOGS, SHARED, log_path, require_shared, table
-from truerank.audits.leakage.proposing import LexicalProbe
+from truerank.audits.leakage.wording import WordingProbe
 from truerank.sources import open_queries, read_topics
 from truerank.text.normalising import normalise
 from truerank.vectors.encoders import Vectors, open_encoder
@@ -59,7 +59,7 @@ def compared(topics: Texts, log: Texts, threshold: float) -> Compared:
     scorer = TrigramScorer(topics.texts, ["text"] * len(topics.texts), log.texts[: 1 << 16])
     parts = [scorer.scores(log.texts[start : start + 16384])[:, 0] for start in range(0, len(log.texts), 16384)]
     scores = np.concatenate(parts)
-    scores[[place for place, _ in LexicalProbe(topics.texts)(log.texts)]] = 1
+    scores[[place for place, *_ in WordingProbe(topics.texts)(log.texts)]] = 1
     return Compared(scores[hits], scores, int((similarity > threshold).sum()))
 
 

@@ -32,7 +32,11 @@ def audit(rows, *, threshold=0.91, floor=0.9, sources=("log",), tests=("robust",
             "verdict": "CONTAMINATED" if leaked else "CLEAN",
             "why": "because of the test",
             "leaked_topics": leaked,
-            "missed": {"estimate": 0.4, "upper": 2.0, "confidence": 0.95, "evidence": 12, "method": "exact matches"},
+            "evidence": [],
+            "settle": [],
+            "below": {"topics": 0, "queries": 0, "pairs": 0, "fields": {}},
+            "sensitivity": [],
+            "other_topics": {},
             "fields": {"union": {sources[-1]: {"topics": len(leaked), "queries": above["query_text"].n_unique()}}},
         }
     values = {

@@ -11,21 +11,20 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 from truerank import leakage
-from truerank.audits.leakage.estimating import Evidence, missed_topics, summarise_test
-from truerank.audits.leakage.proposing import LexicalProbe
-from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, SourceCount
+from truerank.audits.leakage.estimating import TestEvidence, summarise_test
+from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, KindFound, Sensitivity, SourceCount
 from truerank.errors import InputError
 from truerank.records import Topic
 from truerank.sources import SourceCounts, TopicSet, open_queries, read_topics
 from truerank.sources.sample import SAMPLE
 from truerank.text.normalising import normalise
-from truerank.text.words import bag
 from truerank.vectors.encoders import open_encoder
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).parent.parent.parent / "shared")) / "data"
@@ -57,19 +56,24 @@ def test_demo_knows_its_truth(demo: leakage.AuditResult) -> None:
     assert verdicts == {
         "sample-news": "CONTAMINATED", "sample-science": "CONTAMINATED", "sample-heritage": "CLEAN",
     }  # fmt: skip
-    truth = demo.summary["truth"]
+    truth = demo.summary["truth"]["first"]
     assert truth["precision"] > 0.9
     assert 0.55 < truth["recall"] < 0.75
+    assert demo.summary["truth"]["recall"] > truth["recall"]
     assert truth["types"]["identical"]["found"] > 0.9 * truth["types"]["identical"]["planted"]
     assert truth["lookalikes_above"] == truth["pairs"] - truth["true"]
     assert demo.summary["sources"]["sample-clicks"]["read"] == 3800
-    assert not demo.summary["calibrated"]
+    assert demo.summary["calibrated"]
+    assert demo.folder is not None
+    assert not leakage.load_audit(demo.folder / "first").summary["calibrated"]
+    page = (demo.folder / "report.html").read_text()
+    assert "sample-heritage: CLEAN at first, CLEAN with labels" in page
 
 
 def test_artifacts_are_what_the_contract_says(demo: leakage.AuditResult) -> None:
     folder = demo.folder
     assert folder is not None
-    assert {path.name for path in folder.iterdir()} == {
+    assert {path.name for path in folder.iterdir() if path.is_file()} == {
         "candidates.parquet", "manifest.json", "neighbours.parquet", "report.html", "run.log", "summary.json",
     }  # fmt: skip
     assert pl.read_parquet_schema(folder / "candidates.parquet") == CANDIDATE_SCHEMA
@@ -228,13 +232,13 @@ def test_nothing_is_new_since_the_same_audit(titles: leakage.AuditResult, tmp_pa
 def test_labels_decide_the_verdict(titles: leakage.AuditResult, tmp_path: Path) -> None:
     def labelled(label: str) -> leakage.AuditResult:
         path = tmp_path / f"{label}.csv"
-        pairs = titles.above().filter(test="sample-news").select("topic_id", "query_id", "query_text")
+        pairs = titles.candidates.filter(test="sample-news").select("topic_id", "query_id", "query_text")
         pairs.with_columns(label=pl.lit(label)).write_csv(path)
         return leakage.audit(TRAIN, TESTS[:1], tmp_path / label, replace(OPTIONS, labels=(str(path),)))
 
     no, yes = labelled("no leak"), labelled("leak")
     assert no.summary["tests"]["sample-news"]["verdict"] == "CLEAN"
-    assert "judged not to be a leak" in no.summary["tests"]["sample-news"]["why"]
+    assert "that was not judged away" in no.summary["tests"]["sample-news"]["why"]
     assert yes.summary["tests"]["sample-news"]["verdict"] == "CONTAMINATED"
     assert yes.summary["labels"]["precision_above"] == 1.0
     assert no.summary["labels"]["above"] == {
@@ -252,10 +256,83 @@ def test_floor_adds_pairs_below_the_threshold(titles: leakage.AuditResult, tmp_p
     assert low.summary["tests"] == titles.summary["tests"]
 
 
+def checked(**found: tuple[int, int]) -> Sensitivity:
+    """A sensitivity check of titles that found these numbers of plants of these kinds."""
+    kinds = [
+        KindFound(
+            field="title", kind=kind.replace("_", " "), planted=planted, found=seen, share=seen / planted,
+            low=0.0, high=1.0, by={},
+        )
+        for kind, (seen, planted) in found.items()
+    ]  # fmt: skip
+    return Sensitivity(kinds=kinds, other_topics={})
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict", "words"),
+    [
+        ({"order": (95, 100), "synonym": (3, 100)}, "CLEAN", "blind to these: synonym (3 of 100 by title)"),
+        ({"order": (94, 100)}, "UNKNOWN", "order (94 of 100 by title)"),
+        ({"order": (95, 100), "typing_error": (9, 10)}, "UNKNOWN", "typing error (9 of 10 by title)"),
+        ({}, "UNKNOWN", "no rewording of the topics could be planted"),
+    ],
+)
+def test_clean_needs_an_audit_that_sees(found: dict[str, tuple[int, int]], verdict: str, words: str) -> None:
+    count = SourceCount(read=10, distinct=0, distinct_estimated=False, empty=0, repaired=0, skipped=0)
+    topics = TopicSet(name="t", topics=(Topic("1", "x"),), counts=SourceCounts(), fields=("title",))
+    none = pl.DataFrame(schema=CANDIDATE_SCHEMA)
+    known = TestEvidence(none, none, checked(**found))
+    summary = summarise_test(topics, known, {"log": count}, prefilter=None, fields=("title",))
+    assert summary["verdict"] == verdict
+    assert words in summary["why"]
+    assert bool(summary["settle"]) == (verdict == "UNKNOWN" and bool(found))
+
+
+def titanic(folder: Path, mode: str = "exhaustive", **options: Any) -> leakage.AuditResult:
+    """An audit whose one leak has the topic's words and a similarity below the threshold, and one without any."""
+    folder.mkdir(exist_ok=True)
+    (folder / "log.tsv").write_text("1\twhere is the sinking titanic\n2\tbest pizza in town\n")
+    (folder / "ship.tsv").write_text("1\thow did the titanic sink\n")
+    (folder / "other.tsv").write_text("1\train forest loss\n2\thubble telescope achievements\n")
+    chosen = replace(OPTIONS, mode=mode, **options)
+    tests = [str(folder / "ship.tsv"), str(folder / "other.tsv")]
+    return leakage.audit([str(folder / "log.tsv")], tests, folder / f"audit-{mode}-{len(options)}", chosen)
+
+
+@pytest.mark.parametrize("mode", ["exhaustive", "prefilter"])
+def test_a_known_leak_below_the_threshold_is_not_clean(mode: str, tmp_path: Path) -> None:
+    found = titanic(tmp_path, mode)
+    ship, other = found.summary["tests"]["ship"], found.summary["tests"]["other"]
+    assert (ship["verdict"], other["verdict"]) == ("UNKNOWN", "CLEAN")
+    assert {name: ship["below"][name] for name in ("topics", "queries", "pairs")} == dict.fromkeys(
+        ("topics", "queries", "pairs"), 1
+    )
+    assert ship["fields"]["union"]["log"] == {"topics": 0, "queries": 0}
+    assert "truerank judge new" in ship["settle"][0]
+    assert found.candidates.select("test", "query_text", "evidence").rows() == [
+        ("ship", "where is the sinking titanic", "words")
+    ]
+    assert found.above().is_empty()
+    assert not leakage.fails(found)
+    assert leakage.fails(found, "unknown")
+    assert "words, letters" in leakage.to_text(found)
+    report = (tmp_path / f"audit-{mode}-0" / "report.html").read_text()
+    assert "Pairs at or below 0.91 with the same content words or nearly the same letters." in report
+
+
+@pytest.mark.parametrize(("label", "verdict"), [("no leak", "CLEAN"), ("leak", "CONTAMINATED")])
+def test_labels_settle_a_known_leak(label: str, verdict: str, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text(f"topic_id,query_id,query_text,label\n1,1,where is the sinking titanic,{label}\n")
+    found = titanic(tmp_path, labels=(str(labels),))
+    assert found.summary["tests"]["ship"]["verdict"] == verdict
+    assert found.summary["tests"]["ship"]["below"]["pairs"] == int(label == "leak")
+
+
 @pytest.mark.parametrize(
     ("counts", "silent", "verdict", "words"),
     [
-        (SourceCounts(read=10), 0, "CLEAN", "none is above"),
+        (SourceCounts(read=10), 0, "CLEAN", "no evidence (the encoder, the same content words"),
         (SourceCounts(read=10, skipped=2), 0, "UNKNOWN", "2 records of log could not be read"),
         (SourceCounts(read=10, empty=10), 0, "UNKNOWN", "log holds no query"),
         (SourceCounts(read=10), 1, "UNKNOWN", "1 topics have no text"),
@@ -269,40 +346,13 @@ def test_nothing_found_is_not_clean_where_something_was_not_read(
     )
     topics = TopicSet(name="t", topics=(Topic("1", "x"),), counts=SourceCounts(), fields=("title",))
     none = pl.DataFrame(schema=CANDIDATE_SCHEMA)
-    found = summarise_test(topics, none, {"log": count}, missed=None, prefilter=None, fields=("title",), silent=silent)
+    known = TestEvidence(none, none, checked(order=(10, 10)), silent=silent)
+    found = summarise_test(topics, known, {"log": count}, prefilter=None, fields=("title",))
     assert found["verdict"] == verdict
     assert words in found["why"]
     assert found["fields"] == {
         "title": {"log": {"topics": 0, "queries": 0}}, "union": {"log": {"topics": 0, "queries": 0}},
     }  # fmt: skip
-
-
-def test_bound_on_missed_topics() -> None:
-    assert missed_topics(10, 50, Evidence(0, 0), "m") is None
-    none = missed_topics(0, 50, Evidence(40, 0), "m")
-    assert none is not None
-    # 40 known leaks, none missed: the rate is at most 8.8% (97.5%), and two leaks would all be missed in under 1%.
-    assert (none["estimate"], none["upper"]) == (0.0, 1.0)
-    some = missed_topics(20, 250, Evidence(27, 4), "m")
-    assert some is not None
-    assert some["estimate"] == pytest.approx(20 * (4 / 27) / (23 / 27), abs=0.05)
-    assert some["estimate"] < some["upper"] == 19.0
-    everything = missed_topics(0, 50, Evidence(2, 2), "m")
-    assert everything is not None
-    assert everything["upper"] == 50
-
-
-def test_probe_equals_comparing_all_bags() -> None:
-    texts = [topic.title for path in TESTS for topic in read_topics(path).topics] + ["the who", "who is who"]
-    queries = [query.text for query in open_queries(TRAIN[0])] + ["Who?", "the WHO"]
-    by_hand = [
-        (place, number)
-        for place, query in enumerate(queries)
-        for number, text in enumerate(texts)
-        if bag(text) == bag(query)
-    ]
-    assert sorted(LexicalProbe(texts)(queries)) == sorted(by_hand)
-    assert len(by_hand) > 30
 
 
 def test_neighbours_of_a_topic(titles: leakage.AuditResult) -> None:

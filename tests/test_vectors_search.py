@@ -161,7 +161,7 @@ def test_same_text_twice_counts_once_and_probed_pairs_stay(tmp_path: Path) -> No
 
     class Probe:
         def __call__(self, block):
-            return [(place, 1) for place, text in enumerate(block) if text == "nothing like it"]
+            return [(place, 1, 1) for place, text in enumerate(block) if text == "nothing like it"]
 
     found = search(rows_of(texts), plan_for(top_k=0, floor=0.95, probe=Probe()), Job(tmp_path))
     kept = found.pairs.select("topic_no", "text", "probed").rows()

@@ -105,8 +105,10 @@ def audit(
         str | None, typer.Option(metavar="DIR", help="Count what is new since this earlier audit.")
     ] = None,
     fail_on: Annotated[
-        Literal["contaminated"] | None,
-        typer.Option(help="Exit with 1 if a test set is contaminated (with --baseline: by something new)."),
+        Literal["contaminated", "unknown"] | None,
+        typer.Option(
+            help="Exit with 1 if a test set is contaminated (with --baseline: by something new); unknown: or not clean."
+        ),
     ] = None,
     all_columns: Annotated[
         bool,
@@ -156,10 +158,10 @@ def audit(
     text = "\n\n".join([leakage.to_text(result), *(table.text() for table in neighbours)])
     emit(text, {**result.summary, **_topics_json(topic, neighbours)}, as_json)
     say(f"report: {out / 'report.html'}", as_json)
-    for folder, size in Artifacts(out).unfinished():
+    for folder, size in Artifacts(out).work_folders():
         remedy = "run that audit again to continue it, or remove the folder"
         say(f"{folder}: unfinished work of another audit ({size / 1e6:.1f} MB); {remedy}", as_json)
-    if fail_on and leakage.fails(result):
+    if fail_on and leakage.fails(result, fail_on):
         raise typer.Exit(1)
 
 

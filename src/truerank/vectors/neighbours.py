@@ -34,8 +34,8 @@ _ROUNDING = 1e-6
 class PairProbe(Protocol):
     """Names pairs that are kept whatever their similarity."""
 
-    def __call__(self, texts: Sequence[str]) -> list[tuple[int, int]]:
-        """Pairs of (place in `texts`, number of the topic text)."""
+    def __call__(self, texts: Sequence[str]) -> list[tuple[int, int, int]]:
+        """Triples of (place in `texts`, number of the topic text, what proposes the pair: 1 to 255)."""
 
 
 def rounded(similarities: NDArray[np.floating]) -> Vectors:
@@ -103,7 +103,7 @@ class Bars:
         needed = np.minimum(np.float32(floor - error), self.values)
         pairs = kept.explode(LISTS, empty_as_null=False)
         enough = pairs["similarities"].to_numpy() >= needed[pairs["topic_nos"].to_numpy()]
-        pairs = pairs.filter(pl.Series(enough) | pairs["probed"])
+        pairs = pairs.filter(pl.Series(enough) | (pairs["probed"] > 0))
         return grouped(pairs)
 
 
@@ -154,15 +154,15 @@ def keep(block: TextBlock, vectors: Vectors, task: ScanTask) -> pl.DataFrame:
         One row per kept text, columns as in `KEPT_SCHEMA`.
     """
     topics, places, similarities = _pairs_above(vectors, task)
-    probed = np.zeros(len(topics), np.bool_)
+    probed = np.zeros(len(topics), np.uint8)
     extra = task.probe(block.normalised) if task.probe is not None else []
     if extra:
-        at, of = (np.array(side, np.intp) for side in zip(*extra, strict=True))
+        at, of, what = (np.array(side, np.intp) for side in zip(*extra, strict=True))
         values = rounded(np.einsum("ij,ij->i", vectors[at], task.topic_vectors[of]))
         topics, places = np.concatenate([of, topics]), np.concatenate([at, places])
         similarities = np.concatenate([values, similarities])
-        probed = np.concatenate([np.ones(len(at), np.bool_), probed])
-    order = np.lexsort((~probed, topics, places))
+        probed = np.concatenate([what.astype(np.uint8), probed])
+    order = np.lexsort((-probed.astype(np.int16), topics, places))
     pairs = pl.DataFrame(
         {
             "place": places[order],
@@ -234,5 +234,5 @@ def select(kept: pl.DataFrame, floor: float, top_k: int) -> pl.DataFrame:
         .sort(["topic_no", "similarity", "query_id"], descending=[False, True, False])
         .with_columns(rank=pl.int_range(1, pl.len() + 1, dtype=pl.Int32).over("topic_no"))
     )
-    wanted = (pl.col("similarity") > pl.lit(floor, pl.Float32)) | (pl.col("rank") <= top_k) | pl.col("probed")
+    wanted = (pl.col("similarity") > pl.lit(floor, pl.Float32)) | (pl.col("rank") <= top_k) | (pl.col("probed") > 0)
     return pairs.filter(wanted).select(list(PAIR_SCHEMA)).cast(pl.Schema(PAIR_SCHEMA))

@@ -18,6 +18,7 @@ import scipy
 from numpy.typing import NDArray
 
 from truerank.sources.distinct import text_hashes
+from truerank.text.matching import is_question
 from truerank.text.normalising import normalise
 from truerank.vectors.encoders.base import Vectors
 from truerank.vectors.neighbours import PairProbe
@@ -34,6 +35,7 @@ __all__ = [
     "choose_cut",
     "estimate_recall",
     "filter_blocks",
+    "would_pass",
 ]
 
 #: Cuts by field, from `benchmarks/prefilter.py` (tuned on some logs and topics, tested on others).
@@ -56,8 +58,6 @@ _STRATA: Final = (
     _Stratum(np.inf, 0.004, 300),
 )
 
-#: How far below the cut texts are still asked whether they have exactly a topic text's words.
-_PROBED: Final = 0.25
 _BUCKETS: Final = 1 << 17
 _IDF_TEXTS: Final = 1 << 14
 #: Texts, and cells of text times topic, that are scored at a time: few, so that what lies between stays small.
@@ -194,8 +194,9 @@ class Filtered:
         chosen: opens the stream of texts to encode: those that passed, and the sample of the others.
         strata: one row per stratum: number, size (texts dropped), sampled.
         sample: the sampled texts with their margins (score minus cut, the best field).
-        passed_margins: how many texts passed with a margin in each bin.
-        margins_at: the margins of those of the positions given that passed.
+        passed_margins: how many questions and other texts passed by their score with a margin in each bin.
+        margins_at: of those of the positions given that passed by their score, the margins and whether they are
+            questions.
         read: number of texts filtered.
         passed_count: number of texts that passed.
         sample_pairs: pairs above the floor among the sampled texts.
@@ -221,10 +222,14 @@ _FILTERED_SCHEMA: Final[dict[str, Any]] = {
     "text": pl.String,
     "margin": pl.Float32,
     "stratum": pl.Int8,
+    "question": pl.Boolean,
     "hash": pl.UInt64,
     "of": pl.UInt32,
 }
 _PASSED: Final = -1
+#: Texts that pass because the probe names them, whatever their score: below the cut there are none, so the rate of true
+#: pairs near the cut is modelled without them.
+_NAMED: Final = -2
 
 
 @dataclass(frozen=True)
@@ -238,22 +243,21 @@ class _FilterTask:
 
         def work(block: TextBlock) -> pl.DataFrame:
             margin = (scorer.scores(block.normalised) - cuts).max(axis=1)
+            named = np.zeros(len(margin), np.bool_)
             if self.plan.probe is not None:
-                # Texts with the same words share at least some trigrams.
-                near = np.flatnonzero(margin > -_PROBED)
-                named = near[[place for place, _ in self.plan.probe([block.normalised[place] for place in near])]]
-                margin[named] = np.maximum(margin[named], 0)
-            return _divided(block, margin)
+                named[[place for place, _, _ in self.plan.probe(block.normalised)]] = True
+            return _divided(block, margin, named)
 
         return work
 
 
-def _divided(block: TextBlock, margin: Vectors) -> pl.DataFrame:
+def _divided(block: TextBlock, margin: Vectors, named: NDArray[np.bool_]) -> pl.DataFrame:
     """The texts of a block that pass, and of each stratum of the others those with the smallest hashes."""
     edges = np.array([stratum.distance for stratum in _STRATA])
     stratum = np.where(margin >= 0, _PASSED, np.searchsorted(edges, -margin, side="left")).astype(np.int8)
+    stratum[named] = _NAMED
     hashes = text_hashes(block.normalised)
-    chosen = [np.flatnonzero(stratum == _PASSED)]
+    chosen = [np.flatnonzero(stratum < 0)]
     sizes = [len(block.texts)]
     for number, limit in enumerate(_STRATA):
         members = np.flatnonzero(stratum == number)
@@ -267,6 +271,7 @@ def _divided(block: TextBlock, margin: Vectors) -> pl.DataFrame:
             "text": [block.texts[row] for row in rows],
             "margin": margin[rows],
             "stratum": stratum[rows],
+            "question": [is_question(block.normalised[row]) for row in rows],
             "hash": hashes[rows],
             "of": np.repeat(sizes, [len(part) for part in chosen]),
         },
@@ -307,18 +312,35 @@ def filter_blocks(
     def chosen() -> Iterator[tuple[int, str, str, str]]:
         in_sample = pl.col("position").is_in(sample["position"].implode())
         for number in range(count):
-            frame = store.load(number).filter((pl.col("stratum") == _PASSED) | in_sample).sort("position")
+            frame = store.load(number).filter((pl.col("stratum") < 0) | in_sample).sort("position")
             for position, query_id, text in frame.select("position", "query_id", "text").iter_rows():
                 yield position, query_id, text, normalise(text)
 
     def margins_at(positions: pl.Series) -> pl.DataFrame:
         wanted = (pl.col("stratum") == _PASSED) & pl.col("position").is_in(positions.unique().implode())
-        found = [store.load(number).filter(wanted).select("position", "margin") for number in range(count)]
-        return pl.concat(found) if found else pl.DataFrame(schema={"position": pl.Int64, "margin": pl.Float32})
+        found = [store.load(number).filter(wanted).select(_MARGIN) for number in range(count)]
+        return pl.concat(found) if found else pl.DataFrame(schema={name: _FILTERED_SCHEMA[name] for name in _MARGIN})
 
-    return Filtered(chosen, strata, sample, margins, margins_at, read, int(margins["count"].sum()))
+    passed = sum(int((store.load(number)["stratum"] < 0).sum()) for number in range(count))
+    return Filtered(chosen, strata, sample, margins, margins_at, read, passed)
 
 
+def would_pass(rows: Rows, plan: FilterPlan, texts: Sequence[str]) -> list[bool]:
+    """Which further texts the filter of a stream would let through by their trigrams.
+
+    Args:
+        rows: opens the stream.
+        plan: the filter.
+        texts: normalised texts.
+    """
+    sample = [row[3] for row in islice(rows(), _IDF_TEXTS)]
+    scorer = TrigramScorer(plan.topic_texts, plan.fields, sample)
+    cuts = np.array([plan.cuts[field] for field in scorer.fields], np.float32)
+    passing: list[bool] = ((scorer.scores(texts) - cuts).max(axis=1) >= 0).tolist()
+    return passing
+
+
+_MARGIN: Final = ("position", "margin", "question")
 #: Bins of the margin above the cut, for the rate of true pairs just above it.
 _MARGIN_BIN: Final = 0.05
 
@@ -327,13 +349,14 @@ def _sample(store: BlockStore, count: int) -> tuple[pl.DataFrame, pl.DataFrame, 
     """The sample over all blocks, the strata with their sizes, and how many texts passed by how much."""
     sample = pl.DataFrame(schema=_FILTERED_SCHEMA)
     sizes = np.zeros(len(_STRATA), np.int64)
-    bins: dict[int, int] = {}
+    bins: dict[tuple[int, bool], int] = {}
     for number in range(count):
         frame = store.load(number)
-        passed = frame.filter(pl.col("stratum") == _PASSED)["margin"]
-        for place, size in (passed / _MARGIN_BIN).floor().cast(pl.Int32).value_counts().iter_rows():
-            bins[place] = bins.get(place, 0) + size
-        dropped = frame.filter(pl.col("stratum") != _PASSED)
+        passed = frame.filter(pl.col("stratum") == _PASSED)
+        place_of = (pl.col("margin") / _MARGIN_BIN).floor().cast(pl.Int32)
+        for place, question, size in passed.group_by(place_of, "question").len().iter_rows():
+            bins[place, question] = bins.get((place, question), 0) + size
+        dropped = frame.filter(pl.col("stratum") >= 0)
         for stratum, size in dropped.group_by("stratum").agg(pl.col("of").first()).iter_rows():
             sizes[stratum] += size
         sample = pl.concat([sample, dropped]).sort("stratum", "hash", "position")
@@ -344,8 +367,9 @@ def _sample(store: BlockStore, count: int) -> tuple[pl.DataFrame, pl.DataFrame, 
     drawn = [int((sample["stratum"] == number).sum()) for number in range(len(_STRATA))]
     strata = pl.DataFrame({"stratum": range(len(_STRATA)), "size": sizes, "sampled": drawn})
     margins = pl.DataFrame(
-        {"bin": sorted(bins), "count": [bins[place] for place in sorted(bins)]},
-        schema={"bin": pl.Int32, "count": pl.Int64},
+        [(*place, bins[place]) for place in sorted(bins)],
+        schema={"bin": pl.Int32, "question": pl.Boolean, "count": pl.Int64},
+        orient="row",
     )
     return sample, strata, margins
 
@@ -359,7 +383,8 @@ def _smallest(sample: pl.DataFrame, wanted: Sequence[int]) -> pl.DataFrame:
 class _Rates:
     """Counts of true pairs by margin around the cut, over all sources."""
 
-    def __init__(self, parts: Sequence[tuple[Filtered, pl.DataFrame]]) -> None:
+    def __init__(self, parts: Sequence[tuple[Filtered, pl.DataFrame]], question: bool | None) -> None:
+        form = pl.lit(True) if question is None else pl.col("question") == question
         margins: list[NDArray[np.float64]] = []
         exposures: list[NDArray[np.float64]] = []
         pairs: list[NDArray[np.float64]] = []
@@ -369,7 +394,11 @@ class _Rates:
         self.strata = np.zeros((len(_STRATA), 3))
         for filtered, every in parts:
             found = every.join(filtered.sample.select("position"), on="position", how="anti")
-            bins = filtered.passed_margins.filter(pl.col("bin") * _MARGIN_BIN < _LOCAL)
+            if question is not None:
+                asked = pl.Series([is_question(normalise(text)) for text in found["text"]], dtype=pl.Boolean)
+                found = found.filter(asked == question)
+            bins = filtered.passed_margins.filter(form & (pl.col("bin") * _MARGIN_BIN < _LOCAL))
+            bins = bins.group_by("bin").agg(pl.col("count").sum()).sort("bin")
             at = found.select("position").join(filtered.margins_at(found["position"]), on="position")
             place = (at["margin"] / _MARGIN_BIN).floor().cast(pl.Int32)
             counted = dict(place.value_counts().iter_rows())
@@ -377,7 +406,8 @@ class _Rates:
             exposures.append(bins["count"].to_numpy().astype(np.float64))
             pairs.append(np.array([counted.get(number, 0) for number in bins["bin"].to_list()], np.float64))
             hits = filtered.sample_pairs.group_by("position").len()
-            sample = filtered.sample.join(hits, on="position", how="left").with_columns(pl.col("len").fill_null(0))
+            sample = filtered.sample.filter(form).join(hits, on="position", how="left")
+            sample = sample.with_columns(pl.col("len").fill_null(0))
             margins.append(sample["margin"].to_numpy().astype(np.float64))
             exposures.append(np.ones(len(sample)))
             pairs.append(sample["len"].to_numpy().astype(np.float64))
@@ -410,13 +440,15 @@ def _binned(
     return grid, shown, found
 
 
+#: The interval's error probability.
+_ERROR: Final = 0.05
 #: Step of the margins that the rate is modelled on.
 _GRID: Final = 0.01
 #: The rate is modelled from the sample and from what passed by less than this.
 _LOCAL: Final = 0.25
 
 
-def estimate_recall(parts: Sequence[tuple[Filtered, pl.DataFrame]]) -> Recall:
+def estimate_recall(parts: Sequence[tuple[Filtered, pl.DataFrame]], *, question: bool | None = None) -> Recall:
     """Estimates the filter's recall from what its sample and the texts just above the cut show.
 
     The rate of true pairs per text is taken to rise exponentially with the filter's score near the cut (Poisson
@@ -425,11 +457,12 @@ def estimate_recall(parts: Sequence[tuple[Filtered, pl.DataFrame]]) -> Recall:
 
     Args:
         parts: for each source, what the filter did, and the pairs found above the floor.
+        question: count questions only, or what is no question only; None for all texts.
 
     Returns:
         The estimate with its 95% interval.
     """
-    rates = _Rates(parts)
+    rates = _Rates(parts, question)
     intercept = np.linspace(-25.0, 5.0, 241)[:, None, None]
     slope = np.linspace(0.0, 120.0, 121)[None, :, None]
     log_rate = intercept + slope * rates.margins
@@ -440,12 +473,16 @@ def estimate_recall(parts: Sequence[tuple[Filtered, pl.DataFrame]]) -> Recall:
     for place in range(weight.shape[0]):
         rate = np.exp(np.minimum(intercept[place] + slope[0] * rates.hidden_margins, 50))
         hidden[place] = rate @ rates.hidden_weights
-    missed = rates.missed + hidden.ravel()
-    order = np.argsort(missed, kind="stable")
+    expected = hidden.ravel()
+    order = np.argsort(expected, kind="stable")
     cumulated = np.cumsum(weight.ravel()[order])
-    low, middle, high = (missed[order][np.searchsorted(cumulated, q * cumulated[-1])] for q in (0.025, 0.5, 0.975))
+    # Half of the error is for the rate, half for the pairs that such a rate makes.
+    half, rest = _ERROR / 4, 1 - _ERROR / 4
+    low, middle, high = (expected[order][np.searchsorted(cumulated, q * cumulated[-1])] for q in (half, 0.5, rest))
+    low, high = float(scipy.stats.poisson.ppf(half, low)), float(scipy.stats.poisson.ppf(rest, high))
+    low, middle, high = (rates.missed + missed for missed in (low, float(middle), high))
     bound = rates.missed + sum(
-        size * float(scipy.stats.chi2.ppf(1 - 0.05 / len(_STRATA), 2 * (hits + 1))) / (2 * drawn)
+        size * float(scipy.stats.chi2.ppf(1 - _ERROR / len(_STRATA), 2 * (hits + 1))) / (2 * drawn)
         for size, drawn, hits in rates.strata
         if drawn
     )

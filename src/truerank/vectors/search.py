@@ -167,7 +167,7 @@ def _survivors(store: BlockStore, count: int, coarse: ScanTask) -> Iterator[tupl
     bar = coarse.floor - coarse.error
     for number in range(count):
         kept = store.load(number)
-        near = kept.filter((pl.col("similarities").list.max() >= bar) | pl.col("probed").list.any())
+        near = kept.filter((pl.col("similarities").list.max() >= bar) | (pl.col("probed").list.max() > 0))
         for position, query_id, text in near.select("position", "query_id", "text").iter_rows():
             yield position, query_id, text, normalise(text)
 

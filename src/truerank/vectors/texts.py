@@ -33,14 +33,15 @@ class TextBlock(NamedTuple):
 
 
 #: Texts that a pass let through, one row each, with the topic texts (by number) that they were kept for; `probed`
-#: marks the pairs that are kept whatever their similarity, `exact` those whose similarity is of full precision.
+#: is above 0 for pairs that are kept whatever their similarity and says what proposes them; `exact` marks those whose
+#: similarity is of full precision.
 KEPT_SCHEMA: Final[dict[str, Any]] = {
     "position": pl.Int64,
     "query_id": pl.String,
     "text": pl.String,
     "topic_nos": pl.List(pl.UInt32),
     "similarities": pl.List(pl.Float32),
-    "probed": pl.List(pl.Boolean),
+    "probed": pl.List(pl.UInt8),
     "exact": pl.List(pl.Boolean),
 }
 
@@ -51,7 +52,7 @@ PAIR_SCHEMA: Final[dict[str, Any]] = {
     "query_id": pl.String,
     "text": pl.String,
     "similarity": pl.Float32,
-    "probed": pl.Boolean,
+    "probed": pl.UInt8,
     "exact": pl.Boolean,
     "rank": pl.Int32,
 }

@@ -88,7 +88,7 @@ class Artifacts:
         """Where unfinished work lies, while there is some."""
         return self.folder / ".work"
 
-    def unfinished(self) -> list[tuple[Path, int]]:
+    def work_folders(self) -> list[tuple[Path, int]]:
         """The folders of unfinished work and their sizes in bytes, by name."""
         if not self.work.is_dir():
             return []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
@@ -18,15 +19,9 @@ import truerank
 from truerank.audits.leakage.baseline import since_baseline
 from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.calibration_results import Calibration
-from truerank.audits.leakage.estimating import (
-    Evidence,
-    judged_evidence,
-    lexical_evidence,
-    missed_topics,
-    summarise_test,
-)
+from truerank.audits.leakage.estimating import TestEvidence, summarise_test
 from truerank.audits.leakage.options import Options
-from truerank.audits.leakage.proposing import LexicalProbe, Proposed, propose, topic_texts
+from truerank.audits.leakage.proposing import DistinctQueries, Proposed, propose, topic_texts
 from truerank.audits.leakage.redaction import open_key, redact
 from truerank.audits.leakage.reformulations import with_types
 from truerank.audits.leakage.report import ReportExtras, render
@@ -34,10 +29,14 @@ from truerank.audits.leakage.results import (
     CANDIDATE_SCHEMA,
     NEIGHBOUR_SCHEMA,
     AuditResult,
+    FormRecall,
     PrefilterRecall,
+    Sensitivity,
     Summary,
     load_audit,
 )
+from truerank.audits.leakage.sensitivity import Sight, check
+from truerank.audits.leakage.wording import EVIDENCE, LETTERS, WORDS, WordingProbe
 from truerank.errors import InputError
 from truerank.judging.labels import Judgments, annotate, open_judgments
 from truerank.records import TopicText
@@ -55,9 +54,9 @@ from truerank.sources import (
 from truerank.sources.sample import SAMPLE
 from truerank.text.normalising import normalise
 from truerank.vectors.encoders import CachedEncoder, Encoder, EncoderSpec, Vectors
-from truerank.vectors.prefilter import DEFAULT_CUTS, FilterPlan, estimate_recall
+from truerank.vectors.prefilter import DEFAULT_CUTS, Filtered, FilterPlan, estimate_recall, would_pass
 from truerank.vectors.search import SearchPlan
-from truerank.work.artifacts import Artifacts, digest, installed_versions
+from truerank.work.artifacts import Artifacts, digest, installed_versions, write_text
 from truerank.work.engines import open_engine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
@@ -68,7 +67,6 @@ __all__ = ["audit", "publish"]
 _NOT_OF_THE_RESULT: Final = ("cache", "engine", "labels", "votes", "baseline", "redact", "redact_key")
 #: Queries of the embedded sample from which the int8 encoder learns its ranges.
 _CALIBRATION_TEXTS: Final = 300
-_LEXICAL: Final = "topics for which some query has exactly the content words; paraphrases may be missed more often"
 _PACKAGES: Final = (
     "truerank",
     "numpy",
@@ -125,15 +123,17 @@ def audit(
     artifacts.log("start", work=folder.name, engine=options.engine)
     job = Job(folder, open_engine(options.engine), progress)
     proposed = _with_columns(propose(sources, texts, plan, job), sources)
+    progress.start("sensitivity check")
+    checked = _checked(folder, sources, texts, plan, models=models, options=options)
     progress.start("reformulation types")
-    result = _estimate(proposed, tests, options, models, judgments)
+    result = _estimate(proposed, tests, options, models=models, judgments=judgments, checked=checked)
     provenance = _provenance(identity, proposed, options)
     calibration = _calibration(judgments, options)
     result = publish(artifacts, result, provenance, options, ReportExtras(calibration=calibration))
     shutil.rmtree(folder, ignore_errors=True)
     artifacts.tidy()
     artifacts.log("end")
-    for other, size in artifacts.unfinished():
+    for other, size in artifacts.work_folders():
         artifacts.log("unfinished work of another audit", work=other.name, bytes=size)
     return result
 
@@ -236,7 +236,7 @@ class _Models:
     def plan(self, texts: Sequence[TopicText], options: Options) -> SearchPlan:
         """What to look for with these models; the topic texts are encoded from now on, while the log is read."""
         normalised = tuple(normalise(text.text) for text in texts)
-        prefilter, probe = None, LexicalProbe(normalised)
+        prefilter, probe = None, WordingProbe(normalised)
         if options.mode == "prefilter":
             cuts = {**DEFAULT_CUTS, **options.cuts}
             prefilter = FilterPlan(normalised, tuple(text.field for text in texts), cuts, probe)
@@ -322,16 +322,49 @@ def _work_folder(artifacts: Artifacts, identity: Mapping[str, Any]) -> Path:
     return folder
 
 
+def _checked(
+    folder: Path,
+    sources: Sequence[tuple[str, QuerySource]],
+    texts: Sequence[TopicText],
+    plan: SearchPlan,
+    *,
+    models: _Models,
+    options: Options,
+) -> dict[str, Sensitivity]:
+    """The sensitivity check, or what an interrupted run has of it."""
+    path = folder / "sensitivity.json"
+    if path.is_file():
+        known: dict[str, Sensitivity] = json.loads(path.read_text(encoding="utf-8"))
+        return known
+    passes = None
+    if plan.prefilter is not None:
+        passes = partial(would_pass, DistinctQueries(sources[0][1]), plan.prefilter)
+    probe = WordingProbe([normalise(text.text) for text in texts])
+    sight = Sight(models.encoder.encode, probe, options.threshold, passes)
+    found = check(texts, plan.topic_vectors(), sight)
+    write_text(path, json.dumps(found) + "\n")
+    return found
+
+
 def _estimate(
-    proposed: Proposed, tests: Sequence[TopicSet], options: Options, models: _Models, judgments: Judgments | None
+    proposed: Proposed,
+    tests: Sequence[TopicSet],
+    options: Options,
+    *,
+    models: _Models,
+    judgments: Judgments | None,
+    checked: Mapping[str, Sensitivity],
 ) -> AuditResult:
-    above_floor = proposed.pairs.filter(pl.col("similarity") > pl.lit(options.lowest, pl.Float32))
-    candidates = with_types(above_floor.drop("probed"), tests, models.encoder)
-    above = candidates.filter(pl.col("similarity") > pl.lit(options.threshold, pl.Float32))
-    leaked = {test.name: set(above.filter(test=test.name)["topic_id"].unique()) for test in tests}
-    judged = None if judgments is None else annotate(proposed.pairs, judgments)
-    evidence, method = _evidence(proposed, judged, leaked, options)
-    prefilter = _recall(proposed, options)
+    pairs = _with_evidence(proposed.pairs, options.threshold)
+    above_floor = pl.col("similarity") > pl.lit(options.lowest, pl.Float32)
+    candidates = with_types(pairs.filter(above_floor | (pl.col("evidence") != "")), tests, models.encoder)
+    judged = None if judgments is None else annotate(pairs, judgments)
+    above = pl.col("similarity") > pl.lit(options.threshold, pl.Float32)
+    unsettled = (pairs if judged is None else judged.filter(pl.col("judged").fill_null(value=True))).filter(
+        ~above & (pl.col("evidence") != "")
+    )
+    prefilter = _recall(proposed, topic_texts(tests, options.fields), options)
+    nothing = Sensitivity(kinds=[], other_topics={})
     summary = Summary(
         threshold=options.threshold,
         floor=options.lowest,
@@ -344,13 +377,17 @@ def _estimate(
         tests={
             test.name: summarise_test(
                 test,
-                above.filter(test=test.name),
+                TestEvidence(
+                    candidates.filter(above, test=test.name),
+                    unsettled.filter(test=test.name),
+                    checked.get(test.name, nothing),
+                    None if judged is None else _confirmed(judged.filter(test=test.name), options.threshold),
+                    _silent(test, options),
+                    models.encoder.name == options.calibrated_for,
+                ),
                 proposed.counts,
-                missed=missed_topics(len(leaked[test.name]), len(test.topics), evidence, method),
                 prefilter=prefilter,
-                confirmed=None if judged is None else _confirmed(judged.filter(test=test.name), options.threshold),
                 fields=tuple(name for name in (*options.fields, "variant") if name in test.fields),
-                silent=_silent(test, options),
             )
             for test in tests
         },
@@ -362,13 +399,15 @@ def _estimate(
     return AuditResult(summary, candidates.select(list(CANDIDATE_SCHEMA)), neighbours)
 
 
-def _evidence(
-    proposed: Proposed, judged: pl.DataFrame | None, leaked: Mapping[str, set[str]], options: Options
-) -> tuple[Evidence, str]:
-    known = None if judged is None else judged_evidence(judged, leaked, options.threshold)
-    if known is not None:
-        return known, "topics with a leak that people confirmed"
-    return lexical_evidence(proposed.pairs.filter("probed"), leaked), _LEXICAL
+def _with_evidence(pairs: pl.DataFrame, threshold: float) -> pl.DataFrame:
+    """Pairs with the column `evidence` in the place of `probed`."""
+    proposed = (
+        pl.col("similarity") > pl.lit(threshold, pl.Float32),
+        pl.col("probed") == WORDS,
+        pl.col("probed") == LETTERS,
+    )
+    names = [pl.when(by).then(pl.lit(name)) for name, by in zip(EVIDENCE, proposed, strict=True)]
+    return pairs.with_columns(pl.concat_str(names, separator="+", ignore_nulls=True).alias("evidence")).drop("probed")
 
 
 def _confirmed(judged: pl.DataFrame, threshold: float) -> tuple[set[str], set[str]]:
@@ -394,7 +433,7 @@ def _silent(test: TopicSet, options: Options) -> int:
     return sum(topic.topic_id not in spoken for topic in test.topics)
 
 
-def _recall(proposed: Proposed, options: Options) -> PrefilterRecall | None:
+def _recall(proposed: Proposed, texts: Sequence[TopicText], options: Options) -> PrefilterRecall | None:
     parts = [
         (found.filtered, found.pairs.filter(pl.col("similarity") > pl.lit(options.threshold, pl.Float32)))
         for found in proposed.found.values()
@@ -413,7 +452,28 @@ def _recall(proposed: Proposed, options: Options) -> PrefilterRecall | None:
         low=recall.low,
         high=recall.high,
         unmodelled_low=recall.unmodelled_low,
+        by=list(_recall_by_form(parts, [text.field for text in texts])),
     )
+
+
+def _recall_by_form(parts: Sequence[tuple[Filtered, pl.DataFrame]], fields: Sequence[str]) -> Iterator[FormRecall]:
+    """The recall by field, questions and keyword queries apart."""
+    for field in dict.fromkeys(fields):
+        own = pl.col("topic_no").is_in([number for number, name in enumerate(fields) if name == field])
+        some = [
+            (filtered.with_sample(filtered.sample_pairs.filter(own)), pairs.filter(own)) for filtered, pairs in parts
+        ]
+        for form, question in (("keywords", False), ("question", True)):
+            found = estimate_recall(some, question=question)
+            yield FormRecall(
+                field=field,
+                form=form,
+                true_pairs=found.true_pairs,
+                missed_in_sample=found.missed_in_sample,
+                recall=found.recall if found.true_pairs else None,
+                low=found.low,
+                high=found.high,
+            )
 
 
 def _provenance(identity: Mapping[str, Any], proposed: Proposed, options: Options) -> dict[str, Any]:

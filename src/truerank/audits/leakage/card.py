@@ -24,7 +24,9 @@ _SCHEMA: Final = "truerank/leakage-card/1"
 _WORST_FIRST: Final = ("CONTAMINATED", "UNKNOWN", "CLEAN")
 _MEANING: Final = (
     "CONTAMINATED: at least one training query is a candidate leak above the threshold (where pairs were judged: a "
-    "confirmed one). CLEAN: everything was read and nothing is above it. UNKNOWN: something could not be read."
+    "confirmed one). CLEAN: everything was read, no evidence (encoder, same content words, nearly the same letters) "
+    "found a pair that was not judged away, and planted rewordings of the topics were found at the rates given. "
+    "UNKNOWN: anything else."
 )
 
 
@@ -56,7 +58,7 @@ class Card:
                 Column("topics", align="right", format=",d"),
                 Column("leaked topics", align="right", format=",d"),
                 Column("leaking queries", align="right", format=",d"),
-                Column("missed at most", align="right", format=".0f"),
+                Column("pairs below", align="right", format=",d"),
             ),
             rows=tuple(
                 (
@@ -65,7 +67,7 @@ class Card:
                     test["topics"],
                     len(test["leaked_topics"]),
                     test["leaking_queries"],
-                    None if test["missed"] is None else test["missed"]["upper"],
+                    test["below"]["pairs"],
                 )
                 for test in self.content["tests"]
             ),
@@ -217,7 +219,7 @@ def _tests(result: AuditResult, pairs: bool) -> Iterator[dict[str, Any]]:
             "topics": test["topics"],
             "leaked_topics": test["leaked_topics"],
             "leaking_queries": union[-1]["queries"] if union else 0,
-            "missed": test["missed"],
+            "below": {name: test["below"][name] for name in ("topics", "queries", "pairs")},
         }
         if pairs:
             columns = ("topic_id", "field", "source", "query_id", "query_text", "similarity", "type")

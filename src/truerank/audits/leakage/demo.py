@@ -1,16 +1,19 @@
-"""The audit of the embedded sample, where the truth is known."""
+"""The loop of the leakage audit on the embedded sample, where the truth is known."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from truerank.audits.leakage.audit import audit, publish
+from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.options import Options
 from truerank.audits.leakage.report import ReportExtras
 from truerank.audits.leakage.results import AuditResult, Summary, load_manifest
+from truerank.judging.labels import open_judgments
 from truerank.reports.tables import Column, Table
 from truerank.sources import open_queries
 from truerank.sources.sample import SAMPLE, TruthRow, read_truth
@@ -25,14 +28,18 @@ _Pair = tuple[str, str, str]
 
 
 def demo(out: str | Path = "truerank-demo", *, progress: Progress | None = None) -> AuditResult:
-    """Audits the embedded sample and tells how much of the planted truth it found; needs no network.
+    """Walks through the whole loop with the embedded sample, where the truth is known; needs no network.
+
+    Audits at the default threshold, reads the labels that come with the sample, calibrates the threshold with them, and
+    audits again with both. Each step is shown beside the planted truth.
 
     Args:
-        out: the folder for the report and the other artifacts.
+        out: the folder for the report and the other artifacts of the second audit; the first one's lie in `first`.
         progress: is told what happens.
 
     Returns:
-        The audit; `summary["truth"]` holds precision and recall against the planted leaks.
+        The second audit; `summary["truth"]` holds precision and recall against the planted leaks, of the first audit
+        under "first".
 
     Raises:
         MissingExtraError: the packaged encoder is not installed.
@@ -42,15 +49,43 @@ def demo(out: str | Path = "truerank-demo", *, progress: Progress | None = None)
         backend="onnx",
         variants={test: str(path) for test, path in SAMPLE.variants.items()},
     )
-    result = audit(
-        [str(path) for path in SAMPLE.train], [str(path) for path in SAMPLE.tests], out, options, progress=progress
-    )
+    train, tests = [str(path) for path in SAMPLE.train], [str(path) for path in SAMPLE.tests]
+    truth, texts = read_truth(), _texts()
+    with TemporaryDirectory() as cache:
+        first = audit(train, tests, Path(out) / "first", replace(options, cache=cache), progress=progress)
+        encoder = first.summary["encoder"]
+        calibration = calibrate(open_judgments((str(SAMPLE.labels),)), encoder=encoder)
+        labelled = replace(options, cache=cache, labels=(str(SAMPLE.labels),))
+        if calibration.chosen is not None:
+            labelled = replace(labelled, threshold=round(calibration.chosen, 6), calibrated_for=encoder)
+        result = audit(train, tests, out, labelled, progress=progress)
     provenance = dict(load_manifest(out))
     provenance.pop("artifacts", None)
-    found = against_truth(result, read_truth(), _texts())
-    summary: Summary = {**result.summary, "truth": found}
-    result = replace(result, summary=summary)
-    return publish(Artifacts(out), result, provenance, options, ReportExtras(truth=truth_table(found)))
+    before, after = (against_truth(found, truth, texts) for found in (first, result))
+    summary: Summary = {**result.summary, "truth": {**after, "first": before}}
+    table = replace(
+        truth_table(after),
+        notes=(*truth_table(after).notes, _before(first, before), *_verdicts(first, result, truth)),
+    )
+    extras = ReportExtras(calibration=calibration, truth=table)
+    return publish(Artifacts(out), replace(result, summary=summary), provenance, replace(options, cache=None), extras)
+
+
+def _before(first: AuditResult, before: Mapping[str, Any]) -> str:
+    return (
+        f"The first audit, at {first.summary['threshold']:g} without labels, had {before['pairs']} pairs above the "
+        f"threshold: precision {before['precision']:.2f}, recall {before['recall']:.2f}."
+    )
+
+
+def _verdicts(first: AuditResult, second: AuditResult, truth: Sequence[TruthRow]) -> Iterator[str]:
+    for name, test in second.summary["tests"].items():
+        leaked = {row.topic_id for row in truth if row.test == name and row.leaks}
+        yield (
+            f"{name}: {first.summary['tests'][name]['verdict']} at first, {test['verdict']} with labels and the "
+            f"calibrated threshold; the truth: {len(leaked)} of {test['topics']} topics leak, and the second audit has "
+            f"{len(leaked & set(test['leaked_topics']))} of them."
+        )
 
 
 def against_truth(result: AuditResult, truth: Sequence[TruthRow], texts: Mapping[str, str]) -> dict[str, Any]:
@@ -101,7 +136,7 @@ def truth_table(found: Mapping[str, Any]) -> Table:
         (name, kind["planted"], kind["found"], kind["found"] / kind["planted"]) for name, kind in found["types"].items()
     ]
     return Table(
-        title="Planted leaks that the audit found, by reformulation type",
+        title="Planted leaks that the audit found above its threshold, by reformulation type",
         columns=(
             Column("type"),
             Column("planted", **count),  # type: ignore[arg-type]

@@ -1,30 +1,34 @@
-"""Estimate: how many topics and queries leak, how many more the encoder may have missed, and the verdict."""
+"""Estimate: how many topics and queries leak, and the verdict with what it rests on."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import polars as pl
 import scipy
 
 from truerank.audits.leakage.options import FIELDS
 from truerank.audits.leakage.results import (
+    BelowCount,
     FieldCount,
-    MissedTopics,
+    KindFound,
     PrefilterRecall,
+    Sensitivity,
     SourceCount,
     TestSummary,
     Verdict,
 )
+from truerank.audits.leakage.rewordings import KINDS, SEEN_KINDS
 from truerank.sources import TopicSet
 from truerank.text.normalising import normalise
 
-__all__ = ["Evidence", "count_fields", "judged_evidence", "lexical_evidence", "missed_topics", "summarise_test"]
+__all__ = ["TestEvidence", "count_fields", "cumulative_labels", "kinds_seen", "share_interval", "summarise_test"]
 
 _CONFIDENCE: Final = 0.95
-#: Judged pairs at or below the threshold that it takes to say what lies there.
-_FEWEST_BELOW: Final = 10
+#: The share of the plants of a kind that must be found before the kind counts as seen.
+_ENOUGH: Final = 0.95
 
 
 def count_fields(
@@ -63,163 +67,215 @@ def _count(pairs: pl.DataFrame) -> FieldCount:
     return FieldCount(topics=pairs["topic_id"].n_unique(), queries=pairs["query"].n_unique())
 
 
-class Evidence(NamedTuple):
-    """Leaks that are known without the encoder, and how many of them have nothing above the threshold."""
+def share_interval(found: int, of: int) -> tuple[float, float]:
+    """The 95% Clopper–Pearson interval of a share; (0, 1) of nothing."""
+    if of == 0:
+        return 0.0, 1.0
+    low, high = scipy.stats.binomtest(found, of).proportion_ci(_CONFIDENCE, method="exact")
+    return float(low), float(high)
 
-    known: int
-    missed: int
 
+@dataclass(frozen=True)
+class TestEvidence:
+    """What an audit knows of one test set.
 
-def lexical_evidence(probed: pl.DataFrame, leaked: Mapping[str, set[str]]) -> Evidence:
-    """What the encoder made of queries that have exactly a topic text's content words.
-
-    Args:
-        probed: pairs whose query has the content words of the topic text, in any order and inflection.
-        leaked: for each test set, the topics with a pair above the threshold.
-
-    Returns:
-        Over all test sets: topics with such a query, and those of them that have no pair above the threshold.
+    Attributes:
+        above: its candidates above the threshold.
+        below: its pairs at or below the threshold that the same words or nearly the same letters propose and nobody
+            judged to be no leak.
+        sensitivity: the sensitivity check.
+        confirmed: where labels were given: topics with a confirmed leak, and topics with an unjudged candidate.
+        silent: topics without any text to compare.
+        calibrated: whether the threshold was calibrated for this encoder.
     """
-    topics = probed.select("test", "topic_id").unique()
-    missed = sum(topic not in leaked[test] for test, topic in topics.iter_rows())
-    return Evidence(len(topics), missed)
 
+    __test__ = False
 
-def judged_evidence(judged: pl.DataFrame, leaked: Mapping[str, set[str]], threshold: float) -> Evidence | None:
-    """What the encoder made of pairs that people call leaks, where they judged enough at or below the threshold.
-
-    Args:
-        judged: pairs with the column `judged`.
-        leaked: for each test set, the topics with a pair above the threshold.
-        threshold: the threshold.
-
-    Returns:
-        Over all test sets: topics with a judged leak, and those of them that have no pair above the threshold; None
-        with fewer than ten judged pairs at or below the threshold, because then the labels say nothing about them.
-    """
-    below = pl.col("judged").is_not_null() & (pl.col("similarity") <= pl.lit(threshold, pl.Float32))
-    if judged.filter(below).height < _FEWEST_BELOW:
-        return None
-    topics = judged.filter("judged").select("test", "topic_id").unique()
-    missed = sum(topic not in leaked[test] for test, topic in topics.iter_rows())
-    return Evidence(len(topics), missed)
-
-
-def missed_topics(found: int, topics: int, evidence: Evidence, method: str) -> MissedTopics | None:
-    """How many leaked topics may have been missed, given how often known leaks were.
-
-    The rate of missed leaks has the Clopper–Pearson bound of the evidence; the number of leaked topics is the largest
-    that would still, with that rate, show as few as were found (both at half of the error probability).
-
-    Args:
-        found: topics with a pair above the threshold.
-        topics: topics in the test set.
-        evidence: known leaks, and those of them that were missed.
-        method: where the evidence comes from, in words.
-
-    Returns:
-        The estimate, or None if there is no evidence at all.
-    """
-    known, missed = evidence
-    if known == 0:
-        return None
-    half = (1 - _CONFIDENCE) / 2
-    rate = missed / known
-    upper_rate = 1.0 if missed == known else float(scipy.stats.beta.ppf(1 - half, missed + 1, known - missed))
-    estimate = float(topics - found) if rate == 1 else min(topics - found, found * rate / (1 - rate))
-    upper = topics - found
-    for more in range(topics - found):
-        if scipy.stats.binom.cdf(found, found + more + 1, 1 - upper_rate) < half:
-            upper = more
-            break
-    return MissedTopics(
-        estimate=round(estimate, 1), upper=float(upper), confidence=_CONFIDENCE, evidence=known, method=method
-    )
+    above: pl.DataFrame
+    below: pl.DataFrame
+    sensitivity: Sensitivity
+    confirmed: tuple[set[str], set[str]] | None = None
+    silent: int = 0
+    calibrated: bool = True
 
 
 def summarise_test(
     test: TopicSet,
-    above: pl.DataFrame,
+    known: TestEvidence,
     counts: Mapping[str, SourceCount],
     *,
-    missed: MissedTopics | None,
     prefilter: PrefilterRecall | None,
-    confirmed: tuple[set[str], set[str]] | None = None,
     fields: Sequence[str],
-    silent: int = 0,
 ) -> TestSummary:
     """The verdict on one test set, with its reason.
 
     Args:
         test: the test set.
-        above: its candidates above the threshold.
+        known: what the audit knows of it.
         counts: what was read of each source.
-        missed: the bound on missed topics.
         prefilter: the prefilter's recall, if it was used.
-        confirmed: where labels were given: topics with a confirmed leak, and topics with an unjudged candidate.
         fields: the fields that were compared.
-        silent: topics without any text to compare.
     """
-    leaked = set(above["topic_id"].unique())
-    if confirmed is not None:
-        leaked = confirmed[0] | (leaked & confirmed[1])
-    verdict, why = _verdict(
-        len(test.topics),
-        len(leaked),
-        counts,
-        missed=missed,
-        prefilter=prefilter,
-        confirmed=confirmed,
-        silent=silent,
-        noun=test.noun,
-    )
+    leaked = set(known.above["topic_id"].unique())
+    if known.confirmed is not None:
+        leaked = known.confirmed[0] | (leaked & known.confirmed[1])
+    sources = list(counts)
+    by_field = {
+        field: list(by_source.values())[-1] for field, by_source in count_fields(known.below, sources, fields).items()
+    }
+    below = BelowCount(**by_field["union"], pairs=known.below.height, fields=by_field)
+    reasons = _Reasons(test, known, below, counts)
+    if leaked:
+        verdict, why, settle = reasons.contaminated(leaked)
+    else:
+        verdict, why, settle = reasons.without_leak(prefilter)
     return TestSummary(
         topics=len(test.topics),
         noun=test.noun,
         verdict=verdict,
         why=why,
+        evidence=list(_evidence(below, known.sensitivity["kinds"])),
+        settle=settle,
         leaked_topics=[topic.topic_id for topic in test.topics if topic.topic_id in leaked],
-        missed=missed,
-        fields=count_fields(above, list(counts), fields),
+        below=below,
+        fields=count_fields(known.above, list(counts), fields),
+        sensitivity=known.sensitivity["kinds"],
+        other_topics=known.sensitivity["other_topics"],
     )
 
 
-def _verdict(
-    topics: int,
-    leaked: int,
-    counts: Mapping[str, SourceCount],
-    *,
-    missed: MissedTopics | None,
-    prefilter: PrefilterRecall | None,
-    confirmed: tuple[set[str], set[str]] | None,
-    silent: int,
-    noun: str,
-) -> tuple[Verdict, str]:
-    if leaked:
-        basis = "a training query above the threshold"
-        if confirmed is not None:
-            sure = len(confirmed[0])
-            basis = f"a leak ({sure} confirmed by labels, {leaked - sure} with candidates that nobody has judged)"
-        return "CONTAMINATED", f"{leaked} of {topics} {noun} ({leaked / topics:.0%}) have {basis}."
-    gaps = [
-        f"{count['skipped']} records of {name} could not be read" for name, count in counts.items() if count["skipped"]
-    ]
-    gaps += [f"{name} holds no query" for name, count in counts.items() if count["read"] == count["empty"]]
-    if silent:
-        gaps.append(f"{silent} {noun} have no text in the fields compared")
-    if gaps:
-        return "UNKNOWN", f"Nothing above the threshold, but {'; '.join(gaps)}."
-    why = "Every training query was read and none is above the threshold."
-    if confirmed is not None:
-        why = "Every training query was read, and every candidate above the threshold was judged not to be a leak."
-    if missed is not None:
-        topics_ = "topic" if missed["upper"] == 1 else "topics"
-        why += (
-            f" The encoder may have missed up to {missed['upper']:.0f} leaked {topics_}"
-            f" ({missed['confidence']:.0%} bound, from {missed['method']})."
+@dataclass(frozen=True)
+class _Reasons:
+    """The verdict on one test set and why."""
+
+    test: TopicSet
+    known: TestEvidence
+    below: BelowCount
+    counts: Mapping[str, SourceCount]
+
+    def contaminated(self, leaked: set[str]) -> tuple[Verdict, str, list[str]]:
+        topics, basis = len(self.test.topics), "a training query above the threshold"
+        settle = ["Judge the pairs ('truerank judge new') and give the labels with --labels."]
+        if self.known.confirmed is not None:
+            sure = len(self.known.confirmed[0])
+            basis = f"a leak ({sure} confirmed by labels, {len(leaked) - sure} with candidates that nobody has judged)"
+            settle = settle if len(leaked) > sure else []
+        settle.append("Remove the leaks with 'truerank leakage clean' and audit what is left.")
+        return (
+            "CONTAMINATED",
+            f"{len(leaked)} of {topics} {self.test.noun} ({len(leaked) / topics:.0%}) have {basis}.",
+            settle,
         )
-    else:
-        why += " Nothing in this data tells what the encoder may have missed: no query has exactly a topic's words."
-    if prefilter is not None:
-        why += f" Texts that share few trigrams with a topic were not encoded (recall {prefilter['recall']:.3f})."
-    return "CLEAN", why
+
+    def without_leak(self, prefilter: PrefilterRecall | None) -> tuple[Verdict, str, list[str]]:
+        gaps, settle = list(self._unread()), []
+        if gaps:
+            settle.append("Mend or replace what was not read or compared, and run the audit again.")
+        if self.below["pairs"]:
+            pairs, topics = self.below["pairs"], self.below["topics"]
+            gaps.append(
+                f"{pairs} {'pair' if pairs == 1 else 'pairs'} of {topics} {'topic' if topics == 1 else 'topics'} at or "
+                f"below it {'has' if pairs == 1 else 'have'} the same content words or nearly the same letters, and "
+                f"nobody has judged {'it' if pairs == 1 else 'them'}"
+            )
+            settle.append(
+                "Judge these pairs ('truerank judge new' with this audit's folder as --items), and audit again with "
+                "the labels ('--labels')."
+            )
+        unseen = [
+            found for found in self.known.sensitivity["kinds"] if found["kind"] in SEEN_KINDS and not _seen(found)
+        ]
+        if unseen:
+            named = "; ".join(_rate(found) for found in unseen)
+            gaps.append(f"the audit would not find enough of these planted rewordings of the topics: {named}")
+            settle.append("Calibrate a lower threshold ('truerank leakage calibrate') or choose another encoder.")
+        if not any(found["planted"] for found in self.known.sensitivity["kinds"]):
+            gaps.append("no rewording of the topics could be planted, so that nothing tells what the audit can see")
+        nothing = "Nothing above the threshold"
+        if self.known.confirmed is not None:
+            nothing = "No candidate above the threshold that was not judged away"
+        if gaps:
+            return "UNKNOWN", f"{nothing}, but {'; '.join(gaps)}.", settle
+        return "CLEAN", " ".join(self._clean(prefilter)), []
+
+    def _unread(self) -> Iterator[str]:
+        for name, count in self.counts.items():
+            if count["skipped"]:
+                yield f"{count['skipped']} records of {name} could not be read"
+        for name, count in self.counts.items():
+            if count["read"] == count["empty"]:
+                yield f"{name} holds no query"
+        if self.known.silent:
+            yield f"{self.known.silent} {self.test.noun} have no text in the fields compared"
+
+    def _clean(self, prefilter: PrefilterRecall | None) -> Iterator[str]:
+        judged = " that was not judged away" if self.known.confirmed is not None else ""
+        yield (
+            "Every training query was read, and no evidence (the encoder, the same content words, nearly the same "
+            f"letters) found a pair{judged}."
+        )
+        seen, blind = kinds_seen(self.known.sensitivity["kinds"])
+        yield (
+            f"Of planted rewordings of these topics, the audit found at least {_ENOUGH:.0%} of these kinds: "
+            f"{', '.join(seen)}."
+        )
+        if blind:
+            rates = (f"{kind} ({', '.join(map(_rate_of_field, found))})" for kind, found in blind.items())
+            yield f"It is partly or wholly blind to these: {'; '.join(rates)}."
+        none = [
+            kind
+            for kind in KINDS
+            if not any(row["planted"] for row in self.known.sensitivity["kinds"] if row["kind"] == kind)
+        ]
+        if none:
+            yield f"These topics allow no rewording of these kinds: {', '.join(none)}."
+        if not self.known.calibrated:
+            yield "The threshold is not calibrated for this encoder; what is claimed rests on these rewordings."
+        if prefilter is not None:
+            recall = "no pair tells how many were missed"
+            if prefilter["true_pairs"]:
+                recall = (
+                    f"recall {prefilter['recall']:.3f}, 95% interval {prefilter['low']:.3f} to {prefilter['high']:.3f}"
+                )
+            yield f"Texts that share few trigrams with a topic were not encoded ({recall})."
+
+
+def kinds_seen(kinds: Sequence[KindFound]) -> tuple[list[str], dict[str, list[KindFound]]]:
+    """The kinds of rewording of which enough were found in every field, and the others with what was found.
+
+    A kind counts as seen where the share found is at least 0.95 in every field: the point estimate, whose interval the
+    table shows.
+    """
+    planted = [found for found in kinds if found["planted"]]
+    blind: dict[str, list[KindFound]] = {}
+    for found in planted:
+        if not _seen(found):
+            blind[found["kind"]] = [other for other in planted if other["kind"] == found["kind"]]
+    return [kind for kind in dict.fromkeys(found["kind"] for found in planted) if kind not in blind], blind
+
+
+def _seen(found: KindFound) -> bool:
+    return found["share"] is None or found["share"] >= _ENOUGH
+
+
+def _rate(found: KindFound) -> str:
+    return f"{found['kind']} ({_rate_of_field(found)})"
+
+
+def _rate_of_field(found: KindFound) -> str:
+    return f"{found['found']} of {found['planted']} by {found['field']}"
+
+
+def _evidence(below: BelowCount, kinds: Sequence[KindFound]) -> Iterator[str]:
+    if below["pairs"]:
+        yield (
+            f"Pairs not judged away at or below the threshold with the same content words or nearly the same letters: "
+            f"{below['pairs']}, of {below['topics']} topics."
+        )
+    seen, blind = kinds_seen(kinds)
+    planted = sum(found["planted"] for found in kinds)
+    if planted:
+        yield (
+            f"Of {planted:,d} planted rewordings, at least {_ENOUGH:.0%} were found in every field for: "
+            f"{', '.join(seen) or 'no kind'}; not for: {', '.join(blind) or 'none'}."
+        )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import polars as pl
 
 from truerank.audits.leakage.results import AuditResult
@@ -48,8 +50,14 @@ def neighbours_table(result: AuditResult, topic_id: str, *, most: int = 10) -> T
 _STYLE: dict[str, dict[str, str]] = {"similarity": {"align": "right", "format": ".3f"}}
 
 
-def fails(result: AuditResult) -> bool:
-    """Whether `--fail-on contaminated` ends with 1: a contaminated test set, or with a baseline, anything new."""
-    if "baseline" in result.summary:
-        return bool(result.summary["baseline"]["new"])
-    return any(test["verdict"] == "CONTAMINATED" for test in result.summary["tests"].values())
+def fails(result: AuditResult, on: Literal["contaminated", "unknown"] = "contaminated") -> bool:
+    """Whether `--fail-on` ends with 1.
+
+    Args:
+        result: an audit.
+        on: "contaminated": a contaminated test set, or with a baseline, anything new; "unknown": an unknown one, too.
+    """
+    verdicts = {test["verdict"] for test in result.summary["tests"].values()}
+    if on == "unknown" and "UNKNOWN" in verdicts:
+        return True
+    return bool(result.summary["baseline"]["new"]) if "baseline" in result.summary else "CONTAMINATED" in verdicts

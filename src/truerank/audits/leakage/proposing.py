@@ -12,14 +12,12 @@ from truerank.records import Topic, TopicText
 from truerank.sources import QuerySource, TopicSet
 from truerank.sources.distinct import DistinctTexts
 from truerank.text.normalising import normalise
-from truerank.text.words import FUNCTION_WORDS, bag, stem, words
 from truerank.vectors.search import Found, SearchPlan, search
 from truerank.work.jobs import Job
 
-__all__ = ["DistinctQueries", "LexicalProbe", "Proposed", "propose", "topic_texts"]
+__all__ = ["DistinctQueries", "Proposed", "propose", "topic_texts"]
 
 _READ_SIZE = 1 << 16
-_REMEMBERED_TOKENS = 1 << 18
 
 
 def topic_texts(tests: Sequence[TopicSet], fields: Sequence[str]) -> tuple[TopicText, ...]:
@@ -68,44 +66,6 @@ class DistinctQueries:
             repaired=counts.repaired,
             skipped=counts.skipped,
         )
-
-
-class LexicalProbe:
-    """Names the queries that have exactly a topic text's content words, in any order and inflection.
-
-    What the encoder scores low among them tells what else it may miss.
-
-    Args:
-        texts: the topic texts; a place in this list is a topic text's number.
-    """
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        self._topics_of: dict[frozenset[str], tuple[int, ...]] = {}
-        for number, text in enumerate(texts):
-            found = bag(text)
-            if found:
-                self._topics_of[found] = (*self._topics_of.get(found, ()), number)
-        self._vocabulary: frozenset[str] = frozenset[str]().union(*self._topics_of)
-        self._possible: dict[str, bool] = {}
-
-    def __call__(self, texts: Sequence[str]) -> list[tuple[int, int]]:
-        """Pairs of (place in `texts`, number of the topic text)."""
-        return [
-            (place, number)
-            for place, text in enumerate(texts)
-            if all(map(self._may_match, text.split()))
-            for number in self._topics_of.get(bag(text), ())
-        ]
-
-    def _may_match(self, token: str) -> bool:
-        """Whether a text with this token can have the words of a topic text; remembered, because words come back."""
-        known = self._possible.get(token)
-        if known is None:
-            if len(self._possible) >= _REMEMBERED_TOKENS:
-                self._possible.clear()
-            known = all(word in FUNCTION_WORDS or stem(word) in self._vocabulary for word in words(token))
-            self._possible[token] = known
-        return known
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,8 @@ from numpy.typing import ArrayLike
 import truerank
 from truerank.audits.leakage.baseline import news_table
 from truerank.audits.leakage.redaction import key_mark
-from truerank.audits.leakage.results import (
-    AuditResult,
-    MissedTopics,
-    PrefilterRecall,
-    Summary,
-    TestSummary,
-    Verdict,
-    columns_read,
-)
+from truerank.audits.leakage.results import AuditResult, FieldCount, Summary, TestSummary, Verdict, columns_read
+from truerank.audits.leakage.seen import prefilter_parts, sensitivity_parts, short_sensitivity_tables
 from truerank.reports.figures import histogram, precision_curve, stacked_histograms, to_svg
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Drawing, Facts, Finding, Page, Part, Prose, Section, Tone
@@ -37,12 +30,13 @@ _MEANINGS: Final[dict[Verdict, str]] = {
         "you believe a score: remove them from the training data, or report the topics with and without leaks apart."
     ),
     "CLEAN": (
-        "Everything was read and nothing lies above the threshold. That holds for what this encoder can see: a leak "
-        "in other words may still be there, within the bound given."
+        "Everything was read, and nothing that this audit can see is left unjudged. What it can see is measured: "
+        "rewordings of these very topics were planted, and the table says which share of each kind would have been "
+        "found."
     ),
     "UNKNOWN": (
-        "This is not a clean result. Nothing was found, but something was not looked at; mend that and run the audit "
-        "again before you rely on this test set."
+        "This is not a clean result. Something was not looked at, not judged, or cannot be seen; do what is named here "
+        "before you rely on this test set."
     ),
 }
 _TONES: Final[dict[Verdict, Tone]] = {"CONTAMINATED": "bad", "CLEAN": "good", "UNKNOWN": "open"}
@@ -71,6 +65,7 @@ _FIELDS: Final = {
 }
 _TYPES: Final = ("identical", "generalization", "specialization", "reformulation", "different topic")
 _WIDEST_TABLE: Final = 12
+_BELOW: Final = "words, letters"
 _REDACTED: Final = ("", "—")
 
 
@@ -133,6 +128,7 @@ def render(result: AuditResult, *, extras: ReportExtras = _NO_EXTRAS) -> str:
     sections = [
         Section("counts", "Topics and queries that leak", tuple(_counts(result))),
         Section("similarities", "How similar the nearest queries are", tuple(_similarities(result))),
+        Section("sensitivity", "What this audit can see", tuple(sensitivity_parts(summary))),
         Section("trust", "How far to trust the threshold", tuple(_trust(summary, extras))),
         Section("sources", "What was read", tuple(_sources(summary))),
         Section("pairs", "Every pair", tuple(_pairs(result))),
@@ -179,6 +175,7 @@ def to_text(result: AuditResult, *, width: int = 100) -> str:
         blocks.append("\n".join([f"{test['verdict']}: {normalise(name)}", *(f"    {line}" for line in lines)]))
     if (warning := _calibrated_for(summary)) and not summary["calibrated"]:
         blocks.append("\n".join(textwrap.wrap(normalise(warning), width)))
+    blocks += [table.text(width).rstrip("\n") for table in short_sensitivity_tables(summary)]
     blocks += ["\n".join(textwrap.wrap(normalise(line), width)) for line in columns_read(summary["sources"])]
     if any(test["fields"] for test in summary["tests"].values()):
         blocks.append(counts_table(summary).text(width).rstrip("\n"))
@@ -198,24 +195,36 @@ def counts_table(summary: Summary, tests: Sequence[str] | None = None) -> Table:
         Table 1 of the leakage paper.
     """
     chosen = {name: summary["tests"][name] for name in tests or summary["tests"]}
-    groups = [(name, label) for name, test in chosen.items() for label in _labels(test)]
+    groups: list[tuple[str, str, Mapping[str, FieldCount | None]]] = [
+        (name, _shown(label), {field: counts.get(label) for field, counts in test["fields"].items()})
+        for name, test in chosen.items()
+        for label in _labels(test)
+    ]
+    lower: list[tuple[str, str, Mapping[str, FieldCount | None]]] = [
+        (name, _BELOW, {**test["below"]["fields"]}) for name, test in chosen.items() if test["below"]["pairs"]
+    ]
+    groups = [group for name in chosen for group in (*groups, *lower) if group[0] == name]
     columns = [Column("Field")]
-    for name, label in groups:
-        shown = f"+ {label[1:].lstrip()}" if label.startswith("+") else label
-        columns += [Column(title, (name, shown), "right", ",d") for title in ("T", "Q")]
+    columns += [Column(title, group[:2], "right", ",d") for group in groups for title in ("T", "Q")]
     present = dict.fromkeys(field for test in chosen.values() for field in test["fields"])
     fields = [field for field in [*_FIELDS, *present] if field in present]
     fields = [*(field for field in dict.fromkeys(fields) if field != "union"), *(f for f in ("union",) if f in present)]
     rows = []
     for field in fields:
         cells: list[Cell] = [_FIELDS.get(field, field)]
-        for name, label in groups:
-            count = chosen[name]["fields"].get(field, {}).get(label)
+        for _, _, counted in groups:
+            count = counted.get(field)
             cells += (0, 0) if count is None else (count["topics"], count["queries"])
         rows.append(tuple(cells))
     return Table(
         f"Topics (T) with training queries (Q) whose similarity to a text of the topic is above "
-        f"{summary['threshold']:g}. Sources add up from left to right; the union counts a topic or query once.",
+        f"{summary['threshold']:g}. Sources add up from left to right; the union counts a topic or query once."
+        + (
+            f" {_BELOW.capitalize()}: pairs not judged away at or below it with the same content words or nearly the "
+            "same letters."
+            if lower
+            else ""
+        ),
         tuple(columns),
         tuple(rows),
         rules=(len(rows) - 1,) if "union" in present else (),
@@ -249,8 +258,9 @@ def _more(test: TestSummary, summary: Summary) -> Iterator[str]:
             f"{_counted(union['queries'], 'distinct training query', 'distinct training queries')} lie above "
             f"{summary['threshold']:g}."
         )
-    if test["missed"] is not None and test["verdict"] != "CLEAN":
-        yield _missed(test["missed"])
+    if test["verdict"] == "CONTAMINATED":
+        yield from test["evidence"]
+    yield from test["settle"]
 
 
 def _tally(summary: Summary) -> str:
@@ -266,13 +276,6 @@ def _test_items(summary: Summary) -> str:
     tests = summary["tests"].values()
     noun = ("test query", "test queries") if {test.get("noun") for test in tests} == {"queries"} else ("test topic", "")
     return _counted(sum(test["topics"] for test in tests), *noun)
-
-
-def _missed(missed: MissedTopics) -> str:
-    return (
-        f"The encoder may have missed further topics: about {missed['estimate']:.3g}, at most {missed['upper']:.3g} "
-        f"with {missed['confidence']:.0%} confidence (from {missed['evidence']:,d} {missed['method']})."
-    )
 
 
 def _counts(result: AuditResult) -> Iterator[Part]:
@@ -336,28 +339,8 @@ def _trust(summary: Summary, extras: ReportExtras) -> Iterator[Part]:
     yield Prose((_calibrated_for(summary),))
     if extras.calibration is not None:
         yield from _calibration(extras.calibration)
-    bounds = [(name, test["missed"]) for name, test in summary["tests"].items()]
-    rows = tuple(
-        (name, m["estimate"], m["upper"], f"{m['confidence']:.0%}", m["evidence"])
-        for name, m in bounds
-        if m is not None
-    )
-    if rows:
-        methods = dict.fromkeys(missed["method"] for _, missed in bounds if missed is not None)
-        yield Table(
-            "Leaked topics that the encoder may have missed, beside those that it found.",
-            (
-                Column("Test set"),
-                Column("Estimate", align="right", format=".3g"),
-                Column("At most", align="right", format=".3g"),
-                Column("Confidence", align="right"),
-                Column("Evidence", align="right", format=",d"),
-            ),
-            rows,
-            notes=(f"Evidence: {'; '.join(methods)}.",),
-        )
     if summary["prefilter"] is not None:
-        yield from _prefilter(summary["prefilter"])
+        yield from prefilter_parts(summary["prefilter"])
     if extras.baseline is not None:
         yield extras.baseline
     given = {"truth": extras.truth, "baseline": extras.baseline, "labels": None}
@@ -400,20 +383,6 @@ def _calibration(curve: CalibrationCurve) -> Iterator[Part]:
     yield Drawing(to_svg(figure, name="precision", description=f"{caption} {labels} labels; {chosen}."), caption)
 
 
-def _prefilter(recall: PrefilterRecall) -> Iterator[Part]:
-    cuts = _listed([f"{cut:g} for {field}" for field, cut in recall["cuts"].items()])
-    worst = recall.get("unmodelled_low")
-    yield Prose(
-        (
-            f"A prefilter stood in front of the encoder (cuts: {cuts}); {recall['passed']:,d} texts passed it. Its "
-            f"recall is {recall['recall']:.4f} (95% interval {recall['low']:.4f} to {recall['high']:.4f}"
-            f"{'' if worst is None else f'; {worst:.4f} if nothing is assumed about texts that were not sampled'}), "
-            f"estimated from {recall['sampled']:,d} dropped texts that were encoded after all, "
-            f"{recall['missed_in_sample']:,d} of them leaks, and {recall['true_pairs']:,d} pairs found.",
-        )
-    )
-
-
 def _sources(summary: Summary) -> Iterator[Part]:
     counted = ("read", "distinct", "empty", "repaired", "skipped")
     estimated = any(count["distinct_estimated"] for count in summary["sources"].values())
@@ -435,6 +404,10 @@ def _sources(summary: Summary) -> Iterator[Part]:
 def _pairs(result: AuditResult) -> Iterator[Part]:
     summary, pairs = result.summary, result.candidates
     threshold, floor = summary["threshold"], summary["floor"]
+    outside = pl.col("similarity") <= pl.lit(min(threshold, floor), pl.Float32)
+    lower, pairs = pairs.filter(outside), pairs.filter(~outside)
+    if not lower.is_empty():
+        yield _words_listing(lower, threshold)
     if pairs.is_empty():
         yield Prose((f"No training query has a similarity above {min(threshold, floor):g} to a text of a topic.",))
         return
@@ -465,6 +438,19 @@ def _pairs(result: AuditResult) -> Iterator[Part]:
     )
 
 
+def _words_listing(lower: pl.DataFrame, threshold: float) -> Listing:
+    redacted = _is_redacted(lower)
+    return Listing(
+        name="words",
+        title=f"Pairs at or below {threshold:g} with the same content words or nearly the same letters.",
+        columns=tuple(_columns(lower, start=None, redacted=redacted)),
+        nouns=("pair", "pairs"),
+        sort="-similarity",
+        compared=None if redacted else ("topic_text", "query_text"),
+        whole="candidates.parquet",
+    )
+
+
 def _columns(pairs: pl.DataFrame, *, start: float | None, redacted: bool) -> Iterator[ListingColumn]:
     def texts(name: str) -> list[str]:
         return pairs[name].fill_null("").to_list()
@@ -485,6 +471,7 @@ def _columns(pairs: pl.DataFrame, *, start: float | None, redacted: bool) -> Ite
     yield ListingColumn("similarity", "Similarity", similarity, kind="number", filter="above", start=start)
     yield ListingColumn("rank", "Rank", pairs["rank"].to_list(), kind="number", digits=0, shown=False)
     yield ListingColumn("type", "Type", texts("type"), kind="label", filter="choose")
+    yield ListingColumn("evidence", "Evidence", texts("evidence"), kind="label", filter="choose")
     yield ListingColumn("title_type", "Type against the title", texts("title_type"), kind="label", shown=False)
 
 
@@ -499,6 +486,10 @@ def _rounded(frame: pl.DataFrame) -> Any:
 
 def _labels(test: TestSummary) -> list[str]:
     return list(dict.fromkeys(label for counts in test["fields"].values() for label in counts))
+
+
+def _shown(label: str) -> str:
+    return f"+ {label[1:].lstrip()}" if label.startswith("+") else label
 
 
 def _counted(number: int, noun: str, several: str = "") -> str:

@@ -16,9 +16,13 @@ __all__ = [
     "CANDIDATE_SCHEMA",
     "NEIGHBOUR_SCHEMA",
     "AuditResult",
+    "BelowCount",
     "FieldCount",
-    "MissedTopics",
+    "FormRecall",
+    "KindFound",
+    "OtherTopics",
     "PrefilterRecall",
+    "Sensitivity",
     "SourceCount",
     "Summary",
     "TestSummary",
@@ -46,11 +50,14 @@ NEIGHBOUR_SCHEMA: Final[dict[str, Any]] = {
     "exact": pl.Boolean,
 }
 
-#: `candidates.parquet`: every pair above the floor, with its proposed reformulation types.
+#: `candidates.parquet`: every pair above the floor, and every pair with the same words or nearly the same letters,
+#: with its proposed reformulation types. `evidence` joins "encoder" (above the threshold), "words" and "letters"
+#: with "+"; it is empty for pairs between floor and threshold that are kept for calibration only.
 CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
     **{name: kind for name, kind in NEIGHBOUR_SCHEMA.items() if name != "exact"},
     "type": pl.String,
     "title_type": pl.String,
+    "evidence": pl.String,
 }
 
 
@@ -74,29 +81,78 @@ class FieldCount(TypedDict):
     queries: int
 
 
-class MissedTopics(TypedDict):
-    """How many leaked topics the encoder may have missed, with the evidence for it."""
+class BelowCount(TypedDict):
+    """Pairs at or below the threshold with the same words or nearly the same letters that nobody judged away."""
 
-    estimate: float
-    upper: float
-    confidence: float
-    evidence: int
-    method: str
+    topics: int
+    queries: int
+    pairs: int
+    fields: dict[str, FieldCount]
+
+
+class KindFound(TypedDict):
+    """Planted rewordings of one kind and field, and how many of them the audit would have found.
+
+    `share` is None where the topics allow no such rewording; `low` and `high` are its 95% Clopper–Pearson interval;
+    `by` counts what each evidence finds alone.
+    """
+
+    field: str
+    kind: str
+    planted: int
+    found: int
+    share: float | None
+    low: float
+    high: float
+    by: dict[str, int]
+
+
+class OtherTopics(TypedDict):
+    """Texts of one field for which the audit would propose another topic of the same test set, by evidence."""
+
+    texts: int
+    proposed: int
+    share: float
+    by: dict[str, int]
+
+
+class Sensitivity(TypedDict):
+    """The sensitivity check of one test set: the kinds by field, and the converse by field."""
+
+    kinds: list[KindFound]
+    other_topics: dict[str, OtherTopics]
 
 
 class TestSummary(TypedDict):
     """The verdict on one test set and the counts of the paper's Table 1 (field "union" counts a topic once).
 
     `noun` is what the test set's items are called, "topics" or "queries".
+    `why` is the verdict's reason, `evidence` what it rests on, `settle` what would change it.
     """
 
     topics: int
     noun: NotRequired[str]
     verdict: Verdict
     why: str
+    evidence: list[str]
+    settle: list[str]
     leaked_topics: list[str]
-    missed: MissedTopics | None
+    below: BelowCount
     fields: dict[str, dict[str, FieldCount]]
+    sensitivity: list[KindFound]
+    other_topics: dict[str, OtherTopics]
+
+
+class FormRecall(TypedDict):
+    """The prefilter's recall for one field and form of the training text; None where no such pair was found."""
+
+    field: str
+    form: str
+    true_pairs: int
+    missed_in_sample: int
+    recall: float | None
+    low: float
+    high: float
 
 
 class PrefilterRecall(TypedDict):
@@ -111,6 +167,7 @@ class PrefilterRecall(TypedDict):
     low: float
     high: float
     unmodelled_low: float
+    by: list[FormRecall]
 
 
 class Summary(TypedDict):
@@ -137,8 +194,8 @@ class AuditResult:
 
     Attributes:
         summary: counts and verdicts, as in `summary.json`.
-        candidates: every pair above the floor, columns as in `CANDIDATE_SCHEMA`, ordered by test, topic, field,
-            variant, source and rank.
+        candidates: every pair above the floor or with evidence in its words or letters, columns as in
+            `CANDIDATE_SCHEMA`, ordered by test, topic, field, variant, source and rank.
         neighbours: the top-k per topic text and source, columns as in `NEIGHBOUR_SCHEMA`, the same order.
         folder: where the artifacts lie.
     """

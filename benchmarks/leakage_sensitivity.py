@@ -1,0 +1,152 @@
+"""What the leakage audit can see: the case of the Titanic, the sensitivity table of real topics, and what both cost.
+
+    python benchmarks/leakage_sensitivity.py titanic
+    python benchmarks/leakage_sensitivity.py table robust04.trec.txt beir/nfcorpus.tsv.gz
+    python benchmarks/leakage_sensitivity.py cost
+
+Processor time counts all threads of this process. The cost of the check is given as a share of an exhaustive audit of
+100,000 lines, extrapolated from one of 12,000; the cost of words and letters as a share of that audit, in pairs of runs
+with and without them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from shared_data import SHARED, log_path, require_shared, table
+from truerank.audits.leakage import audit, to_text
+from truerank.audits.leakage.audit import low_precision
+from truerank.audits.leakage.options import Options
+from truerank.audits.leakage.proposing import topic_texts
+from truerank.audits.leakage.sensitivity import Sight, check
+from truerank.audits.leakage.wording import EVIDENCE, WordingProbe
+from truerank.sources import open_queries, read_topics
+from truerank.text.normalising import normalise
+from truerank.vectors.encoders import EncoderSpec
+from truerank.vectors.search import SearchPlan, search
+from truerank.vectors.texts import Rows
+from truerank.work.jobs import Job
+
+LINES = 12_000
+WHOLE = 100_000
+ROUNDS = 3
+FIELDS = ("title", "description")
+
+
+def titanic() -> None:
+    """One topic whose leak lies below the threshold, alone and beside a second test set."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "log.tsv").write_text("1\twhere is the sinking titanic\n2\tbest pizza in town\n")
+        (folder / "titanic.tsv").write_text("1\thow did the titanic sink\n")
+        (folder / "other.tsv").write_text("1\train forest loss\n2\thubble telescope achievements\n")
+        for tests in (("titanic",), ("titanic", "other")):
+            paths = [str(folder / f"{test}.tsv") for test in tests]
+            found = audit([str(folder / "log.tsv")], paths, folder / "-".join(tests), Options(encoder="packaged"))
+            print(to_text(found))
+
+
+def log_rows(lines: int) -> Rows:
+    """The first distinct lines of a real log, as a stream that can be opened again."""
+    texts = dict.fromkeys(normalise(query.text) for query in open_queries(str(log_path("million-query"))))
+    kept = [text for text in islice(texts, lines) if text]
+    return lambda: [(place, str(place), text, text) for place, text in enumerate(kept)]
+
+
+def plan_for(texts: list[str]) -> SearchPlan:
+    """The plan of an exhaustive audit with the packaged encoder."""
+    exact = EncoderSpec("packaged")
+    screen = low_precision(exact)
+    encoder = exact.open()
+    vectors = encoder.encode(texts)
+    return SearchPlan(
+        open_exact=lambda: encoder,
+        open_screen=None if screen is None else partial(_kept, screen.open()),
+        topic_vectors=lambda: vectors,
+        floor=0.91,
+        top_k=100,
+        probe=WordingProbe(texts),
+    )
+
+
+def _kept(encoder):  # type: ignore[no-untyped-def]
+    return encoder
+
+
+def seconds(plan: SearchPlan, rows: Rows) -> float:
+    """Processor time of one search."""
+    with tempfile.TemporaryDirectory() as folder:
+        begun = time.process_time()
+        search(rows, plan, Job(Path(folder)))
+        return time.process_time() - begun
+
+
+def topics_of(name: str) -> list[str]:
+    """The normalised texts of a topic file."""
+    return [normalise(text.text) for text in topic_texts([read_topics(str(SHARED / "topics" / name))], FIELDS)]
+
+
+def cost() -> None:
+    """Words and letters as a share of an exhaustive audit."""
+    plan, rows = plan_for(topics_of("robust04.trec.txt")), log_rows(LINES)
+    without = replace(plan, probe=None)
+    seconds(plan, log_rows(3000))
+    pairs = [(seconds(without, rows), seconds(plan, rows)) for _ in range(ROUNDS)]
+    texts = [row[3] for row in rows()]
+    begun = time.process_time()
+    WordingProbe(topics_of("robust04.trec.txt"))(texts)
+    alone = time.process_time() - begun
+    shares = [f"{with_ / bare - 1:+.1%}" for bare, with_ in pairs]
+    print(f"{LINES:,d} lines, robust04: without {[round(bare, 2) for bare, _ in pairs]} s, added {', '.join(shares)}")
+    print(f"words and letters alone: {alone:.2f} s, {alone / min(bare for bare, _ in pairs):.1%} of an audit without")
+
+
+def tables(names: list[str]) -> None:
+    """The sensitivity table of topic files, and its cost."""
+    for name in names:
+        texts = topic_texts([read_topics(str(SHARED / "topics" / name))], FIELDS)
+        plan = plan_for([normalise(text.text) for text in texts])
+        audit_time = seconds(plan, log_rows(LINES)) * WHOLE / LINES
+        sight = Sight(plan.open_exact().encode, WordingProbe([normalise(text.text) for text in texts]), 0.91)
+        begun = time.process_time()
+        found = next(iter(check(texts, plan.topic_vectors(), sight).values()))
+        spent = time.process_time() - begun
+        header = ("field", "kind", "planted", "found", "share", "95% interval", *EVIDENCE)
+        rows = [
+            (
+                row["field"], row["kind"], row["planted"], row["found"], f"{row['share']:.2f}",
+                f"{row['low']:.2f} to {row['high']:.2f}", *(row["by"][by] for by in EVIDENCE),
+            )
+            for row in found["kinds"]
+            if row["share"] is not None
+        ]  # fmt: skip
+        print(f"{name}\n{table(header, rows)}")
+        for field, other in found["other_topics"].items():
+            print(f"another topic proposed, {field}: {other['proposed']} of {other['texts']}, by {other['by']}")
+        print(f"check: {spent:.1f} s, {spent / audit_time:.1%} of an audit of {WHOLE:,d} lines ({audit_time:.0f} s)\n")
+
+
+def main() -> None:
+    """Prints what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("titanic", "table", "cost"))
+    parser.add_argument("topics", nargs="*")
+    arguments = parser.parse_args()
+    if arguments.what == "titanic":
+        titanic()
+        return
+    require_shared()
+    if arguments.what == "cost":
+        cost()
+    else:
+        tables(arguments.topics)
+
+
+if __name__ == "__main__":
+    main()

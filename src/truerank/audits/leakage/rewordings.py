@@ -1,0 +1,274 @@
+"""Rewordings of topic texts, for the sensitivity check: made with a seed, compared, and written nowhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Final, Literal
+
+from truerank.text.matching import IRREGULAR
+from truerank.text.words import FUNCTION_WORDS, words
+
+__all__ = ["KINDS", "SEEN_KINDS", "Kind", "reword"]
+
+Kind = Literal[
+    "order",
+    "inflection",
+    "stop words added",
+    "stop words removed",
+    "question form",
+    "typing error",
+    "abbreviation",
+    "synonym",
+    "narrower",
+    "broader",
+]
+
+#: Kinds that CLEAN asks for: the audit has evidence for each of them.
+SEEN_KINDS: Final[tuple[Kind, ...]] = (
+    "order",
+    "inflection",
+    "stop words added",
+    "stop words removed",
+    "question form",
+    "typing error",
+)
+KINDS: Final[tuple[Kind, ...]] = (*SEEN_KINDS, "abbreviation", "synonym", "narrower", "broader")
+
+_ADDED: Final = (
+    "a about an and any at by for from in into is it of on or some than that the these this to was with".split()
+)
+_MODIFIERS: Final = (
+    "history cost statistics news california 2019 children treatment government online causes pictures women europe "
+    "law early research market school risk"
+).split()
+_QUESTIONS: Final = (
+    "what is {}",
+    "what are {}",
+    "what was the {}",
+    "how do {}",
+    "how does the {} work",
+    "why is {} important",
+    "where is the {}",
+    "who are the {}",
+    "define {}",
+    "{} definition",
+    "what does {} mean",
+    "tell me about {}",
+    "can you explain {}",
+    "i want to know about {}",
+    "information on {}",
+    "what is known about {}",
+    "is there any {}",
+)
+#: What has another name: each may stand for the others.
+_SYNONYMS: Final = tuple(
+    tuple(group.split("|"))
+    for group in """
+    car|automobile;cars|automobiles;doctor|physician;doctors|physicians;illness|disease|sickness;diseases|illnesses;
+    cancer|tumor;drug|medication|medicine;drugs|medications|medicines;film|movie;films|movies;country|nation;
+    countries|nations;child|kid;children|kids;airplane|aircraft;airplanes|aircraft;ship|vessel;ships|vessels;
+    murder|homicide;murders|homicides;teacher|instructor;teachers|instructors;job|occupation;jobs|occupations;
+    purchase|buy;begin|start;end|finish;big|large;small|little;fast|quick;rich|wealthy;ill|sick;effect|impact;
+    effects|impacts;cause|reason;causes|reasons;risk|danger;risks|dangers;benefit|advantage;benefits|advantages;
+    help|aid;assistance|aid;law|legislation;laws|legislation;crime|offense;crimes|offenses;police|cops;
+    treatment|therapy;treatments|therapies;vaccine|immunization;vaccines|immunizations;vaccination|immunization;
+    heart|cardiac;kidney|renal;brain|cerebral;lung|pulmonary;pregnancy|gestation;women|females;men|males;
+    people|persons;elderly|aged;teenager|adolescent;teenagers|adolescents;student|pupil;students|pupils;
+    picture|image;pictures|images;house|home;houses|homes;price|cost;prices|costs;money|funds;company|firm;
+    companies|firms;business|commerce;worker|employee;workers|employees;war|conflict;wars|conflicts;weapon|arm;
+    weapons|arms;accident|crash;accidents|crashes;fire|blaze;fires|blazes;storm|tempest;storms|tempests;ocean|sea;
+    oceans|seas;forest|woodland;forests|woodlands;animal|beast;animals|beasts;food|nourishment;diet|nutrition;
+    alcohol|liquor;cigarette|tobacco;weight|mass;obesity|overweight;cholesterol|lipids;infection|contagion;
+    infections|contagions;symptom|sign;symptoms|signs;test|trial;tests|trials;study|investigation;
+    studies|investigations;method|technique;methods|techniques;protection|defense;prevention|avoidance;
+    growth|increase;decline|decrease;reduction|decrease;reduces|lowers;increases|raises;improve|enhance;
+    trade|commerce;industry|sector;agreement|treaty;agreements|treaties;election|vote;elections|votes;
+    leader|chief;leaders|chiefs;president|head;king|monarch;city|town;cities|towns;village|hamlet;road|street;
+    roads|streets;train|railway;trains|railways;hotel|inn;hotels|inns;shop|store;shops|stores;gas|petrol;
+    oil|petroleum;energy|power;electricity|power;garbage|waste;pollution|contamination;climate|weather;
+    earthquake|tremor;earthquakes|tremors;safety|security;hazard|danger;hazards|dangers;education|schooling;
+    university|college;universities|colleges;school|academy;schools|academies;book|volume;books|volumes;
+    author|writer;authors|writers;actor|performer;actors|performers;singer|vocalist;song|tune;songs|tunes
+    """.replace("\n", "")
+    .replace(" ", "")
+    .split(";")
+)
+_ABBREVIATIONS: Final = tuple(
+    (long.strip(), short.strip())
+    for long, _, short in (
+        entry.partition("=")
+        for entry in """
+        united states=us; united kingdom=uk; united nations=un; european union=eu; international=intl;
+        government=govt; department=dept; university=univ; association=assoc; television=tv; and=&; versus=vs;
+        company=co; corporation=corp; doctor=dr; mountain=mt; saint=st; street=st; number=no; information=info;
+        with=w; without=wo; year=yr; years=yrs; million=mio; percent=pct; world health organization=who;
+        artificial intelligence=ai; blood pressure=bp; magnetic resonance imaging=mri; deoxyribonucleic acid=dna;
+        human immunodeficiency virus=hiv; body mass index=bmi; vitamin=vit; temperature=temp; maximum=max;
+        minimum=min; approximately=approx; laboratory=lab; advertisement=ad; photograph=photo; telephone=phone;
+        organization=org; management=mgmt; development=dev; president=pres; professor=prof; airport=apt; north=n;
+        south=s; east=e; west=w; california=ca; new york=ny; los angeles=la
+        """.split(";")
+    )
+)
+
+
+def reword(kind: Kind, text: str, rng: Random) -> str | None:
+    """One rewording of a text in lower case without punctuation.
+
+    Args:
+        kind: what to do to it.
+        text: a topic text.
+        rng: chooses among the ways of doing it.
+
+    Returns:
+        The rewording, or None where this text has none of the kind.
+    """
+    every = list(words(text))
+    made = _REWORDERS[kind](every, rng) if every else None
+    return None if made is None or made == every else " ".join(made)
+
+
+def _order(every: list[str], rng: Random) -> list[str] | None:
+    if len(every) < 2:
+        return None
+    way = rng.randrange(4)
+    if way == 0:
+        return every[::-1]
+    if way == 1:
+        cut = rng.randrange(1, len(every))
+        return every[cut:] + every[:cut]
+    if way == 2:
+        first, second = rng.sample(range(len(every)), 2)
+        moved = list(every)
+        moved[first], moved[second] = moved[second], moved[first]
+        return moved
+    return rng.sample(every, len(every))
+
+
+def _inflection(every: list[str], rng: Random) -> list[str] | None:
+    places = [at for at, word in enumerate(every) if _is_content(word) and len(word) >= 3 and word.isalpha()]
+    if not places:
+        return None
+    changed = set(rng.sample(places, min(len(places), rng.choice((1, 1, 2, 3)))))
+    return [_inflected(word, rng) if at in changed else word for at, word in enumerate(every)]
+
+
+def _inflected(word: str, rng: Random) -> str:
+    forms = [form for form, base in IRREGULAR.items() if base == word]
+    if word in IRREGULAR:
+        forms.append(IRREGULAR[word])
+    return rng.choice(forms) if forms else _other_number(word)
+
+
+def _other_number(word: str) -> str:
+    """The singular of what looks like a plural, the plural of the rest."""
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if re.search("(?:s|x|z|ch|sh)es$", word):
+        return word[:-2]
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    if re.search("[^aeiou]y$", word):
+        return word[:-1] + "ies"
+    return word + ("es" if re.search("(?:s|x|z|ch|sh)$", word) else "s")
+
+
+def _stop_added(every: list[str], rng: Random) -> list[str]:
+    made = list(every)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        made.insert(rng.randrange(len(made) + 1), rng.choice(_ADDED))
+    return made
+
+
+def _stop_removed(every: list[str], rng: Random) -> list[str] | None:
+    places = [at for at, word in enumerate(every) if not _is_content(word)]
+    if not places or len(places) == len(every):
+        return None
+    gone = set(places if rng.random() < 0.5 else rng.sample(places, rng.randrange(1, len(places) + 1)))
+    return [word for at, word in enumerate(every) if at not in gone]
+
+
+def _question(every: list[str], rng: Random) -> list[str]:
+    return rng.choice(_QUESTIONS).format(" ".join(every)).split()
+
+
+def _typing_error(every: list[str], rng: Random) -> list[str] | None:
+    places = [at for at, word in enumerate(every) if len(word) >= 3 and word.isalpha()]
+    if not places:
+        return None
+    at = rng.choices(places, [len(every[place]) for place in places])[0]
+    word = every[at]
+    place = rng.randrange(len(word))
+    letter = rng.choice("abcdefghijklmnopqrstuvwxyz")
+    swap = rng.randrange(len(word) - 1)
+    ways = (
+        word[:place] + word[place + 1 :],
+        word[:place] + word[place] + word[place:],
+        word[:swap] + word[swap + 1] + word[swap] + word[swap + 2 :],
+        word[:place] + letter + word[place + 1 :],
+        word[:place] + letter + word[place:],
+    )
+    return [*every[:at], rng.choice(ways), *every[at + 1 :]]
+
+
+def _abbreviation(every: list[str], rng: Random) -> list[str] | None:
+    text = f" {' '.join(every)} "
+    known = [pair for pair in _ABBREVIATIONS if f" {pair[0]} " in text]
+    if known:
+        long, short = rng.choice(known)
+        return text.replace(f" {long} ", f" {short} ", 1).split()
+    runs = [at for at in range(len(every) - 1) if _is_content(every[at]) and _is_content(every[at + 1])]
+    if not runs:
+        return None
+    at = rng.choice(runs)
+    return [*every[:at], every[at][0] + every[at + 1][0], *every[at + 2 :]]
+
+
+def _synonym(every: list[str], rng: Random) -> list[str] | None:
+    choices = [
+        (at, other)
+        for at, word in enumerate(every)
+        for group in _SYNONYMS
+        if word in group
+        for other in group
+        if other != word
+    ]
+    if not choices:
+        return None
+    at, other = rng.choice(choices)
+    return [*every[:at], other, *every[at + 1 :]]
+
+
+def _narrower(every: list[str], rng: Random) -> list[str]:
+    new = rng.choice([word for word in _MODIFIERS if word not in every])
+    at = rng.choice((0, len(every)))
+    return [*every[:at], new, *every[at:]]
+
+
+def _broader(every: list[str], rng: Random) -> list[str] | None:
+    places = [at for at, word in enumerate(every) if _is_content(word)]
+    if len(places) < 2:
+        return None
+    gone = rng.choice(places)
+    return [word for at, word in enumerate(every) if at != gone]
+
+
+def _is_content(word: str) -> bool:
+    return word not in FUNCTION_WORDS
+
+
+_Reworder = Callable[[list[str], Random], "Sequence[str] | None"]
+_REWORDERS: Final[Mapping[Kind, _Reworder]] = {
+    "order": _order,
+    "inflection": _inflection,
+    "stop words added": _stop_added,
+    "stop words removed": _stop_removed,
+    "question form": _question,
+    "typing error": _typing_error,
+    "abbreviation": _abbreviation,
+    "synonym": _synonym,
+    "narrower": _narrower,
+    "broader": _broader,
+}

@@ -1,0 +1,171 @@
+"""What the audit can see: rewordings of its own topics are planted, and the share that it would have found counted.
+
+A plant is compared with the encoder, the threshold and the evidence of the audit, against every text of its topic. It
+is written nowhere. The converse is measured, too: how often the audit would take one topic of a test set for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from truerank.audits.leakage.estimating import share_interval
+from truerank.audits.leakage.options import FIELDS
+from truerank.audits.leakage.results import KindFound, OtherTopics, Sensitivity
+from truerank.audits.leakage.rewordings import KINDS, Kind, reword
+from truerank.audits.leakage.wording import EVIDENCE, WORDS, WordingProbe
+from truerank.records import TopicText
+from truerank.text.normalising import normalise
+from truerank.text.words import words
+from truerank.vectors.encoders import Vectors
+from truerank.vectors.neighbours import rounded
+
+__all__ = ["FEWEST_PLANTS", "MOST_PLANTS", "Sight", "check"]
+
+#: Plants for each kind, field and test set: one for each topic within these bounds, where the topics allow so many;
+#: rounds over the topics to get them.
+FEWEST_PLANTS: Final = 20
+MOST_PLANTS: Final = 100
+_ROUNDS: Final = 30
+_ROWS_AT_ONCE: Final = 1024
+
+
+@dataclass(frozen=True)
+class Sight:
+    """With what an audit looks.
+
+    Args:
+        encode: the full-precision encoder, texts to unit vectors, shape (texts, dimension).
+        probe: the evidence beside the encoder.
+        threshold: a pair with a higher similarity is a candidate.
+        passes: which texts the prefilter lets through to the encoder; None for exhaustive mode.
+    """
+
+    encode: Callable[[Sequence[str]], Vectors]
+    probe: WordingProbe
+    threshold: float
+    passes: Callable[[Sequence[str]], Sequence[bool]] | None = None
+
+
+class _Plant(NamedTuple):
+    """A rewording and the numbers of the texts of its topic."""
+
+    test: str
+    field: str
+    kind: Kind
+    text: str
+    own: tuple[int, ...]
+
+
+def check(texts: Sequence[TopicText], vectors: Vectors, sight: Sight, *, seed: int = 0) -> dict[str, Sensitivity]:
+    """Plants rewordings of the topic texts and counts those that the audit would have found.
+
+    Args:
+        texts: the topic texts of all test sets; a place in this list is a topic text's number for the probe.
+        vectors: their unit vectors, shape (texts, dimension).
+        sight: with what the audit looks.
+        seed: of the rewordings.
+
+    Returns:
+        By test set, the kinds by field, and how often another topic of the same set would be taken for a topic.
+    """
+    plants = [plant for test in dict.fromkeys(text.test for text in texts) for plant in _plants(texts, test, seed)]
+    seen = _seen(plants, vectors, sight)
+    result: dict[str, Sensitivity] = {}
+    for test in dict.fromkeys(text.test for text in texts):
+        fields = [name for name in FIELDS if any(text.test == test and text.field == name for text in texts)]
+        rows = []
+        for field in fields:
+            for kind in KINDS:
+                own = [by for plant, by in zip(plants, seen, strict=True) if plant[:3] == (test, field, kind)]
+                rows.append(_counted(field, kind, own))
+        result[test] = Sensitivity(
+            kinds=rows, other_topics={field: _others(texts, vectors, sight, test, field) for field in fields}
+        )
+    return result
+
+
+def _counted(field: str, kind: Kind, seen: Sequence[frozenset[str]]) -> KindFound:
+    planted, found = len(seen), sum(map(bool, seen))
+    low, high = share_interval(found, planted)
+    return KindFound(
+        field=field,
+        kind=kind,
+        planted=planted,
+        found=found,
+        share=round(found / planted, 6) if planted else None,
+        low=round(low, 6),
+        high=round(high, 6),
+        by={name: sum(name in by for by in seen) for name in EVIDENCE},
+    )
+
+
+def _plants(texts: Sequence[TopicText], test: str, seed: int) -> list[_Plant]:
+    own: dict[str, list[int]] = {}
+    fields: dict[str, list[TopicText]] = {}
+    for number, text in enumerate(texts):
+        if text.test == test:
+            own.setdefault(text.topic_id, []).append(number)
+            fields.setdefault(text.field, []).append(text)
+    plants: list[_Plant] = []
+    wanted = min(MOST_PLANTS, max(FEWEST_PLANTS, len(own)))
+    for field, members in fields.items():
+        for kind in KINDS:
+            order = Random(f"{seed} {test} {field} {kind}").sample(members, len(members))
+            taken: set[str] = set()
+            for turn in range(_ROUNDS * len(order)):
+                text = order[turn % len(order)]
+                made = reword(kind, text.text, Random(f"{seed} {turn // len(order)} {kind} {field} {text.text}"))
+                if made is None or made in taken or made == " ".join(words(text.text)):
+                    continue
+                taken.add(made)
+                plants.append(_Plant(test, field, kind, made, tuple(own[text.topic_id])))
+                if len(taken) == wanted:
+                    break
+    return plants
+
+
+def _seen(plants: Sequence[_Plant], vectors: Vectors, sight: Sight) -> list[frozenset[str]]:
+    """What would have found each plant."""
+    texts = [normalise(plant.text) for plant in plants]
+    if not texts:
+        return []
+    by: list[set[str]] = [set() for _ in plants]
+    for place, number, what in sight.probe(texts):
+        if number in plants[place].own:
+            by[place].add(EVIDENCE[1] if what == WORDS else EVIDENCE[2])
+    encoded = [True] * len(texts) if sight.passes is None else sight.passes(texts)
+    found = sight.encode(texts)
+    for place, plant in enumerate(plants):
+        nearest = rounded(vectors[list(plant.own)] @ found[place]).max()
+        if (encoded[place] or by[place]) and nearest > np.float32(sight.threshold):
+            by[place].add(EVIDENCE[0])
+    return [frozenset(names) for names in by]
+
+
+def _others(texts: Sequence[TopicText], vectors: Vectors, sight: Sight, test: str, field: str) -> OtherTopics:
+    """How many topic texts another topic of the set would be a candidate for, by evidence."""
+    numbers = [number for number, text in enumerate(texts) if (text.test, text.field) == (test, field)]
+    topics = np.array([texts[number].topic_id for number in numbers])
+    by: Mapping[str, set[int]] = {name: set() for name in EVIDENCE}
+    for start in range(0, len(numbers), _ROWS_AT_ONCE):
+        rows = numbers[start : start + _ROWS_AT_ONCE]
+        above = rounded(vectors[rows] @ vectors[numbers].T) > np.float32(sight.threshold)
+        above &= topics[start : start + _ROWS_AT_ONCE, None] != topics
+        by[EVIDENCE[0]].update((start + np.flatnonzero(above.any(axis=1))).tolist())
+    place_of = {number: place for place, number in enumerate(numbers)}
+    for place, number, what in sight.probe([normalise(texts[number].text) for number in numbers]):
+        other = place_of.get(number)
+        if other is not None and topics[other] != topics[place]:
+            by[EVIDENCE[1] if what == WORDS else EVIDENCE[2]].add(place)
+    together = set[int]().union(*by.values())
+    return OtherTopics(
+        texts=len(numbers),
+        proposed=len(together),
+        share=round(len(together) / len(numbers), 6),
+        by={name: len(members) for name, members in by.items()},
+    )

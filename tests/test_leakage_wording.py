@@ -1,0 +1,96 @@
+"""Evidence beside the encoder: cores of queries, and words and letters that propose pairs."""
+
+from __future__ import annotations
+
+import random
+import string
+
+import pytest
+
+from truerank.audits.leakage.rewordings import KINDS, reword
+from truerank.audits.leakage.wording import LETTERS, WORDS, WordingProbe, one_letter_apart
+from truerank.text.matching import core
+
+TOPICS = [
+    "how did the titanic sink",
+    "hubble telescope achievements",
+    "data base systems",
+    "deafness",
+    "behaviour of colour blind dogs",
+    "covid-19 vaccine",
+    "What is the art of war about?",
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "topic", "what"),
+    [
+        ("where is the sinking titanic", 0, WORDS),
+        ("titanic sank", 0, WORDS),
+        ("can you tell me about the hubble telescope's achievement", 1, WORDS),
+        ("what is deafness", 3, WORDS),
+        ("colour blind dog behavior", 4, WORDS),
+        ("hubbel telescope achievements", 1, LETTERS),
+        ("hub ble telescope achievements", 1, LETTERS),
+        ("database system", 2, LETTERS),
+        ("covid19 vaccine", 5, LETTERS),
+        ("waht is the art of war about", 6, LETTERS),
+    ],
+)
+def test_same_words_and_nearly_the_same_letters_are_named(query: str, topic: int, what: int) -> None:
+    assert WordingProbe(TOPICS)([query]) == [(0, topic, what)]
+
+
+@pytest.mark.parametrize(
+    "query", ["covid-18 vaccine", "hubble telescope", "deaf dogs", "titanic film", "hubbel telescope achivements", ""]
+)
+def test_other_words_are_not_named(query: str) -> None:
+    assert WordingProbe(TOPICS)([query]) == []
+
+
+def test_words_that_people_ask_with_stay_where_they_are_the_content() -> None:
+    assert core("job search").keys != core("jobs").keys
+    assert core("social work").keys != core("social").keys
+    assert core("definition").keys
+    assert core("need help with rabies").keys == core("rabies").keys
+
+
+def damerau(left: str, right: str) -> int:
+    """Optimal string alignment by its recurrence (Damerau, 1964)."""
+    table = [[i + j if i * j == 0 else 0 for j in range(len(right) + 1)] for i in range(len(left) + 1)]
+    for i in range(1, len(left) + 1):
+        for j in range(1, len(right) + 1):
+            change = table[i - 1][j - 1] + (left[i - 1] != right[j - 1])
+            table[i][j] = min(table[i - 1][j] + 1, table[i][j - 1] + 1, change)
+            if i > 1 and j > 1 and left[i - 2 : i] == right[j - 2 : j][::-1]:
+                table[i][j] = min(table[i][j], table[i - 2][j - 2] + 1)
+    return table[-1][-1]
+
+
+def test_one_letter_apart_is_a_distance_of_one() -> None:
+    draw = random.Random(3)
+    pairs = [
+        ("".join(draw.choices("abc", k=draw.randint(1, 5))), "".join(draw.choices("abc", k=draw.randint(1, 5))))
+        for _ in range(3000)
+    ]
+    assert any(damerau(*pair) == 1 for pair in pairs)
+    assert all(one_letter_apart(*pair) == (damerau(*pair) == 1) for pair in pairs)
+
+
+def test_the_probe_finds_every_letter_changed_in_a_long_word() -> None:
+    probe = WordingProbe(["industrial espionage"])
+    word = "espionage"
+    changed = {word[:at] + letter + word[at + 1 :] for at in range(len(word)) for letter in string.ascii_lowercase} - {
+        word
+    }
+    named = probe([f"industrial {other}" for other in sorted(changed)])
+    assert [place for place, *_ in named] == list(range(len(changed)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rewordings_are_the_same_for_a_seed_and_differ_from_the_text(kind: str) -> None:
+    text = "How did the cars of the United States reach children in big cities?"
+    first = [reword(kind, text, random.Random(seed)) for seed in range(20)]
+    assert first == [reword(kind, text, random.Random(seed)) for seed in range(20)]
+    assert "how did the cars of the united states reach children in big cities" not in first
+    assert any(first)
