@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 
 from judging_example import pair_item, store_of
 from truerank.cli.app import app
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.judging import Store, agreement, import_labels, label_tables, load_scheme, open_judgments, read_ratings
 from truerank.judging.labels import annotate
+from truerank.options import Labels
 
 #: What three people and a model say of 12 pairs: the labels of one by one in the words of each.
 WORDS = {"ann": ("leak", "no leak"), "bob": ("Yes", "NO"), "cem": ("Title-Identical", "Different Topic")}
@@ -176,3 +177,28 @@ def test_the_same_faults_in_the_same_words(tmp_path: Path) -> None:
             with pytest.raises(InputError, match=fault) as caught:
                 reader(path, folder)
             assert caught.value.line == 5
+
+
+def test_one_group_of_options_says_what_counts(tmp_path: Path) -> None:
+    """A command hands its group `Labels` on as it is; a source, or a list of them, is taken with its own options."""
+    said = (("ann", "leak", ""), ("bob", "no leak", ""), ("gpt", "no leak", "model"))
+    path = Path(written(tmp_path / "labels.jsonl", [
+        {"topic_id": "1", "query_text": "a b", "label": label, "annotator": who, "role": role}
+        for who, label, role in said
+    ]))  # fmt: skip
+
+    def leaks(**options: Any) -> list[bool | None]:
+        return [pair.leak for pair in open_judgments(Labels(**options)).pairs]
+
+    assert leaks(labels=str(path)) == leaks(labels=[path]) == [None]
+    assert leaks(labels=path, include_models=True) == [False]
+    assert leaks(labels=path, annotators="ann") == [True]
+    assert leaks(labels=path, annotators=("ann", "bob"), votes="any") == [True]
+    assert leaks(labels=open_judgments(path, annotators=("bob",))) == [False]
+    assert leaks() == [] and not Labels()
+    assert len(read_ratings(Labels(path, ("bob",))).ratings) == 1
+    for read in (open_judgments, read_ratings):
+        with pytest.raises(InputError, match=r"no annotator 'eve'\. there are ann, bob, gpt"):
+            read(Labels(path, ("eve",)))
+    with pytest.raises(OptionError, match="votes: 'stays' is not one of the choices"):
+        Labels(path, votes="stays")  # type: ignore[arg-type]

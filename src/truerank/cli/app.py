@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from truerank.cli.loading import Entry, LazyGroup
-from truerank.errors import InputError, OptionError, TruerankError
+from truerank.errors import InputError, TruerankError
 
 __all__ = ["NOT_CARRIED", "app", "main"]
 
@@ -136,7 +136,7 @@ def _called(words: list[str]) -> Any:
 def _not_carried(words: list[str]) -> Any:
     try:
         return app(args=words, standalone_mode=False)
-    except OptionError as error:
+    except TruerankError as error:
         # A part of a command that is carried already names options as in Python.
         from truerank.cli.declarations import in_flags
 

@@ -14,9 +14,10 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.judging.definitions import leak_answer
 from truerank.judging.rating_table import Ratings, contradiction_error, listed
-from truerank.judging.ratings import RatingSource, read_ratings
+from truerank.judging.ratings import RatingSource, given_labels, read_ratings
 from truerank.judging.store import Store, is_store
 from truerank.judging.votes import Votes, decide
+from truerank.options import Labels
 from truerank.records import Judgment
 from truerank.text.normalising import normalise
 
@@ -114,7 +115,13 @@ class Judgments:
 LabelSource: TypeAlias = RatingSource | Judgments
 
 
-def open_judgments(labels: LabelSource, *, votes: Votes = "majority", include_models: bool = False) -> Judgments:
+def open_judgments(
+    labels: LabelSource | Labels,
+    *,
+    votes: Votes = "majority",
+    include_models: bool = False,
+    annotators: Sequence[str] = (),
+) -> Judgments:
     """Judgments from whatever a caller has: label files, judging stores, judgments or ratings.
 
     A pair is a topic and a normalised query text (the query id where there is no text). Everybody has one vote per
@@ -123,9 +130,11 @@ def open_judgments(labels: LabelSource, *, votes: Votes = "majority", include_mo
 
     Args:
         labels: one label source or several (as `--labels`: label files and judging stores), an open store, `Ratings`,
-            records of judgments, or `Judgments` (returned as they are).
+            records of judgments, `Judgments` (returned as they are), or the options `Labels`, which bring the other
+            three along.
         votes: how one answer is made of several voices, see `votes.VOTES`.
         include_models: give models a vote like people; without it their labels are counted and left out.
+        annotators: whose labels count; by default everybody's.
 
     Returns:
         The judged pairs of all of them together.
@@ -134,11 +143,19 @@ def open_judgments(labels: LabelSource, *, votes: Votes = "majority", include_mo
         InputError: a source cannot be read, a store is not about pairs of a topic and a query, labels are unknown, or
             annotators contradict themselves (unless `votes` decides that).
     """
+    if isinstance(labels, Labels):
+        return open_judgments(
+            given_labels(labels),
+            votes=labels.votes,
+            include_models=labels.include_models,
+            annotators=labels.annotators,
+        )
     if isinstance(labels, Judgments):
         return labels
     if isinstance(labels, Sequence) and not isinstance(labels, str) and not labels:
         return Judgments(())
     parts = [_of_leaks(part, votes) for part in _parts(labels)]
+    parts = _by(parts, annotators) if annotators else parts
     judgments = _judged(parts, votes, include_models)
     if not judgments.pairs:
         where = ", ".join(name for part in parts for name in part.sources) or None
@@ -159,6 +176,16 @@ def _parts(labels: RatingSource) -> list[RatingSource]:
     stores: list[RatingSource] = [one for one in given if isinstance(one, str | Path) and is_store(Path(one))]
     files = [one for one in given if one not in stores]
     return [*([files] if files else []), *stores]
+
+
+def _by(parts: Sequence[Ratings], names: Sequence[str]) -> list[Ratings]:
+    """What annotators of these names said; each has to be in one source at least."""
+    there = dict.fromkeys(annotator.name for part in parts for annotator in part.annotators)
+    for name in names:
+        if name not in there:
+            where = ", ".join(source for part in parts for source in part.sources) or None
+            raise InputError(f"no annotator '{name}'", f"there are {', '.join(there) or 'nobody'}", where=where)
+    return [part.by([at for at, annotator in enumerate(part.annotators) if annotator.name in names]) for part in parts]
 
 
 def _of_leaks(source: RatingSource, votes: Votes) -> Ratings:

@@ -15,11 +15,12 @@ from truerank.judging.rating_table import Coded, Rating, Ratings, Unit, contradi
 from truerank.judging.schemes import BUILT_IN, Scheme, load_scheme
 from truerank.judging.store import Store, is_store
 from truerank.judging.votes import Votes, checked_votes
+from truerank.options import Labels
 from truerank.records import Judgment
 from truerank.sources import SourceSpec, parse, read_labels, unique_names
 from truerank.text.normalising import normalise
 
-__all__ = ["Coded", "Rating", "RatingSource", "Ratings", "Unit", "read_ratings"]
+__all__ = ["Coded", "Rating", "RatingSource", "Ratings", "Unit", "given_labels", "read_ratings"]
 
 _SAME_PROBABILITY: Final = 1e-9
 
@@ -28,7 +29,11 @@ RatingSource: TypeAlias = str | Path | Store | Ratings | Sequence[str | Path] | 
 
 
 def read_ratings(
-    source: RatingSource, *, scheme: Scheme | str | Sequence[str] | None = None, votes: Votes = "majority"
+    source: RatingSource | Labels,
+    *,
+    scheme: Scheme | str | Sequence[str] | None = None,
+    votes: Votes = "majority",
+    annotators: Sequence[str] = (),
 ) -> Ratings:
     """Reads what was said, from wherever it was written.
 
@@ -38,11 +43,13 @@ def read_ratings(
     otherwise it is called like the file.
 
     Args:
-        source: a judging store (open, or its path), one label file or several, judgments, or ratings.
+        source: a judging store (open, or its path), one label file or several, judgments, ratings, or the options
+            `Labels`, which bring their own votes and annotators.
         scheme: the scheme of the labels, where the source does not carry it; a name, a file, a scheme, or the names of
             those that come into question.
         votes: how one answer is made of several voices. With "majority" an annotator who labelled a unit twice and
             differently is an error; the other rules decide it.
+        annotators: whose ratings count; by default everybody's.
 
     Returns:
         Units, annotators and ratings.
@@ -52,6 +59,11 @@ def read_ratings(
             who contradicts himself, with all such places; a label that the scheme lacks; nothing labelled at all.
     """
     checked_votes(votes)
+    if isinstance(source, Labels):
+        return read_ratings(given_labels(source), scheme=scheme, votes=source.votes, annotators=source.annotators)
+    if annotators:
+        ratings = read_ratings(source, scheme=scheme, votes=votes)
+        return ratings.by(ratings.named(annotators))
     names = BUILT_IN if scheme is None else () if isinstance(scheme, str | Scheme) else tuple(scheme)
     wanted = load_scheme(scheme) if isinstance(scheme, str) else scheme if isinstance(scheme, Scheme) else None
     if isinstance(source, Ratings):
@@ -77,6 +89,12 @@ def read_ratings(
         _check_topics(rows)
     ratings = replace(_collected(rows), sources=tuple(spec.spec for _, spec in files))
     return _settled(_spelt(ratings, wanted, names, scheme is not None), votes)
+
+
+def given_labels(labels: Labels) -> Any:
+    """The sources of a group of options: one that cannot stand in a list, such as an open store, or all of them."""
+    alone = len(labels.labels) == 1 and not isinstance(labels.labels[0], str | Path | Judgment)
+    return labels.labels[0] if alone else labels.labels
 
 
 def _check_topics(rows: Sequence[Judgment]) -> None:
