@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,12 +12,12 @@ from typing import Any
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 from judging_example import pair_item, store_of
-from truerank.cli.app import app
+from truerank import judge
+from truerank.cli import main
 from truerank.errors import InputError, OptionError
-from truerank.judging import Store, agreement, import_labels, label_tables, load_scheme, open_judgments, read_ratings
+from truerank.judging import Store, agreement, load_scheme, open_judgments, read_ratings
 from truerank.judging.labels import annotate
 from truerank.options import Labels
 
@@ -68,9 +70,11 @@ def written(path: Path, records: list[dict[str, Any]]) -> str:
 
 
 def run(*arguments: str) -> Any:
-    result = CliRunner().invoke(app, [*arguments, "--json"])
-    assert result.exit_code in (0, 2), result.output
-    return json.loads(result.stdout)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as ended:
+        main([*arguments, "--json"])
+    assert ended.value.code in (0, 2), arguments
+    return json.loads(out.getvalue())
 
 
 def store(path: Path) -> Path:
@@ -98,7 +102,7 @@ def test_every_reader_gives_the_same_votes(ending: str, votes: Any, tmp_path: Pa
     })  # fmt: skip
     assert annotate(candidates, judgments)["judged"].to_list() == wanted
     # judge table counts the same, and calibrate uses the same pairs.
-    table = label_tables(path, votes=votes).json()["tables"]["a"]
+    table = judge.table(path, votes=votes).json()["tables"]["a"]
     assert [row["queries"] for row in table] == [wanted.count(True), wanted.count(False)]
     found = run("leakage", "calibrate", "--labels", path, "--votes", votes)
     assert (found["counts"]["leaks"], found["counts"]["unresolved"]) == (wanted.count(True), wanted.count(None))
@@ -120,17 +124,17 @@ def test_agreement_and_import_take_the_same_rows(tmp_path: Path) -> None:
         (pair.topic_id, pair.text): pair.leak for pair in open_judgments(path).pairs
     }
     assert (
-        agreement(tmp_path / "s.judged", definition="leak", bootstrap=0).compared[0].scores
-        == agreement(path, definition="leak", bootstrap=0).compared[0].scores
+        agreement(tmp_path / "s.judged", definition="leak", resamples=0).compared[0].scores
+        == agreement(path, definition="leak", resamples=0).compared[0].scores
     )
 
 
 READERS: dict[str, Callable[[str, Path], Any]] = {
     "agreement": lambda path, _: agreement(path),
-    "table": lambda path, _: label_tables(path),
+    "table": lambda path, _: judge.table(path),
     "leakage": lambda path, _: open_judgments(path),
     "ratings": lambda path, _: read_ratings(path),
-    "import": lambda path, folder: import_labels(store(folder / "s.judged"), path),
+    "import": lambda path, folder: judge.import_(store(folder / "s.judged"), path),
 }
 
 
@@ -152,19 +156,19 @@ def test_a_rule_decides_contradictions_and_notes_list_them(tmp_path: Path) -> No
     path = written(tmp_path / "labels.csv", [*rows(), {**rows()[4], "label": "no leak"}])
     answers = {votes: open_judgments(path, votes=votes).pairs[4].leak for votes in EXPECTED if votes != "majority"}  # type: ignore[arg-type]
     assert answers == {"unanimous": None, "any": True, "first": True, "last": False}
-    shown = label_tables(path, votes="first").notes, agreement(path, votes="first").notes
+    shown = judge.table(path, votes="first").notes, agreement(path, votes="first").notes
     for notes in (*shown, open_judgments(path, votes="first").notes):
         assert any("contradict themselves, decided by 'first': 'ann' on" in note for note in notes)
-    counted = agreement(path, votes="unanimous", definition="leak", bootstrap=0).compared[0]
+    counted = agreement(path, votes="unanimous", definition="leak", resamples=0).compared[0]
     assert counted.ratings == 35
     for votes, labels in (("first", ("leak",)), ("last", ("no leak",))):
         made = store(tmp_path / f"{votes}.judged")
-        assert len(import_labels(made, path, votes=votes).contradictions) == 1  # type: ignore[arg-type]
+        assert len(judge.import_(made, path, votes=votes).contradictions) == 1  # type: ignore[arg-type]
         with Store.open(made) as opened:
             standing = {(one.item_id, one.annotator): one.labels for one in opened.standing()}
         assert standing["1-4", "ann"] == labels
-    with pytest.raises(InputError, match="'any' is no rule for an import"):
-        import_labels(store(tmp_path / "x.judged"), path, votes="any")
+    with pytest.raises(InputError, match="votes: 'any' is not one of the choices"):
+        judge.import_(store(tmp_path / "x.judged"), path, votes="any")
 
 
 def test_the_same_faults_in_the_same_words(tmp_path: Path) -> None:

@@ -218,13 +218,16 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
 def _grouped(function: Any, signature: inspect.Signature, given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments with the fields of groups in their groups."""
     found = {name: value for name, value in given.items() if name in signature.parameters}
+    inner: dict[str, dict[str, Any]] = {}
     for name in given.keys() - signature.parameters.keys():
         owner = next((one for one, group in _groups(function).items() if name in group), None)
         if owner is None:
             known = [*signature.parameters, *(field for group in _groups(function).values() for field in group)]
             raise OptionError(name, f"{function.__name__} has no such option", f"there are {', '.join(known)}")
-        found[owner] = replace(found.get(owner, signature.parameters[owner].default), **{name: given[name]})
-    return found
+        inner.setdefault(owner, {})[name] = given[name]
+    # All fields of a group at once: some are allowed together only.
+    groups = {owner: replace(found.get(owner, signature.parameters[owner].default), **inner[owner]) for owner in inner}
+    return found | groups
 
 
 @functools.cache
@@ -314,7 +317,7 @@ class Labels(Options):
         include_models: labels of models count like those of people, and the output says so.
     """
 
-    labels: Annotated[tuple[Any, ...], Flag(metavar="[NAME=]SRC", reads=list[str])] = ()
+    labels: Annotated[Any, Flag(metavar="[NAME=]SRC", reads=list[str])] = ()
     annotators: Names = ()
     votes: Votes = "majority"
     include_models: bool = False

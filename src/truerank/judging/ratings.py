@@ -20,7 +20,17 @@ from truerank.records import Judgment
 from truerank.sources import SourceSpec, parse, read_labels, unique_names
 from truerank.text.normalising import normalise
 
-__all__ = ["Coded", "Rating", "RatingSource", "Ratings", "Unit", "given_labels", "read_ratings"]
+__all__ = [
+    "Coded",
+    "Rating",
+    "RatingSource",
+    "Ratings",
+    "Unit",
+    "given_labels",
+    "named_source",
+    "one_of",
+    "read_ratings",
+]
 
 _SAME_PROBABILITY: Final = 1e-9
 
@@ -83,7 +93,7 @@ def read_ratings(
     if stores:
         with Store.open(stores[0]) as store:
             return replace(_from_store(store, wanted), votes=votes)
-    files = [_named_source(text) for text in specs]
+    files = [named_source(text) for text in specs]
     rows = rows or _read(files)
     if scheme is not None and wanted is None and load_scheme(names[0]).view == "pair":
         _check_topics(rows)
@@ -95,6 +105,18 @@ def given_labels(labels: Labels) -> Any:
     """The sources of a group of options: one that cannot stand in a list, such as an open store, or all of them."""
     alone = len(labels.labels) == 1 and not isinstance(labels.labels[0], str | Path | Judgment)
     return labels.labels[0] if alone else labels.labels
+
+
+def one_of(store: RatingSource | None, judgments: Labels) -> Labels:
+    """The store, or label files in its place, with the rule for votes.
+
+    Raises:
+        InputError: both, or neither.
+    """
+    if (store is None) == (not judgments):
+        fault = "neither a store nor label files" if store is None else "a store and label files"
+        raise InputError(fault, "give STORE, or `labels`")
+    return judgments if store is None else replace(judgments, labels=store)
 
 
 def _check_topics(rows: Sequence[Judgment]) -> None:
@@ -213,12 +235,18 @@ def _read(files: Sequence[tuple[str, SourceSpec]]) -> list[Judgment]:
     return said
 
 
-def _named_source(text: str) -> tuple[str, SourceSpec]:
-    """The annotator's name and the source of `NAME=FILE`; a file that exists as it is written is taken as it is."""
+def named_source(text: str, form: str | None = None) -> tuple[str, SourceSpec]:
+    """The annotator's name and the source of `NAME=FILE`; a file that exists as it is written is taken as it is.
+
+    Args:
+        text: FILE or NAME=FILE.
+        form: the format of the file; None for what it says itself.
+    """
     name, equals, rest = text.partition("=")
+    ending = f"?format={form}" if form else ""
     if equals and rest and name.strip() and not set(name) & set("/?#") and not Path(text).exists():
-        return name.strip(), parse(rest)
-    return "", parse(text)
+        return name.strip(), parse(rest + ending)
+    return "", parse(text + ending)
 
 
 def _unit(row: Judgment) -> Unit:
