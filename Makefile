@@ -7,12 +7,15 @@ BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 export TRUERANK_SHARED ?= $(abspath ../shared)
 
-.PHONY: demo test lint types unit docs runs clean benchmarks
+.PHONY: demo test test-all lint types unit slow docs runs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/truerank demo --out demo-report
 
 test: lint types unit
+
+# Also the long runs from end to end: against other implementations, on whole collections, at full size.
+test-all: test slow
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -23,7 +26,10 @@ types: $(VENV)/.test
 	$(BIN)/mypy
 
 unit: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+
+slow: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
 
 # The small reproduction of the leakage paper; ended anywhere and called again, it goes on.
 reproduce-leakage: $(VENV)/.test

@@ -81,6 +81,7 @@ def test_the_next_document_is_that_of_the_reference() -> None:
     assert total == 100 and same >= 99
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.skipif(not CACM.is_dir(), reason="TRUERANK_SHARED does not hold the CACM collection")
 def test_the_next_document_is_that_of_the_reference_on_cacm() -> None:

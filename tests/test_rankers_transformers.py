@@ -344,6 +344,7 @@ def test_openvino_scores_as_torch_does(models: Path) -> None:
     assert np.abs(changed - plain.score(pairs)).max() < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 def test_bi_encoders_run_in_openvino(models: Path, similarity: str) -> None:
     pytest.importorskip("openvino")
@@ -369,6 +370,7 @@ def test_a_packaged_bi_encoder_in_openvino() -> None:
     assert np.abs(scores[0] - scores[1]).max() < 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "name"), [("monobert", "two"), ("ance", "ance")])
 def test_int8_is_calibrated_and_its_agreement_printed(
     models: Path, kind: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
