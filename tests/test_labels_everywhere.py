@@ -18,7 +18,7 @@ from truerank import judge
 from truerank.cli import main
 from truerank.errors import InputError, OptionError
 from truerank.judging import Store, agreement, load_scheme, open_judgments, read_ratings
-from truerank.judging.labels import annotate
+from truerank.judging.labels import annotate, scope_notes
 from truerank.options import Labels
 
 #: What three people and a model say of 12 pairs: the labels of one by one in the words of each.
@@ -206,3 +206,58 @@ def test_one_group_of_options_says_what_counts(tmp_path: Path) -> None:
             read(Labels(path, ("eve",)))
     with pytest.raises(OptionError, match="votes: 'stays' is not one of the choices"):
         Labels(path, votes="stays")  # type: ignore[arg-type]
+
+
+def pair(topic: str, label: str, **more: str) -> dict[str, Any]:
+    return {"topic_id": topic, "query_text": "the query", "label": label, **more}
+
+
+def judged(path: Path, records: list[dict[str, Any]], **options: Any) -> list[bool | None]:
+    """What holds for the pair in the test sets a, b and c."""
+    sets = ("a", "b", "c")
+    candidates = pl.DataFrame(
+        {"test": sets, "topic_id": ["1"] * 3, "query_text": ["the query"] * 3, "query_id": [""] * 3}
+    )
+    return annotate(candidates, open_judgments(written(path, records), **options))["judged"].to_list()
+
+
+def test_a_label_counts_for_the_test_set_that_it_names(tmp_path: Path) -> None:
+    """Topic ids of two sets that are the same do not make their topics the same."""
+    path = tmp_path / "labels.jsonl"
+    assert judged(path, [pair("1", "leak")]) == [True, True, True]
+    assert judged(path, [pair("1", "leak", test="a")]) == [True, None, None]
+    both = [pair("1", "leak", test="a"), pair("1", "no leak", dataset="B")]
+    assert judged(path, both) == [True, False, None]
+    # The same person may say both: these are two topics. Without a set to look in there is no answer.
+    judgments = open_judgments(path)
+    assert [(one.datasets, one.leak) for one in judgments.pairs] == [(("a",), True), (("B",), False)]
+    found = judgments.find("1", "the query")
+    assert found is not None and found.leak is None
+    # Who names no set speaks of each.
+    plain = [{**pair("1", "no leak"), "annotator": "bob"}, {**pair("1", "leak", test="a"), "annotator": "ann"}]
+    assert judged(path, plain) == [None, False, False]
+    assert judged(path, [*plain, {**pair("1", "leak", test="a"), "annotator": "cem"}]) == [True, False, False]
+    assert judged(path, plain, votes="any") == [True, False, False]
+    assert len(open_judgments(path).pairs) == 1
+
+
+def test_sets_that_share_a_topic_share_its_pairs(tmp_path: Path) -> None:
+    """The same topic in two sets is one pair, as for calibration; whoever contradicts himself there is told."""
+    path = tmp_path / "labels.jsonl"
+    same = [pair("1", "leak", test=name, title="A Title") for name in ("a", "b")]
+    assert judged(path, same) == [True, True, None]
+    assert len(open_judgments(path).pairs) == 1
+    with pytest.raises(InputError, match="annotators contradict themselves"):
+        judged(path, [same[0], {**same[1], "label": "no leak"}])
+    assert judged(path, [same[0], {**same[1], "label": "no leak", "title": "Another"}]) == [True, False, None]
+
+
+def test_notes_say_for_which_sets_labels_count(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    topics = {"a": ["1", "2"], "b": ["1"]}
+    rows = [pair("1", "leak"), pair("2", "leak"), pair("1", "leak", test="c", title="x")]
+    judgments = open_judgments(written(path, rows))
+    first, second = scope_notes(topics, judgments)
+    assert first.startswith("1 judged pair names no test set and a topic id that several have")
+    assert second == "1 judged pair is of a test set that is not here (c) and does not count."
+    assert scope_notes({"a": ["1", "2"], "c": []}, judgments) == ()
