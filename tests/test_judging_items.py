@@ -176,8 +176,8 @@ def test_runs_with_topics_and_documents(tmp_path: Path) -> None:
     assert [text.id for text in listed.texts] == ["1", "d2", "d1"]
     half = lines(tmp_path / "e.jsonl", {"_id": "d1", "text": "x"})
     for more, fault in [
-        ({"topics": [topics]}, "a run needs --docs"),
-        ({"docs": [docs]}, "a run needs --topics"),
+        ({"topics": [topics]}, "a run needs `docs`"),
+        ({"docs": [docs]}, "a run needs `topics`"),
         (
             {"topics": [topics], "docs": [half]},
             "1 docs of it are not",
@@ -195,7 +195,9 @@ def test_runs_with_topics_and_documents(tmp_path: Path) -> None:
 def test_topics_complete_pairs(tmp_path: Path) -> None:
     topics = written(tmp_path / "t.trec", TOPICS)
     bare = lines(tmp_path / "a.jsonl", {"topic_id": "1", "query_text": "bears", "dataset": "news"})
-    with pytest.raises(InputError, match=r"a\.jsonl:1: the topic '1' has no title here. give .* --topics"):
+    with pytest.raises(
+        InputError, match=r"a\.jsonl:1: the topic '1' has no title here\. give its test set with `topics`"
+    ):
         read_items(bare, LEAKAGE)
     for spec in (topics, f"news={topics}", f"a={topics}"):
         (item,) = read_items(bare, LEAKAGE, topics=[spec])

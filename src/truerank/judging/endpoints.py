@@ -197,13 +197,9 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 def _address(endpoint: str) -> str:
     parts = urlsplit(endpoint.strip())
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(
-            f"'{endpoint}' is no address", "write http://HOST:PORT/v1 or https://HOST/v1", where="--endpoint"
-        )
+        raise OptionError("endpoint", f"'{endpoint}' is no address", "write http://HOST:PORT/v1 or https://HOST/v1")
     if parts.username or parts.password:
-        raise InputError(
-            "an address with a password in it", "name the key's variable with --key-env", where="--endpoint"
-        )
+        raise OptionError("endpoint", "an address with a password in it", "name the key's variable with `key_env`")
     path = parts.path.rstrip("/")
     path = path if path.endswith("/chat/completions") else f"{path}/chat/completions"
     return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
@@ -214,12 +210,12 @@ def _key(variable: str, url: str) -> str:
         return ""
     key = os.environ.get(variable, "").strip()
     if not key:
-        raise InputError(f"the environment variable {variable} is not set", "put the key there", where="--key-env")
+        raise OptionError("key_env", f"the environment variable {variable} is not set", "put the key there")
     if not key.isascii() or not key.isprintable():
-        raise InputError(f"{variable} holds no key", "a key is one line of visible characters", where="--key-env")
+        raise OptionError("key_env", f"{variable} holds no key", "a key is one line of visible characters")
     parts = urlsplit(url)
     if parts.scheme != "https" and not _on_this_machine(parts.hostname or ""):
-        raise InputError("a key would be sent in the clear", "use https, or leave --key-env out", where="--endpoint")
+        raise OptionError("endpoint", "a key would be sent in the clear", "use https, or leave `key_env` out")
     return key
 
 

@@ -343,15 +343,15 @@ def _check_people(annotators: Sequence[str], checkers: Sequence[str], overlap: i
     everyone = [*annotators, *checkers]
     twice = next((name for name in everyone if everyone.count(name) > 1), None)
     if not annotators:
-        raise InputError("no annotator", "name one with --annotators", where="assign")
+        raise InputError("no annotator", "name one with `annotators`", where="assign")
     if twice is not None:
         raise InputError(f"'{twice}' is named twice", "name everyone once", where="assign")
     if overlap < 0 or spot_check < 0:
         raise InputError("a negative number of items", "give 0 or more", where="assign")
     if overlap and len(annotators) < 2:
-        raise InputError("an overlap needs two annotators", "name another one with --annotators", where="assign")
+        raise InputError("an overlap needs two annotators", "name another one with `annotators`", where="assign")
     if spot_check and len(everyone) < 2:
-        raise InputError("a spot check needs a second person", "name one with --checkers", where="assign")
+        raise InputError("a spot check needs a second person", "name one with `checkers`", where="assign")
 
 
 def _overlap(items: Sequence[Item], wanted: int, random: np.random.Generator) -> list[str]:
