@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from truerank.version import __version__
 
 if TYPE_CHECKING:
+    from truerank import judge as judge
     from truerank import judging as judging
     from truerank import lexical as lexical
     from truerank.audits import leakage as leakage
@@ -91,6 +92,7 @@ _PUBLIC: Final = {
         "write_document_queries",
     ),
     "truerank.experiments.report": ("experiment_report",),
+    "truerank.judge": ("judge",),
     "truerank.judging": ("judging",),
     "truerank.lexical": ("lexical",),
     "truerank.lexical.building": ("build_index", "index"),
@@ -114,7 +116,9 @@ _HOMES: Final = {name: module for module, names in _PUBLIC.items() for name in n
 _CALLED: Final = {"experiment_report": "report"}
 
 #: Names that are packages.
-_ROOMS: Final = frozenset({"judging", "leakage", "lexical", "reusability", "survivorship", "track", "transfer"})
+_ROOMS: Final = frozenset(
+    {"judge", "judging", "leakage", "lexical", "reusability", "survivorship", "track", "transfer"}
+)
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from truerank.cli.loading import Entry, LazyGroup
-from truerank.errors import InputError, OptionError, TruerankError
+from truerank.errors import InputError, TruerankError
 
 __all__ = ["NOT_CARRIED", "app", "main"]
 
@@ -39,7 +39,6 @@ NOT_CARRIED: Final = (
         "app",
         "Which queries did my annotation throw away, and what does that do to my scores and models?",
     ),
-    Entry("judge", "judge", "app", "People, or models, judge what the audits propose."),
     Entry("pool", "pool", "app", "Do my judgments rank systems fairly, also new ones?"),
     Entry("demo", "demo", "demo", "Audits the embedded sample, where the truth is known; needs no network."),
     Entry(
@@ -136,7 +135,7 @@ def _called(words: list[str]) -> Any:
 def _not_carried(words: list[str]) -> Any:
     try:
         return app(args=words, standalone_mode=False)
-    except OptionError as error:
+    except TruerankError as error:
         # A part of a command that is carried already names options as in Python.
         from truerank.cli.declarations import in_flags
 

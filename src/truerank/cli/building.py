@@ -114,6 +114,10 @@ def _printed(result: Result, form: Format, fail_on: str, words: Sequence[str]) -
         sys.stderr.writelines(f"{note}\n" for note in found.notes)
     if found.fault is not None:
         raise found.fault
+    sys.stdout.flush()
+    last = result.go_on()
+    if last and sys.stderr.isatty():
+        sys.stderr.write(f"{last}\n")
     bad = words[: words.index(fail_on) + 1] if fail_on in words else ()
     return int(any(verdict.word in bad for verdict in found.verdicts))
 
@@ -125,7 +129,7 @@ def _parameter(option: Option, panels: Sequence[str]) -> inspect.Parameter:
         "group": Group(option.panel, sort_key=panels.index(option.panel) + 1) if option.panel else _OWN,
         "negative": (),
         "required": option.required,
-        "show_default": (lambda value: option.default) if option.default is not None else False,
+        "show_default": (lambda value: _shown(option.default)) if option.default is not None else False,
     }
     if not option.positional:
         described["name"] = option.flags
@@ -136,6 +140,10 @@ def _parameter(option: Option, panels: Sequence[str]) -> inspect.Parameter:
     plain: Any = option.reads if option.required or option.reads is bool else option.reads | None
     annotation: Any = Annotated[plain, Parameter(**described)]
     return inspect.Parameter(option.name, kind, default=default, annotation=annotation)
+
+
+def _shown(default: Any) -> str:
+    return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
 
 
 def _output_options(command: Command) -> list[inspect.Parameter]:

@@ -15,6 +15,13 @@ COMMANDS: Final[Mapping[str, str]] = {
     "track validate": "truerank.audits.track.validating:validate",
     "track select-topics": "truerank.audits.track.selecting:select_topics",
     "track report": "truerank.audits.track.reporting:report",
+    "judge new": "truerank.judging.making:new",
+    "judge serve": "truerank.judge:serve",
+    "judge import": "truerank.judging.exchange.importing:import_",
+    "judge export": "truerank.judging.exchange.exporting:export",
+    "judge agreement": "truerank.judging.agreement:agreement",
+    "judge table": "truerank.judging.tables:table",
+    "judge model": "truerank.judge:model",
     "evaluate": "truerank.measures.scoring:evaluate",
     "compare": "truerank.measures.run_comparison:compare",
     "index": "truerank.lexical.building:index",
@@ -24,7 +31,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "train": "truerank.rankers.training.train:train",
 }
 #: The packages of groups of commands.
-GROUPS: Final[Mapping[str, str]] = {"track": "truerank.audits.track"}
+GROUPS: Final[Mapping[str, str]] = {"track": "truerank.audits.track", "judge": "truerank.judge"}
 
 
 def first_sentence(path: str) -> str:

@@ -38,7 +38,7 @@ from truerank.audits.leakage.results import (
 from truerank.audits.leakage.sensitivity import Sight, check
 from truerank.audits.leakage.wording import EVIDENCE, LETTERS, WORDS, WordingProbe
 from truerank.errors import InputError
-from truerank.judging.labels import Judgments, annotate, open_judgments
+from truerank.judging.labels import Judgments, annotate, open_judgments, scope_notes
 from truerank.records import TopicText
 from truerank.sources import (
     QuerySource,
@@ -393,8 +393,10 @@ def _estimate(
         },
         prefilter=prefilter,
     )
-    if judged is not None:
+    if judgments is not None and judged is not None:
         summary["labels"] = _judged_counts(judged, options.threshold)
+        scope = scope_notes({test.name: [topic.topic_id for topic in test.topics] for test in tests}, judgments)
+        summary["labels"] |= {"test_sets": " ".join(scope)} if scope else {}
     neighbours = proposed.pairs.filter(pl.col("rank") <= options.top_k).select(list(NEIGHBOUR_SCHEMA))
     return AuditResult(summary, candidates.select(list(CANDIDATE_SCHEMA)), neighbours)
 

@@ -5,8 +5,7 @@ Source: Craswell, Mitra, Yilmaz, Campos, Voorhees: Overview of the TREC 2019 Dee
 
 from truerank.audits.reusability.learning.active import ActiveLearner, LearnerOptions, Trace, trace
 from truerank.audits.reusability.learning.features import Features
-from truerank.audits.reusability.learning.proposer import Assistant, Collection, open_collection
-from truerank.audits.reusability.learning.proposer_desk import serve
+from truerank.audits.reusability.learning.proposer import Assistant, Collection, open_collection, pool_assistant
 from truerank.audits.reusability.pools.bandit import Ordered, adaptive_pool
 from truerank.audits.reusability.pools.building import build
 from truerank.audits.reusability.pools.depth import depth_pool
@@ -66,7 +65,7 @@ __all__ = [
     "heuristic",
     "load_rule",
     "open_collection",
-    "serve",
+    "pool_assistant",
     "simulate",
     "teams_of",
     "topics",
