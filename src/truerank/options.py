@@ -6,6 +6,7 @@ what a value may be: `Literal` the choices, `Range` the bounds. Defaults and doc
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import math
@@ -38,6 +39,7 @@ __all__ = [
     "check",
     "command",
     "declared",
+    "value_of",
 ]
 
 P = ParamSpec("P")
@@ -335,3 +337,13 @@ class Runtime(Options):
     backend: Literal["auto", "torch", "openvino"] = "auto"
     threads: Annotated[int | None, Range(at_least=1)] = None
     calibration: Annotated[tuple[Any, ...], Flag(hidden=True)] = ()
+
+
+def value_of(text: str) -> bool | int | float | str:
+    """A setting given as a text: true and false, whole numbers and numbers are read as such."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text

@@ -26,7 +26,8 @@ from truerank.audits.transfer.scanning.rows import judged_rows, other_documents
 from truerank.audits.transfer.scanning.scoring import Scoring, id_column, sample_pairs, score_rows
 from truerank.errors import InputError
 from truerank.lexical import analyser_of, build_index
-from truerank.rankers.base import DEFAULT_MODELS, Ranker, RankerSpec, Runtime, spec_of
+from truerank.rankers.base import Ranker, RankerSpec, Runtime, spec_of
+from truerank.rankers.kinds import default_model
 from truerank.rankers.reranking.agreement import agreement, calibrated
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.reports.figures import page_svg
@@ -55,7 +56,7 @@ def default_ranker(runtime: Runtime = _RUNTIME, settings: Mapping[str, str] = _N
         runtime: what runs it.
         settings: of the kind, as texts.
     """
-    checkpoint = DEFAULT_MODELS["monot5"]
+    checkpoint = default_model("monot5")
     if runtime.device != "cpu" and importlib.util.find_spec("torch") is not None:
         import torch
 
