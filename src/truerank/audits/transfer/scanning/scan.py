@@ -35,7 +35,7 @@ from truerank.reports.pages import Drawing
 from truerank.sources import grammar
 from truerank.text.passages import policy_named
 from truerank.work.artifacts import Artifacts, digest, installed_versions
-from truerank.work.engines import LocalEngine, open_engine
+from truerank.work.engines import open_engine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import write_pictures
@@ -117,7 +117,7 @@ def scan_versions(
     prepared = [_prepared(spec, rows, texts, options) for spec in specs]
     found = []
     for one in prepared:
-        scoring = Scoring(one.opened if isinstance(engine, LocalEngine) else one.spec, texts, one.policy, options.cache)
+        scoring = Scoring(one.opened if engine.in_process else one.spec, texts, one.policy, options.cache)
         job = Job(folder / one.opened.fingerprint[:16], engine, told)
         found.append(score_rows(rows, scoring, job, options.block_size))
         artifacts.log("scored", ranker=one.opened.name, **_counts(found[-1]))
