@@ -8,6 +8,7 @@ import queue
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
 from truerank.errors import InputError, MissingExtraError
@@ -39,6 +40,7 @@ class Engine(Protocol):
         """
 
 
+@dataclass
 class LocalEngine:
     """Works on this machine: in this process, where the next blocks are read by a thread meanwhile, or in others.
 
@@ -48,8 +50,9 @@ class LocalEngine:
         tolerant: the result of a block whose process dies is `Lost`, and the others go on.
     """
 
-    def __init__(self, workers: int = 0, threads: int = 1, *, tolerant: bool = False) -> None:
-        self.workers, self._threads, self._tolerant = workers, threads, tolerant
+    workers: int = 0
+    threads: int = 1
+    tolerant: bool = field(default=False, kw_only=True)
 
     @property
     def in_process(self) -> bool:
@@ -59,7 +62,7 @@ class LocalEngine:
     def run(self, task: Task[B, R], blocks: Iterable[B]) -> Iterator[tuple[int, Any]]:
         """Yields (block number, result) as results become ready; see `Engine.run`."""
         if self.workers:
-            yield from _checked(in_processes(task, blocks, self.workers, self._threads), self._tolerant)
+            yield from _checked(in_processes(task, blocks, self.workers, self.threads), self.tolerant)
             return
         work: Callable[[B], R] | None = None
         for block in _read_ahead(blocks):
