@@ -312,7 +312,8 @@ class Workers(Options):
     """Where the work runs.
 
     Attributes:
-        engine: local (processes of this machine), ray (a cluster on this machine) or ray:ADDRESS.
+        engine: local (processes of this machine), ray (a cluster on this machine), ray:ADDRESS, or shard:I/N: the Ith
+            of N jobs, see merge.
         workers: how many processes; by default one for each two processors.
     """
 

@@ -1,21 +1,22 @@
-"""Where the blocks of a job are worked on: in this process, in processes of this machine, or on a Ray cluster."""
+"""Where the blocks of a job are worked on: this process, processes of this machine, a Ray cluster, a job array."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import queue
+import re
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
-from truerank.errors import InputError, MissingExtraError
+from truerank.errors import InputError, MissingExtraError, ShardFinishedError
 from truerank.work.tasks import Lost, Numbered, Task
 from truerank.work.workers import in_processes
 
-__all__ = ["Engine", "LocalEngine", "RayEngine", "in_order", "open_engine"]
+__all__ = ["Engine", "LocalEngine", "RayEngine", "ShardEngine", "in_order", "open_engine"]
 
 B = TypeVar("B", bound=Numbered)
 R = TypeVar("R")
@@ -68,6 +69,49 @@ class LocalEngine:
         for block in _read_ahead(blocks):
             work = task.open() if work is None else work
             yield block.number, work(block)
+
+
+@dataclass
+class ShardEngine:
+    """Works on one part of the blocks, as one job of an array.
+
+    Args:
+        part: which, from 1.
+        parts: how many there are.
+        local: works on the blocks of this part.
+    """
+
+    part: int
+    parts: int
+    local: LocalEngine = field(default_factory=LocalEngine)
+
+    @property
+    def in_process(self) -> bool:
+        """Whether the task is opened in this process."""
+        return self.local.in_process
+
+    def run(self, task: Task[B, R], blocks: Iterable[B]) -> Iterator[tuple[int, Any]]:
+        """Yields (block number, result) of its own part; see `Engine.run`.
+
+        Raises:
+            InputError: as in `Engine.run`.
+            ShardFinishedError: at the end, where blocks of other parts are not done.
+        """
+        done = left = 0
+
+        def own() -> Iterator[B]:
+            nonlocal left
+            for block in blocks:
+                if block.number % self.parts == self.part - 1:
+                    yield block
+                else:
+                    left += 1
+
+        for found in self.local.run(task, own()):
+            done += 1
+            yield found
+        if left:
+            raise ShardFinishedError(f"shard:{self.part}/{self.parts}", done, left)
 
 
 class RayEngine:
@@ -155,10 +199,10 @@ class RayEngine:
 
 
 def open_engine(name: str, workers: int | None = None, *, tolerant: bool = False) -> Engine:
-    """The engine of a name: "local", "ray" (a cluster on this machine) or "ray:ADDRESS".
+    """The engine of a name: "local", "ray" (a cluster on this machine), "ray:ADDRESS", or "shard:I/N".
 
     Args:
-        name: which.
+        name: which; shard:2/8 is the second of eight jobs, see `merging.merge`.
         workers: processes of this machine, or blocks at work on the cluster; None for this process alone, or for as
             many as the cluster has room for.
         tolerant: the result of a block whose worker dies is `Lost`, and the others go on.
@@ -172,7 +216,10 @@ def open_engine(name: str, workers: int | None = None, *, tolerant: bool = False
         return LocalEngine(workers or 0, tolerant=tolerant)
     if kind == "ray":
         return RayEngine(address or None, workers, tolerant=tolerant)
-    raise InputError(f"no engine called {name!r}", "use 'local', 'ray' or 'ray:ADDRESS'", where="--engine")
+    if kind == "shard" and (part := re.fullmatch(r"(\d+)/(\d+)", address)) and 1 <= int(part[1]) <= int(part[2]):
+        return ShardEngine(int(part[1]), int(part[2]), LocalEngine(workers or 0, tolerant=tolerant))
+    known = "use 'local', 'ray', 'ray:ADDRESS', or 'shard:I/N' with I from 1 to N"
+    raise InputError(f"no engine called {name!r}", known, where="--engine")
 
 
 def in_order(results: Iterable[tuple[int, R]]) -> Iterator[R]:
