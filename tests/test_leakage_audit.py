@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -158,8 +159,10 @@ def test_killed_audit_ends_with_the_same_bytes(mode: str, tmp_path: Path) -> Non
 
 
 def test_shards_of_an_audit_end_with_the_bytes_of_one_process(tmp_path: Path) -> None:
-    options = replace(OPTIONS, block_size=512)
-    given = (TRAIN[:1], TESTS[:1])
+    few = tmp_path / "few.tsv"
+    few.write_text("".join(f"{query.query_id}\t{query.text}\n" for query in islice(open_queries(TRAIN[0]), 400)))
+    options = replace(OPTIONS, block_size=64)
+    given = ([str(few)], TESTS[:1])
     leakage.audit(*given, tmp_path / "whole", options)
     shards = [tmp_path / f"shard-{part}" for part in (1, 2)]
     for part, folder in enumerate(shards, start=1):
