@@ -27,7 +27,8 @@ from shared_data import ROOT, SHARED, require_shared, table
 from truerank.audits import reusability
 from truerank.records import Document
 from truerank.sources import read_documents, read_qrels_frame, read_topics
-from truerank.work.processes import ProcessEngine, processors
+from truerank.work.engines import LocalEngine
+from truerank.work.workers import processors
 
 SOURCES = {"vaswani": ("docs.trec.gz", "topics.trec.txt"), "cacm": ("cacm.tar.gz", "topics.txt")}
 RULES = {"vaswani": ("budget:200", "budget:300", "heuristic"), "cacm": ("budget:200", "budget:300", "heuristic")}
@@ -56,7 +57,7 @@ def simulate(name: str, runs: Path, out: Path, trials: int, workers: int) -> Non
     options = reusability.SimulationOptions(trials=trials, share=SHARE, rules=RULES[name])
     started = time.perf_counter()
     found = reusability.simulate(
-        sources, out / name, options=options, work=out / f"{name}.traces", engine=ProcessEngine(workers)
+        sources, out / name, options=options, work=out / f"{name}.traces", engine=LocalEngine(workers)
     )
     seconds = time.perf_counter() - started
     print(f"\n## {name}\n")

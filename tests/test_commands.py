@@ -117,6 +117,7 @@ VOCABULARY = {
     "scoring": "how runs are scored",
     "seed": "of whatever is drawn",
     "set_": "a parameter by name",
+    "shards": "folders of the jobs of an array",
     "significance": "the significance test",
     "sort": "the measure that runs are ordered by",
     "source": "documents to index",
@@ -286,3 +287,37 @@ def test_the_front_door_shows_the_commands() -> None:
     for name in ("evaluate", "compare", "index", "search", "tune", "rerank", "train", "track"):
         assert name in dir(truerank)
     assert typing.get_type_hints(inspect.unwrap(truerank.evaluate))["scoring"] is Scoring
+
+
+def test_completion_knows_the_commands_and_their_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(SystemExit) as ended:
+        main(["--install-completion", "fish"])
+    assert not ended.value.code
+    (script,) = tmp_path.rglob("truerank.fish")
+    text = script.read_text()
+    assert all(word in text for word in ("evaluate", "select-topics", "judge", "baseline-category"))
+    with pytest.raises(SystemExit) as ended:
+        main(["--install-completion", "tcsh"])
+    assert ended.value.code == 2
+
+
+#: Rooms with circles of imports. The list only gets shorter.
+CIRCULAR = (
+    "truerank.audits.leakage", "truerank.audits.reusability", "truerank.audits.survivorship",
+    "truerank.audits.transfer", "truerank.experiments",
+)  # fmt: skip
+
+
+def test_modules_do_not_import_each_other_in_circles() -> None:
+    """No module takes part in a circle, imports inside functions and those for types included."""
+    grimp = pytest.importorskip("grimp", reason="import-linter is not installed: circles are not looked for")
+    graph = grimp.build_graph("truerank")
+    imports = {name: set(graph.find_modules_directly_imported_by(name)) for name in graph.modules - {"truerank"}}
+    while True:
+        imported = set().union(*imports.values())
+        ends = {name for name, found in imports.items() if not found & imports.keys() or name not in imported}
+        if not ends:
+            break
+        imports = {name: found for name, found in imports.items() if name not in ends}
+    assert [name for name in sorted(imports) if not name.startswith(CIRCULAR)] == []

@@ -33,7 +33,6 @@ from truerank.reports.figures import to_svg
 from truerank.reports.figures.heat_maps import HeatMap, heat_maps
 from truerank.sources import read_documents, read_qrels_frame, read_run_frame, read_topics
 from truerank.work.engines import LocalEngine
-from truerank.work.processes import ProcessEngine
 
 ROOT = Path(__file__).parents[1]
 SHARED = Path(os.environ.get("TRUERANK_SHARED", ROOT.parent / "shared")) / "data" / "collections"
@@ -425,7 +424,7 @@ def test_interrupted_processes_lose_nothing(whole, files, tmp_path):
 
 def test_a_worker_that_is_killed_ends_with_a_message():
     with pytest.raises(InputError, match="a worker was lost: its process ended with code 9"):
-        list(ProcessEngine(1).run(Dying(), [Block(0)]))
+        list(LocalEngine(1).run(Dying(), [Block(0)]))
 
 
 FAULTS = {

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from truerank.rankers.training.train import train as train
     from truerank.reports.results import report as report
     from truerank.reports.results import summary as summary
+    from truerank.work.merging import merge as merge
 
 #: The public names by the modules that have them, imported on first use.
 _PUBLIC: Final = {
@@ -110,6 +111,7 @@ _PUBLIC: Final = {
     "truerank.rankers.reranking.rerank": ("rerank",),
     "truerank.rankers.training.train": ("train",),
     "truerank.reports.results": ("report", "summary"),
+    "truerank.work.merging": ("merge",),
 }
 _HOMES: Final = {name: module for module, names in _PUBLIC.items() for name in names}
 #: Names that differ from those in their modules.

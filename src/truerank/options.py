@@ -6,6 +6,7 @@ what a value may be: `Literal` the choices, `Range` the bounds. Defaults and doc
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import math
@@ -40,6 +41,7 @@ __all__ = [
     "check",
     "command",
     "declared",
+    "value_of",
 ]
 
 P = ParamSpec("P")
@@ -339,7 +341,8 @@ class Workers(Options):
     """Where the work runs.
 
     Attributes:
-        engine: local (processes of this machine), ray (a cluster on this machine) or ray:ADDRESS.
+        engine: local (processes of this machine), ray (a cluster on this machine), ray:ADDRESS, or shard:I/N: the Ith
+            of N jobs, see merge.
         workers: how many processes; by default one for each two processors.
     """
 
@@ -364,3 +367,13 @@ class Runtime(Options):
     backend: Literal["auto", "torch", "openvino"] = "auto"
     threads: Annotated[int | None, Range(at_least=1)] = None
     calibration: Annotated[tuple[Any, ...], Flag(hidden=True)] = ()
+
+
+def value_of(text: str) -> bool | int | float | str:
+    """A setting given as a text: true and false, whole numbers and numbers are read as such."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text

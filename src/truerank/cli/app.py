@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from truerank.cli.loading import Entry, LazyGroup
-from truerank.errors import InputError, TruerankError
+from truerank.errors import InputError, ShardFinishedError, TruerankError
 
 __all__ = ["NOT_CARRIED", "app", "main"]
 
@@ -88,6 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(words: list[str], debug: bool) -> int:
     try:
         outcome = _called(words)
+    except ShardFinishedError as finished:
+        sys.stderr.write(f"{finished}\n")
+        return _OK
     except TruerankError as error:
         return _failed(str(error), debug, _USAGE)
     except (KeyboardInterrupt, typer.Abort):
@@ -121,10 +124,13 @@ def _called(words: list[str]) -> Any:
         return _not_carried(words)
     from cyclopts import CycloptsError
 
-    from truerank.cli.building import app_for, carried
+    from truerank.cli.building import app_for, carried, install_completion
 
+    others = [(entry.name, entry.help) for entry in NOT_CARRIED]
+    if words[:1] == ["--install-completion"]:
+        return install_completion(words[1:], others)
     try:
-        return app_for(words, [(entry.name, entry.help) for entry in NOT_CARRIED])(words)
+        return app_for(words, others)(words)
     except CycloptsError as error:
         name = carried(words)
         place = f"truerank {name}" if name else "truerank"

@@ -29,6 +29,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "tune": "truerank.lexical.tuning:tune",
     "rerank": "truerank.rankers.reranking.rerank:rerank",
     "train": "truerank.rankers.training.train:train",
+    "merge": "truerank.work.merging:merge",
 }
 #: The packages of groups of commands.
 GROUPS: Final[Mapping[str, str]] = {"track": "truerank.audits.track", "judge": "truerank.judge"}

@@ -23,8 +23,14 @@ from truerank.audits.reusability.stopping import (
     heuristic,
 )
 from truerank.errors import InputError
+from truerank.options import value_of
+from truerank.plugins import Plugins
 
-__all__ = ["FunctionRule", "load_rule"]
+__all__ = ["STOPPING_RULES", "FunctionRule", "load_rule"]
+
+#: Rules of other packages: each is called with the options NAME=VALUE of the command line as keywords, and returns a
+#: `StoppingRule`.
+STOPPING_RULES: Final = Plugins("truerank.stopping_rules", "stopping rule", ("__call__",))
 
 _REMEDY: Final = "one of track, heuristic, budget:N, original, MODULE:FUNCTION, FILE.py:FUNCTION"
 _NUMBERS: Final[Mapping[str, Callable[[str], Any]]] = {
@@ -107,9 +113,28 @@ def load_rule(
         found = ConstantBudget(int(number))
         keeping = _options(more).get("keeping")
         return found if keeping is None else dataclasses.replace(found, keeping=keeping)
+    if name in STOPPING_RULES:
+        return _registered(name, rest)
     if rest:
         return _own(spec)
     raise InputError(f"no stopping rule '{spec}'", _REMEDY, where="--rule")
+
+
+def _registered(name: str, rest: str) -> StoppingRule:
+    """A rule of another package; its options are numbers where they read as such."""
+    make, given = STOPPING_RULES.load(name), {}
+    for part in filter(None, rest.split(",")):
+        option, equals, text = part.partition("=")
+        if not equals:
+            raise InputError(f"'{part}' is no option of a rule", "write NAME=VALUE", where="--rule")
+        given[option] = value_of(text)
+    try:
+        rule = make(**given)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the rule '{name}' refuses its options ({error})", "correct them", where="--rule") from error
+    if isinstance(rule, StoppingRule):
+        return rule
+    raise InputError(f"the rule '{name}' has no method stop", "correct the package that has it", where="--rule")
 
 
 def _options(text: str) -> dict[str, Any]:

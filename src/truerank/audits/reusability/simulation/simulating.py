@@ -45,10 +45,10 @@ from truerank.audits.reusability.stopping_specs import load_rule
 from truerank.errors import InputError
 from truerank.lexical import Index, build_index
 from truerank.work.artifacts import Artifacts, digest, installed_versions
-from truerank.work.engines import Engine, LocalEngine, open_engine
+from truerank.work.engines import Engine, open_engine
 from truerank.work.jobs import Job
-from truerank.work.processes import ProcessEngine
 from truerank.work.progress import Progress, Quiet
+from truerank.work.workers import processors
 
 __all__ = ["simulate", "trial_engine"]
 
@@ -135,8 +135,8 @@ def trial_engine(name: str = "local", workers: int | None = None) -> Engine:
     """
     if name != "local":
         return open_engine(name)
-    engine = ProcessEngine(workers)
-    return LocalEngine() if engine.workers == 1 else engine
+    taken = workers or processors()
+    return open_engine(name, taken if taken > 1 else 0)
 
 
 class _Found(NamedTuple):
