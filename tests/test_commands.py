@@ -23,10 +23,13 @@ from truerank.reports.results import Result
 VOCABULARY = {
     "also": "further evaluations that take part",
     "also_qrels": "further judgments to count",
+    "annotators": "who judged or judges",
     "any_analyser": "an index of another analyser is searched all the same",
     "backend": "the library that runs a model",
     "baseline": "what others are compared with: a run or an evaluation",
     "baseline_category": "the category of runs that others are compared with",
+    "batch": "items at a time",
+    "budget": "judgments at most",
     "by_score": "results are ordered by score, not by the rank column",
     "cache": "a file that keeps scores between runs of a command",
     "candidates": "what a rerank run may hold",
@@ -41,7 +44,9 @@ VOCABULARY = {
     "docs": "a collection whose texts are read",
     "docs_ids": "the ids of a collection",
     "effect_size": "how a difference is standardised",
+    "engine": "what runs long work",
     "evaluation": "what `evaluate` wrote",
+    "fading": "what earlier documents of a run weigh",
     "family": "what a correction is over",
     "field": "the field of topics that is read",
     "fields": "the fields of an index",
@@ -53,17 +58,23 @@ VOCABULARY = {
     "instances": "a training set",
     "interval": "the method of intervals",
     "k": "results that a search returns",
+    "length": "judgments of a simulated topic at most",
     "level": "how severe a kind of fault is",
     "low": "lower bound of a median",
+    "max_ratio": "largest share of relevant documents among the judged",
     "max_results": "results allowed for each topic",
     "max_tag": "characters allowed in a tag",
     "means": "tables of mean scores",
     "measure": "the one measure that decides",
     "measures": "what is computed",
     "metadata": "tables about runs",
+    "method": "how documents are chosen for a pool",
+    "min_relevant": "relevant documents that a topic needs",
     "missing": "what a topic scores that a run lacks",
     "model": "a ranker or a retrieval model",
     "n": "topics to draw",
+    "official": "the qrels of a track",
+    "official_rule": "the stopping rule that makes the qrels of a track",
     "out": "where artifacts go",
     "passages": "which passages of a document count",
     "per_topic": "scores of every topic are shown",
@@ -80,6 +91,7 @@ VOCABULARY = {
     "scoring": "how runs are scored",
     "seed": "of whatever is drawn",
     "set_": "a parameter by name",
+    "share": "of a collection",
     "significance": "the significance test",
     "sort": "the measure that runs are ordered by",
     "source": "documents to index",
@@ -87,11 +99,14 @@ VOCABULARY = {
     "split": "how documents are cut into passages",
     "stated": "figures that a text states",
     "stemmer": "of an analyser",
+    "stopping_rule": "when a topic has enough judgments",
     "stopwords": "of an analyser",
     "strict": "bytes that are not UTF-8 are an error",
+    "subset": "topics that are not pooled are passed over",
     "tag": "the last column of a run",
     "tag_pattern": "what a tag has to match",
     "tau": "variant of Kendall's tau",
+    "team_prefix": "the sign up to which the name of a run is its team's",
     "threads": "processors of one process",
     "tie": "differences that count as none",
     "ties": "order of documents with equal scores",
@@ -99,9 +114,12 @@ VOCABULARY = {
     "tokeniser": "of an analyser",
     "topics": "a source of topics",
     "topics_of": "the run that is compared topic by topic",
+    "trials": "simulated judgings",
+    "unlike": "systems unlike the runs",
     "vectors": "word vectors",
     "weights": "of the fields of an index",
     "where": "which rows of tables count",
+    "work": "a folder that keeps work between runs of a command",
     "workers": "processes",
     "zeros": "what a test does with equal scores",
 }
@@ -111,7 +129,7 @@ NOT_ALLOWED = {
     "relevant", "relevant_from", "rule", "test", "top_k", "topic_field", "version",
 }  # fmt: skip
 #: Groups whose options are still declared by hand. The list only gets shorter.
-LEFT = {"leakage", "transfer", "survivorship", "judge", "pool", "demo", "instances", "experiment"}
+LEFT = {"leakage", "transfer", "survivorship", "judge", "pool serve", "demo", "instances", "experiment"}
 
 
 @pytest.fixture(scope="module")
@@ -138,9 +156,11 @@ def test_a_name_has_one_type_of_value_and_one_default(commands: list[Command]) -
         for option in command.options:
             if not option.required and option.name != "depth":
                 defaults.setdefault(option.name, set()).add(str(option.default))
-    for name in ("ties", "missing", "rel", "seed", "confidence", "correction", "field", "k", "preset", "workers"):
+    for name in ("ties", "missing", "rel", "seed", "confidence", "correction", "field", "k", "preset"):
         if name != "k":
             assert len(defaults.get(name, {0})) == 1, name
+    # One process, or what the engine takes where `--engine` is an option too.
+    assert defaults["workers"] <= {"1", "None"}
 
 
 def test_every_command_is_described_and_returns_a_result(commands: list[Command]) -> None:

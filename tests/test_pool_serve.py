@@ -17,8 +17,6 @@ from truerank.audits.reusability import (
     Assistant,
     Features,
     LearnerOptions,
-    PoolOptions,
-    PoolSources,
     build,
     load_rule,
     open_collection,
@@ -45,8 +43,8 @@ def folder(tmp_path: Path) -> Path:
         for rank, doc in enumerate((*list(GRADES[topic])[:3], "d0298", "d0299"), start=1)
     ]
     (tmp_path / "a.run").write_text("".join(lines))
-    sources = PoolSources(topics=str(tmp_path / "topics.tsv"), docs=str(tmp_path / "docs.jsonl"))
-    build([tmp_path / "a.run"], tmp_path / "pool", sources=sources, options=PoolOptions(5))
+    texts = {"topics": str(tmp_path / "topics.tsv"), "docs": str(tmp_path / "docs.jsonl")}
+    build([tmp_path / "a.run"], depth=5, out=tmp_path / "pool", **texts)
     return tmp_path
 
 
@@ -168,7 +166,7 @@ def test_the_pages_and_what_is_refused(folder: Path) -> None:
         with pytest.raises(InputError) as raised:
             serve(**{"store": store, "docs": docs, "port": 0, **arguments})
         assert message in str(raised.value)
-    result = CliRunner().invoke(app, ["pool", "serve", str(folder / "pairs"), "--docs", docs])
+    result = CliRunner().invoke(app, ["pool serve", str(folder / "pairs"), "--docs", docs])
     assert isinstance(result.exception, InputError)
 
 

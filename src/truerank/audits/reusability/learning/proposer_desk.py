@@ -10,7 +10,7 @@ from truerank.audits.reusability.learning.labels_now import grades_by_label
 from truerank.audits.reusability.learning.proposer import Assistant, open_collection
 from truerank.audits.reusability.stopping import StoppingRule
 from truerank.audits.reusability.stopping_specs import load_rule
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.judging import Store, web
 from truerank.work.progress import Progress
 
@@ -55,7 +55,7 @@ def serve(
         MissingExtraError: FastAPI or Uvicorn is not installed.
     """
     if budget is not None and budget < 1:
-        raise InputError(f"a budget of {budget} judgments", "give 1 or more", where="--budget")
+        raise OptionError("budget", f"a budget of {budget} judgments", "give 1 or more")
     chosen = load_rule(rule) if isinstance(rule, str) else rule
     with Store.open(store) as opened:
         grades_by_label(opened)
