@@ -32,6 +32,7 @@ from truerank.errors import InputError
 from truerank.measures import evaluate
 from truerank.reports.figures import to_svg
 from truerank.reports.figures.heat_maps import HeatMap, heat_maps
+from truerank.reports.results import summary as summary_of
 from truerank.sources import read_documents, read_qrels_frame, read_run_frame, read_topics
 from truerank.work.engines import LocalEngine
 from truerank.work.processes import ProcessEngine
@@ -377,6 +378,11 @@ def test_report_says_what_was_found(whole):
     assert page.count("<svg") == 2 + page.count("<svg class") and "http://" not in page.replace("http://www.w3.org", "")
     manifest = json.loads((folder / "manifest.json").read_text())
     assert set(manifest["artifacts"]) == set(contents(folder)) - {"manifest.json"}
+    assert (manifest["command"], manifest["seeds"]) == ("pool simulate", {"seed": 0})
+    # What `--fail-on` looks at: one verdict for each measure.
+    words = [(one.subject, one.word) for one in summary_of(simulation).verdicts]
+    assert words == [(one.measure, one.word) for one in verdict_of(simulation).measures]
+    assert simulation.verdict_words == ("NOT HELD", "WITH CARE", "UNKNOWN")
     shares = [risk.share for risk in verdict_of(simulation).topics]
     assert sum(shares) == pytest.approx(1) and shares == sorted(shares, reverse=True)
     assert not (folder / ".work").exists()

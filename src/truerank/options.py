@@ -311,7 +311,7 @@ class Workers(Options):
 
     Attributes:
         engine: local (processes of this machine), ray (a cluster on this machine) or ray:ADDRESS.
-        workers: how many processes; by default one for each two processors.
+        workers: how many processes; by default as many as the processors allow.
     """
 
     engine: str = "local"

@@ -160,7 +160,7 @@ def topics(
 
         truerank pool topics judged.csv --qrels doc=documents.qrels --qrels passage=passages.qrels --rel passage=2
 
-        truerank pool topics track.qrels --max-ratio none --format latex
+        truerank pool topics track.qrels --max-ratio none --out kept.tsv
 
     Source: Craswell et al., Overview of the TREC 2019 Deep Learning Track, section 5 and Table 5.
     """
