@@ -89,7 +89,7 @@ def print_sanity(found: Simulation) -> None:
 
 def estimate(sizes: list[int]) -> None:
     """Prints what a simulation of the track's size would take."""
-    topics, trials, conditions, length, pool = TRACK
+    topics, trials, conditions, length, pooled = TRACK
     traces = topics * (1 + trials * conditions)
     rows = []
     for size in sizes:
@@ -100,7 +100,7 @@ def estimate(sizes: list[int]) -> None:
         for topic, text, grades in some_topics():
             started = time.perf_counter()
             done = pool.trace(
-                features, topic, text, features.doc_ids[:pool], lambda key, known=grades: known.get(key, 0),
+                features, topic, text, features.doc_ids[:pooled], lambda key, known=grades: known.get(key, 0),
                 length=length, seed=1,
             )  # fmt: skip
             seconds.append(time.perf_counter() - started)
