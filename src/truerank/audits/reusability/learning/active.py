@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
-import scipy.sparse
+import scipy
 from numpy.typing import NDArray
 
 from truerank.audits.reusability.following import TopicJudgments
