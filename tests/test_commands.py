@@ -55,7 +55,9 @@ VOCABULARY = {
     "effect_size": "how a difference is standardised",
     "encoder": "a sentence encoder",
     "endpoint": "the address of a chat model",
+    "engine": "what runs long work",
     "evaluation": "what `evaluate` wrote",
+    "fading": "what earlier documents of a run weigh",
     "family": "what a correction is over",
     "field": "the field of topics that is read",
     "fields": "the fields of an index",
@@ -74,19 +76,25 @@ VOCABULARY = {
     "key": "of a certificate",
     "key_env": "the environment variable with a key",
     "labels": "judgments by people or models",
+    "length": "judgments of a simulated topic at most",
     "level": "how severe a kind of fault is",
     "low": "lower bound of a median",
     "max_items": "items judged now",
+    "max_ratio": "largest share of relevant documents among the judged",
     "max_results": "results allowed for each topic",
     "max_tag": "characters allowed in a tag",
     "means": "tables of mean scores",
     "measure": "the one measure that decides",
     "measures": "what is computed",
     "metadata": "tables about runs",
+    "method": "how documents are chosen for a pool",
+    "min_relevant": "relevant documents that a topic needs",
     "missing": "what a topic scores that a run lacks",
     "model": "a ranker, a retrieval model or a chat model",
     "n": "topics to draw",
     "new_tokens": "who gets an access token",
+    "official": "the qrels of a track",
+    "official_rule": "the stopping rule that makes the qrels of a track",
     "only": "which items a model judges",
     "order": "of work",
     "out": "where artifacts go",
@@ -118,6 +126,7 @@ VOCABULARY = {
     "seed": "of whatever is drawn",
     "set_": "a parameter by name",
     "shards": "folders of the jobs of an array",
+    "share": "of a collection",
     "significance": "the significance test",
     "sort": "the measure that runs are ordered by",
     "source": "documents to index",
@@ -126,13 +135,15 @@ VOCABULARY = {
     "spot_check": "items that a second person looks at",
     "stated": "figures that a text states",
     "stemmer": "of an analyser",
-    "stopping": "the rule by which a topic is judged enough",
+    "stopping_rule": "when a topic has enough judgments",
     "stopwords": "of an analyser",
     "store": "a judging store",
     "strict": "bytes that are not UTF-8 are an error",
+    "subset": "topics that are not pooled are passed over",
     "tag": "the last column of a run",
     "tag_pattern": "what a tag has to match",
     "tau": "variant of Kendall's tau",
+    "team_prefix": "the sign up to which the name of a run is its team's",
     "temperature": "of a chat model",
     "threads": "processors of one process",
     "threshold": "a higher similarity is a leak",
@@ -144,11 +155,14 @@ VOCABULARY = {
     "tokens": "access tokens are asked for",
     "topics": "a source of topics",
     "topics_of": "the run that is compared topic by topic",
+    "trials": "simulated judgings",
+    "unlike": "systems unlike the runs",
     "vectors": "word vectors",
     "votes": "the rule for several voices",
     "weights": "of the fields of an index",
     "where": "which rows of tables count",
     "which": "which labels are exported",
+    "work": "a folder that keeps work between runs of a command",
     "workers": "processes",
     "zeros": "what a test does with equal scores",
 }
@@ -158,7 +172,7 @@ NOT_ALLOWED = {
     "relevant", "relevant_from", "rule", "test", "top_k", "topic_field", "version",
 }  # fmt: skip
 #: Groups whose options are still declared by hand. The list only gets shorter.
-LEFT = {"leakage", "transfer", "survivorship", "pool", "demo", "instances", "experiment"}
+LEFT = {"leakage", "transfer", "survivorship", "demo", "instances", "experiment"}
 
 
 @pytest.fixture(scope="module")
@@ -185,9 +199,11 @@ def test_a_name_has_one_type_of_value_and_one_default(commands: list[Command]) -
         for option in command.options:
             if not option.required and option.name != "depth":
                 defaults.setdefault(option.name, set()).add(str(option.default))
-    for name in ("ties", "missing", "rel", "seed", "confidence", "correction", "field", "k", "preset", "workers"):
+    for name in ("ties", "missing", "rel", "seed", "confidence", "correction", "field", "k", "preset"):
         if name != "k":
             assert len(defaults.get(name, {0})) == 1, name
+    # One process, or what the engine takes where `--engine` is an option too.
+    assert defaults["workers"] <= {"1", "None"}
 
 
 def test_every_command_is_described_and_returns_a_result(commands: list[Command]) -> None:

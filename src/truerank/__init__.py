@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from truerank import judging as judging
     from truerank import lexical as lexical
     from truerank.audits import leakage as leakage
-    from truerank.audits import reusability as reusability
+    from truerank.audits import reusability as pool  # noqa: F401
     from truerank.audits import survivorship as survivorship
     from truerank.audits import track as track
     from truerank.audits import transfer as transfer
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 #: The public names by the modules that have them, imported on first use.
 _PUBLIC: Final = {
     "truerank.audits.leakage": ("leakage", "demo"),
-    "truerank.audits.reusability": ("reusability",),
+    "truerank.audits.reusability": ("pool",),
     "truerank.audits.survivorship": ("survivorship",),
     "truerank.audits.track": ("track",),
     "truerank.audits.transfer": (
@@ -118,9 +118,7 @@ _HOMES: Final = {name: module for module, names in _PUBLIC.items() for name in n
 _CALLED: Final = {"experiment_report": "report"}
 
 #: Names that are packages.
-_ROOMS: Final = frozenset(
-    {"judge", "judging", "leakage", "lexical", "reusability", "survivorship", "track", "transfer"}
-)
+_ROOMS: Final = frozenset({"judge", "judging", "leakage", "lexical", "pool", "survivorship", "track", "transfer"})
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 

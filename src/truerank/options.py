@@ -343,7 +343,7 @@ class Workers(Options):
     Attributes:
         engine: local (processes of this machine), ray (a cluster on this machine), ray:ADDRESS, or shard:I/N: the Ith
             of N jobs, see merge.
-        workers: how many processes; by default one for each two processors.
+        workers: how many processes; by default as many as the processors allow.
     """
 
     engine: str = "local"

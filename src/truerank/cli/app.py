@@ -23,8 +23,8 @@ _ClickError: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ 
 _OK, _USAGE, _INTERNAL, _INTERRUPTED = 0, 2, 70, 130
 
 
-#: Groups that still declare their options by hand, in the order of `truerank --help`; each one that moves to
-#: `commands.COMMANDS` leaves this list.
+#: Groups and commands that still declare their options by hand, in the order of `truerank --help`; each one that moves
+#: to `commands.COMMANDS` leaves this list.
 NOT_CARRIED: Final = (
     Entry("leakage", "leakage", "app", "Are my test queries in my training data?"),
     Entry(
@@ -39,7 +39,6 @@ NOT_CARRIED: Final = (
         "app",
         "Which queries did my annotation throw away, and what does that do to my scores and models?",
     ),
-    Entry("pool", "pool", "app", "Do my judgments rank systems fairly, also new ones?"),
     Entry("demo", "demo", "demo", "Audits the embedded sample, where the truth is known; needs no network."),
     Entry(
         "instances", "instances", "app", "Training sets with known faults: built, proven, written for other programs."
@@ -120,8 +119,9 @@ def _run(words: list[str], debug: bool) -> int:
 
 def _called(words: list[str]) -> Any:
     """Calls what the words name: a command that is built from its function, or a group that is not carried yet."""
-    if words and words[0] in {entry.name for entry in NOT_CARRIED}:
-        return _not_carried(words)
+    for entry in NOT_CARRIED:
+        if words[: (length := len(entry.name.split()))] == entry.name.split():
+            return _not_carried([entry.name, *words[length:]])
     from cyclopts import CycloptsError
 
     from truerank.cli.building import app_for, carried, install_completion

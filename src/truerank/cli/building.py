@@ -50,7 +50,8 @@ def app_for(words: Sequence[str], others: Sequence[tuple[str, str]] = (), *, eve
         elif wanted is None:
             parent.command(_stub(), name=last, help=first_sentence(path))
     for name, text in others:
-        root.command(_stub(), name=name, help=text)
+        group, _, last = name.rpartition(" ")
+        (groups[group] if group else root).command(_stub(), name=last, help=text)
     return root
 
 

@@ -11,6 +11,9 @@ __all__ = ["COMMANDS", "GROUPS", "first_sentence"]
 
 #: In the order of `truerank --help`.
 COMMANDS: Final[Mapping[str, str]] = {
+    "pool build": "truerank.audits.reusability.pools.building:build",
+    "pool topics": "truerank.audits.reusability.judged_topics:topics",
+    "pool simulate": "truerank.audits.reusability.simulation.simulating:simulate",
     "track candidates": "truerank.audits.track.candidates:candidates",
     "track validate": "truerank.audits.track.validating:validate",
     "track select-topics": "truerank.audits.track.selecting:select_topics",
@@ -32,7 +35,11 @@ COMMANDS: Final[Mapping[str, str]] = {
     "merge": "truerank.work.merging:merge",
 }
 #: The packages of groups of commands.
-GROUPS: Final[Mapping[str, str]] = {"track": "truerank.audits.track", "judge": "truerank.judge"}
+GROUPS: Final[Mapping[str, str]] = {
+    "judge": "truerank.judge",
+    "pool": "truerank.audits.reusability",
+    "track": "truerank.audits.track",
+}
 
 
 def first_sentence(path: str) -> str:
