@@ -390,8 +390,8 @@ class _Rates:
             if question is not None:
                 asked = pl.Series([is_question(normalise(text)) for text in found["text"]], dtype=pl.Boolean)
                 found = found.filter(asked == question)
-            bins = filtered.passed_margins.filter(form & (pl.col("bin") * _MARGIN_BIN < _LOCAL)).group_by("bin")
-            bins = bins.agg(pl.col("count").sum()).sort("bin")
+            local = filtered.passed_margins.filter(form & (pl.col("bin") * _MARGIN_BIN < _LOCAL))
+            bins = local.group_by("bin").agg(pl.col("count").sum()).sort("bin")
             at = found.select("position").join(filtered.margins_at(found["position"]), on="position")
             place = (at["margin"] / _MARGIN_BIN).floor().cast(pl.Int32)
             counted = dict(place.value_counts().iter_rows())
