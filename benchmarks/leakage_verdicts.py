@@ -270,12 +270,10 @@ def main() -> None:
         texts = collections()
         log, plants = work / "log.tsv", work / "plants.tsv"
         write_log(log, options.lines, [text for several in texts.values() for text in several])
-        every = [(f"{name}|{place}", text) for name, several in texts.items() for place, text in enumerate(several)]
-        real = set(audited([log], every, work).candidates["topic_id"])
-        pools = {
-            name: [text for place, text in enumerate(several) if f"{name}|{place}" not in real]
-            for name, several in texts.items()
-        }
+        every = [text for several in texts.values() for text in several]
+        real = audited([log], [(str(place), text) for place, text in enumerate(every)], work).candidates["topic_id"]
+        leaking = {every[int(place)] for place in real}
+        pools = {name: [text for text in several if text not in leaking] for name, several in texts.items()}
         sizes = ", ".join(f"{name} {len(pool)} of {len(texts[name])}" for name, pool in pools.items())
         print(f"topics without a leak in the log: {sizes}", file=sys.stderr, flush=True)
         draw, tallies = random.Random(options.seed), {kind: Tally() for kind in ("none", *KINDS)}
