@@ -20,6 +20,7 @@ from truerank.errors import OptionError
 
 __all__ = [
     "Confidence",
+    "Encoding",
     "Flag",
     "Labels",
     "Missing",
@@ -210,12 +211,16 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
 def _grouped(function: Any, signature: inspect.Signature, given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments with the fields of groups in their groups."""
     found = {name: value for name, value in given.items() if name in signature.parameters}
+    changes: dict[str, dict[str, Any]] = {}
     for name in given.keys() - signature.parameters.keys():
         owner = next((one for one, group in _groups(function).items() if name in group), None)
         if owner is None:
             known = [*signature.parameters, *(field for group in _groups(function).values() for field in group)]
             raise OptionError(name, f"{function.__name__} has no such option", f"there are {', '.join(known)}")
-        found[owner] = replace(found.get(owner, signature.parameters[owner].default), **{name: given[name]})
+        changes.setdefault(owner, {})[name] = given[name]
+    # Together: fields may be checked against one another.
+    for owner, some in changes.items():
+        found[owner] = replace(found.get(owner, signature.parameters[owner].default), **some)
     return found
 
 
@@ -302,7 +307,7 @@ class Labels(Options):
 
     labels: Sources = ()
     annotators: Annotated[tuple[str, ...], Flag(metavar="NAME", reads=list[str])] = ()
-    votes: Literal["majority", "any", "all"] = "majority"
+    votes: Literal["majority", "unanimous", "any", "first", "last"] = "majority"
 
 
 @dataclass(frozen=True)
@@ -316,6 +321,26 @@ class Workers(Options):
 
     engine: str = "local"
     workers: Annotated[int | None, Range(at_least=1)] = None
+
+
+@dataclass(frozen=True)
+class Encoding(Options):
+    """What turns texts into vectors.
+
+    Attributes:
+        encoder: a Hugging Face id, a local folder, or packaged.
+        backend: what runs the encoder; auto takes OpenVINO, ONNX Runtime or torch, the first that is installed.
+        device: where the torch backend runs, such as cuda:0.
+        precision: auto runs a first pass in int8 where OpenVINO is installed, with the same pairs above the floor; full
+            does not.
+        cache: a folder that keeps vectors, so that the next run encodes only what is new.
+    """
+
+    encoder: Annotated[str, Flag(metavar="NAME")] = "sentence-transformers/paraphrase-MiniLM-L6-v2"
+    backend: Literal["auto", "onnx", "openvino", "torch"] = "auto"
+    device: str | None = None
+    precision: Literal["auto", "full"] = "auto"
+    cache: Annotated[str | None, Flag(metavar="DIR")] = None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from truerank.cli.commands import COMMANDS
 from truerank.cli.loading import Entry, LazyGroup
 from truerank.errors import InputError, OptionError, TruerankError
 
@@ -118,7 +119,8 @@ def _run(words: list[str], debug: bool) -> int:
 
 def _called(words: list[str]) -> Any:
     """Calls what the words name: a command that is built from its function, or a group that is not carried yet."""
-    if words and words[0] in {entry.name for entry in NOT_CARRIED}:
+    of_group = words and words[0] in {entry.name for entry in NOT_CARRIED}
+    if of_group and " ".join(words[:2]) not in COMMANDS:
         return _not_carried(words)
     from cyclopts import CycloptsError
 

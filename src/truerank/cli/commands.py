@@ -11,6 +11,9 @@ __all__ = ["COMMANDS", "GROUPS", "first_sentence"]
 
 #: In the order of `truerank --help`.
 COMMANDS: Final[Mapping[str, str]] = {
+    "transfer match": "truerank.audits.transfer.matching.finding:match",
+    "transfer clean": "truerank.audits.transfer.cleaning:clean",
+    "transfer carry": "truerank.audits.transfer.carrying:carry",
     "track candidates": "truerank.audits.track.candidates:candidates",
     "track validate": "truerank.audits.track.validating:validate",
     "track select-topics": "truerank.audits.track.selecting:select_topics",
@@ -24,7 +27,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "train": "truerank.rankers.training.train:train",
 }
 #: The packages of groups of commands.
-GROUPS: Final[Mapping[str, str]] = {"track": "truerank.audits.track"}
+GROUPS: Final[Mapping[str, str]] = {"transfer": "truerank.audits.transfer", "track": "truerank.audits.track"}
 
 
 def first_sentence(path: str) -> str:

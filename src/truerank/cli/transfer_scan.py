@@ -154,7 +154,7 @@ def scan(
         best={name: tuple(some.split(",")) for name, some in pairs_option(best, "--best").items()},
         relevance=relevance,
         topic_field=field,
-        match=transfer.MatchOptions(by=by, mapping=mapping, strict=strict),
+        match=transfer.MatchOptions(match_by=by, mapping=mapping, strict=strict),
         first_stage=first_stage,
         sampled=sampled,
         items=items,

@@ -1,15 +1,15 @@
-"""The transfer audit: are judgments still true for the new version of a document?
+"""Are my relevance judgments still true for the new version of the documents?
 
 Source: Fröbe, Akiki, Potthast, Hagen: Noise-Reduction for Automatically Transferred Relevance Judgments (CLEF 2022).
 """
 
 from truerank.audits.transfer.card import TransferCard, transfer_card
-from truerank.audits.transfer.carrying import COMBINE, Carrying, CarryOptions, carry_judgments
-from truerank.audits.transfer.cleaning import CleanOptions, JudgmentCleaning, clean_judgments
+from truerank.audits.transfer.carrying import COMBINE, Carrying, Experts, carry
+from truerank.audits.transfer.cleaning import JudgmentCleaning, Removal, clean
 from truerank.audits.transfer.describing import Description, describe_sets
 from truerank.audits.transfer.estimating import Estimates, estimate_errors
 from truerank.audits.transfer.experts import Comparison
-from truerank.audits.transfer.matching.finding import MatchOptions, match_versions
+from truerank.audits.transfer.matching.finding import MatchOptions, match
 from truerank.audits.transfer.matching.links import PATTERNS, Route
 from truerank.audits.transfer.matching.versions import Matched, Version, load_matched, read_versions
 from truerank.audits.transfer.scanning.options import ScanOptions
@@ -25,16 +25,16 @@ __all__ = [
     "COMBINE",
     "PATTERNS",
     "ArchiveOptions",
-    "CarryOptions",
     "Carrying",
-    "CleanOptions",
     "Comparison",
     "ContentOptions",
     "Description",
     "Estimates",
+    "Experts",
     "JudgmentCleaning",
     "MatchOptions",
     "Matched",
+    "Removal",
     "Route",
     "Scan",
     "ScanOptions",
@@ -45,15 +45,15 @@ __all__ = [
     "TransferCard",
     "UrlRules",
     "Version",
-    "carry_judgments",
-    "clean_judgments",
+    "carry",
+    "clean",
     "default_ranker",
     "describe_sets",
     "estimate_errors",
     "fetch_snapshots",
     "load_matched",
     "load_scan",
-    "match_versions",
+    "match",
     "read_versions",
     "scan_versions",
     "select_instances",

@@ -13,10 +13,12 @@ import polars as pl
 from truerank.audits.transfer.scanning.candidates import CANDIDATE_SCHEMA, SET_SCHEMA
 from truerank.audits.transfer.scanning.options import AGGREGATIONS
 from truerank.errors import InputError
+from truerank.records import Input
 from truerank.reports.tables import Cell, Column, Table
 from truerank.text.page_faults import REASONS
+from truerank.work.artifacts import hash_file
 
-__all__ = ["LOW", "SCORES_SCHEMA", "SKIPPED_SCHEMA", "VERY", "Scan", "curves", "load_scan"]
+__all__ = ["LOW", "SCORES_SCHEMA", "SKIPPED_SCHEMA", "VERY", "Scan", "curves", "load_scan", "scan_inputs"]
 
 #: One row per judged document and version that has it; `first` and `max` are probabilities, or with a percentile the
 #: ranker's scores again.
@@ -165,6 +167,19 @@ def load_scan(folder: str | Path) -> Scan:
         fault = f"not the folder of a scan ({reason})"
         raise InputError(fault, "give the folder that 'truerank transfer scan' wrote", where=folder) from error
     return Scan(scores, candidates, sets, skipped, summary, folder)
+
+
+def scan_inputs(scan: Scan | None, table: str) -> tuple[Input, ...]:
+    """A scan as a manifest names it, with the hash of one of its tables; nothing where there is none.
+
+    Args:
+        scan: the scan; what lies in memory only has no hash.
+        table: "scores" or "candidates".
+    """
+    if scan is None or scan.folder is None:
+        return () if scan is None else (Input("scan", "", "scan", len(scan.scores)),)
+    digest = hash_file(scan.folder / f"{table}.parquet")
+    return (Input(scan.folder.name, str(scan.folder), "scan", len(scan.scores), digest),)
 
 
 def curves(scan: Scan, best: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, pl.DataFrame]]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from truerank.audits.transfer.matching.finding import match_versions
+from truerank.audits.transfer.matching.finding import match
 from truerank.audits.transfer.matching.versions import Matched, Version, load_matched, read_versions
 from truerank.audits.transfer.provenance import file_record, provenance
 from truerank.audits.transfer.scanning.comparing import Setting, compare_versions
@@ -165,7 +165,7 @@ def _pairs(names: tuple[str, ...], options: ScanOptions) -> tuple[tuple[str, str
 def _matched(
     versions: Mapping[str, str] | Sequence[str], qrels: str, artifacts: Artifacts, options: ScanOptions, told: Progress
 ) -> Matched:
-    return match_versions(versions, qrels, artifacts.folder / "matched", options.match, progress=told)
+    return match(versions, qrels, matching=options.match, out=artifacts.folder / "matched", progress=told)
 
 
 def _inputs(
