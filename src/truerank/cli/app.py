@@ -11,7 +11,6 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from truerank.cli.commands import COMMANDS
 from truerank.cli.loading import Entry, LazyGroup
 from truerank.errors import InputError, OptionError, TruerankError
 
@@ -28,12 +27,6 @@ _OK, _USAGE, _INTERNAL, _INTERRUPTED = 0, 2, 70, 130
 #: `commands.COMMANDS` leaves this list.
 NOT_CARRIED: Final = (
     Entry("leakage", "leakage", "app", "Are my test queries in my training data?"),
-    Entry(
-        "transfer",
-        "transfer",
-        "app",
-        "Are my relevance judgments still true for the new version of the documents?",
-    ),
     Entry(
         "survivorship",
         "survivorship",
@@ -119,8 +112,7 @@ def _run(words: list[str], debug: bool) -> int:
 
 def _called(words: list[str]) -> Any:
     """Calls what the words name: a command that is built from its function, or a group that is not carried yet."""
-    of_group = words and words[0] in {entry.name for entry in NOT_CARRIED}
-    if of_group and " ".join(words[:2]) not in COMMANDS:
+    if words and words[0] in {entry.name for entry in NOT_CARRIED}:
         return _not_carried(words)
     from cyclopts import CycloptsError
 

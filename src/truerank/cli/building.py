@@ -48,8 +48,7 @@ def app_for(words: Sequence[str], others: Sequence[tuple[str, str]] = ()) -> App
         elif wanted is None:
             parent.command(_stub(), name=last, help=first_sentence(path))
     for name, text in others:
-        if name not in groups:
-            root.command(_stub(), name=name, help=text)
+        root.command(_stub(), name=name, help=text)
     return root
 
 

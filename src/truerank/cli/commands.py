@@ -12,8 +12,14 @@ __all__ = ["COMMANDS", "GROUPS", "first_sentence"]
 #: In the order of `truerank --help`.
 COMMANDS: Final[Mapping[str, str]] = {
     "transfer match": "truerank.audits.transfer.matching.finding:match",
-    "transfer clean": "truerank.audits.transfer.cleaning:clean",
+    "transfer snapshots": "truerank.audits.transfer.collecting:snapshots",
+    "transfer scan": "truerank.audits.transfer.scanning.scan:scan",
+    "transfer describe": "truerank.audits.transfer.describing:describe",
+    "transfer estimate": "truerank.audits.transfer.estimating:estimate",
     "transfer carry": "truerank.audits.transfer.carrying:carry",
+    "transfer clean": "truerank.audits.transfer.cleaning:clean",
+    "transfer select": "truerank.audits.transfer.selecting:select",
+    "transfer card": "truerank.audits.transfer.statement:card",
     "track candidates": "truerank.audits.track.candidates:candidates",
     "track validate": "truerank.audits.track.validating:validate",
     "track select-topics": "truerank.audits.track.selecting:select_topics",

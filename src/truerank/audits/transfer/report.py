@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
 
 import polars as pl
 
 from truerank.audits.transfer.carrying import COMBINE, Carrying
 from truerank.audits.transfer.cleaning import TRUST, JudgmentCleaning
+from truerank.audits.transfer.collecting import Snapshots
+from truerank.audits.transfer.describing import Description
+from truerank.audits.transfer.estimating import COMBINATIONS, Estimate, Estimates, Interval
 from truerank.audits.transfer.experts import Comparison
 from truerank.audits.transfer.matching.versions import Matched
-from truerank.reports.results import Summary, summarises, writes
-from truerank.reports.tables import Column, Table
+from truerank.audits.transfer.scanning.report import below_table, sets_table
+from truerank.audits.transfer.selecting import Selection
+from truerank.audits.transfer.statement import TransferCard
+from truerank.reports.results import Format, Summary, summarises, writes
+from truerank.reports.tables import Cell, Column, Table, escape_markdown
 from truerank.work.runs import Run
 
-__all__ = ["matched_table"]
+__all__ = ["estimates_table", "matched_table"]
 
 #: Turns what would break a line of TSV into blanks.
 _BREAKS: Final = str.maketrans("\t\r\n", "   ")
@@ -164,6 +171,195 @@ def _cleaning_table(result: JudgmentCleaning) -> Table:
         columns=_COUNTS,
         rows=tuple(rows),
         notes=(f"Removed: {TRUST[result.trust]}.", *result.warnings),
+    )
+
+
+@summarises(Description)
+def _description_summary(result: Description) -> Summary:
+    return Summary((_description_table(result),), result.json(), width=120)
+
+
+def _description_table(result: Description) -> Table:
+    """The table."""
+    rows = tuple(
+        (
+            part.name,
+            part.documents,
+            part.path_length if part.with_url else None,
+            part.parameters if part.with_url else None,
+            part.similar or None,
+            part.similarity if part.similar else None,
+            part.domain or None,
+            100 * part.domain_share if part.domain else None,
+        )
+        for part in result.parts
+    )
+    lacking = result.parts[-1].documents - result.parts[-1].with_url
+    notes = (f"URLs are those of {result.version}; {lacking:,d} documents have none there.",)
+    number: dict[str, Any] = {"align": "right", "format": ".2f"}
+    return Table(
+        "The documents of the data sets.",
+        (
+            Column("set"),
+            Column("documents", align="right", format=",d"),
+            Column("path length", ("URLs",), **number),
+            Column("parameters", ("URLs",), **number),
+            Column("set", ("most similar by topics",)),
+            Column("Jaccard", ("most similar by topics",), **number),
+            Column("domain", ("most frequent",)),
+            Column("%", ("most frequent",), **number),
+        ),
+        rows,
+        notes,
+        rules=(len(rows) - 1,),
+    )
+
+
+@summarises(Estimates)
+def _estimates_summary(result: Estimates) -> Summary:
+    return Summary((estimates_table(result),), result.json(), width=130)
+
+
+def estimates_table(result: Estimates) -> Table:
+    """Table 3: counts, precision, documents, errors."""
+    number: dict[str, Any] = {"align": "right", "format": ",d"}
+    above = f"relevance {'/'.join(result.versions)}"
+    columns = [Column("set")]
+    columns += [Column(f"{pair[0]}/{pair[1]}", (above,), **number) for pair in COMBINATIONS.values()]
+    columns += [Column("precision", align="right", format=".2f"), Column("interval", align="right")]
+    columns += [Column("documents", **number), Column("errors", **number), Column("interval", ("",), align="right")]
+    if any(part.stratified for part in result.parts):
+        columns += [Column("by bands", **number), Column("interval", ("by bands",), align="right")]
+    rows = tuple(tuple(_estimate_row(part))[: len(columns)] for part in result.parts)
+    notes = (
+        "2: relevant, and better than the other version. Errors: precision times documents; an error is a pair "
+        "whose worse version is not relevant while the better one is.",
+        f"Intervals: {result.confidence:.0%}, Wilson; by bands: each band of the difference by its own precision, "
+        "with intervals from draws of the posterior (Jeffreys' prior).",
+        *result.notes,
+    )
+    return Table("How many judgments broke.", tuple(columns), rows, notes)
+
+
+def _estimate_row(part: Estimate) -> list[Cell]:
+    row: list[Cell] = [part.counts.name, *(part.counts.labels.get(pair, 0) for pair in COMBINATIONS.values())]
+    row += [None if part.precision is None else part.precision.value, _ends(part.precision, ".2f")]
+    row.append(part.counts.documents)
+    for found in (part.errors, part.stratified):
+        row += [None if found is None else round(found.value), _ends(found, ",.0f")]
+    return row
+
+
+def _ends(found: Interval | None, form: str) -> str | None:
+    return None if found is None else f"{found.low:{form}}–{found.high:{form}}"
+
+
+@dataclass(frozen=True)
+class _Statement(Summary):
+    """A card: people and README files get the same Markdown."""
+
+    def show(self, form: Format = "text") -> str:
+        """The card as one text; as LaTeX and CSV its tables."""
+        if form not in ("text", "markdown"):
+            return super().show(form)
+        shown = (part.markdown().strip() if isinstance(part, Table) else part for part in self.parts)
+        return "\n\n".join(shown) + "\n"
+
+
+@summarises(TransferCard)
+def _card_summary(result: TransferCard) -> Summary:
+    content, scan = result.content, result.scan
+    date = f" on {content['date']}" if "date" in content else ""
+    names = ", ".join(escape_markdown(name) for name in content["versions"])
+    parts: list[Table | str] = [
+        "## Judgments and versions of the documents",
+        f"Checked with truerank {content['truerank']}{date}: {content['compared']:,d} judged documents in the "
+        f"versions {names}, scored by {escape_markdown(content['ranker'])} "
+        f"({escape_markdown(content['policy'])} passages).",
+        sets_table(scan),
+    ]
+    if scan.summary["below"]:
+        parts.append(below_table(scan))
+    if result.estimates is None:
+        parts.append("Nobody judged these candidates: they are no errors yet.")
+    else:
+        parts.append(estimates_table(result.estimates))
+    return _Statement(tuple(parts), result.json())
+
+
+@summarises(Selection)
+def _selection_summary(result: Selection) -> Summary:
+    return Summary((_selection_table(result),), result.json(), notes=_note("tables", result.folder), width=100)
+
+
+@writes(Selection)
+def _write_selection(result: Selection, job: Run) -> None:
+    job.skipped = dict(result.skipped)
+    job.json("summary.json", {key: value for key, value in result.json().items() if key != "folder"})
+
+
+def _selection_table(result: Selection) -> Table:
+    """Which versions each strategy chose."""
+    versions = list(dict.fromkeys(name for counts in result.chosen.values() for name in counts))
+    number: dict[str, Any] = {"align": "right", "format": ",d"}
+    notes = [f"Not used: {count:,d}: {reason}." for reason, count in result.skipped.items()]
+    if result.wanted is not None and result.wanted > result.rows:
+        notes.append(f"There are fewer rows than the {result.wanted:,d} that were asked for.")
+    each = "for each strategy"
+    if result.seeds:
+        each += f" and each of {len(result.seeds)} draws (seeds {result.seeds[0]} to {result.seeds[-1]})"
+    return Table(
+        f"{result.rows:,d} training rows ({2 * result.rows:,d} instances) {each}, by chosen version.",
+        (Column("strategy"), *(Column(name, **number) for name in versions), Column("by rule", **number)),
+        tuple(
+            (name, *(counts.get(version, 0) for version in versions), result.fallbacks[name])
+            for name, counts in result.chosen.items()
+        ),
+        (*notes, "By rule: a version lacks the document."),
+    )
+
+
+@summarises(Snapshots)
+def _snapshots_summary(result: Snapshots) -> Summary:
+    return Summary((_snapshots_table(result),), result.json(), notes=_note("snapshots", result.folder))
+
+
+@writes(Snapshots)
+def _write_snapshots(result: Snapshots, job: Run) -> None:
+    counts = result.counts()
+    job.skipped = {year: {key: found[key] for key in ("missed", "failed")} for year, found in counts["years"].items()}
+    job.parquet("snapshots.parquet", result.frame)
+    missed = result.frame.filter(pl.col("status") != "found").select("doc_id", "url", "year", "status", "reason")
+    job.text("misses.tsv", "".join(_tsv(missed)))
+    job.json("summary.json", {name: value for name, value in result.json().items() if name not in ("folder", "files")})
+
+
+def _snapshots_table(result: Snapshots) -> Table:
+    """Found and missed per year, with the reasons."""
+    counts, rows, rules = result.counts(), list[tuple[str | int, ...]](), list[int]()
+    reasons = result.reasons()
+    for year, found in counts["years"].items():
+        rules.append(len(rows))
+        rows.append((year, "found", "", found["found"]))
+        for status in ("missed", "failed"):
+            if found[status]:
+                some = reasons.filter((pl.col("year") == int(year)) & (pl.col("status") == status))
+                rows.append((year, status, "", found[status]))
+                rows += [("", "", reason, number) for *_, reason, number in some.iter_rows()]
+    return Table(
+        title=f"Snapshots of {counts['documents']:,d} judged documents.",
+        columns=(
+            Column("year"),
+            Column("what became of them"),
+            Column("of these, because"),
+            Column("documents", align="right", format=",d"),
+        ),
+        rows=tuple(rows),
+        notes=(
+            f"A snapshot of all years: {counts['all_years']:,d} documents; of any: {counts['any_year']:,d}.",
+            *result.warnings,
+        ),
+        rules=tuple(rules[1:]),
     )
 
 

@@ -31,7 +31,7 @@ from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["MatchOptions", "Reader", "Rules", "match", "matched", "reader_of"]
+__all__ = ["MatchOptions", "Reader", "Rules", "match", "matched", "matched_into", "reader_of"]
 
 By = Literal["url", "id", "mapping"]
 
@@ -104,16 +104,31 @@ def match(
         --out matched/
     """
     opened = read_versions(version, strict=matching.strict)
-    reader = reader_of(opened, qrels, matching, urls, progress or Quiet())
     if out is None:
-        return matched(reader)
+        return matched(reader_of(opened, qrels, matching, urls, progress or Quiet()))
+    return matched_into(out, (opened, qrels), (matching, urls), progress or Quiet())
+
+
+def matched_into(
+    out: str | Path, given: tuple[tuple[Version, ...], str | None], how: tuple[MatchOptions, UrlRules], told: Progress
+) -> Matched:
+    """Matches versions that are open, and writes what `match` writes.
+
+    Args:
+        out: the folder.
+        given: the versions and the judgments.
+        how: how a document is found again.
+        told: is told what is read.
+    """
+    (versions, qrels), (matching, urls) = given, how
     options = {"matching": matching, "urls": urls}
     inputs = inputs_of(qrels=qrels, mapping=matching.mapping)
-    with started("transfer match", (*version_inputs(opened), *inputs), options, out) as job:
+    with started("transfer match", (*version_inputs(versions), *inputs), options, out) as job:
+        reader = reader_of(versions, qrels, matching, urls, told)
         reader.keep_in(job.unfinished())
         result = replace(matched(reader), folder=job.folder)
         counts = {name: count["documents"] for name, count in result.counts.items()}
-        job.inputs = [*version_inputs(opened, counts), *inputs]
+        job.inputs = [*version_inputs(versions, counts), *inputs]
         publish(result, job)
     return result
 
