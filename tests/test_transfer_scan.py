@@ -26,6 +26,7 @@ from truerank.errors import InputError
 from truerank.judging import load_scheme
 from truerank.rankers.base import Pair, RankerSpec, Runtime, open_ranker
 from truerank.reports.results import summary
+from truerank.sources.documents import DocumentSource
 from truerank.text.passages import passages, policy_named
 from truerank.work.engines import LocalEngine
 
@@ -198,6 +199,28 @@ def test_a_killed_scan_ends_with_the_same_bytes(
     transfer.scan(files.versions, files.qrels, files.topics, out=tmp_path / "out", **options())
     assert scan.folder is not None
     assert content(tmp_path / "out") == content(scan.folder)
+
+
+def test_a_version_is_streamed_once(files: Files, scan: Scan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    batches = DocumentSource.batches
+
+    def counted(source: DocumentSource, *given: Any) -> Iterator[Any]:
+        read.append(source.spec.name)
+        return batches(source, *given)
+
+    monkeypatch.setattr(DocumentSource, "batches", counted)
+    given = (files.versions, files.qrels, files.topics)
+    found = transfer.scan(*given, **options(items=0))
+    # The judged version once more, for the statistics of BM25.
+    assert sorted(read) == ["new", "old", "old"]
+    assert found.scores.equals(scan.scores) and found.folder is None
+    # Documents of a first stage need not be judged ones: they are looked for in a pass of their own.
+    run = tmp_path / "first.run"
+    run.write_text("".join(f"{topic} Q0 old-list 1 1.0 x\n" for topic in range(TOPICS)))
+    read.clear()
+    transfer.scan(*given, first_stage=str(run), sampled=5, **options(items=0, probability="logistic"))
+    assert sorted(read) == ["new", "old", "old", "old"]
 
 
 def test_the_cache_and_an_earlier_match_change_nothing(scan: Scan, files: Files, tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -22,6 +23,8 @@ from truerank.audits.transfer.matching.versions import (
 )
 from truerank.errors import OptionError
 from truerank.options import Flag, Options, Out, command
+from truerank.rankers.reranking.document_texts import DocumentTexts
+from truerank.records import Document
 from truerank.sources.distinct import text_hashes
 from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import read_qrels_frame
@@ -31,7 +34,7 @@ from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["MatchOptions", "Reader", "Rules", "match", "matched", "matched_into", "reader_of"]
+__all__ = ["MatchOptions", "Reader", "Rules", "Texts", "match", "matched", "matched_into", "reader_of"]
 
 By = Literal["url", "id", "mapping"]
 
@@ -110,7 +113,11 @@ def match(
 
 
 def matched_into(
-    out: str | Path, given: tuple[tuple[Version, ...], str | None], how: tuple[MatchOptions, UrlRules], told: Progress
+    out: str | Path,
+    given: tuple[tuple[Version, ...], str | None],
+    how: tuple[MatchOptions, UrlRules],
+    told: Progress,
+    texts: Texts | None = None,
 ) -> Matched:
     """Matches versions that are open, and writes what `match` writes.
 
@@ -119,13 +126,14 @@ def matched_into(
         given: the versions and the judgments.
         how: how a document is found again.
         told: is told what is read.
+        texts: texts to keep while the versions are read, so that they are read once.
     """
     (versions, qrels), (matching, urls) = given, how
     options = {"matching": matching, "urls": urls}
     inputs = inputs_of(qrels=qrels, mapping=matching.mapping)
     with started("transfer match", (*version_inputs(versions), *inputs), options, out) as job:
         reader = reader_of(versions, qrels, matching, urls, told)
-        reader.keep_in(job.unfinished())
+        reader.keep_in(job.unfinished() if texts is None else texts.folder / "match", texts)
         result = replace(matched(reader), folder=job.folder)
         counts = {name: count["documents"] for name, count in result.counts.items()}
         job.inputs = [*version_inputs(versions, counts), *inputs]
@@ -164,6 +172,25 @@ class Rules:
         return self.options.match_by
 
 
+@dataclass(frozen=True)
+class Texts:
+    """Texts that are kept while versions are read.
+
+    Attributes:
+        folder: where they lie, a file of `DocumentTexts` for each version.
+        documents: the judged documents whose texts are kept in all versions.
+        but_first: those of the judged version are not kept.
+    """
+
+    folder: Path
+    documents: frozenset[str]
+    but_first: bool = False
+
+    def path(self, number: int) -> Path | None:
+        """The file of a version by its number; None where its texts are not kept."""
+        return None if self.but_first and number == 0 else self.folder / f"texts-{number}.sqlite"
+
+
 class Reader:
     """Reads the versions one after another and keeps of each what the judged documents may be."""
 
@@ -175,31 +202,54 @@ class Reader:
         self.rules = rules
         self._progress = progress
         self._store: BlockStore | None = None
+        self._texts: Texts | None = None
 
-    def keep_in(self, folder: Path) -> None:
-        """Keeps what was read of each version, so that a killed run need not read it again."""
+    @property
+    def documents(self) -> frozenset[str]:
+        """The judged documents whose texts are kept."""
+        return frozenset() if self._texts is None else self._texts.documents
+
+    def sought(self, links: pl.DataFrame) -> frozenset[str]:
+        """Of keys by judged document, those whose texts are kept."""
+        if self._texts is None:
+            return frozenset()
+        chosen = pl.col("doc_id").is_in(list(self._texts.documents))
+        return frozenset(links.filter(chosen)["key"].drop_nulls().to_list())
+
+    def keep_in(self, folder: Path, texts: Texts | None = None) -> None:
+        """Keeps what was read of each version, so that a killed run need not read it again, and maybe texts."""
         self._store = BlockStore(folder)
+        self._texts = texts
 
-    def read(self, number: int, wanted: pl.Series | None) -> tuple[pl.DataFrame, dict[str, int]]:
+    def read(self, number: int, wanted: pl.Series | None, texts: frozenset[str]) -> tuple[pl.DataFrame, dict[str, int]]:
         """One version: the documents that are wanted, and the counts.
 
         Args:
             number: of the version.
             wanted: keys (URLs in one form, or ids) that are looked for; of the judged version always ids; None for all.
+            texts: those of them whose documents are kept whole.
 
         Returns:
             A frame of key, id and URL, and the counts by `_COUNTS`.
         """
-        if self._store is not None and self._store.has(2 * number + 1):
+        kept = None if self._texts is None else self._texts.path(number)
+        if self._store is not None and self._store.has(2 * number + 1) and (kept is None or kept.is_file()):
             counts = self._store.load(2 * number + 1).row(0, named=True)
             return self._store.load(2 * number), {name: int(value) for name, value in counts.items()}
-        frame, counts = self._stream(number, wanted)
+        with contextlib.ExitStack() as stack:
+            add = None if kept is None else stack.enter_context(DocumentTexts.writing(kept))
+            frame, counts = self._stream(number, wanted, None if add is None else (add, texts))
         if self._store is not None:
             self._store.save(2 * number, frame)
             self._store.save(2 * number + 1, pl.DataFrame([counts]))
         return frame, counts
 
-    def _stream(self, number: int, wanted: pl.Series | None) -> tuple[pl.DataFrame, dict[str, int]]:
+    def _stream(
+        self,
+        number: int,
+        wanted: pl.Series | None,
+        keep: tuple[Callable[[Iterable[Document]], None], frozenset[str]] | None,
+    ) -> tuple[pl.DataFrame, dict[str, int]]:
         version = self.versions[number]
         self._progress.start(f"reading {version.name}")
         by_url = self.rules.by == "url"
@@ -218,6 +268,10 @@ class Reader:
                 counts["without_url"] += empty
                 counts["no_host"] += keys.count("") - empty
                 hashes.append(text_hashes([key for key in keys if key]))
+            if keep is not None:
+                add, texts = keep
+                known = ids if sift_ids else keys
+                add(document for document, key in zip(block, known, strict=True) if key in texts)
             frame = pl.DataFrame([keys, ids, urls], schema=_KEPT, orient="col")
             kept.append(frame if sieve is None else frame.filter(_within(ids if sift_ids else keys, sieve)))
             self._progress.advance(len(block))
@@ -249,7 +303,7 @@ def matched(reader: Reader) -> Matched:
     """Reads the versions one after another, and says what became of each judged document."""
     versions, rules = reader.versions, reader.rules
     names = [version.name for version in versions]
-    first, first_counts = reader.read(0, reader.judged)
+    first, first_counts = reader.read(0, reader.judged, reader.documents)
     first = first.unique("doc_id", keep="first", maintain_order=True)
     judged = first["doc_id"] if reader.judged is None else reader.judged
     base = pl.DataFrame({"doc_id": judged}).join(first, on="doc_id", how="left", maintain_order="left")
@@ -260,7 +314,8 @@ def matched(reader: Reader) -> Matched:
     pairs: list[pl.DataFrame] = []
     for number, name in enumerate(names[1:], start=1):
         links = _links(base, rules, names[0], name)
-        found, counts[name] = reader.read(number, links["key"].drop_nulls().unique(maintain_order=True))
+        wanted = links["key"].drop_nulls().unique(maintain_order=True)
+        found, counts[name] = reader.read(number, wanted, reader.sought(links))
         pairs.append(_pairs(base, links, found, _Names(names[0], name, counts[name], rules.by)))
     frame = base.select(
         pl.col("key").fill_null(""), "doc_id", pl.when("present").then("doc_id").otherwise(None).alias(names[0])

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 
 import polars as pl
 
-from truerank.audits.transfer.matching.finding import MatchOptions, matched_into
+from truerank.audits.transfer.matching.finding import MatchOptions, Texts, matched_into
 from truerank.audits.transfer.matching.versions import (
     Matched,
     Version,
@@ -37,6 +37,7 @@ from truerank.rankers.reranking.agreement import agreement, calibrated
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Input
 from truerank.sources.inputs import inputs_of
+from truerank.sources.qrels import read_qrels_frame
 from truerank.text.passages import policy_named
 from truerank.text.urls import UrlRules
 from truerank.work.artifacts import digest
@@ -44,7 +45,7 @@ from truerank.work.engines import LocalEngine, open_engine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
-from truerank.work.runs import Run
+from truerank.work.runs import Run, plain
 from truerank.work.runs import run as started
 
 __all__ = ["default_ranker", "scan"]
@@ -161,11 +162,15 @@ def scan(
     with ExitStack() as stack:
         place: str | Path = stack.enter_context(tempfile.TemporaryDirectory(prefix="truerank-")) if out is None else out
         job = stack.enter_context(started("transfer scan", inputs, how, place, packages=_PACKAGES))
+        scoring = {name: value for name, value in how.items() if name != "options"}
+        folder = job.unfinished(digest({"inputs": [one._asdict() for one in inputs], **plain(scoring)}))
+        work = _Work(opened, (qrels, topics), plan, job, folder, told)
         links = load_matched(matched) if isinstance(matched, str | Path) else matched
+        texts: Texts | None = None
         if links is None:
-            links = matched_into(job.folder / "matched", (opened, qrels), (matching, urls), told)
-        work = _Work(opened, (qrels, topics), plan, job, told)
-        found = work.compared(links, _Resources(None if cache is None else str(cache), engine, block_size))
+            texts = Texts(folder, _judged(qrels, rel), but_first=samples.first_stage is not None)
+            links = matched_into(job.folder / "matched", (opened, qrels), (matching, urls), told, texts)
+        found = work.compared(links, texts, _Resources(None if cache is None else str(cache), engine, block_size))
         if out is not None:
             found = replace(found, folder=job.folder)
             publish(found, job)
@@ -203,9 +208,10 @@ class _Work:
     sources: tuple[str, str]
     plan: ScanPlan
     job: Run
+    folder: Path
     told: Progress
 
-    def compared(self, links: Matched, resources: _Resources) -> Scan:
+    def compared(self, links: Matched, kept: Texts | None, resources: _Resources) -> Scan:
         """Scores the versions of the judged documents and compares them."""
         names = tuple(version.name for version in self.versions)
         if links.versions != names:
@@ -215,10 +221,10 @@ class _Work:
         engine = open_engine(resources.engine)
         rows, skipped = judged_rows(qrels, topics, links, plan)
         rows = pl.concat([rows, other_documents(rows, qrels, plan, names[0])])
-        known = {"inputs": [one._asdict() for one in version_inputs(self.versions)], "rows": _content(rows)}
-        folder = job.unfinished(digest({**known, "block_size": resources.block_size, "split": plan.split}))
-        texts = _collect(self.versions, rows, folder, self.told)
-        job.log("start", work=folder.name, engine=resources.engine)
+        # What is scored depends on how versions were matched and on whether documents calibrate.
+        folder = self.folder / _content(rows)[:16]
+        texts = self._collected(rows, folder, kept)
+        job.log("start", work=self.folder.name, engine=resources.engine)
         specs = [_with_index(spec, self.versions[0], folder, self.told) for spec in plan.rankers]
         prepared = [_prepared(spec, rows, texts, plan) for spec in specs]
         found = []
@@ -235,6 +241,21 @@ class _Work:
         setting = Setting(names, pairs, texts, plan, tuple(one.opened for one in prepared), agreed)
         return replace(compare_versions(found, rows, skipped, setting), texts=texts)
 
+    def _collected(self, rows: pl.DataFrame, folder: Path, kept: Texts | None) -> dict[str, Path]:
+        """The texts of each version: those that were kept while it was matched, or else read now."""
+        texts: dict[str, Path] = {}
+        for number, version in enumerate(self.versions):
+            path = None if kept is None else kept.path(number)
+            texts[version.name] = path or folder / f"texts-{number}.sqlite"
+            wanted = frozenset(rows[id_column(version.name)].drop_nulls().unique().to_list())
+            DocumentTexts.collect(texts[version.name], version.source.spec.spec, wanted, self.told)
+        return texts
+
+
+def _judged(qrels: str, rel: int) -> frozenset[str]:
+    """The documents whose versions are compared."""
+    return frozenset(read_qrels_frame(qrels).filter(pl.col("relevance") >= rel)["doc_id"].to_list())
+
 
 def _ranker_options(spec: RankerSpec) -> dict[str, Any]:
     runtime = spec.runtime
@@ -249,15 +270,6 @@ class _Prepared:
     opened: Ranker
     policy: Any
     agreed: Mapping[str, float]
-
-
-def _collect(versions: tuple[Version, ...], rows: pl.DataFrame, folder: Path, told: Progress) -> dict[str, Path]:
-    texts: dict[str, Path] = {}
-    for number, version in enumerate(versions):
-        wanted = frozenset(rows[id_column(version.name)].drop_nulls().unique().to_list())
-        texts[version.name] = folder / f"texts-{number}.sqlite"
-        DocumentTexts.collect(texts[version.name], version.source.spec.spec, wanted, told)
-    return texts
 
 
 def _with_index(spec: RankerSpec, judged: Version, folder: Path, told: Progress) -> RankerSpec:
@@ -289,4 +301,4 @@ def _content(rows: pl.DataFrame) -> str:
     found = hashlib.sha256()
     for part in rows.iter_slices(1 << 16):
         found.update(part.write_csv().encode("utf-8", "surrogatepass"))
-    return f"sha256:{found.hexdigest()}"
+    return found.hexdigest()
