@@ -17,15 +17,6 @@ if TYPE_CHECKING:
     from truerank.audits import track as track
     from truerank.audits import transfer as transfer
     from truerank.audits.leakage.demo import demo as demo
-    from truerank.audits.transfer import carry_judgments as carry_judgments
-    from truerank.audits.transfer import clean_judgments as clean_judgments
-    from truerank.audits.transfer import describe_sets as describe_sets
-    from truerank.audits.transfer import estimate_errors as estimate_errors
-    from truerank.audits.transfer import fetch_snapshots as fetch_snapshots
-    from truerank.audits.transfer import match_versions as match_versions
-    from truerank.audits.transfer import scan_versions as scan_versions
-    from truerank.audits.transfer import select_instances as select_instances
-    from truerank.audits.transfer import transfer_card as transfer_card
     from truerank.experiments.designs import copy_design as copy_design
     from truerank.experiments.designs import ready_designs as ready_designs
     from truerank.experiments.grid import RunOptions as RunOptions
@@ -64,18 +55,7 @@ _PUBLIC: Final = {
     "truerank.audits.reusability": ("pool",),
     "truerank.audits.survivorship": ("survivorship",),
     "truerank.audits.track": ("track",),
-    "truerank.audits.transfer": (
-        "transfer",
-        "carry_judgments",
-        "clean_judgments",
-        "describe_sets",
-        "estimate_errors",
-        "fetch_snapshots",
-        "match_versions",
-        "scan_versions",
-        "select_instances",
-        "transfer_card",
-    ),
+    "truerank.audits.transfer": ("transfer",),
     "truerank.experiments.designs": ("copy_design", "ready_designs"),
     "truerank.experiments.grid": (
         "RunOptions",

@@ -28,12 +28,6 @@ _OK, _USAGE, _INTERNAL, _INTERRUPTED = 0, 2, 70, 130
 NOT_CARRIED: Final = (
     Entry("leakage", "leakage", "app", "Are my test queries in my training data?"),
     Entry(
-        "transfer",
-        "transfer",
-        "app",
-        "Are my relevance judgments still true for the new version of the documents?",
-    ),
-    Entry(
         "survivorship",
         "survivorship",
         "app",
