@@ -33,12 +33,6 @@ NOT_CARRIED: Final = (
         "app",
         "Are my relevance judgments still true for the new version of the documents?",
     ),
-    Entry(
-        "survivorship",
-        "survivorship",
-        "app",
-        "Which queries did my annotation throw away, and what does that do to my scores and models?",
-    ),
     Entry("judge", "judge", "app", "People, or models, judge what the audits propose."),
     Entry("pool", "pool", "app", "Do my judgments rank systems fairly, also new ones?"),
     Entry("demo", "demo", "demo", "Audits the embedded sample, where the truth is known; needs no network."),

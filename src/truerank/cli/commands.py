@@ -11,6 +11,14 @@ __all__ = ["COMMANDS", "GROUPS", "first_sentence"]
 
 #: In the order of `truerank --help`.
 COMMANDS: Final[Mapping[str, str]] = {
+    "survivorship profile": "truerank.audits.survivorship.profiling:profile",
+    "survivorship map": "truerank.audits.survivorship.mapping:map_passages",
+    "survivorship depth": "truerank.audits.survivorship.depths:depth",
+    "survivorship simulate": "truerank.audits.survivorship.simulating:simulate",
+    "survivorship triples": "truerank.audits.survivorship.filtering:triples",
+    "survivorship evaluate": "truerank.audits.survivorship.evaluating:evaluate",
+    "survivorship answerable": "truerank.audits.survivorship.answering:answerable",
+    "survivorship rescue": "truerank.audits.survivorship.rescuing:rescue",
     "track candidates": "truerank.audits.track.candidates:candidates",
     "track validate": "truerank.audits.track.validating:validate",
     "track select-topics": "truerank.audits.track.selecting:select_topics",
@@ -24,7 +32,10 @@ COMMANDS: Final[Mapping[str, str]] = {
     "train": "truerank.rankers.training.train:train",
 }
 #: The packages of groups of commands.
-GROUPS: Final[Mapping[str, str]] = {"track": "truerank.audits.track"}
+GROUPS: Final[Mapping[str, str]] = {
+    "survivorship": "truerank.audits.survivorship",
+    "track": "truerank.audits.track",
+}
 
 
 def first_sentence(path: str) -> str:

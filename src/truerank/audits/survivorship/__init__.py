@@ -1,4 +1,4 @@
-"""The survivorship audit: which queries did the annotation throw away, and what does that do?
+"""The survivorship audit: which queries did the annotation discard, and what does that do to scores and models?
 
     propose   discarded queries, the kinds of query that are missing, the passages behind them
     judge     why a query was unanswered, and whether it can be answered
@@ -9,49 +9,40 @@
 Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022).
 """
 
-from truerank.audits.survivorship.answers.counting import AnswersFrom, answerable
-from truerank.audits.survivorship.answers.options import AnswerableOptions, Discarded, PoolOptions, RescueOptions
-from truerank.audits.survivorship.answers.pool import AnswerPool, pool_discarded
-from truerank.audits.survivorship.answers.results import Answerable
-from truerank.audits.survivorship.depths import Depths, depth, open_depths
-from truerank.audits.survivorship.evaluating.evaluate import evaluate
-from truerank.audits.survivorship.evaluating.options import EvaluateOptions
-from truerank.audits.survivorship.evaluating.results import DepthEvaluation
+from truerank.audits.survivorship.answering import Answerable, AnswerCountOptions, CorpusAnswers, answerable
+from truerank.audits.survivorship.answers import AnswerLabels
+from truerank.audits.survivorship.depths import DepthOptions, Depths, depth, open_depths
+from truerank.audits.survivorship.evaluating import evaluate
+from truerank.audits.survivorship.evaluation import DepthEvaluation, EvaluateOptions
+from truerank.audits.survivorship.filtering import Triples, TriplesOptions, triples
 from truerank.audits.survivorship.kinds import Kinds, independence
-from truerank.audits.survivorship.mapping import PassageMap, map_passages
-from truerank.audits.survivorship.options import (
-    DepthOptions,
-    MapOptions,
-    ProfileOptions,
-    SimulateOptions,
-    TriplesOptions,
-)
-from truerank.audits.survivorship.profiling import Profile, profile
-from truerank.audits.survivorship.rescuing import Rescued, RescuedFrom, rescue
-from truerank.audits.survivorship.simulating import Judged, Simulated, simulate
+from truerank.audits.survivorship.mapping import MapOptions, PassageMap
+from truerank.audits.survivorship.mapping import map_passages as map  # noqa: A004
+from truerank.audits.survivorship.pooling import AnswerPool, AnswerPoolOptions, DiscardedQueries
+from truerank.audits.survivorship.profiling import Profile, ProfileOptions, profile
+from truerank.audits.survivorship.rescuing import Rescued, RescueOptions, rescue
+from truerank.audits.survivorship.simulating import Simulated, SimulateOptions, simulate
 from truerank.audits.survivorship.training_effect import TrainingEffect, training_effect
-from truerank.audits.survivorship.triples import Triples, triples
 
 __all__ = [
+    "AnswerCountOptions",
+    "AnswerLabels",
     "AnswerPool",
+    "AnswerPoolOptions",
     "Answerable",
-    "AnswerableOptions",
-    "AnswersFrom",
+    "CorpusAnswers",
     "DepthEvaluation",
     "DepthOptions",
     "Depths",
-    "Discarded",
+    "DiscardedQueries",
     "EvaluateOptions",
-    "Judged",
     "Kinds",
     "MapOptions",
     "PassageMap",
-    "PoolOptions",
     "Profile",
     "ProfileOptions",
     "RescueOptions",
     "Rescued",
-    "RescuedFrom",
     "SimulateOptions",
     "Simulated",
     "TrainingEffect",
@@ -61,9 +52,8 @@ __all__ = [
     "depth",
     "evaluate",
     "independence",
-    "map_passages",
+    "map",
     "open_depths",
-    "pool_discarded",
     "profile",
     "rescue",
     "simulate",
