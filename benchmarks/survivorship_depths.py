@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from shared_data import SHARED, require_shared, table
+from truerank.audits.survivorship.depth_training import TrainingEffect, training_effect
 from truerank.audits.survivorship.evaluating import evaluate
 from truerank.audits.survivorship.evaluation import DepthEvaluation, DepthScores, EvaluateOptions
 from truerank.audits.survivorship.evaluation_report import depth_table, effect_table
-from truerank.audits.survivorship.training_effect import TrainingEffect, training_effect
 from truerank.measures.intervals import Proportion, proportion
 
 LABELS = (*map(str, range(1, 10)), "all")

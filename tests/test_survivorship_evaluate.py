@@ -14,9 +14,9 @@ import pytest
 import scipy
 
 from truerank.audits.survivorship import EvaluateOptions, evaluate
+from truerank.audits.survivorship.depth_training import training_effect
 from truerank.audits.survivorship.evaluating import read_depth_sets
 from truerank.audits.survivorship.evaluation import nested_contrast, slope_weights
-from truerank.audits.survivorship.training_effect import training_effect
 from truerank.cli import main
 from truerank.errors import InputError
 

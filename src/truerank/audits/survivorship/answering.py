@@ -11,8 +11,8 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import polars as pl
+import scipy
 from numpy.typing import NDArray
-from scipy.special import bdtr
 
 from truerank.audits.survivorship.answers import (
     AnswerLabels,
@@ -168,7 +168,7 @@ class CorpusAnswers:
         first, second = self.answered[a], self.answered[b]
         only_first, only_second = int((first & ~second).sum()), int((~first & second).sum())
         differ = only_first + only_second
-        p = min(1.0, 2 * float(bdtr(min(only_first, only_second), differ, 0.5))) if differ else 1.0
+        p = min(1.0, 2 * float(scipy.special.bdtr(min(only_first, only_second), differ, 0.5))) if differ else 1.0
         both, neither = int((first & second).sum()), int((~first & ~second).sum())
         return Overlap(self.systems[a], self.systems[b], both, only_first, only_second, neither, p)
 

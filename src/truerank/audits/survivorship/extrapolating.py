@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from truerank.audits.survivorship.queries import share_facts
 from truerank.measures.intervals import Proportion, proportion
@@ -188,9 +188,9 @@ def _extrapolated(points: tuple[DepthPoint, ...], trend: _Trend, to: int) -> Dep
         draw = np.random.default_rng((seed, number))
         weights = draw.multivariate_normal(fit, covariance, resamples, method="svd")
         begin = np.clip(draw.normal(start.share, start.error, resamples), 0, 1)
-        paths = begin[:, None] * np.cumprod(1 - expit(weights @ columns(future).T), axis=1)
+        paths = begin[:, None] * np.cumprod(1 - scipy.special.expit(weights @ columns(future).T), axis=1)
         found.append(np.percentile(paths, tails, axis=0))
-        shapes[name] = tuple((start.share * np.cumprod(1 - expit(columns(future) @ fit))).tolist())
+        shapes[name] = tuple((start.share * np.cumprod(1 - scipy.special.expit(columns(future) @ fit))).tolist())
         dispersion[name] = spread
     together = np.array(found)
     low, middle, high = together[:, 0].min(0), together[:, 1].mean(0), together[:, 2].max(0)
@@ -206,13 +206,13 @@ def _fitted(columns: Floats, events: Ints, risk: Ints) -> tuple[Floats, Floats, 
     share = (events + 0.5) / (risk + 1.0)
     weights = np.linalg.lstsq(columns, np.log(share / (1 - share)), rcond=None)[0]
     for _ in range(_STEPS):
-        fitted = expit(columns @ weights)
+        fitted = scipy.special.expit(columns @ weights)
         curvature = columns.T @ (columns * (risk * fitted * (1 - fitted))[:, None])
         step = np.linalg.lstsq(curvature, columns.T @ (events - risk * fitted), rcond=None)[0]
         weights = weights + step
         if np.abs(step).max() < 1e-10:
             break
-    fitted = expit(columns @ weights)
+    fitted = scipy.special.expit(columns @ weights)
     variance = risk * fitted * (1 - fitted)
     curvature = columns.T @ (columns * variance[:, None])
     freedom = max(1, len(events) - columns.shape[1])

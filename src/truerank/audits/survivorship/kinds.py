@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc, ndtri
+import scipy
 
 from truerank.audits.survivorship.queries import share_facts
 from truerank.measures.intervals import Proportion, proportion
@@ -71,7 +71,7 @@ class Kinds:
     @property
     def critical(self) -> float:
         """The residual beyond which a kind stands out."""
-        return float(-ndtri(self.alpha / (2 * max(1, len(self.counts)))))
+        return float(-scipy.special.ndtri(self.alpha / (2 * max(1, len(self.counts)))))
 
     def json(self) -> dict[str, Any]:
         """All figures by name."""
@@ -144,10 +144,10 @@ def independence(
         if testable
         else None
     )
-    critical = float(-ndtri(alpha / (2 * max(1, len(names)))))
+    critical = float(-scipy.special.ndtri(alpha / (2 * max(1, len(names)))))
     found = []
     for row, kind in enumerate(names):
-        low, high = _ratio_interval(kept, totals, row, float(-ndtri((1 - confidence) / 2)))
+        low, high = _ratio_interval(kept, totals, row, float(-scipy.special.ndtri((1 - confidence) / 2)))
         residual = float(residuals[row]) if testable else math.nan
         standing: Standing = "over" if residual > critical else "under" if residual < -critical else ""
         found.append(
@@ -172,7 +172,7 @@ def independence(
         unlabelled,
         statistic,
         max(0, len(names) - 1),
-        None if statistic is None else float(chdtrc(len(names) - 1, statistic)),
+        None if statistic is None else float(scipy.special.chdtrc(len(names) - 1, statistic)),
         None if statistic is None else math.sqrt(statistic / whole),
         tuple(kind for kind, is_few in zip(names, few.tolist(), strict=True) if is_few),
         alpha,
