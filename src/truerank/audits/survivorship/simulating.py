@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal
 
 import polars as pl
 
+from truerank.audits.outputs import refuse_overwrite
 from truerank.audits.survivorship.queries import share_facts
 from truerank.errors import InputError
 from truerank.lexical.index import Index, open_index
@@ -144,6 +145,8 @@ def simulate(
     """
     if (run is None) == (index is None):
         raise InputError("what was shown is not said, or said twice", "give `run` or `index`", where=_NAME)
+    if out is not None:
+        refuse_overwrite(None, Path(out))
     opened = None if index is None else open_index(index)
     queries, relevant = _answered((topics, qrels, instances), options)
     told = progress or Quiet()
