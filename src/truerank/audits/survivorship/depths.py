@@ -23,6 +23,7 @@ from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
+from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
 __all__ = [
@@ -239,14 +240,18 @@ def depth(
     if out is not None:
         read = (input_of_log(given, source), *inputs_of(qrels=qrels, mapping=mapping and mapping_file(mapping)))
         with started("survivorship depth", read, {"options": options}, out, packages=("matplotlib",)) as job:
-            dropped = {"unmapped": result.unmapped} if result.unmapped and options.unmapped == "drop" else {}
-            job.skipped = {**left_out(source.counts), **dropped}
-            for label in result.labels:
-                for kind, first in (("qrels", False), ("first", True)):
-                    job.text(f"{kind}/{result.name}-{label}.qrels", _lines(result.qrels(label, first=first)))
-            job.parquet("depths.parquet", result.judgments)
-            publish(result, job)
+            _write(result, job)
     return result
+
+
+def _write(result: Depths, job: Run) -> None:
+    dropped = {"unmapped": result.unmapped} if result.unmapped and result.options.unmapped == "drop" else {}
+    job.skipped = {**left_out(result.counts), **dropped}
+    for label in result.labels:
+        for kind, first in (("qrels", False), ("first", True)):
+            job.text(f"{kind}/{result.name}-{label}.qrels", _lines(result.qrels(label, first=first)))
+    job.parquet("depths.parquet", result.judgments)
+    publish(result, job)
 
 
 def depths_file(folder: str | Path) -> Path:

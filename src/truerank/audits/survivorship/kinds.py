@@ -139,11 +139,8 @@ def independence(
         expected = totals * left / whole
         residuals = (kept - expected) / np.sqrt(expected * (1 - totals / whole) * (1 - left / whole))
         ratios = (kept / totals) / (left / whole)
-    statistic = (
-        float(((kept - expected) ** 2 / expected + (kept - expected) ** 2 / (totals - expected)).sum())
-        if testable
-        else None
-    )
+        terms = (kept - expected) ** 2 / expected + (kept - expected) ** 2 / (totals - expected)
+    statistic = float(terms.sum()) if testable else None
     critical = float(-scipy.special.ndtri(alpha / (2 * max(1, len(names)))))
     found = []
     for row, kind in enumerate(names):
@@ -163,7 +160,7 @@ def independence(
                 standing,
             )
         )
-    few = np.minimum(expected, totals - expected) < FEWEST_EXPECTED if testable else np.zeros(len(names), bool)
+    few = testable & (np.minimum(expected, totals - expected) < FEWEST_EXPECTED)
     return Kinds(
         labelling,
         split,

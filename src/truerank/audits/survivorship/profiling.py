@@ -178,21 +178,7 @@ def profile(
         )
     if twice := sorted(logs.keys() & pairs.keys()):
         raise OptionError("log", f"two splits are called '{twice[0]}'", "name them: NAME=FILE")
-    counting = _Counting(labellings, options, resampling)
-    splits: list[Split] = []
-    found: list[Kinds] = []
-    inputs: list[Input] = []
-    for name, spec in logs.items():
-        opened = open_annotations(spec)
-        tally = _counted(name, opened, counting, progress or Quiet())
-        splits.append(tally.split(name, opened))
-        found += tally.kinds(name)
-        inputs.append(input_of_log(name, opened))
-    for name, (kept, lost) in pairs.items():
-        split, several = _of_lists(name, kept, lost, counting)
-        splits.append(split)
-        found += several
-        inputs += [input_of("survived", kept, name), input_of("discarded", lost, name)]
+    splits, found, inputs = _splits(logs, pairs, _Counting(labellings, options, resampling), progress or Quiet())
     inputs += [input_of("kinds", spec, name) for name, spec in labelled.items()]
     result = Profile(options, resampling, tuple(splits), tuple(found), None if out is None else Path(out))
     if out is not None:
@@ -201,6 +187,30 @@ def profile(
             job.skipped = {split.name: counts for split in splits if (counts := left_out(split.counts))}
             publish(result, job)
     return result
+
+
+def _splits(
+    logs: Mapping[str, SourceSpec],
+    pairs: Mapping[str, tuple[SourceSpec, SourceSpec]],
+    counting: _Counting,
+    told: Progress,
+) -> tuple[list[Split], list[Kinds], list[Input]]:
+    """What is in logs and in pairs of lists, and what the manifest says of them."""
+    splits: list[Split] = []
+    found: list[Kinds] = []
+    inputs: list[Input] = []
+    for name, spec in logs.items():
+        opened = open_annotations(spec)
+        tally = _counted(name, opened, counting, told)
+        splits.append(tally.split(name, opened))
+        found += tally.kinds(name)
+        inputs.append(input_of_log(name, opened))
+    for name, (kept, lost) in pairs.items():
+        split, several = _of_lists(name, kept, lost, counting)
+        splits.append(split)
+        found += several
+        inputs += [input_of("survived", kept, name), input_of("discarded", lost, name)]
+    return splits, found, inputs
 
 
 class _Counting(NamedTuple):
