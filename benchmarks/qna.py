@@ -227,7 +227,7 @@ def run(folder: Path, log: Log) -> Iterator[tuple[object, ...]]:
     commands = {
         "profile": [*base, "profile", "--log", f"big={qna}", "--out", str(folder / "profile")],
         "map": [*base, "map", "--log", str(qna), "--docs", str(collection), "--out", str(folder / "map")],
-        "depth": [*base, "depth", "--log", str(qna), "--map", str(folder / "map"), "--out", str(folder / "depth")],
+        "depth": [*base, "depth", "--log", str(qna), "--mapping", str(folder / "map"), "--out", str(folder / "depth")],
     }
     plain = f"import json, pathlib; json.loads(pathlib.Path({str(qna)!r}).read_bytes())"
     commands["json.loads"] = [sys.executable, "-c", plain]

@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from shared_data import SHARED, require_shared, table
-from truerank.audits.survivorship.evaluating.evaluate import evaluate
-from truerank.audits.survivorship.evaluating.options import EvaluateOptions
-from truerank.audits.survivorship.evaluating.results import DepthEvaluation, DepthScores
-from truerank.audits.survivorship.results import Share, share_of
-from truerank.audits.survivorship.training_effect import TrainingEffect, training_effect
+from truerank.audits.survivorship.depth_training import TrainingEffect, training_effect
+from truerank.audits.survivorship.evaluating import evaluate
+from truerank.audits.survivorship.evaluation import DepthEvaluation, DepthScores, EvaluateOptions
+from truerank.audits.survivorship.evaluation_report import depth_table, effect_table
+from truerank.measures.intervals import Proportion, proportion
 
 LABELS = (*map(str, range(1, 10)), "all")
 #: Survivors at each depth of MS MARCO's dev set, by which the positions of answers are drawn.
@@ -121,7 +121,7 @@ def evaluated(data: Generated, test: str, family: str) -> DepthEvaluation:
         measures=("RR_MSMARCO@10",),
         topics=tuple(map(str, range(queries))),
         variants={"all": scores},
-        options=EvaluateOptions(test=test, family=family),  # type: ignore[arg-type]
+        options=EvaluateOptions(significance=test, family=family),  # type: ignore[arg-type]
     )
 
 
@@ -149,15 +149,15 @@ def simulate(sets: int, queries: int, systems: int, effect: float, seed: int) ->
             own = counts[test]
             comparisons = sets * systems * 9
             known = known_rates(queries, systems, shift, test)
-            slope = shown(share_of(own["slope"], sets * systems)) if test == "nested" else "–"
+            slope = shown(proportion(own["slope"], sets * systems)) if test == "nested" else "–"
             rows.append(
                 (
                     f"{shift:.3f}",
                     test,
-                    shown(share_of(own["any"], sets)),
-                    shown(share_of(own["each"], comparisons)),
+                    shown(proportion(own["any"], sets)),
+                    shown(proportion(own["each"], comparisons)),
                     f"{known[0]:.3f}",
-                    shown(share_of(own["shallow"], sets * systems)),
+                    shown(proportion(own["shallow"], sets * systems)),
                     f"{known[1]:.3f}",
                     slope,
                 )
@@ -176,9 +176,9 @@ def simulate(sets: int, queries: int, systems: int, effect: float, seed: int) ->
     print(f"{time.perf_counter() - start:.0f} s")
 
 
-def shown(share: Share) -> str:
+def shown(rate: Proportion) -> str:
     """A rate with its interval."""
-    return f"{share.value:.3f} ({share.low:.3f}–{share.high:.3f})"
+    return f"{rate.k / rate.n:.3f} ({rate.low:.3f}–{rate.high:.3f})"
 
 
 def dl19() -> None:
@@ -196,7 +196,7 @@ def dl19() -> None:
         "nDCG@10 RR(rel=2) AP(rel=2) RR(rel=1) AP(rel=1)",
     )
     print(beside(result))
-    print(result.table().markdown())
+    print(effect_table(result).markdown())
 
 
 def beside(result: TrainingEffect) -> str:
@@ -263,11 +263,11 @@ def full(systems: int) -> None:
                         for place, document in enumerate(ranking, start=1)
                     )
         start = time.perf_counter()
-        result = evaluate(names, Path(where) / "out", depths=folder)
+        result = evaluate(names, folder, out=Path(where) / "out")
         seconds = time.perf_counter() - start
     rows = 100 * len(relevant) * systems
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(result.table().markdown())
+    print(depth_table(result).markdown())
     print(f"{rows:,} rows of {systems} runs, ten depths twice, report included: {seconds:.1f} s, peak {peak:.2f} GiB")
 
 

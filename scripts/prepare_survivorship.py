@@ -61,11 +61,9 @@ def main() -> None:
     print(f"{write_documents(out / 'none', out / 'docs.jsonl'):,} documents")
     build_index(str(out / "docs.jsonl"), out / "index")
     train = f"{out / 'none'}?size={2 * hold_out(out / 'none', out, options.dev)}"
-    judged = survivorship.Judged(instances=train)
-    shown = survivorship.SimulateOptions(shown=options.shown)
-    print(survivorship.simulate(out / "log.jsonl", judged, index=str(out / "index"), options=shown).text())
-    print(survivorship.depth(str(out / "log.jsonl"), out / "depths").text())
-    print(survivorship.triples(train, out / "depths", out / "triples").text())
+    print(survivorship.simulate(instances=train, index=out / "index", shown=options.shown, out=out / "log.jsonl"))
+    print(survivorship.depth(out / "log.jsonl", out=out / "depths"))
+    print(survivorship.triples(train, out / "depths", out=out / "triples"))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from truerank.audits.survivorship import AnswerPool, Discarded, PoolOptions, pool_discarded
+from truerank.audits.survivorship import AnswerPool, AnswerPoolOptions, DiscardedQueries, answerable
 from truerank.judging import People, Store, new
 
 SYSTEMS = ("sparse", "dense")
@@ -57,8 +57,12 @@ def pooled(made: Example, k: int = 5, sample: int | None = None) -> AnswerPool:
     """The pool of both rankers over both corpora, written to pool/."""
     runs = [f"{corpus}/{system}={made.folder / f'{corpus}-{system}.run'}" for corpus in CORPORA for system in SYSTEMS]
     docs = [f"{corpus}={made.folder / f'{corpus}.jsonl'}" for corpus in CORPORA]
-    options = PoolOptions(k=k, sample=sample, seed=3)
-    return pool_discarded(runs, docs, Discarded(str(made.folder / "log.jsonl")), made.folder / "pool", options=options)
+    pooling = AnswerPoolOptions(docs, k, sample, seed=3)
+    found = answerable(
+        runs, queries=DiscardedQueries(str(made.folder / "log.jsonl")), pooling=pooling, out=made.folder / "pool"
+    )
+    assert isinstance(found, AnswerPool)
+    return found
 
 
 def judged(made: Example, *, wrong: bool = False) -> Path:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from answerable_example import CORPORA, QUERIES, SYSTEMS, Example, example, judged, pooled
-from truerank.audits.survivorship import AnswerableOptions, AnswersFrom, Discarded, answerable, pool_discarded
+from truerank.audits.survivorship import answerable
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.judging import load_scheme, read_items
@@ -73,7 +73,7 @@ def test_from_the_log_to_the_counts(tmp_path: Path) -> None:
     reasons = read_items(str(tmp_path / "pool" / "reasons.jsonl"), load_scheme("survivorship"))
     assert [text.text for text in reasons[0].texts[1:]] == ["shown 0 0", "shown 0 1", "shown 0 2"]
     store = judged(made, wrong=True)
-    result = answerable(AnswersFrom(tmp_path / "pool", store), tmp_path / "out", options=AnswerableOptions((5, 2)))
+    result = answerable(pool=tmp_path / "pool", labels=store, cutoffs=(5, 2), out=tmp_path / "out")
     skipped = 2 * QUERIES - sum(len(corpus.queries) for corpus in result.corpora)
     assert skipped == 1
     assert any(note.startswith("3 records") and "skipped" in note for note in result.notes)
@@ -82,34 +82,30 @@ def test_from_the_log_to_the_counts(tmp_path: Path) -> None:
             ranks = [brute_force(made, corpus.name, system, query, 5) for query in corpus.queries]
             assert corpus.ranks[row].tolist() == ranks
             share = corpus.shares[row]
-            assert share.within[2].found == sum(0 < rank <= 2 for rank in ranks)
-            assert share.none.found == ranks.count(0)
+            assert share.within[2].k == sum(0 < rank <= 2 for rank in ranks)
+            assert share.none.k == ranks.count(0)
         lost = [
             all(not brute_force(made, corpus.name, system, query, 5) for system in SYSTEMS) for query in corpus.queries
         ]
-        assert corpus.unanswerable.found == sum(lost)
+        assert corpus.unanswerable.k == sum(lost)
     assert result.anywhere is not None
     shared = set(result.corpora[0].queries) & set(result.corpora[1].queries)
     answered = {q for q in shared if any(brute_force(made, c, s, q, 5) for c in CORPORA for s in SYSTEMS)}
-    assert (result.anywhere.found, result.anywhere.total) == (len(answered), len(shared))
+    assert (result.anywhere.k, result.anywhere.n) == (len(answered), len(shared))
     # The same figures from judgments in place of people.
     corpus = result.corpora[0]
     lines = [f"{q} 0 {corpus.name}{n} {int((corpus.name, q, f'{corpus.name}{n}') in made.truth)}\n"
              for q in corpus.queries for n in range(60)]  # fmt: skip
     (tmp_path / "web.qrels").write_text("".join(lines))
     runs = tuple(f"{system}={tmp_path / f'{corpus.name}-{system}.run'}" for system in corpus.systems)
-    again = answerable(AnswersFrom(runs=runs, qrels=str(tmp_path / "web.qrels")), options=AnswerableOptions((5, 2)))
+    again = answerable(runs, qrels=str(tmp_path / "web.qrels"), cutoffs=(5, 2))
     assert again.corpora[0].shares == corpus.shares
     (tmp_path / "some.txt").write_text("q1\nq2\nq99\nq30\n")
-    only = answerable(
-        AnswersFrom(runs=runs, qrels=str(tmp_path / "web.qrels"), discarded=Discarded(ids=str(tmp_path / "some.txt")))
-    )
+    only = answerable(runs, qrels=str(tmp_path / "web.qrels"), discarded=str(tmp_path / "some.txt"))
     assert only.corpora[0].queries == ("q1", "q2")
     assert only.notes[0] == "2 discarded queries without a judgment are left out."
     # And from the table of first answers that was written.
-    back = answerable(
-        AnswersFrom(firsts=str(tmp_path / "out" / "first_answers.tsv")), options=AnswerableOptions((5, 2))
-    )
+    back = answerable(firsts=str(tmp_path / "out" / "first_answers.tsv"), cutoffs=(5, 2))
     assert [one.shares for one in back.corpora] == [one.shares for one in result.corpora]
 
 
@@ -122,10 +118,11 @@ def test_sample_and_repeatable_bytes(tmp_path: Path) -> None:
     assert (len(pool.queries), pool.discarded, pool.items[0].probability) == (6, QUERIES, 6 / QUERIES)
     (tmp_path / "ids.txt").write_text("q7\nq2\n")
     (tmp_path / "topics.tsv").write_text("q2\twords of two\nq7\twords of seven\n")
-    chosen = pool_discarded(
-        [str(tmp_path / "web-sparse.run")],
-        [str(tmp_path / "web.jsonl")],
-        Discarded(ids=str(tmp_path / "ids.txt"), topics=str(tmp_path / "topics.tsv")),
+    chosen = answerable(
+        str(tmp_path / "web-sparse.run"),
+        docs=[str(tmp_path / "web.jsonl")],
+        discarded=str(tmp_path / "ids.txt"),
+        topics=str(tmp_path / "topics.tsv"),
     )
     assert list(chosen.queries) == ["q7", "q2"]
     assert chosen.reasons == ()
@@ -144,7 +141,7 @@ def test_table_1_of_the_paper(tmp_path: Path) -> None:
         for n in range(number)
     ]
     (tmp_path / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    result = answerable(AnswersFrom(), tmp_path / "out", reasons=str(tmp_path / "labels.jsonl"))
+    result = answerable(reasons=str(tmp_path / "labels.jsonl"), out=tmp_path / "out")
     assert result.reasons is not None
     table = result.reasons.parts["counts"]
     assert table.rows[:2] == (("dev", 70, 15, 14, 1, 100), ("train", 36, 5, 6, 3, 50))
@@ -158,20 +155,18 @@ def test_tied_annotators_and_models(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(json.dumps({"item_id": item.item_id, "label": ["passage 1"]}) + "\n")
     (tmp_path / "b.jsonl").write_text(json.dumps({"item_id": item.item_id, "label": ["none"]}) + "\n")
     labels = [str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")]
-    result = answerable(AnswersFrom(tmp_path / "pool", labels))
-    assert result.corpora[0].unanswerable.found == 1
+    result = answerable(pool=tmp_path / "pool", labels=labels)
+    assert result.corpora[0].unanswerable.k == 1
     assert any("1 passages on which annotators are tied" in note for note in result.notes)
     row = {"item_id": item.item_id, "label": ["passage 1"], "annotator": "m", "role": "model"}
     (tmp_path / "m.jsonl").write_text(json.dumps(row) + "\n")
     with pytest.raises(InputError, match="nothing is labelled by people"):
-        answerable(AnswersFrom(tmp_path / "pool", str(tmp_path / "m.jsonl")))
-    counted = answerable(
-        AnswersFrom(tmp_path / "pool", str(tmp_path / "m.jsonl")), options=AnswerableOptions(include_models=True)
-    )
-    assert counted.corpora[0].unanswerable.found == 0
+        answerable(pool=tmp_path / "pool", labels=str(tmp_path / "m.jsonl"))
+    counted = answerable(pool=tmp_path / "pool", labels=str(tmp_path / "m.jsonl"), include_models=True)
+    assert counted.corpora[0].unanswerable.k == 0
     (tmp_path / "x.jsonl").write_text(json.dumps({"item_id": "elsewhere", "label": ["none"]}) + "\n")
     with pytest.raises(InputError, match="of other items"):
-        answerable(AnswersFrom(tmp_path / "pool", str(tmp_path / "x.jsonl")))
+        answerable(pool=tmp_path / "pool", labels=str(tmp_path / "x.jsonl"))
 
 
 def test_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -200,7 +195,7 @@ def test_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--pool", str(tmp_path), "--labels", log], "no pool in this folder"),
         (["--firsts", str(tmp_path / "zero.tsv"), "--qrels", "x"], "one source of answers"),
         (["--qrels", str(tmp_path / "zero.tsv")], "no run"),
-        (["--cutoffs", "3,3"], "distinct"),
+        (["--cutoffs", "3,3"], "--cutoffs: a number stands there twice"),
         (["--docs", web, "--run", run], "discarded queries are not named"),
         (["--docs", web, "--log", log], "no run"),
         (["--docs", web, "--log", log, "--run", run, "--labels", log], "judged first"),
@@ -208,8 +203,21 @@ def test_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--docs", web, "--docs", wiki, "--run", run, "--log", log], "which corpus"),
         (["--docs", str(tmp_path / "few.jsonl"), "--run", run, "--log", log], "documents of the runs are not in it"),
         (["--docs", web, "--run", run, "--run", run, "--log", log], "two runs of one name"),
-        (["--docs", web, "--run", run, "--log", log, "-k", "0"], "0 results"),
-        (["--docs", web, "--run", run, "--log", log, "--sample", "0"], "a sample of 0"),
+        (["--docs", web, "--run", run, "--log", log, "-k", "0"], "-k: must be at least 1, got 0"),
+        (["--docs", web, "--run", run, "--log", log, "--sample", "0"], "--sample: must be at least 1, got 0"),
+        # What the other way of using the command has is refused, by its name.
+        (["--docs", web, "--log", log, "--run", run, "--cutoffs", "3"], "--cutoffs: does not go with --docs"),
+        (["--docs", web, "--log", log, "--run", run, "--qrels", "x"], "--qrels: does not go with --docs"),
+        (["--docs", web, "--log", log, "--run", run, "--votes", "any"], "--votes: does not go with --docs"),
+        (["--firsts", str(tmp_path / "zero.tsv"), "--sample", "3"], "--sample: goes with --docs"),
+        (["--firsts", str(tmp_path / "zero.tsv"), "-k", "3"], "-k: goes with --docs"),
+        (["--firsts", str(tmp_path / "zero.tsv"), "--run", run], "--run: goes with --docs or --qrels"),
+        (["--firsts", str(tmp_path / "zero.tsv"), "--log", log], "--log: goes with --docs or --qrels"),
+        (["--firsts", str(tmp_path / "zero.tsv"), "--rel", "2"], "--rel: goes with --qrels"),
+        (["--firsts", str(tmp_path / "zero.tsv"), "--votes", "any"], "--votes: goes with --labels or --reasons"),
+        (["--reasons", log, "--cutoffs", "3"], "--cutoffs: goes with a source of answers"),
+        (["--qrels", "x", "--run", run, "--topics", "y"], "--topics: goes with --docs"),
+        (["--log", log, "--run", run], "--run: goes with --docs or --qrels"),
     ]
     for words, fault in cases:
         with pytest.raises(SystemExit) as ended:

@@ -11,8 +11,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from truerank.audits.survivorship import DepthOptions, depth, map_passages, open_depths
+from truerank.audits.survivorship import DepthOptions, depth, open_depths
 from truerank.audits.survivorship.keys import hex_keys, keys_of
+from truerank.audits.survivorship.mapping import map_passages
 from truerank.cli import main
 from truerank.errors import InputError
 
@@ -54,11 +55,11 @@ def test_the_authors_files(tmp_path: Path) -> None:
     if not AUTHORS.is_dir():
         pytest.skip("no shared data: set TRUERANK_SHARED")
     rebuilt(tmp_path / "log.jsonl")
-    found = depth(str(tmp_path / "log.jsonl"), tmp_path / "out", name="dev")
+    found = depth(f"dev={tmp_path / 'log.jsonl'}", out=tmp_path / "out")
     assert {one.label: (one.qrels, one.queries) for one in found.levels} == GOLDEN
     # The log alone gives the same lines; the official judgments, filtered, also their order, hence the same bytes.
     official = AUTHORS / "dev-all.qrels.gz"
-    filtered = depth(str(tmp_path / "log.jsonl"), tmp_path / "filtered", name="dev", qrels=str(official))
+    filtered = depth(f"dev={tmp_path / 'log.jsonl'}", str(official), out=tmp_path / "filtered")
     assert (filtered.unplaced, filtered.repeated) == (0, 0)
     for label in LABELS:
         lines = authors_lines(label)
@@ -81,8 +82,8 @@ def generated(seed: int, count: int = 300) -> list[dict[str, object]]:
 def test_against_brute_force(tmp_path: Path) -> None:
     rows = generated(1)
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    options = DepthOptions(depths=(1, 3, 10, 12))
-    found = depth(str(tmp_path / "log.jsonl"), tmp_path / "out", options=options)
+    options = DepthOptions(shown=(1, 3, 10, 12))
+    found = depth(str(tmp_path / "log.jsonl"), options=options, out=tmp_path / "out")
     for label in ("1", "3", "10", "12", "all"):
         k = 99 if label == "all" else int(label)
         every, firsts = [], []
@@ -114,8 +115,8 @@ def test_texts_need_a_map(tmp_path: Path) -> None:
     (tmp_path / "docs.tsv").write_text("".join(f"p{i}\t{text}\n" for i, text in enumerate(texts) if i != 4))
     with pytest.raises(InputError, match="by their texts only"):
         depth(str(tmp_path / "q.json"))
-    map_passages(str(tmp_path / "q.json"), tmp_path / "map", docs=str(tmp_path / "docs.tsv"))
-    found = depth(str(tmp_path / "q.json"), tmp_path / "out", mapping=tmp_path / "map")
+    map_passages(str(tmp_path / "q.json"), str(tmp_path / "docs.tsv"), out=tmp_path / "map")
+    found = depth(str(tmp_path / "q.json"), mapping=tmp_path / "map", out=tmp_path / "out")
     assert (found.qrels("all").rows(), found.unmapped) == ([("7", "p1", 1)], 1)
     frame = open_depths(tmp_path / "out")
     keys = hex_keys(keys_of(["a b", texts[1]]))
@@ -133,7 +134,7 @@ def test_command_report_and_repeatable_bytes(tmp_path: Path, capsys: pytest.Capt
     for name in ("a", "b"):
         words = ["survivorship", "depth", "--log", str(tmp_path / "log.jsonl"), "--out", str(tmp_path / name), "--json"]
         with pytest.raises(SystemExit) as ended:
-            main([*words, "--depths", "5,1"])
+            main([*words, "--shown", "5,1"])
         assert ended.value.code == 0
         printed = json.loads(capsys.readouterr().out)
         assert [one["depth"] if "depth" in one else one["label"] for one in printed["depths"]] == ["1", "5", "all"]
@@ -145,9 +146,9 @@ def test_command_report_and_repeatable_bytes(tmp_path: Path, capsys: pytest.Capt
     assert "<svg" in page
     assert set(pl.read_parquet(tmp_path / "a" / "depths.parquet").columns) >= {"topic_id", "doc_id", "position"}
     for words, fault in (
-        (["--depths", "0"], "shows nothing"),
-        (["--depths", "x"], "whole numbers"),
-        (["--map", str(tmp_path)], "no mapping.parquet"),
+        (["--shown", "0"], "--shown: must be at least 1, got 0"),
+        (["--shown", "x"], "whole numbers"),
+        (["--mapping", str(tmp_path)], "no mapping.parquet"),
     ):
         with pytest.raises(SystemExit) as ended:
             main(["survivorship", "depth", "--log", str(tmp_path / "log.jsonl"), "--out", str(tmp_path / "c"), *words])

@@ -14,9 +14,9 @@ import pytest
 import scipy
 
 from truerank.audits.survivorship import EvaluateOptions, evaluate
-from truerank.audits.survivorship.evaluating.inputs import read_depth_sets
-from truerank.audits.survivorship.evaluating.statistics import nested_contrast, slope_weights
-from truerank.audits.survivorship.training_effect import training_effect
+from truerank.audits.survivorship.depth_training import training_effect
+from truerank.audits.survivorship.evaluating import read_depth_sets
+from truerank.audits.survivorship.evaluation import nested_contrast, slope_weights
 from truerank.cli import main
 from truerank.errors import InputError
 
@@ -84,8 +84,7 @@ def expected(answers: dict, runs: dict, name: str, label: str, variant: str, mis
 def test_against_brute_force(tmp_path: Path, missing: str) -> None:
     answers, runs = generated(tmp_path)
     files = [str(tmp_path / f"{name}.run") for name in RUNS]
-    options = EvaluateOptions(missing=missing)  # type: ignore[arg-type]
-    result = evaluate(files, depths=tmp_path, options=options)
+    result = evaluate(files, depths=tmp_path, missing=missing)
     assert (result.name, result.labels, result.places) == ("log", LABELS, (1, 3, 4))
     frame = result.frame()
     for variant in ("all", "first"):
@@ -126,13 +125,13 @@ def test_against_brute_force(tmp_path: Path, missing: str) -> None:
         )
         assert len(order.swaps) == swapped
     # Files named one by one: without the folder of first judgments these are told from the depths.
-    named = [f"{label}={tmp_path / 'qrels' / f'log-{label}.qrels'}" for label in reversed(LABELS)]
-    again = evaluate(files, qrels=named, options=options)
+    named = {label: str(tmp_path / "qrels" / f"log-{label}.qrels") for label in reversed(LABELS)}
+    again = evaluate(files, qrels=named, missing=missing)
     assert again.derived
     assert [one[4:] for one in again.cells] == [one[4:] for one in result.cells]
     # Measures without a cutoff look at whole rankings; families and corrections are as they are called.
-    other = EvaluateOptions("RR nDCG@3", family="system", correction="holm")
-    wide = evaluate(files, depths=tmp_path, options=other)
+    other = EvaluateOptions(family="system", correction="holm")
+    wide = evaluate(files, tmp_path, measures="RR nDCG@3", options=other)
     assert wide.measures == ("RR", "nDCG@3")
     pair = [wide.cell("beta", label, "RR") for label in ("1", "3")]
     low, high = sorted((one.p for one in pair), key=float)  # type: ignore[arg-type]
@@ -182,7 +181,7 @@ def test_command_report_and_repeatable_bytes(tmp_path: Path, capsys: pytest.Capt
     for out in ("a", "b"):
         words = ["survivorship", "evaluate", "--depths", str(tmp_path), *runs, "--out", str(tmp_path / out), "--json"]
         with pytest.raises(SystemExit) as ended:
-            main([*words, "--test", "nested"])
+            main([*words, "--significance", "nested"])
         assert ended.value.code == 0
         printed = json.loads(capsys.readouterr().out)
         files = sorted(path for path in (tmp_path / out).rglob("*") if path.is_file())
@@ -201,13 +200,13 @@ def test_command_report_and_repeatable_bytes(tmp_path: Path, capsys: pytest.Capt
     cases = [
         ([*runs], "judgments by depth are needed"),
         ([*runs, "--qrels", f"1={one}"], "1 annotation depth"),
-        ([*runs, "--qrels", f"one={one}", "--qrels", f"all={one}"], "no depth with a file"),
+        ([*runs, "--qrels", f"one={one}", "--qrels", f"all={one}"], "'one' in 'one="),
         ([*runs, "--qrels", f"1={one}", "--qrels", f"01={one}"], "stands there twice"),
         ([*runs, "--qrels", f"1={tmp_path / 'none.qrels'}", "--qrels", f"all={one}"], "no relevant judgment"),
         ([*runs, "--depths", str(tmp_path / "mixed")], "there are: a, b"),
         ([*runs, "--depths", one], "no folder"),
         (["--run", str(tmp_path / "other.run"), "--depths", str(tmp_path)], "none of the 120 queries"),
-        ([*runs, "--depths", str(tmp_path), "--alpha", "2"], "out of range"),
+        ([*runs, "--depths", str(tmp_path), "--confidence", "2"], "--confidence: must be above 0 and below 1, got 2"),
         ([*runs, "--depths", str(tmp_path), "--missing", "fail"], "lacks"),
     ]
     for words, fault in cases:
@@ -236,7 +235,7 @@ def test_the_authors_depths(tmp_path: Path) -> None:
             run += [*before, f"{query} Q0 {document} {len(before) + 1} 1 r\n"]
         seen.add(query)
     (tmp_path / "r.run").write_text("".join(run))
-    named = [f"{label}={AUTHORS / 'qrels' / f'dev-{label}.qrels.gz'}" for label in ("1", "all")]
+    named = {label: str(AUTHORS / "qrels" / f"dev-{label}.qrels.gz") for label in ("1", "all")}
     result = evaluate([str(tmp_path / "r.run")], qrels=named)
     scores = result.variants["all"]
     assert (scores.queries[-1], scores.together[-1]) == (55578, 55578 - 38)

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truerank.audits.survivorship import MapOptions, map_passages
+from truerank.audits.survivorship import MapOptions
 from truerank.audits.survivorship.keys import from_hex, hex_keys, key_of, keys_of, lookup, sorted_keys
+from truerank.audits.survivorship.mapping import map_passages
 from truerank.audits.survivorship.overlap import overlap_index, overlaps
-from truerank.audits.survivorship.passage_ids import open_passage_ids
+from truerank.audits.survivorship.passages import open_passage_ids
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.sources.documents import open_documents
@@ -113,7 +114,7 @@ def test_mapping_against_a_dictionary(tmp_path: Path) -> None:
         for _ in range(120)
     ]
     write_log(tmp_path / "log.jsonl", [*rows, [("", 0)]])
-    found = map_passages(str(tmp_path / "log.jsonl"), tmp_path / "map", docs=str(tmp_path / "docs.tsv"))
+    found = map_passages(str(tmp_path / "log.jsonl"), str(tmp_path / "docs.tsv"), out=tmp_path / "map")
     true = {text: f"p{number}" for number, text in enumerate(texts[:300]) if number != 5}
     shown = [(i, place, text.strip(), mark) for i, row in enumerate(rows) for place, (text, mark) in enumerate(row)]
     assert found.shown.mapped == sum(text in true for _, _, text, _ in shown)
@@ -133,14 +134,21 @@ def test_mapping_against_a_dictionary(tmp_path: Path) -> None:
     }
     assert set(survival.filter(pl.col("mapped") == 0)["query_id"].cast(int)) == lost
     assert found.lost is not None
-    assert found.lost.found == len(lost)
+    assert found.lost.k == len(lost)
     first = map_passages(
-        str(tmp_path / "log.jsonl"), tmp_path / "m2", docs=str(tmp_path / "docs.tsv"), options=MapOptions("first")
+        str(tmp_path / "log.jsonl"), str(tmp_path / "docs.tsv"), options=MapOptions("first"), out=tmp_path / "m2"
     )
+    # Without a folder the same comes back, and nothing is written.
+    before = sorted(tmp_path.iterdir())
+    unwritten = map_passages(str(tmp_path / "log.jsonl"), str(tmp_path / "docs.tsv"))
+    assert unwritten.json() == found.json()
+    assert unwritten.survival.equals(survival)
+    assert unwritten.mapping.equals(pl.read_parquet(tmp_path / "map" / "mapping.parquet"))
+    assert sorted(tmp_path.iterdir()) == before
     assert first.shown.mapped == found.shown.mapped + found.shown.ambiguous
     with pytest.raises(InputError, match="have the same text"):
         map_passages(
-            str(tmp_path / "log.jsonl"), tmp_path / "m3", docs=str(tmp_path / "docs.tsv"), options=MapOptions("fail")
+            str(tmp_path / "log.jsonl"), str(tmp_path / "docs.tsv"), options=MapOptions("fail"), out=tmp_path / "m3"
         )
 
 
@@ -175,7 +183,10 @@ def test_a_later_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert (tmp_path / "map" / "later-discarded.txt").read_text() == "1\n"
     assert (tmp_path / "map" / "later-survived.txt").read_text() == "0\n2\n"
     assert later["kinds"]["kinds"][0]["total"] == 2
-    for more, fault in (([], "nothing to map to"), (["--docs", "x", "--overlap", "0"], "not possible")):
+    for more, fault in (
+        ([], "nothing to map to"),
+        (["--docs", "x", "--overlap", "0"], "--overlap: must be above 0 and at most 1, got 0"),
+    ):
         with pytest.raises(SystemExit) as ended:
             main([*words, *more])
         assert ended.value.code == 2

@@ -15,7 +15,8 @@ from scipy.stats import chi2_contingency
 from truerank.audits.survivorship import ProfileOptions, independence, profile
 from truerank.audits.survivorship.extrapolating import depth_curve
 from truerank.cli import main
-from truerank.errors import InputError
+from truerank.errors import OptionError
+from truerank.reports.results import summary
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).resolve().parents[2] / "shared")) / "data"
 DATA = SHARED / "survivorship"
@@ -36,17 +37,17 @@ def test_the_authors_lists(tmp_path: Path) -> None:
     if not DATA.is_dir():
         pytest.skip("no shared data: set TRUERANK_SHARED")
     found = profile(
-        tmp_path / "out",
         survived=[str(DATA / f"{split}.survived.txt.gz") for split in ("train", "dev")],
         discarded=[str(DATA / f"{split}.discarded.txt.gz") for split in ("train", "dev")],
-        labels=[f"category={DATA / 'nfcats.msmarco-dev.tsv.gz'}"],
+        kinds=[f"category={DATA / 'nfcats.msmarco-dev.tsv.gz'}"],
+        out=tmp_path / "out",
     )
     shares = {one.name: one.discarded for one in found.splits}
-    assert (shares["train"].found, shares["train"].total - shares["train"].found) == (305_792, 502_939)
-    assert (shares["dev"].found, shares["dev"].total - shares["dev"].found) == (45_515, 55_578)
-    assert [f"{shares[name].value:.1%}" for name in ("train", "dev")] == ["37.8%", "45.0%"]
+    assert (shares["train"].k, shares["train"].n - shares["train"].k) == (305_792, 502_939)
+    assert (shares["dev"].k, shares["dev"].n - shares["dev"].k) == (45_515, 55_578)
+    assert [f"{shares[name].share:.1%}" for name in ("train", "dev")] == ["37.8%", "45.0%"]
     (kinds,) = found.kinds
-    assert {one.kind: (one.discarded.total, one.discarded.found) for one in kinds.counts} == CATEGORIES
+    assert {one.kind: (one.discarded.n, one.discarded.k) for one in kinds.counts} == CATEGORIES
     assert (kinds.split, kinds.unlabelled) == ("dev", 0)
     assert {one.kind for one in kinds.counts if one.standing == "over"} == {"EVIDENCE-BASED"}
     assert "dev: by category" in (tmp_path / "out" / "report.html").read_text()
@@ -60,7 +61,7 @@ def test_table_3_against_scipy() -> None:
     assert found.freedom == freedom == 4
     assert found.p == pytest.approx(p)
     assert found.total[:2] == (45_515, 101_093)
-    assert [f"{one.discarded.value:.1%}" for one in found.counts] == ["46.7%", "47.2%", "44.0%", "38.7%", "28.2%"]
+    assert [f"{one.discarded.share:.1%}" for one in found.counts] == ["46.7%", "47.2%", "44.0%", "38.7%", "28.2%"]
     standing = {one.kind: one.standing for one in found.counts}
     assert standing == {"DESCRIPTION": "under", "NUMERIC": "under", "ENTITY": "", "PERSON": "over", "LOCATION": "over"}
     whole, left = table.sum(), table[:, 0].sum()
@@ -109,12 +110,12 @@ def test_a_log_against_counting(tmp_path: Path) -> None:
     rows = log_lines(800)
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "kinds.tsv").write_text("".join(f"{i}\t{'even' if i % 2 == 0 else 'odd'}\n" for i in range(700)))
-    found = profile(logs=[f"mine={tmp_path / 'log.jsonl'}"], labels=[str(tmp_path / "kinds.tsv")])
+    found = profile([f"mine={tmp_path / 'log.jsonl'}"], kinds=[str(tmp_path / "kinds.tsv")])
     (split,) = found.splits
     curve = split.curve
     assert curve is not None
     survivors = [row for row in rows if row["selected"]]
-    assert (split.name, split.discarded.found) == ("mine", len(rows) - len(survivors))
+    assert (split.name, split.discarded.k) == ("mine", len(rows) - len(survivors))
     places = {str(row["query_id"]): [row["shown"].index(one) for one in row["selected"]] for row in survivors}  # type: ignore[attr-defined]
     for rank in split.ranks:
         assert rank.reached == sum(len(row["shown"]) >= rank.position for row in rows)  # type: ignore[arg-type]
@@ -123,7 +124,7 @@ def test_a_log_against_counting(tmp_path: Path) -> None:
     adjusted = 1.0
     for point in curve.points:
         left = [r for r in rows if r["query_id"] not in places or places[str(r["query_id"])][0] >= point.depth]
-        assert point.discarded.found == len(left)
+        assert point.discarded.k == len(left)
         risk = [
             r
             for r in rows
@@ -137,8 +138,8 @@ def test_a_log_against_counting(tmp_path: Path) -> None:
     assert (curve.shown, [one.depth for one in curve.beyond]) == (10, list(range(11, 21)))
     by_type, by_label = found.kinds
     assert (by_type.labelling, by_type.unlabelled) == ("query type", sum(not row["query_type"] for row in rows))
-    assert (by_label.labelling, by_label.unlabelled, by_label.total.total) == ("kinds", 100, 700)
-    text = found.text()
+    assert (by_label.labelling, by_label.unlabelled, by_label.total.n) == ("kinds", 100, 700)
+    text = summary(found).show()
     assert "EXTRAPOLATED" in text
     assert "no measurement" in text
 
@@ -153,7 +154,7 @@ def test_the_extrapolation_covers_the_truth(shape: str) -> None:
         draw = np.random.default_rng((7, seed))
         hit = draw.random((3000, 10)) < hazard[:10]
         first = np.where(hit.any(axis=1), hit.argmax(axis=1), -1)
-        curve = depth_curve(first, np.full(3000, 10), to=20, draws=400, seed=seed)
+        curve = depth_curve(first, np.full(3000, 10), to=20, resamples=400, seed=seed)
         last = curve.beyond[-1]
         assert last.low < last.share < last.high
         covered += last.low <= truth <= last.high
@@ -185,13 +186,13 @@ def test_command_and_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         ([], "nothing to look at"),
         (["--survived", str(tmp_path / "ids.txt")], "one of each"),
         (["--survived", str(tmp_path / "ids.txt"), "--discarded", str(tmp_path / "ids.txt")], "stand in both lists"),
-        ([*log, "--labels", str(tmp_path / "two.tsv")], "has the labels 'A' and 'B'"),
-        ([*log, "--confidence", "1.5"], "between 0 and 1"),
-        ([*log, *log], "two splits are called"),
+        ([*log, "--kinds", str(tmp_path / "two.tsv")], "has the labels 'A' and 'B'"),
+        ([*log, "--confidence", "1.5"], "--confidence: must be above 0 and below 1, got 1.5"),
+        ([*log, *log], "two sources are called"),
     ):
         with pytest.raises(SystemExit) as ended:
             main([*base, *words])
         assert ended.value.code == 2
         assert fault in capsys.readouterr().err
-    with pytest.raises(InputError, match="no rule"):
-        ProfileOptions(rule="x")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="survival: 'x' is not one of the choices"):
+        ProfileOptions(survival="x")  # type: ignore[arg-type]

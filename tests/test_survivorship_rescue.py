@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from answerable_example import CORPORA, SYSTEMS, example, judged, pooled
-from truerank.audits.survivorship import RescuedFrom, RescueOptions, rescue
+from truerank.audits.survivorship import RescueOptions, rescue
 from truerank.cli import main
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.rankers.training.instances import open_instances
 from truerank.sources import read_qrels
 
@@ -23,7 +23,7 @@ def test_judgments_and_instances(tmp_path: Path) -> None:
     made = example(tmp_path)
     pool = pooled(made)
     store = judged(made)
-    found = rescue(RescuedFrom(tmp_path / "pool", store), tmp_path / "out", options=RescueOptions(negatives=2))
+    found = rescue(pool=tmp_path / "pool", labels=store, negatives=2, out=tmp_path / "out")
     rescued: set[tuple[str, str]] = set()
     for corpus in CORPORA:
         path = tmp_path / "out" / "qrels" / f"{corpus}.qrels"
@@ -46,7 +46,7 @@ def test_judgments_and_instances(tmp_path: Path) -> None:
     frame = pl.read_parquet(tmp_path / "out" / "instances.parquet")
     assert frame["rescued"].all()
     instances = list(open_instances(str(tmp_path / "out" / "instances.parquet")))
-    assert len(instances) == len(frame) == int(found.table().rows[0][-1]) + int(found.table().rows[1][-1])  # type: ignore[arg-type]
+    assert len(instances) == len(frame) == sum(row["instances"] for row in found.counts())
     for corpus, one in zip(frame["corpus"], instances, strict=True):
         assert (corpus, one.query_id, one.relevant_id) in made.truth
         assert (corpus, one.query_id, one.nonrelevant_id) not in made.truth
@@ -65,12 +65,10 @@ def test_judgments_and_instances(tmp_path: Path) -> None:
         if len(frame.filter((pl.col("corpus") == corpus) & (pl.col("query_id") == query))) <= 2:
             # A single answer meets the non-answers that stood highest.
             assert sorted(best[other] for other in others) == sorted(best.values())[: len(others)]
-    drawn = rescue(RescuedFrom(tmp_path / "pool", store), options=RescueOptions(choose="random", seed=4))
-    again = rescue(RescuedFrom(tmp_path / "pool", store), options=RescueOptions(choose="random", seed=4))
+    drawn = rescue(pool=tmp_path / "pool", labels=store, choose="random", seed=4)
+    again = rescue(pool=tmp_path / "pool", labels=store, choose="random", seed=4)
     assert drawn.instances.equals(again.instances)
-    assert not drawn.instances.equals(
-        rescue(RescuedFrom(tmp_path / "pool", store), options=RescueOptions(choose="random", seed=5)).instances
-    )
+    assert not drawn.instances.equals(rescue(pool=tmp_path / "pool", labels=store, choose="random", seed=5).instances)
 
 
 @pytest.mark.shared
@@ -98,12 +96,12 @@ def test_faults(tmp_path: Path) -> None:
     (tmp_path / "one.tsv").write_text("system\tquery_id\tdoc_id\trank\na\tq1\td1\t2\n")
     (tmp_path / "there.qrels").write_text("q1 0 d9 1\n")
     with pytest.raises(InputError, match="no query has an answer"):
-        rescue(RescuedFrom(firsts=str(tmp_path / "firsts.tsv")))
+        rescue(firsts=str(tmp_path / "firsts.tsv"))
     with pytest.raises(InputError, match="'q1' has judgments there"):
-        rescue(RescuedFrom(firsts=str(tmp_path / "one.tsv")), qrels=str(tmp_path / "there.qrels"))
+        rescue(firsts=str(tmp_path / "one.tsv"), qrels=str(tmp_path / "there.qrels"))
     with pytest.raises(InputError, match="several corpora"):
-        rescue(RescuedFrom(tmp_path / "pool", store), qrels=str(tmp_path / "there.qrels"))
+        rescue(pool=tmp_path / "pool", labels=store, qrels=str(tmp_path / "there.qrels"))
     with pytest.raises(InputError, match="one source"):
-        rescue(RescuedFrom())
-    with pytest.raises(InputError, match="-1 negatives"):
+        rescue()
+    with pytest.raises(OptionError, match="negatives: must be at least 0, got -1"):
         RescueOptions(negatives=-1)

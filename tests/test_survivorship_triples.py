@@ -10,10 +10,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from truerank.audits.survivorship import Judged, SimulateOptions, TriplesOptions, depth, simulate, triples
+from truerank.audits.survivorship import SimulateOptions, TriplesOptions, depth, simulate, triples
 from truerank.cli import main
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.rankers.training.instances import open_instances
+from truerank.reports.results import summary
 
 
 def log_and_triples(folder: Path) -> tuple[dict[tuple[str, str], int], list[tuple[str, str, str]]]:
@@ -38,7 +39,7 @@ def log_and_triples(folder: Path) -> tuple[dict[tuple[str, str], int], list[tupl
 @pytest.mark.parametrize("by", ["id", "text"])
 def test_triples_against_brute_force(tmp_path: Path, by: str) -> None:
     places, stream = log_and_triples(tmp_path)
-    depth(str(tmp_path / "log.jsonl"), tmp_path / "depth")
+    depth(str(tmp_path / "log.jsonl"), out=tmp_path / "depth")
 
     def cells(triple: tuple[str, str, str]) -> tuple[str, str, str]:
         query, relevant, nonrelevant = triple
@@ -49,7 +50,7 @@ def test_triples_against_brute_force(tmp_path: Path, by: str) -> None:
         return f"query number {query[1:]}", damaged, f"text of {nonrelevant}"
 
     (tmp_path / "triples.tsv").write_text("".join("\t".join(cells(one)) + "\n" for one in stream))
-    found = triples(str(tmp_path / "triples.tsv"), tmp_path / "depth", tmp_path / "out", tsv=True)
+    found = triples(str(tmp_path / "triples.tsv"), tmp_path / "depth", tsv=True, out=tmp_path / "out")
     assert found.by == by
     kept = [(one, places[one[:2]] + 1) for one in stream if one[:2] in places]
     frame = pl.read_parquet(tmp_path / "out" / "triples.parquet")
@@ -72,51 +73,52 @@ def test_triples_against_brute_force(tmp_path: Path, by: str) -> None:
 def test_unplaced_and_foreign_triples(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text('{"query_id": "1", "query": "q", "shown": ["a", "b"], "selected": ["b"]}\n')
     (tmp_path / "o.qrels").write_text("1 0 b 1\n1 0 c 1\n")
-    depth(str(tmp_path / "log.jsonl"), tmp_path / "depth", qrels=str(tmp_path / "o.qrels"))
+    depth(str(tmp_path / "log.jsonl"), str(tmp_path / "o.qrels"), out=tmp_path / "depth")
     (tmp_path / "t.tsv").write_text("1\tb\tx\n1\tc\tx\n1\tz\tx\n")
-    found = triples(str(tmp_path / "t.tsv"), tmp_path / "depth", tmp_path / "out", options=TriplesOptions((1, 2)))
+    found = triples(str(tmp_path / "t.tsv"), tmp_path / "depth", shown=(1, 2), out=tmp_path / "out")
     assert [one.triples for one in found.levels] == [0, 1, 1]
     assert (found.unknown, found.unplaced) == (1, 1)
     with pytest.raises(InputError, match="have no texts"):
-        triples(str(tmp_path / "t.tsv"), tmp_path / "depth", tmp_path / "x", options=TriplesOptions(by="text"))
+        triples(str(tmp_path / "t.tsv"), tmp_path / "depth", pairs_by="text", out=tmp_path / "x")
     (tmp_path / "f.tsv").write_text("9\tb\tx\n")
     with pytest.raises(InputError, match="no relevant pair"):
-        triples(str(tmp_path / "f.tsv"), tmp_path / "depth", tmp_path / "y")
+        triples(str(tmp_path / "f.tsv"), tmp_path / "depth", out=tmp_path / "y")
     with pytest.raises(InputError, match=r"no depths\.parquet"):
-        triples(str(tmp_path / "t.tsv"), tmp_path, tmp_path / "z")
+        triples(str(tmp_path / "t.tsv"), tmp_path, out=tmp_path / "z")
 
 
 def test_reading_stops_when_there_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     places, stream = log_and_triples(tmp_path)
-    depth(str(tmp_path / "log.jsonl"), tmp_path / "depth")
+    depth(str(tmp_path / "log.jsonl"), out=tmp_path / "depth")
     file = tmp_path / "t.tsv"
     file.write_text("".join("\t".join(one) + "\n" for one in stream))
     shallow = [number for number, one in enumerate(stream) if places.get(one[:2], 99) < 3]
     # What stands behind the triple that is the fifth is not looked at, wherever blocks end.
     end = shallow[4] + 1
-    module, found = importlib.import_module("truerank.audits.survivorship.triples"), []
+    module, found = importlib.import_module("truerank.audits.survivorship.filtering"), []
     for block in (1, 7, 1000):
         monkeypatch.setattr(module, "_BLOCK", block)
         out = tmp_path / f"out-{block}"
-        one = triples(str(file), tmp_path / "depth", out, tsv=True, options=TriplesOptions((3, 8), limit=5))
+        one = triples(str(file), tmp_path / "depth", tsv=True, shown=(3, 8), limit=5, out=out)
         assert (one.read, one.levels[0].triples) == (end, 5)
         assert one.levels[1].triples == sum(places.get(each[:2], 99) < 8 for each in stream[:end])
         assert len((out / "triples-3.tsv").read_text().splitlines()) == 5
-        assert "Reading stopped when depth 3 had 5 triples" in one.text()
+        assert "Reading stopped when depth 3 had 5 triples" in summary(one).show()
         found.append((out / "triples.parquet").read_bytes())
     assert found[0] == found[1] == found[2]
+    assert triples(str(file), tmp_path / "depth", shown=(3, 8), limit=5).json() == one.json()
     # What stands behind the end is not read: neither a fault there nor other triples change the identity.
     file.write_text("".join("\t".join(one) + "\n" for one in stream[:end]) + "no-triple\n")
     monkeypatch.setattr(module, "_BLOCK", 1)
-    again = triples(str(file), tmp_path / "depth", tmp_path / "again", options=TriplesOptions((3, 8), limit=5))
-    assert again.inputs["instances"]["fingerprint"] == one.inputs["instances"]["fingerprint"]
+    again = triples(str(file), tmp_path / "depth", shown=(3, 8), limit=5, out=tmp_path / "again")
+    assert again.instances.sha256 == one.instances.sha256
     with pytest.raises(InputError, match="columns"):
-        triples(str(file), tmp_path / "depth", tmp_path / "x", options=TriplesOptions((3, 8), limit=50))
+        triples(str(file), tmp_path / "depth", shown=(3, 8), limit=50, out=tmp_path / "x")
     file.write_text("".join("\t".join(one) + "\n" for one in stream))
-    all_of_it = triples(str(file), tmp_path / "depth", tmp_path / "y", options=TriplesOptions((3, 8), limit=5000))
+    all_of_it = triples(str(file), tmp_path / "depth", shown=(3, 8), limit=5000, out=tmp_path / "y")
     assert all_of_it.read == len(stream)
-    assert "ended before depth 3 had the 5,000 triples" in all_of_it.text()
-    with pytest.raises(InputError, match="--limit: the limit is 0"):
+    assert "ended before depth 3 had the 5,000 triples" in summary(all_of_it).show()
+    with pytest.raises(OptionError, match="limit: must be at least 1, got 0"):
         TriplesOptions(limit=0)
 
 
@@ -127,10 +129,10 @@ def test_simulated_annotators(tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text(RUN)
     (tmp_path / "topics.tsv").write_text("1\tfirst one\n2\tsecond one\n3\tthird one\n")
     (tmp_path / "a.qrels").write_text("1 0 d9 1\n1 0 d2 2\n1 0 d1 1\n2 0 d1 1\n2 0 d4 0\n")
-    judged = Judged(str(tmp_path / "topics.tsv"), str(tmp_path / "a.qrels"))
+    judged = (str(tmp_path / "topics.tsv"), str(tmp_path / "a.qrels"))
     out = tmp_path / "log.jsonl.gz"
-    found = simulate(out, judged, run=str(tmp_path / "a.run"), options=SimulateOptions(shown=3))
-    assert (found.queries, found.discarded.found, found.unjudged, found.unranked, found.selected) == (3, 2, 1, 1, 2)
+    found = simulate(*judged, run=str(tmp_path / "a.run"), shown=3, out=out)
+    assert (found.queries, found.discarded.k, found.unjudged, found.unranked, found.selected) == (3, 2, 1, 1, 2)
     levels = depth(str(out)).levels
     assert [(one.label, one.qrels) for one in levels if one.label in ("1", "2", "3", "all")] == [
         ("1", 0),
@@ -138,12 +140,12 @@ def test_simulated_annotators(tmp_path: Path) -> None:
         ("3", 2),
         ("all", 2),
     ]
-    once = simulate(tmp_path / "b.jsonl", judged, run=str(tmp_path / "a.run"), options=SimulateOptions(select="first"))
-    assert (once.selected, once.discarded.found) == (2, 1)
+    once = simulate(*judged, run=str(tmp_path / "a.run"), options=SimulateOptions(select="first"))
+    assert (once.selected, once.discarded.k) == (2, 1)
     with pytest.raises(InputError, match="said twice"):
-        simulate(tmp_path / "c.jsonl", judged)
+        simulate(*judged)
     with pytest.raises(InputError, match="without judgments"):
-        simulate(tmp_path / "c.jsonl", Judged(str(tmp_path / "topics.tsv")), run=str(tmp_path / "a.run"))
+        simulate(judged[0], run=str(tmp_path / "a.run"))
 
 
 def test_from_instances_to_a_training_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,12 +27,6 @@ _OK, _USAGE, _INTERNAL, _INTERRUPTED = 0, 2, 70, 130
 #: to `commands.COMMANDS` leaves this list.
 NOT_CARRIED: Final = (
     Entry("leakage", "leakage", "app", "Are my test queries in my training data?"),
-    Entry(
-        "survivorship",
-        "survivorship",
-        "app",
-        "Which queries did my annotation throw away, and what does that do to my scores and models?",
-    ),
     Entry("demo", "demo", "demo", "Audits the embedded sample, where the truth is known; needs no network."),
     Entry(
         "instances", "instances", "app", "Training sets with known faults: built, proven, written for other programs."

@@ -23,6 +23,14 @@ COMMANDS: Final[Mapping[str, str]] = {
     "transfer clean": "truerank.audits.transfer.cleaning:clean",
     "transfer select": "truerank.audits.transfer.selecting:select",
     "transfer card": "truerank.audits.transfer.statement:card",
+    "survivorship profile": "truerank.audits.survivorship.profiling:profile",
+    "survivorship map": "truerank.audits.survivorship.mapping:map_passages",
+    "survivorship depth": "truerank.audits.survivorship.depths:depth",
+    "survivorship simulate": "truerank.audits.survivorship.simulating:simulate",
+    "survivorship triples": "truerank.audits.survivorship.filtering:triples",
+    "survivorship evaluate": "truerank.audits.survivorship.evaluating:evaluate",
+    "survivorship answerable": "truerank.audits.survivorship.answering:answerable",
+    "survivorship rescue": "truerank.audits.survivorship.rescuing:rescue",
     "track candidates": "truerank.audits.track.candidates:candidates",
     "track validate": "truerank.audits.track.validating:validate",
     "track select-topics": "truerank.audits.track.selecting:select_topics",
@@ -47,6 +55,7 @@ COMMANDS: Final[Mapping[str, str]] = {
 GROUPS: Final[Mapping[str, str]] = {
     "judge": "truerank.judge",
     "pool": "truerank.audits.reusability",
+    "survivorship": "truerank.audits.survivorship",
     "track": "truerank.audits.track",
     "transfer": "truerank.audits.transfer",
 }

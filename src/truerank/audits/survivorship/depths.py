@@ -1,32 +1,42 @@
-"""Simulated annotation depths: the judgments there would be, had fewer documents been shown for each query."""
+"""`truerank survivorship depth`: the judgments there would be, had fewer documents been shown for each query."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from truerank.audits.survivorship.keys import hex_keys, keys_of
-from truerank.audits.survivorship.options import DepthOptions
-from truerank.audits.survivorship.page import write_page
-from truerank.audits.survivorship.passage_ids import PassageIds, open_passage_ids
-from truerank.audits.survivorship.report import depth_draft
-from truerank.audits.survivorship.results import fault_notes, file_input, log_input, named_source, provenance
-from truerank.errors import InputError
-from truerank.reports.tables import Column, Table
+from truerank.audits.survivorship.passages import PassageIds, mapping_file, open_passage_ids
+from truerank.audits.survivorship.queries import input_of_log, left_out, named_source, whole_numbers
+from truerank.errors import InputError, OptionError
+from truerank.options import Flag, Options, Out, Range, command
+from truerank.reports.results import Result
 from truerank.sources import read_qrels_frame
 from truerank.sources.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations
+from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import QREL_SCHEMA
-from truerank.work.artifacts import Artifacts
 from truerank.work.progress import Progress, Quiet
-from truerank.work.publishing import write_tables
+from truerank.work.publishing import publish
+from truerank.work.runs import Run
+from truerank.work.runs import run as started
 
-__all__ = ["ALL", "DEPTH_SCHEMA", "DepthCount", "Depths", "depth", "open_depths"]
+__all__ = [
+    "ALL",
+    "DEPTH_SCHEMA",
+    "DepthCount",
+    "DepthOptions",
+    "Depths",
+    "ShownDepths",
+    "depth",
+    "depths_file",
+    "open_depths",
+]
 
 #: The name of the whole log among the depths.
 ALL: Final = "all"
@@ -38,7 +48,6 @@ DEPTH_SCHEMA: Final[dict[str, Any]] = {
     "topic_key": pl.String,
     "doc_key": pl.String,
 }
-_DEFAULTS: Final = DepthOptions()
 _BLOCK: Final = 1 << 10
 
 
@@ -52,9 +61,38 @@ class DepthCount(NamedTuple):
     first_qrels: int
 
 
-@dataclass(frozen=True, eq=False)
-class Depths:
-    """The result of `survivorship.depth`.
+#: Numbers of documents shown, as `1,5`; in Python a sequence.
+ShownDepths = Annotated[str | Sequence[int], Flag(metavar="K,K…", reads=str)]
+
+
+@dataclass(frozen=True)
+class DepthOptions(Options):
+    """How shallower annotation is simulated.
+
+    Attributes:
+        shown: how many documents would have been shown; the whole log (all) is always added. In Python a sequence.
+        grade: of a selected document, where the log is the only source of judgments.
+        unmapped: what becomes of selected documents whose text no passage id is known for: drop leaves them out, keep
+            names them by the key of their text.
+    """
+
+    shown: ShownDepths = "1,2,3,4,5,6,7,8,9"
+    grade: Annotated[int, Range(at_least=1)] = 1
+    unmapped: Literal["drop", "keep"] = "drop"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole_numbers(self.shown, "shown")
+
+    @property
+    def depths(self) -> tuple[int, ...]:
+        """The numbers of documents shown, ascending."""
+        return whole_numbers(self.shown, "shown")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Depths(Result, shown_in="truerank.audits.survivorship.report"):
+    """Judgments by annotation depth.
 
     Attributes:
         name: of the files.
@@ -65,7 +103,7 @@ class Depths:
         unplaced: judgments given whose document the log did not show; they belong to "all" only.
         unmapped: selected documents without a passage id, and what became of them is an option.
         counts: what was read of the log.
-        inputs: for the manifest.
+        out: the folder that it was written to.
     """
 
     name: str
@@ -76,12 +114,12 @@ class Depths:
     unplaced: int = 0
     unmapped: int = 0
     counts: LogCounts = field(default_factory=LogCounts)
-    inputs: Mapping[str, Any] = field(default_factory=dict)
+    out: Path | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The depths, ascending, and "all"."""
-        return (*map(str, sorted(self.options.depths)), ALL)
+        return (*map(str, self.options.depths), ALL)
 
     def qrels(self, label: str | int, *, first: bool = False) -> pl.DataFrame:
         """The judgments of one depth: those whose 0-based position is below it.
@@ -94,14 +132,14 @@ class Depths:
             Columns as in `sources.qrels.QREL_SCHEMA`, in the order of `judgments`.
 
         Raises:
-            InputError: a depth below 1.
+            OptionError: a depth below 1.
 
         Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022), section 4.1.
         """
         frame = self._firsts if first else self.judgments
         if str(label) != ALL:
             if not str(label).isdigit() or int(label) < 1:
-                raise InputError(f"no depth '{label}'", "give a whole number from 1, or 'all'", where="depth")
+                raise OptionError("label", f"'{label}' is not a depth", "give a whole number from 1, or 'all'")
             frame = frame.filter(pl.col("position") < int(label))
         return frame.select(list(QREL_SCHEMA))
 
@@ -121,114 +159,59 @@ class Depths:
             found.append(DepthCount(label, len(frame), queries, queries - before, len(self.qrels(label, first=True))))
         return tuple(found)
 
-    def table(self) -> Table:
-        """Judgments and queries by depth."""
-        number = {"align": "right", "format": ",d"}
-        columns = (
-            Column("depth", align="right"),
-            Column("qrels", **number),  # type: ignore[arg-type]
-            Column("queries", **number),  # type: ignore[arg-type]
-            Column("new queries", **number),  # type: ignore[arg-type]
-            Column("first only", **number),  # type: ignore[arg-type]
-            Column("discarded", align="right", format=".1%"),
-        )
-        rows = tuple(
-            (one.label, one.qrels, one.queries, one.new_queries, one.first_qrels, self._discarded(one))
-            for one in self.levels
-        )
-        return Table(f"{self.name}: judgments by simulated annotation depth", columns, rows, tuple(self.notes()))
-
-    def notes(self) -> Iterator[str]:
-        """What a reader of the table has to know."""
-        yield (
-            "A judgment survives depth k if its document stood among the first k shown. First only: one judgment a "
-            "query, that of the document shown first. Simulated: with fewer documents to see, a person might have "
-            "selected others."
-        )
-        yield f"Discarded is the share of the log's {self.queries:,} queries without a judgment."
-        if self.repeated:
-            yield f"{self.repeated:,} documents stand again for the same query; their first position counts."
-        if self.unplaced:
-            yield f"{self.unplaced:,} judgments are for documents that the log did not show; they belong to 'all' only."
-        if self.unmapped:
-            kept = "named by the key of their text" if self.options.unmapped == "keep" else "left out"
-            yield f"{self.unmapped:,} selected documents have no passage id; they are {kept}."
-        yield from fault_notes(self.counts)
-
-    def text(self) -> str:
-        """The table for a terminal."""
-        return self.table().text(120)
-
     def json(self) -> dict[str, Any]:
         """What `summary.json` holds."""
         return {
             "name": self.name,
             "queries": self.queries,
-            "depths": [one._asdict() | {"discarded": self._discarded(one)} for one in self.levels],
+            "depths": [one._asdict() | {"discarded": self.discarded(one)} for one in self.levels],
             "repeated": self.repeated,
             "unplaced": self.unplaced,
             "unmapped": self.unmapped,
             "log": self.counts.json(),
         }
 
-    def save(self, folder: str | Path) -> Path:
-        """Writes `qrels/NAME-K.qrels`, `first/NAME-K.qrels`, `depths.parquet`, report, summary and manifest.
-
-        Args:
-            folder: made if it does not exist.
-
-        Returns:
-            The folder.
-
-        Raises:
-            InputError: it cannot be written to.
-        """
-        artifacts = Artifacts(folder)
-        for label in self.labels:
-            for kind, first in (("qrels", False), ("first", True)):
-                artifacts.text(f"{kind}/{self.name}-{label}.qrels", _lines(self.qrels(label, first=first)))
-        artifacts.parquet("depths.parquet", self.judgments)
-        write_tables(artifacts, {"depths": self.table()})
-        write_page(artifacts, depth_draft(self))
-        artifacts.json("summary.json", self.json())
-        artifacts.manifest(self.provenance())
-        return artifacts.folder
-
-    def provenance(self) -> dict[str, Any]:
-        """Inputs with hashes, options and versions."""
-        return provenance("depth", self.inputs, self.options.json())
-
-    def _discarded(self, one: DepthCount) -> float | None:
+    def discarded(self, one: DepthCount) -> float | None:
+        """The share of the log's queries that have no judgment at one depth; None for an empty log."""
         return 1 - one.queries / self.queries if self.queries else None
 
 
+@command
 def depth(
-    log: str,
-    out: str | Path | None = None,
+    log: Annotated[str | Path, Flag(metavar="[NAME=]SRC", reads=str)],
+    qrels: Annotated[str | None, Flag(metavar="SRC")] = None,
+    mapping: Annotated[str | Path | None, Flag(metavar="DIR", reads=Path)] = None,
     *,
-    qrels: str | None = None,
-    mapping: str | Path | None = None,
-    name: str | None = None,
-    options: DepthOptions = _DEFAULTS,
+    options: DepthOptions = DepthOptions(),
+    out: Out = None,
     progress: Progress | None = None,
 ) -> Depths:
-    """Simulates judgments for every annotation depth from an annotation log.
+    """Simulates the judgments there would be had fewer documents been shown for each query.
+
+    Writes a file of judgments for each depth, qrels/NAME-K.qrels, and one with the first judgment of each query only,
+    first/NAME-K.qrels.
 
     Args:
-        log: the source, see `open_annotations`.
-        out: the folder to write; None to write nothing.
+        log: an annotation log; its name is that of the files.
         qrels: official judgments: these are filtered by where the log showed their documents, and their order and
             grades stay. Without them the log's selected documents are the judgments.
-        mapping: the folder that `survivorship map` wrote, for logs that know passages by their texts only.
-        name: of the files; the log's name where it is None.
-        options: all other choices.
-        progress: told about the work.
+        mapping: the folder that survivorship map wrote, for logs that know passages by their texts only.
+        options: the depths, and what a selected document becomes.
+        out: a folder for judgments, depths.parquet, page and manifest.
+        progress: is told about the work.
 
     Returns:
         The judgments, by depth.
 
     Raises:
         InputError: a fault in a file; a log without ids and no mapping for it.
+
+    Examples:
+
+        truerank survivorship depth --log irds:msmarco-qna/dev --out depths/
+
+        truerank survivorship depth --log dev=dev_v2.1.json.gz --mapping map/ --qrels qrels.dev.tsv --shown 1,5
+        --out depths/
 
     Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022), section 4.1.
     """
@@ -243,14 +226,8 @@ def depth(
         queries += len(block)
         found.add(block)
         shown.advance(len(block))
-    inputs: dict[str, Any] = {"log": log_input(source)}
-    if qrels is not None:
-        inputs["qrels"] = file_input(qrels)
-    if mapping is not None:
-        table = Path(mapping)
-        inputs["mapping"] = file_input(str(table / "mapping.parquet" if table.is_dir() else table))
     result = Depths(
-        name=name or given.replace("/", "-"),
+        name=given.replace("/", "-"),
         options=options,
         judgments=found.frame(),
         queries=queries,
@@ -258,11 +235,28 @@ def depth(
         unplaced=found.unplaced,
         unmapped=found.unmapped,
         counts=source.counts,
-        inputs=inputs,
+        out=None if out is None else Path(out),
     )
     if out is not None:
-        result.save(out)
+        read = (input_of_log(given, source), *inputs_of(qrels=qrels, mapping=mapping and mapping_file(mapping)))
+        with started("survivorship depth", read, {"options": options}, out, packages=("matplotlib",)) as job:
+            _write(result, job)
     return result
+
+
+def _write(result: Depths, job: Run) -> None:
+    dropped = {"unmapped": result.unmapped} if result.unmapped and result.options.unmapped == "drop" else {}
+    job.skipped = {**left_out(result.counts), **dropped}
+    for label in result.labels:
+        for kind, first in (("qrels", False), ("first", True)):
+            job.text(f"{kind}/{result.name}-{label}.qrels", _lines(result.qrels(label, first=first)))
+    job.parquet("depths.parquet", result.judgments)
+    publish(result, job)
+
+
+def depths_file(folder: str | Path) -> Path:
+    """The file of a folder that `survivorship depth` wrote, or the file itself."""
+    return Path(folder) / "depths.parquet" if Path(folder).is_dir() else Path(folder)
 
 
 def open_depths(folder: str | Path) -> pl.DataFrame:
@@ -271,7 +265,7 @@ def open_depths(folder: str | Path) -> pl.DataFrame:
     Raises:
         InputError: the folder holds none.
     """
-    path = Path(folder) / "depths.parquet" if Path(folder).is_dir() else Path(folder)
+    path = depths_file(folder)
     if not path.is_file():
         raise InputError("no depths.parquet here", "give the folder that 'survivorship depth --out' wrote", where=path)
     try:
@@ -322,7 +316,7 @@ class _Collected:
         if self._ids is None and self.options.unmapped == "drop":
             raise InputError(
                 "the log knows documents by their texts only",
-                "give the folder of 'survivorship map' with --map, or --unmapped keep",
+                "give `mapping`, the folder of 'survivorship map', or `unmapped` keep",
                 where=self._where,
             )
         found = self._ids.ids(keys[unnamed]) if self._ids is not None else [None] * len(unnamed)
@@ -369,7 +363,7 @@ class _Selected(_Collected):
                 continue
             seen.add(pair)
             has_query = topic_key if one.query else None
-            rows.append((*pair, self.options.relevance, one.position, has_query, key or None))
+            rows.append((*pair, self.options.grade, one.position, has_query, key or None))
         self._parts.append(pl.DataFrame(rows, schema=DEPTH_SCHEMA, orient="row"))
 
     def frame(self) -> pl.DataFrame:

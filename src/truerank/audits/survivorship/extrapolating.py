@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
 
-from truerank.audits.survivorship.results import Share, share_of
+from truerank.audits.survivorship.queries import share_facts
+from truerank.measures.intervals import Proportion, proportion
 
 __all__ = ["DepthCurve", "DepthPoint", "FutureShare", "depth_curve"]
 
@@ -39,7 +40,7 @@ class DepthPoint(NamedTuple):
     """
 
     depth: int
-    discarded: Share
+    discarded: Proportion
     adjusted: float
     reached: int
 
@@ -81,7 +82,7 @@ class DepthCurve:
                 {
                     "depth": one.depth,
                     "extrapolated": False,
-                    **one.discarded.json(),
+                    **share_facts(one.discarded),
                     "adjusted": one.adjusted,
                     "reached": one.reached,
                 }
@@ -96,7 +97,7 @@ class DepthCurve:
 
 
 def depth_curve(
-    first: Ints, shown: Ints, *, to: int | None = None, confidence: float = 0.95, draws: int = 2000, seed: int = 0
+    first: Ints, shown: Ints, *, to: int | None = None, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
 ) -> DepthCurve:
     """Discarded share at every depth, and beyond.
 
@@ -110,8 +111,8 @@ def depth_curve(
         shown: of each query, how many documents were shown.
         to: the last depth; None for twice the depth shown to most, 0 for no extrapolation.
         confidence: of the intervals.
-        draws: from each shape's uncertainty.
-        seed: of the draws.
+        resamples: draws from each shape's uncertainty.
+        seed: of these draws.
 
     Returns:
         The curve.
@@ -129,7 +130,7 @@ def depth_curve(
     adjusted = np.cumprod(1 - hazard)
     left = len(shown) - np.cumsum(events)
     points = tuple(
-        DepthPoint(int(k), share_of(int(n), len(shown), confidence), float(share), int(long))
+        DepthPoint(int(k), proportion(int(n), len(shown), confidence=confidence), float(share), int(long))
         for k, n, share, long in zip(depths, left, adjusted, reached, strict=True)
     )
     # A depth that only a minority of the undecided was shown says nothing about the others.
@@ -139,7 +140,7 @@ def depth_curve(
     if why_not:
         return DepthCurve(points, (), usual, {}, {}, why_not)
     start = _Start(float(adjusted[usual - 1]), _greenwood(events[:usual], risk[:usual], float(adjusted[usual - 1])))
-    trend = _Trend(events[:usual], risk[:usual], start, confidence, draws, seed)
+    trend = _Trend(events[:usual], risk[:usual], start, confidence, resamples, seed)
     return _extrapolated(points, trend, to)
 
 
@@ -153,7 +154,7 @@ class _Trend(NamedTuple):
     risk: Ints
     start: _Start
     confidence: float
-    draws: int
+    resamples: int
     seed: int
 
 
@@ -173,7 +174,7 @@ def _greenwood(events: Ints, risk: Ints, share: float) -> float:
 
 
 def _extrapolated(points: tuple[DepthPoint, ...], trend: _Trend, to: int) -> DepthCurve:
-    events, risk, start, confidence, draws, seed = trend
+    events, risk, start, confidence, resamples, seed = trend
     usual = len(events)
     future = np.arange(usual + 1, to + 1, dtype=np.float64)
     tails = [100 * (1 - confidence) / 2, 50, 100 * (1 + confidence) / 2]
@@ -185,11 +186,11 @@ def _extrapolated(points: tuple[DepthPoint, ...], trend: _Trend, to: int) -> Dep
         past = np.arange(1, usual + 1, dtype=np.float64)[span]
         fit, covariance, spread = _fitted(columns(past), events[span], risk[span])
         draw = np.random.default_rng((seed, number))
-        weights = draw.multivariate_normal(fit, covariance, draws, method="svd")
-        begin = np.clip(draw.normal(start.share, start.error, draws), 0, 1)
-        paths = begin[:, None] * np.cumprod(1 - expit(weights @ columns(future).T), axis=1)
+        weights = draw.multivariate_normal(fit, covariance, resamples, method="svd")
+        begin = np.clip(draw.normal(start.share, start.error, resamples), 0, 1)
+        paths = begin[:, None] * np.cumprod(1 - scipy.special.expit(weights @ columns(future).T), axis=1)
         found.append(np.percentile(paths, tails, axis=0))
-        shapes[name] = tuple((start.share * np.cumprod(1 - expit(columns(future) @ fit))).tolist())
+        shapes[name] = tuple((start.share * np.cumprod(1 - scipy.special.expit(columns(future) @ fit))).tolist())
         dispersion[name] = spread
     together = np.array(found)
     low, middle, high = together[:, 0].min(0), together[:, 1].mean(0), together[:, 2].max(0)
@@ -205,13 +206,13 @@ def _fitted(columns: Floats, events: Ints, risk: Ints) -> tuple[Floats, Floats, 
     share = (events + 0.5) / (risk + 1.0)
     weights = np.linalg.lstsq(columns, np.log(share / (1 - share)), rcond=None)[0]
     for _ in range(_STEPS):
-        fitted = expit(columns @ weights)
+        fitted = scipy.special.expit(columns @ weights)
         curvature = columns.T @ (columns * (risk * fitted * (1 - fitted))[:, None])
         step = np.linalg.lstsq(curvature, columns.T @ (events - risk * fitted), rcond=None)[0]
         weights = weights + step
         if np.abs(step).max() < 1e-10:
             break
-    fitted = expit(columns @ weights)
+    fitted = scipy.special.expit(columns @ weights)
     variance = risk * fitted * (1 - fitted)
     curvature = columns.T @ (columns * variance[:, None])
     freedom = max(1, len(events) - columns.shape[1])

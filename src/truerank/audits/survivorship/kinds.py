@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc, ndtri
+import scipy
 
-from truerank.audits.survivorship.results import Share, share_of
-from truerank.reports.tables import Column, Table
+from truerank.audits.survivorship.queries import share_facts
+from truerank.measures.intervals import Proportion, proportion
 
-__all__ = ["KindCount", "Kinds", "independence"]
+__all__ = ["FEWEST_EXPECTED", "KindCount", "Kinds", "independence"]
 
 Standing = Literal["over", "under", ""]
-_FEWEST_EXPECTED: Final = 5
+#: Below this number of expected queries, a test of a kind is rough.
+FEWEST_EXPECTED: Final = 5
 
 
 class KindCount(NamedTuple):
@@ -27,7 +28,7 @@ class KindCount(NamedTuple):
     """
 
     kind: str
-    discarded: Share
+    discarded: Proportion
     of_all: float
     of_survivors: float
     ratio: float
@@ -58,7 +59,7 @@ class Kinds:
     labelling: str
     split: str
     counts: tuple[KindCount, ...]
-    total: Share
+    total: Proportion
     unlabelled: int
     chi2: float | None
     freedom: int
@@ -67,73 +68,10 @@ class Kinds:
     sparse: tuple[str, ...]
     alpha: float
 
-    def table(self) -> Table:
-        """Kinds, what was discarded of them, and what that did to the survivors."""
-        number: dict[str, Any] = {"align": "right", "format": ",d"}
-        share: dict[str, Any] = {"align": "right", "format": ".1%"}
-        columns = (
-            Column("kind"),
-            Column("total", **number),
-            Column("discarded", **number),
-            Column("share", **share),
-            Column("low", **share),
-            Column("high", **share),
-            Column("of all", **share),
-            Column("of survivors", **share),
-            Column("ratio", align="right", format=".3f"),
-            Column("residual", align="right", format="+.1f"),
-            Column("among survivors"),
-        )
-        words = {"over": "over-represented", "under": "under-represented", "": "as expected"}
-        rows: list[tuple[Any, ...]] = [
-            (
-                one.kind,
-                one.discarded.total,
-                one.discarded.found,
-                one.discarded.value,
-                one.discarded.low,
-                one.discarded.high,
-                one.of_all,
-                one.of_survivors,
-                one.ratio,
-                one.residual,
-                words[one.standing],
-            )
-            for one in self.counts
-        ]
-        whole = self.total
-        rows.append(("all", whole.total, whole.found, whole.value, whole.low, whole.high, None, None, None, None, ""))
-        return Table(
-            f"{self.split}: discarded queries by {self.labelling}",
-            columns,
-            tuple(rows),
-            tuple(self.notes()),
-            rules=(len(self.counts),),
-        )
-
-    def notes(self) -> list[str]:
-        """The test, and what limits it."""
-        notes = []
-        if self.chi2 is None or self.p is None:
-            notes.append("Nothing to test: fewer than two kinds, or nothing discarded, or nothing left.")
-        else:
-            p = "p < 0.001" if self.p < 0.001 else f"p = {self.p:.3f}"
-            notes.append(
-                f"Independence of kind and survival: χ² = {self.chi2:,.1f}, {self.freedom} degrees of freedom, {p}, "
-                f"Cramér's V = {self.cramers_v:.3f}. A residual is adjusted and standardised, that of the survivors; "
-                f"beyond ±{self.critical:.2f} (level {self.alpha:g}, Bonferroni over {len(self.counts)} kinds) a kind "
-                "is over- or under-represented among them."
-            )
-        if self.sparse:
-            notes.append(f"Fewer than {_FEWEST_EXPECTED} queries expected, so roughly: {', '.join(self.sparse)}.")
-        if self.unlabelled:
-            notes.append(f"{self.unlabelled:,} queries have no {self.labelling}; they are in no row.")
-        return notes
-
     @property
     def critical(self) -> float:
         """The residual beyond which a kind stands out."""
-        return float(-ndtri(self.alpha / (2 * max(1, len(self.counts)))))
+        return float(-scipy.special.ndtri(self.alpha / (2 * max(1, len(self.counts)))))
 
     def json(self) -> dict[str, Any]:
         """All figures by name."""
@@ -149,7 +87,9 @@ class Kinds:
             "kinds": [
                 {
                     "kind": one.kind,
-                    **_renamed(one.discarded),
+                    "total": one.discarded.n,
+                    "discarded": one.discarded.k,
+                    **{name: share_facts(one.discarded)[name] for name in ("share", "low", "high")},
                     "share_of_all": one.of_all,
                     "share_of_survivors": _known(one.of_survivors),
                     "ratio": _known(one.ratio),
@@ -199,21 +139,18 @@ def independence(
         expected = totals * left / whole
         residuals = (kept - expected) / np.sqrt(expected * (1 - totals / whole) * (1 - left / whole))
         ratios = (kept / totals) / (left / whole)
-    statistic = (
-        float(((kept - expected) ** 2 / expected + (kept - expected) ** 2 / (totals - expected)).sum())
-        if testable
-        else None
-    )
-    critical = float(-ndtri(alpha / (2 * max(1, len(names)))))
+        terms = (kept - expected) ** 2 / expected + (kept - expected) ** 2 / (totals - expected)
+    statistic = float(terms.sum()) if testable else None
+    critical = float(-scipy.special.ndtri(alpha / (2 * max(1, len(names)))))
     found = []
     for row, kind in enumerate(names):
-        low, high = _ratio_interval(kept, totals, row, float(-ndtri((1 - confidence) / 2)))
+        low, high = _ratio_interval(kept, totals, row, float(-scipy.special.ndtri((1 - confidence) / 2)))
         residual = float(residuals[row]) if testable else math.nan
         standing: Standing = "over" if residual > critical else "under" if residual < -critical else ""
         found.append(
             KindCount(
                 kind,
-                share_of(int(lost[row]), int(totals[row]), confidence),
+                proportion(int(lost[row]), int(totals[row]), confidence=confidence),
                 float(totals[row] / whole),
                 float(kept[row] / left) if left else math.nan,
                 float(ratios[row]) if left else math.nan,
@@ -223,16 +160,16 @@ def independence(
                 standing,
             )
         )
-    few = np.minimum(expected, totals - expected) < _FEWEST_EXPECTED if testable else np.zeros(len(names), bool)
+    few = testable & (np.minimum(expected, totals - expected) < FEWEST_EXPECTED)
     return Kinds(
         labelling,
         split,
         tuple(found),
-        share_of(int(gone), int(whole), confidence),
+        proportion(int(gone), int(whole), confidence=confidence),
         unlabelled,
         statistic,
         max(0, len(names) - 1),
-        None if statistic is None else float(chdtrc(len(names) - 1, statistic)),
+        None if statistic is None else float(scipy.special.chdtrc(len(names) - 1, statistic)),
         None if statistic is None else math.sqrt(statistic / whole),
         tuple(kind for kind, is_few in zip(names, few.tolist(), strict=True) if is_few),
         alpha,
@@ -252,16 +189,6 @@ def _ratio_interval(kept: Any, totals: Any, row: int, z: float) -> tuple[float, 
     spread = math.exp(z * math.sqrt(variance))
     ratio = own / overall
     return float(ratio / spread), float(ratio * spread)
-
-
-def _renamed(share: Share) -> dict[str, Any]:
-    return {
-        "total": share.total,
-        "discarded": share.found,
-        "share": share.value,
-        "low": share.low,
-        "high": share.high,
-    }
 
 
 def _known(value: float) -> float | None:

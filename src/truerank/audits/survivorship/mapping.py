@@ -1,12 +1,14 @@
-"""The passages of an annotation log as passages of a collection, by their texts; and what a later corpus has lost."""
+"""`truerank survivorship map`: the passages of a log as passages of a collection; what a later corpus has lost."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Annotated, Any, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -14,29 +16,23 @@ from numpy.typing import NDArray
 
 from truerank.audits.survivorship.keys import keys_of
 from truerank.audits.survivorship.kinds import Kinds, independence
-from truerank.audits.survivorship.options import MapOptions
 from truerank.audits.survivorship.overlap import overlap_index, overlaps
-from truerank.audits.survivorship.passage_ids import MAPPING_SCHEMA
-from truerank.audits.survivorship.passage_table import PassageTable, passage_table
-from truerank.audits.survivorship.results import (
-    Share,
-    fault_notes,
-    file_input,
-    log_input,
-    named_source,
-    provenance,
-    share_of,
-)
+from truerank.audits.survivorship.passages import MAPPING_SCHEMA, PassageTable, passage_table
+from truerank.audits.survivorship.queries import input_of_log, left_out, named_source, share_facts
 from truerank.errors import InputError
-from truerank.reports.tables import Column, Table
-from truerank.sources.annotation_logs import Annotation, LogCounts, open_annotations
+from truerank.measures.intervals import Proportion, proportion
+from truerank.options import Flag, Options, Out, Range, command
+from truerank.reports.results import Result
+from truerank.sources.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations
 from truerank.sources.documents import open_documents
-from truerank.work.artifacts import Artifacts
+from truerank.sources.inputs import inputs_of
 from truerank.work.progress import Progress, Quiet
+from truerank.work.publishing import publish
+from truerank.work.runs import Run
+from truerank.work.runs import run as started
 
-__all__ = ["LaterLoss", "MapCounts", "PassageMap", "map_passages"]
+__all__ = ["LaterLoss", "MapCounts", "MapOptions", "PassageMap", "map_passages"]
 
-_DEFAULTS: Final = MapOptions()
 _BLOCK: Final = 1 << 9
 _LEVELS: Final = (1.0, 0.9, 0.8, 0.5, 0.3)
 _MAPPED, _UNMATCHED, _AMBIGUOUS, _NO_TEXT = range(4)
@@ -50,6 +46,23 @@ SURVIVAL_SCHEMA: Final[dict[str, Any]] = {
     "mapped": pl.Int32,
     "overlap": pl.Float64,
 }
+
+
+@dataclass(frozen=True)
+class MapOptions(Options):
+    """How passages are matched by their texts.
+
+    Attributes:
+        duplicates: passages of the collection with the same text: leave (list them, and map nothing to them), first
+            (map to the first of them) or fail (end with an error).
+        overlap: a passage survives a later corpus if at least this share of its word sequences stands in one document
+            there.
+        words: length of these sequences.
+    """
+
+    duplicates: Literal["leave", "first", "fail"] = "leave"
+    overlap: Annotated[float, Range(above=0, at_most=1)] = 0.8
+    words: Annotated[int, Range(at_least=1)] = 5
 
 
 class MapCounts(NamedTuple):
@@ -72,7 +85,7 @@ class LaterLoss:
         documents: of the later corpus.
     """
 
-    discarded: Share
+    discarded: Proportion
     levels: Mapping[float, float]
     kinds: Kinds | None
     documents: int
@@ -80,86 +93,49 @@ class LaterLoss:
     def json(self) -> dict[str, Any]:
         """All figures by name."""
         return {
-            "discarded": self.discarded.json(),
+            "discarded": share_facts(self.discarded),
             "discarded_by_required_overlap": {f"{level:g}": share for level, share in self.levels.items()},
             "kinds": None if self.kinds is None else self.kinds.json(),
             "documents": self.documents,
         }
 
 
-@dataclass(frozen=True, eq=False)
-class PassageMap:
-    """The result of `survivorship.map_passages`.
+@dataclass(frozen=True, eq=False, repr=False)
+class PassageMap(Result, shown_in="truerank.audits.survivorship.report"):
+    """What the passages of a log are in a collection.
 
     Attributes:
         options: the choices.
         queries: of the log.
-        survivors: queries with a selected passage.
         shown: what became of all passages shown.
         selected: what became of the selected ones.
-        lost: survivors without any selected passage in the collection; None where no collection was given.
+        lost: queries with a selected passage that have none in the collection; None where no collection was given.
         table_counts: of the collection.
         later: what a later corpus keeps, where one was given.
         counts: what was read of the log.
-        inputs: for the manifest.
+        mapping: the texts that were found, columns as in `passages.MAPPING_SCHEMA`.
+        survival: the queries with a selected passage, columns as in `SURVIVAL_SCHEMA`.
+        duplicates: ids of passages of the collection that share a text, in groups.
+        out: the folder that it was written to.
     """
 
     options: MapOptions
     queries: int
-    survivors: int
     shown: MapCounts
     selected: MapCounts
-    lost: Share | None
+    lost: Proportion | None
     table_counts: Mapping[str, int]
     later: LaterLoss | None
     counts: LogCounts
-    inputs: Mapping[str, Any] = field(default_factory=dict)
+    mapping: pl.DataFrame = field(default_factory=pl.DataFrame)
+    survival: pl.DataFrame = field(default_factory=pl.DataFrame)
+    duplicates: tuple[tuple[str, ...], ...] = ()
+    out: Path | None = None
 
-    def table(self) -> Table:
-        """What became of the passages."""
-        number: dict[str, Any] = {"align": "right", "format": ",d"}
-        columns = (
-            Column("passages"),
-            Column("mapped", **number),
-            Column("unmatched", **number),
-            Column("ambiguous", **number),
-            Column("without text", **number),
-        )
-        rows = (("shown", *self.shown), ("selected", *self.selected))
-        return Table("Passages of the log in the collection", columns, rows, tuple(self.notes()))
-
-    def notes(self) -> Iterator[str]:
-        """What a reader of the table has to know."""
-        if self.lost is not None:
-            yield (
-                "Texts are equal after repairing bytes read as latin-1 and joining blanks. Every passage that is not "
-                "mapped stands in unmatched.jsonl, every text that several passages have in duplicates.tsv."
-            )
-            read = self.table_counts
-            yield (
-                f"The collection holds {read['passages']:,} passages, {read['distinct']:,} distinct texts; "
-                f"{read['texts_repeated']:,} texts stand there more than once."
-            )
-            yield (
-                f"{self.lost.found:,} of {self.survivors:,} queries with a selected passage have none in the "
-                "collection."
-            )
-        if self.later is not None:
-            lost = self.later.discarded
-            levels = ", ".join(f"{level:g}: {share:.1%}" for level, share in self.later.levels.items())
-            yield (
-                f"Later corpus: {lost.found:,} of {lost.total:,} queries ({lost.value:.1%}, {lost.low:.1%} to "
-                f"{lost.high:.1%}) have no selected passage of which {self.options.min_overlap:.0%} of the sequences "
-                f"of {self.options.words} words stand in one document. Discarded by required overlap: {levels}."
-            )
-        yield from fault_notes(self.counts)
-
-    def text(self) -> str:
-        """The tables for a terminal."""
-        tables = [self.table()]
-        if self.later is not None and self.later.kinds is not None:
-            tables.append(self.later.kinds.table())
-        return "\n".join(table.text(120) for table in tables)
+    @property
+    def survivors(self) -> int:
+        """How many queries have a selected passage."""
+        return len(self.survival)
 
     def json(self) -> dict[str, Any]:
         """What `summary.json` holds."""
@@ -168,94 +144,114 @@ class PassageMap:
             "survivors": self.survivors,
             "shown": self.shown._asdict(),
             "selected": self.selected._asdict(),
-            "lost": None if self.lost is None else self.lost.json(),
+            "lost": None if self.lost is None else share_facts(self.lost),
             "collection": dict(self.table_counts),
             "later": None if self.later is None else self.later.json(),
             "log": self.counts.json(),
         }
 
 
+@command
 def map_passages(
-    log: str,
-    out: str | Path,
+    log: Annotated[str | Path, Flag(metavar="[NAME=]SRC", reads=str)],
+    docs: Annotated[str | None, Flag(metavar="SRC")] = None,
+    later: Annotated[str | None, Flag(metavar="SRC")] = None,
     *,
-    docs: str | None = None,
-    later: str | None = None,
-    options: MapOptions = _DEFAULTS,
+    options: MapOptions = MapOptions(),
+    out: Out = None,
     progress: Progress | None = None,
 ) -> PassageMap:
     """Gives the passages of an annotation log the ids they have in a collection, by their texts.
 
-    Writes `mapping.parquet` (columns as in `passage_ids.MAPPING_SCHEMA`), `unmatched.jsonl`, `duplicates.tsv`,
-    `survival.parquet`, with a later corpus `later-survived.txt` and `later-discarded.txt` (query ids), `summary.json`
-    and `manifest.json`.
+    Texts are equal after repairing UTF-8 that was read as latin-1. What is not mapped is listed in unmatched.jsonl,
+    passages with the same text in duplicates.tsv, the ids in mapping.parquet, the queries in survival.parquet, with a
+    later corpus also in later-survived.txt and later-discarded.txt.
 
     Args:
-        log: the source, see `open_annotations`; it has to hold texts.
-        out: the folder.
+        log: an annotation log; it has to hold texts.
         docs: the collection, such as MS MARCO's passages; its texts are held as 128-bit keys.
-        later: a later corpus: a query is lost unless a selected passage overlaps with one of its documents, as when
-            MS MARCO's second version was made.
-        options: all other choices.
-        progress: told about the work.
+        later: a later corpus: a query is lost unless a selected passage overlaps with one of its documents, as when MS
+            MARCO's second version was made.
+        options: what happens to texts that stand there twice, and how much of a passage has to overlap.
+        out: a folder for the mapping and what is not mapped.
+        progress: is told about the work.
 
     Returns:
-        The counts.
+        The counts, the mapping, and the queries with what became of their passages.
 
     Raises:
         InputError: a fault in a source; neither collection nor later corpus; repeated texts, where they are an error.
 
+    Examples:
+
+        truerank survivorship map --log dev_v2.1.json.gz --docs collection.tsv --out map/
+
+        truerank survivorship map --log train_v2.1.json.gz --docs irds:msmarco-passage --later irds:msmarco-passage-v2
+        --out map/
+
     Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022), section 2.
     """
     if docs is None and later is None:
-        raise InputError("nothing to map to", "give --docs, --later, or both", where="map")
-    shown = progress or Quiet()
-    source = open_annotations(named_source(log)[1])
-    artifacts = Artifacts(out)
-    collection = None if docs is None else open_documents(docs)
-    table = None
-    if collection is not None:
-        table = passage_table(collection, unique=options.duplicates == "fail", progress=shown)
-    found = _Found(table, options, keep_texts=later is not None)
-    shown.start("queries of the log")
-    with artifacts.stream("unmatched.jsonl") as path, path.open("w", encoding="utf-8", newline="\n") as target:
-        for block in source.blocks(_BLOCK):
-            found.add(block, target)
-            shown.advance(len(block))
-    if table is not None:
-        artifacts.parquet("mapping.parquet", found.mapping())
-        artifacts.text("duplicates.tsv", "".join("\t".join(group) + "\n" for group in table.groups()))
-    survival = found.survival()
-    loss = None
-    if later is not None:
-        survival, loss = _later(found, survival, later, options, shown)
-        keeps = pl.col("overlap") >= options.min_overlap
-        for name, kept in (("survived", survival.filter(keeps)), ("discarded", survival.filter(~keeps))):
-            artifacts.text(f"later-{name}.txt", "".join(f"{one}\n" for one in kept["query_id"]))
-    artifacts.parquet("survival.parquet", survival)
-    inputs = {"log": log_input(source)}
-    for kind, given in (("docs", docs), ("later", later)):
-        if given is not None:
-            inputs[kind] = file_input(given)
-    unplaced = int((survival["mapped"] == 0).sum())
-    result = PassageMap(
-        options=options,
-        queries=found.queries,
-        survivors=len(survival),
-        shown=MapCounts(*found.shown.tolist()),
-        selected=MapCounts(*found.selected.tolist()),
-        lost=None if table is None else share_of(unplaced, len(survival)),
-        table_counts={} if table is None else table.json(),
-        later=loss,
-        counts=source.counts,
-        inputs=inputs,
-    )
-    artifacts.json("summary.json", result.json())
-    artifacts.manifest(provenance("map", inputs, options.json()))
+        raise InputError("nothing to map to", "give `docs`, `later`, or both", where="survivorship map")
+    told = progress or Quiet()
+    name, spec = named_source(log)
+    source = open_annotations(spec)
+    if out is None:
+        return _mapped(source, (docs, later), options, told, None)
+    with started("survivorship map", inputs_of(docs=docs, later=later), {"options": options}, out) as job:
+        result = _mapped(source, (docs, later), options, told, job)
+        job.read(input_of_log(name, source))
+        job.skipped = left_out(source.counts)
+        publish(result, job)
     return result
 
 
-class _Found:
+def _mapped(
+    source: AnnotationLog, corpora: tuple[str | None, str | None], options: MapOptions, told: Progress, job: Run | None
+) -> PassageMap:
+    """The mapping; passages without one are written to the run as they are found, since there may be millions."""
+    docs, later = corpora
+    table = None
+    if docs is not None:
+        table = passage_table(open_documents(docs), unique=options.duplicates == "fail", progress=told)
+    found = _Matching(table, options, keep_texts=later is not None)
+    told.start("queries of the log")
+    with _unmatched(job) as target:
+        for block in source.blocks(_BLOCK):
+            found.add(block, target)
+            told.advance(len(block))
+    survival, loss = found.survival(), None
+    if later is not None:
+        survival, loss = _later(found, survival, later, options, told)
+    unplaced = int((survival["mapped"] == 0).sum())
+    return PassageMap(
+        options=options,
+        queries=found.queries,
+        shown=MapCounts(*found.shown.tolist()),
+        selected=MapCounts(*found.selected.tolist()),
+        lost=None if table is None else proportion(unplaced, len(survival)),
+        table_counts={} if table is None else table.json(),
+        later=loss,
+        counts=source.counts,
+        mapping=found.mapping(),
+        survival=survival,
+        duplicates=() if table is None else tuple(map(tuple, table.groups())),
+        out=None if job is None else job.folder,
+    )
+
+
+@contextmanager
+def _unmatched(job: Run | None) -> Iterator[IO[str]]:
+    """Where the passages without an id are written."""
+    if job is None:
+        with Path(os.devnull).open("w", encoding="utf-8") as target:
+            yield target
+    else:
+        with job.stream("unmatched.jsonl") as path, path.open("w", encoding="utf-8", newline="\n") as target:
+            yield target
+
+
+class _Matching:
     """What the passages of a log are in the collection, counted block by block."""
 
     def __init__(self, table: PassageTable | None, options: MapOptions, *, keep_texts: bool) -> None:
@@ -343,7 +339,7 @@ def _write_unmapped(block: list[Annotation], status: NDArray[np.int64], target: 
 
 
 def _later(
-    found: _Found, survival: pl.DataFrame, later: str, options: MapOptions, progress: Progress
+    found: _Matching, survival: pl.DataFrame, later: str, options: MapOptions, progress: Progress
 ) -> tuple[pl.DataFrame, LaterLoss]:
     documents = open_documents(later)
     index = overlap_index(found.texts, options.words)
@@ -351,7 +347,7 @@ def _later(
     best = np.zeros(len(survival))
     np.maximum.at(best, np.array(found.text_owners, np.int64), shares)
     survival = survival.with_columns(pl.Series("overlap", best))
-    lost = best < options.min_overlap
+    lost = best < options.overlap
     kinds = None
     types = survival["query_type"].to_list()
     if any(types):
@@ -362,5 +358,5 @@ def _later(
                 counts[kind] = (total + 1, gone + is_lost)
         kinds = independence(counts, labelling="query type", split="later corpus", unlabelled=types.count(""))
     levels = {level: float((best < level).mean()) if len(best) else 0.0 for level in _LEVELS}
-    loss = LaterLoss(share_of(int(lost.sum()), len(best)), levels, kinds, documents.counts.read)
+    loss = LaterLoss(proportion(int(lost.sum()), len(best)), levels, kinds, documents.counts.read)
     return survival, loss

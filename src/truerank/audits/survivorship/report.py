@@ -1,47 +1,78 @@
-"""What the pages of `survivorship profile` and `survivorship depth` show."""
+"""How mapped passages, simulated depths and logs, and training triples are shown and written."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any
 
-from truerank.audits.survivorship.page import Draft, DraftSection
-from truerank.reports.figures import Picture
+from truerank.audits.survivorship.depths import Depths
+from truerank.audits.survivorship.filtering import Triples
+from truerank.audits.survivorship.mapping import PassageMap
+from truerank.audits.survivorship.profile_report import FOOTER, kinds_table
+from truerank.audits.survivorship.queries import fault_notes, percent
+from truerank.audits.survivorship.simulating import Simulated
 from truerank.reports.figures.lines import Line, LinePanel, line_panels
-from truerank.reports.figures.shares import ShareRow, share_rows
-from truerank.reports.pages import Facts, Finding, Part
+from truerank.reports.figures.pictures import Picture
+from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.results import Summary, reports, summarises, writes
+from truerank.reports.tables import Column, Table
+from truerank.work.runs import Run
 
-if TYPE_CHECKING:
-    from truerank.audits.survivorship.depths import Depths
-    from truerank.audits.survivorship.kinds import Kinds
-    from truerank.audits.survivorship.profiling import Profile, Split
-
-__all__ = ["depth_draft", "profile_draft"]
-
-
-def profile_draft(result: Profile) -> Draft:
-    """The page of `survivorship profile`."""
-    sections = [DraftSection("splits", "What was discarded", (result.table(),))]
-    for number, kinds in enumerate(result.kinds, start=1):
-        title = f"{kinds.split}: by {kinds.labelling}"
-        sections.append(DraftSection(f"kinds-{number}", title, (_kinds_picture(kinds, number), kinds.table())))
-    for number, split in enumerate(result.splits, start=1):
-        if split.ranks:
-            parts = (_ranks_picture(split, number), result.rank_table(split))
-            sections.append(DraftSection(f"ranks-{number}", f"{split.name}: rank of what was selected", parts))
-            curve: tuple[Part | Picture, ...] = (_curve_picture(split, number), result.depth_table(split))
-            sections.append(DraftSection(f"depths-{number}", f"{split.name}: had fewer, or more, been shown", curve))
-    return Draft(
-        title="Which queries were discarded",
-        lead="Queries for which nobody found an answer among the documents shown are not in the test collection.",
-        findings=tuple(_split_finding(result, split) for split in result.splits),
-        sections=tuple(sections),
-        facts=Facts("Inputs, options and versions", result.provenance()),
-        footer=("What is extrapolated is marked so wherever it stands; it is no measurement.",),
-    )
+__all__ = [
+    "depths_table",
+    "map_table",
+    "simulated_table",
+    "triples_table",
+]
 
 
-def depth_draft(result: Depths) -> Draft:
-    """The page of `survivorship depth`."""
+@summarises(Depths)
+def _depths_summary(result: Depths) -> Summary:
+    notes = () if result.out is None else (f"report: {result.out / 'report.html'}",)
+    return Summary((depths_table(result),), result.json(), notes=notes, width=120)
+
+
+@summarises(PassageMap)
+def _map_summary(result: PassageMap) -> Summary:
+    tables = [map_table(result)]
+    if result.later is not None and result.later.kinds is not None:
+        tables.append(kinds_table(result.later.kinds))
+    notes = () if result.out is None else (f"mapping: {result.out / 'mapping.parquet'}",)
+    return Summary(tuple(tables), result.json(), notes=notes, width=120)
+
+
+@writes(PassageMap)
+def _map_files(result: PassageMap, job: Run) -> None:
+    if result.lost is not None:
+        job.parquet("mapping.parquet", result.mapping)
+        job.text("duplicates.tsv", "".join("\t".join(group) + "\n" for group in result.duplicates))
+    if result.later is not None:
+        keeps = result.survival["overlap"] >= result.options.overlap
+        for name, kept in (("survived", result.survival.filter(keeps)), ("discarded", result.survival.filter(~keeps))):
+            job.text(f"later-{name}.txt", "".join(f"{one}\n" for one in kept["query_id"]))
+    job.parquet("survival.parquet", result.survival)
+    job.json("summary.json", result.json())
+
+
+@summarises(Simulated)
+def _simulated_summary(result: Simulated) -> Summary:
+    notes = () if result.out is None else (f"log: {result.out}",)
+    return Summary((simulated_table(result),), result.json(), notes=notes, width=120)
+
+
+@summarises(Triples)
+def _triples_summary(result: Triples) -> Summary:
+    notes = () if result.out is None else (f"triples: {result.out / 'triples.parquet'}",)
+    return Summary((triples_table(result),), result.json(), notes=notes, width=120)
+
+
+@writes(Triples)
+def _triples_files(result: Triples, job: Run) -> None:
+    job.json("summary.json", result.json())
+
+
+@reports(Depths)
+def _depth_report(result: Depths) -> Report:
     levels = result.levels
     shallow, whole = levels[0], levels[-1]
     lost = 1 - shallow.queries / whole.queries if whole.queries else 0.0
@@ -58,86 +89,157 @@ def depth_draft(result: Depths) -> Draft:
         f"Judgments and surviving queries of {result.name} by the number of documents that would have been shown; "
         "beside them, how many queries each depth adds."
     )
-    finding = Finding(
+    verdict = Verdict(
         subject=result.name,
-        verdict=f"{lost:.1%} fewer queries",
+        word=f"{lost:.1%} fewer queries",
         tone="bad" if lost > 0 else "good",
-        headline=f"At depth {shallow.label} {shallow.queries:,} of {whole.queries:,} queries have a judgment.",
-        why=f"The whole log judges {whole.queries:,} of {result.queries:,} queries.",
+        reason=f"At depth {shallow.label} {shallow.queries:,} of {whole.queries:,} queries have a judgment.",
+        evidence=f"The whole log judges {whole.queries:,} of {result.queries:,} queries.",
         share=lost,
     )
-    parts = (Picture("depths", caption, figure), result.table())
-    return Draft(
+    parts = (Picture("depths", caption, figure), depths_table(result))
+    return Report(
         title=f"Simulated annotation depths: {result.name}",
         lead=f"{whole.qrels:,} judgments of {whole.queries:,} queries, had fewer documents been shown.",
-        findings=(finding,),
-        sections=(DraftSection("depths", "What is left at each depth", parts),),
-        facts=Facts("Inputs, options and versions", result.provenance()),
+        verdicts=(verdict,),
+        sections=(ReportSection("depths", "What is left at each depth", parts),),
+        tables={"depths": depths_table(result)},
+        json=result.json(),
+        footer=(FOOTER,),
     )
 
 
-def _split_finding(result: Profile, split: Split) -> Finding:
-    share = split.discarded
-    lost = share.found > 0
-    standing = [
-        f"{one.kind} ({one.of_survivors:.1%} of survivors, {one.of_all:.1%} of all)"
-        for kinds in result.kinds
-        if kinds.split == split.name
-        for one in kinds.counts
-        if one.standing == "over"
-    ]
-    return Finding(
-        subject=split.name,
-        verdict=f"{share.value:.1%} discarded",
-        tone="bad" if lost else "good",
-        headline=f"{share.found:,} of {share.total:,} queries, {share.low:.1%} to {share.high:.1%}.",
-        why=f"Over-represented among the survivors: {', '.join(standing[:4])}." if standing else "",
-        share=share.value,
+def depths_table(result: Depths) -> Table:
+    """Judgments and queries by depth."""
+    number: dict[str, Any] = {"align": "right", "format": ",d"}
+    columns = (
+        Column("depth", align="right"),
+        Column("qrels", **number),
+        Column("queries", **number),
+        Column("new queries", **number),
+        Column("first only", **number),
+        Column("discarded", align="right", format=".1%"),
     )
+    rows = tuple(
+        (one.label, one.qrels, one.queries, one.new_queries, one.first_qrels, result.discarded(one))
+        for one in result.levels
+    )
+    return Table(f"{result.name}: judgments by simulated annotation depth", columns, rows, tuple(_depths_notes(result)))
 
 
-def _kinds_picture(kinds: Kinds, number: int) -> Picture:
-    rows = [
-        ShareRow(
-            f"{one.kind} (n = {one.discarded.total:,})", one.discarded.value, one.discarded.low, one.discarded.high
+def _depths_notes(result: Depths) -> Iterator[str]:
+    """What a reader of the table has to know."""
+    yield (
+        "A judgment survives depth k if its document stood among the first k shown. First only: one judgment a "
+        "query, that of the document shown first. Simulated: with fewer documents to see, a person might have "
+        "selected others."
+    )
+    yield f"Discarded is the share of the log's {result.queries:,} queries without a judgment."
+    if result.repeated:
+        yield f"{result.repeated:,} documents stand again for the same query; their first position counts."
+    if result.unplaced:
+        yield f"{result.unplaced:,} judgments are for documents that the log did not show; they belong to 'all' only."
+    if result.unmapped:
+        kept = "named by the key of their text" if result.options.unmapped == "keep" else "left out"
+        yield f"{result.unmapped:,} selected documents have no passage id; they are {kept}."
+    yield from fault_notes(result.counts)
+
+
+def map_table(result: PassageMap) -> Table:
+    """What became of the passages."""
+    number: dict[str, Any] = {"align": "right", "format": ",d"}
+    columns = (
+        Column("passages"),
+        Column("mapped", **number),
+        Column("unmatched", **number),
+        Column("ambiguous", **number),
+        Column("without text", **number),
+    )
+    rows = (("shown", *result.shown), ("selected", *result.selected))
+    return Table("Passages of the log in the collection", columns, rows, tuple(_map_notes(result)))
+
+
+def _map_notes(result: PassageMap) -> Iterator[str]:
+    """What a reader of the table has to know."""
+    if result.lost is not None:
+        yield (
+            "Texts are equal after repairing bytes read as latin-1 and joining blanks. Every passage that is not "
+            "mapped stands in unmatched.jsonl, every text that several passages have in duplicates.tsv."
         )
-        for one in kinds.counts
-    ]
-    caption = (
-        f"Discarded share of the queries of {kinds.split} by {kinds.labelling}, with intervals; the dashed line is the "
-        f"share over all {kinds.total.total:,} labelled queries."
+        read = result.table_counts
+        yield (
+            f"The collection holds {read['passages']:,} passages, {read['distinct']:,} distinct texts; "
+            f"{read['texts_repeated']:,} texts stand there more than once."
+        )
+        yield (
+            f"{result.lost.k:,} of {result.survivors:,} queries with a selected passage have none in the collection."
+        )
+    if result.later is not None:
+        lost = result.later.discarded
+        levels = ", ".join(f"{level:g}: {share:.1%}" for level, share in result.later.levels.items())
+        yield (
+            f"Later corpus: {lost.k:,} of {lost.n:,} queries ({percent(lost.share)}, {lost.low:.1%} to "
+            f"{lost.high:.1%}) have no selected passage of which {result.options.overlap:.0%} of the sequences "
+            f"of {result.options.words} words stand in one document. Discarded by required overlap: {levels}."
+        )
+    yield from fault_notes(result.counts)
+
+
+def simulated_table(result: Simulated) -> Table:
+    """What the annotators would have found."""
+    number: dict[str, Any] = {"align": "right", "format": ",d"}
+    columns = (
+        Column("log"),
+        Column("queries", **number),
+        Column("selected documents", **number),
+        Column("discarded", **number),
+        Column("share", align="right", format=".1%"),
     )
-    figure = share_rows(rows, x_label="share discarded", reference=kinds.total.value, reference_label="all")
-    return Picture(f"kinds-{number}", caption, figure)
-
-
-def _ranks_picture(split: Split, number: int) -> Picture:
-    survivors = max(1, sum(one.first for one in split.ranks))
-    selected = max(1, sum(one.selected for one in split.ranks))
-    lines = (
-        Line("first selected", tuple((one.first / survivors, None, None) for one in split.ranks)),
-        Line("any selected", tuple((one.selected / selected, None, None) for one in split.ranks)),
+    row = (
+        "log" if result.out is None else result.out.name,
+        result.queries,
+        result.selected,
+        result.discarded.k,
+        result.discarded.share,
     )
-    panel = LinePanel(f"n = {survivors:,} queries", tuple(str(one.position) for one in split.ranks), lines)
-    figure = line_panels([panel], x_label="rank at which it was shown", y_label="share", columns=1)
-    return Picture(
-        f"ranks-{number}", f"Where the selected documents of {split.name} stood when they were shown.", figure
+    notes = (
+        f"Each annotator saw the best {result.options.shown} documents and selected "
+        f"{'every relevant one' if result.options.select == 'all' else 'the first relevant one'}.",
+        f"Of the discarded queries {result.unjudged:,} have no known relevant document and {result.unranked:,} no "
+        "ranking.",
+        "These annotators miss nothing that is judged relevant, and find nothing that is not judged: people would "
+        "discard other queries, more or fewer.",
     )
+    return Table("Simulated annotation", columns, (row,), notes)
 
 
-def _curve_picture(split: Split, number: int) -> Picture:
-    curve = split.curve
-    points = () if curve is None else curve.points
-    beyond = () if curve is None else curve.beyond
-    depths = sorted({one.depth for one in points} | {one.depth for one in beyond})
-    cut = {one.depth: (one.discarded.value, one.discarded.low, one.discarded.high) for one in points}
-    future = {one.depth: (one.share, one.low, one.high) for one in beyond}
-    lines = [Line("cut at this depth", tuple(cut.get(depth) for depth in depths))]
-    if future:
-        lines.append(Line("EXTRAPOLATED, no measurement", tuple(future.get(depth) for depth in depths)))
-    panel = LinePanel(f"n = {split.discarded.total:,} queries", tuple(map(str, depths)), tuple(lines))
-    caption = f"Discarded share of {split.name} by the number of documents shown."
-    if future:
-        caption += " Dashed and hollow: extrapolated, with an interval that spans three shapes of the trend."
-    figure = line_panels([panel], x_label="documents shown", y_label="share discarded", columns=1)
-    return Picture(f"depths-{number}", caption, figure)
+def triples_table(result: Triples) -> Table:
+    """Triples, pairs and queries by depth."""
+    number: dict[str, Any] = {"align": "right", "format": ",d"}
+    columns = (
+        Column("depth", align="right"),
+        Column("triples", **number),
+        Column("share", align="right", format=".1%"),
+        Column("distinct pairs", **number),
+        Column("queries", **number),
+    )
+    rows = tuple(
+        (one.label, one.triples, one.triples / result.read if result.read else None, one.pairs, one.queries)
+        for one in result.levels
+    )
+    notes = (
+        f"Of {result.read:,} triples, in their order and with their non-relevant documents; looked up by {result.by}.",
+        *_limit_notes(result),
+        f"Left out: {result.unknown:,} whose relevant pair the log does not judge, {result.unplaced:,} whose relevant "
+        "document it did not show.",
+    )
+    return Table("Training triples by simulated annotation depth", columns, rows, notes)
+
+
+def _limit_notes(result: Triples) -> tuple[str, ...]:
+    limit, label = result.options.limit, result.levels[0].label
+    if limit is None:
+        return ()
+    if result.levels[0].triples < limit:
+        return (f"The stream ended before depth {label} had the {limit:,} triples that were asked for.",)
+    return (f"Reading stopped when depth {label} had {limit:,} triples.",)

@@ -1,201 +1,210 @@
-"""What an annotator would have seen: an annotation log from a ranking and judgments that are more complete."""
+"""`truerank survivorship simulate`: the log of annotators who saw a ranking, from judgments that are more complete."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, Literal
 
 import polars as pl
 
-from truerank.audits.outputs import refuse_overwrite, written
-from truerank.audits.survivorship.options import SimulateOptions
-from truerank.audits.survivorship.results import Share, file_input, provenance, share_of
+from truerank.audits.outputs import refuse_overwrite
+from truerank.audits.survivorship.queries import share_facts
 from truerank.errors import InputError
-from truerank.lexical import TopicQuery, model_of, require_analyser, search
-from truerank.lexical.index import open_index
+from truerank.lexical.index import Index, open_index
+from truerank.lexical.presets import DEFAULT_PRESET, PresetName, model_of, require_analyser
+from truerank.lexical.searching import TopicQuery, input_of_index, search
+from truerank.measures.intervals import Proportion, proportion
+from truerank.options import Flag, Options, OutFile, Range, command
 from truerank.rankers.training.instances import open_instances
-from truerank.reports.tables import Column, Table
+from truerank.records import Input
+from truerank.reports.results import Result
 from truerank.sources import read_qrels_frame, read_run_frame, read_topics
-from truerank.work.artifacts import hash_file, write_text
+from truerank.sources.inputs import inputs_of
 from truerank.work.progress import Progress, Quiet
+from truerank.work.runs import run as started
 
-__all__ = ["Judged", "Simulated", "simulate"]
+__all__ = ["ANNOTATION_SCHEMA", "SimulateOptions", "Simulated", "simulate"]
 
-_DEFAULTS: Final = SimulateOptions()
+#: A simulated log, one row for each query: what was shown, and which of it was selected.
+ANNOTATION_SCHEMA: Final[dict[str, Any]] = {
+    "query_id": pl.String,
+    "query": pl.String,
+    "shown": pl.List(pl.String),
+    "selected": pl.List(pl.String),
+}
 
-
-class Judged(NamedTuple):
-    """Where queries and what answers them come from: topics with qrels, or training instances that name both."""
-
-    topics: str | None = None
-    qrels: str | None = None
-    instances: str | None = None
-    topic_field: str = "title"
+_NAME: Final = "survivorship simulate"
 
 
 @dataclass(frozen=True)
-class Simulated:
-    """The result of `survivorship.simulate`.
+class SimulateOptions(Options):
+    """What an annotator saw and did.
+
+    Attributes:
+        shown: documents shown for each query, the best of the ranking.
+        select: the annotator selects all relevant documents shown, or the first, like one who stops reading.
+        rel: the lowest grade that answers a query.
+        field: of the topics.
+    """
+
+    shown: Annotated[int, Range(at_least=1)] = 10
+    select: Literal["all", "first"] = "all"
+    rel: Annotated[int, Range(at_least=1)] = 1
+    field: Literal["title", "description", "narrative"] = "title"
+
+
+@dataclass(frozen=True, repr=False)
+class Simulated(Result, shown_in="truerank.audits.survivorship.report"):
+    """A simulated annotation log.
 
     Attributes:
         options: the choices.
-        out: the log.
-        queries: how many queries the log holds.
-        discarded: queries without a selected document.
-        unjudged: of these, queries for which no relevant document is known at all.
-        unranked: of these, queries that the ranking has nothing for.
-        selected: documents selected in all.
-        inputs: for the manifest.
+        annotations: the log, columns as in `ANNOTATION_SCHEMA`, in the order of the topics.
+        unjudged: discarded queries for which no relevant document is known at all.
+        unranked: discarded queries that the ranking has nothing for.
+        out: the file that it was written to.
     """
 
     options: SimulateOptions
-    out: Path
-    queries: int
-    discarded: Share
+    annotations: pl.DataFrame
     unjudged: int
     unranked: int
-    selected: int
-    inputs: Mapping[str, Any] = field(default_factory=dict)
+    out: Path | None = None
 
-    def table(self) -> Table:
-        """What the annotators would have found."""
-        number: dict[str, Any] = {"align": "right", "format": ",d"}
-        columns = (
-            Column("log"),
-            Column("queries", **number),
-            Column("selected documents", **number),
-            Column("discarded", **number),
-            Column("share", align="right", format=".1%"),
-        )
-        row = (self.out.name, self.queries, self.selected, self.discarded.found, self.discarded.value)
-        notes = (
-            f"Each annotator saw the best {self.options.shown} documents and selected "
-            f"{'every relevant one' if self.options.select == 'all' else 'the first relevant one'}.",
-            f"Of the discarded queries {self.unjudged:,} have no known relevant document and {self.unranked:,} no "
-            "ranking.",
-            "These annotators miss nothing that is judged relevant, and find nothing that is not judged: people would "
-            "discard other queries, more or fewer.",
-        )
-        return Table("Simulated annotation", columns, (row,), notes)
+    @property
+    def queries(self) -> int:
+        """How many queries the log holds."""
+        return len(self.annotations)
 
-    def text(self) -> str:
-        """The table for a terminal."""
-        return self.table().text(120)
+    @property
+    def selected(self) -> int:
+        """Documents selected in all."""
+        return int(self.annotations["selected"].list.len().sum())
+
+    @property
+    def discarded(self) -> Proportion:
+        """Queries without a selected document."""
+        return proportion(int((self.annotations["selected"].list.len() == 0).sum()), self.queries)
 
     def json(self) -> dict[str, Any]:
         """All figures by name."""
         return {
-            "log": str(self.out),
+            "log": None if self.out is None else str(self.out),
             "queries": self.queries,
             "selected": self.selected,
-            "discarded": self.discarded.json(),
+            "discarded": share_facts(self.discarded),
             "unjudged": self.unjudged,
             "unranked": self.unranked,
-            "options": self.options.json(),
+            "options": {name: getattr(self.options, name) for name in ("shown", "select", "rel")},
         }
 
 
+@command
 def simulate(
-    out: str | Path,
-    judged: Judged,
+    topics: Annotated[str | None, Flag(metavar="SRC")] = None,
+    qrels: Annotated[str | None, Flag(metavar="SRC")] = None,
     *,
-    run: str | None = None,
-    index: str | None = None,
-    preset: str = "anserini",
-    options: SimulateOptions = _DEFAULTS,
+    instances: Annotated[str | None, Flag(metavar="SRC")] = None,
+    run: Annotated[str | Path | None, Flag(metavar="FILE", reads=str)] = None,
+    index: Annotated[str | Path | None, Flag(metavar="DIR", reads=str)] = None,
+    preset: PresetName = DEFAULT_PRESET,
+    options: SimulateOptions = SimulateOptions(),
+    out: OutFile = None,
     progress: Progress | None = None,
 ) -> Simulated:
-    """Writes the annotation log of annotators who saw the first results of a ranking.
+    """Writes the log of annotators who saw the first results of a ranking, from judgments that are more complete.
 
-    The log is JSONL with `query_id`, `query`, `shown`, `selected`, as `open_annotations` reads it, one line for each
-    query in the order of the topics; beside it stands `OUT.manifest.json`. Results are ordered by score, equal ones by
-    document id, ascending.
+    Queries and what answers them come from topics with qrels, or from training instances. Results are ordered by score,
+    equal ones by document id, ascending.
 
     Args:
-        out: the log; its name may end in .gz.
-        judged: queries and what answers them.
+        topics: the queries.
+        qrels: what answers them.
+        instances: in place of both: training instances with ids and queries.
         run: the ranking that was shown.
-        index: in place of a run: an index that is searched by BM25.
-        preset: of the search.
-        options: how many were shown, and what was selected.
-        progress: told about the work.
+        index: in its place: an index, searched by BM25.
+        preset: whose parameters the search uses.
+        options: how many documents were shown, and what was selected.
+        out: the log, JSONL, with a manifest beside it; .gz compresses it.
+        progress: is told about the work.
 
     Returns:
-        The counts.
+        The log, and what it lacks.
 
     Raises:
         InputError: a fault in a source; neither run nor index, or both; neither topics with qrels nor instances.
+
+    Examples:
+
+        truerank survivorship simulate --topics topics.trec --qrels qrels.txt --run bm25.run --out log.jsonl
+
+        truerank survivorship simulate --instances train/ --index index/ --shown 10 --out log.jsonl.gz
     """
     if (run is None) == (index is None):
-        raise InputError("what was shown is not said, or said twice", "give --run or --index", where="simulate")
-    target = Path(out)
-    refuse_overwrite(None, target)
-    queries, relevant = _judged(judged, options.rel)
+        raise InputError("what was shown is not said, or said twice", "give `run` or `index`", where=_NAME)
+    if out is not None:
+        refuse_overwrite(None, Path(out))
+    opened = None if index is None else open_index(index)
+    queries, relevant = _answered((topics, qrels, instances), options)
     told = progress or Quiet()
-    if index is not None:
-        opened = open_index(index)
-        require_analyser(opened, preset)
-        asked = [TopicQuery(identifier, text) for identifier, text in queries.items()]
-        ranking = search(opened, asked, model_of(preset, "bm25", {}), k=options.shown, progress=told).run
-    else:
-        ranking = read_run_frame(run or "")
+    ranking = read_run_frame(str(run)) if opened is None else _searched(opened, queries, preset, options.shown, told)
     shown = _shown(ranking, options.shown)
-    counts = {"selected": 0, "discarded": 0, "unjudged": 0, "unranked": 0}
-    with written(target) as place, place.open() as stream:
-        for identifier, text in queries.items():
-            documents = shown.get(identifier, [])
-            chosen = [one for one in documents if one in relevant.get(identifier, ())]
-            chosen = chosen[:1] if options.select == "first" else chosen
-            counts["selected"] += len(chosen)
-            counts["discarded"] += not chosen
-            counts["unjudged"] += identifier not in relevant
-            counts["unranked"] += not documents
-            line = {"query_id": identifier, "query": text, "shown": documents, "selected": chosen}
-            stream.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
-    given = {"topics": judged.topics, "qrels": judged.qrels, "run": run}
-    inputs: dict[str, Any] = {name: file_input(source) for name, source in given.items() if source is not None}
-    if judged.instances is not None:
-        fingerprint = open_instances(judged.instances).fingerprint
-        inputs["instances"] = {"source": judged.instances, "fingerprint": fingerprint}
+    rows = []
+    unjudged = unranked = 0
+    for identifier, text in queries.items():
+        documents = shown.get(identifier, [])
+        chosen = [one for one in documents if one in relevant.get(identifier, ())]
+        unjudged += identifier not in relevant
+        unranked += not documents
+        rows.append((identifier, text, documents, chosen[:1] if options.select == "first" else chosen))
+    result = Simulated(options, pl.DataFrame(rows, schema=ANNOTATION_SCHEMA, orient="row"), unjudged, unranked)
+    if out is None:
+        return result
+    inputs = [*inputs_of(topics=topics, qrels=qrels, run=run), *_inputs(instances, opened)]
+    chosen_options = {"preset": preset, "options": options}
+    with started(_NAME, inputs, chosen_options, out, file=True) as job, job.output(Path(out).name) as stream:
+        for row in result.annotations.iter_rows(named=True):
+            stream.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
+    return replace(result, out=Path(out))
+
+
+def _inputs(instances: str | None, index: Index | None) -> Iterator[Input]:
+    if instances is not None:
+        source = open_instances(instances)
+        yield Input(source.spec.name, instances, "instances", None, source.fingerprint)
     if index is not None:
-        inputs["index"] = {"source": index, "fingerprint": opened.fingerprint, "preset": preset}
-    result = Simulated(
-        options,
-        target,
-        len(queries),
-        share_of(counts["discarded"], len(queries)),
-        counts["unjudged"],
-        counts["unranked"],
-        counts["selected"],
-        inputs,
-    )
-    manifest = provenance("simulate", inputs, options.json()) | {"log": {"sha256": hash_file(target)}}
-    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-    write_text(target.with_name(f"{target.name}.manifest.json"), text)
-    return result
+        yield input_of_index(index)
 
 
-def _judged(judged: Judged, rel: int) -> tuple[dict[str, str], dict[str, set[str]]]:
+def _searched(index: Index, queries: dict[str, str], preset: PresetName, k: int, told: Progress) -> pl.DataFrame:
+    require_analyser(index, preset)
+    asked = [TopicQuery(identifier, text) for identifier, text in queries.items()]
+    return search(index, asked, model_of(preset, "bm25", {}), k=k, progress=told).run
+
+
+def _answered(
+    given: tuple[str | None, str | None, str | None], options: SimulateOptions
+) -> tuple[dict[str, str], dict[str, set[str]]]:
     """The queries, and what is relevant to each."""
+    topics, qrels, instances = given
     relevant: dict[str, set[str]] = {}
-    if judged.instances is not None and judged.topics is None and judged.qrels is None:
+    if instances is not None and topics is None and qrels is None:
         queries: dict[str, str] = {}
-        for identifier, text, document in _instances(judged.instances):
+        for identifier, text, document in _instances(instances):
             queries.setdefault(identifier, text)
             relevant.setdefault(identifier, set()).add(document)
         return queries, relevant
-    if judged.topics is None or judged.qrels is None or judged.instances is not None:
-        raise InputError("queries without judgments", "give --topics and --qrels, or --instances", where="simulate")
-    topics = read_topics(judged.topics).topics
-    queries = {topic.topic_id: getattr(topic, judged.topic_field) for topic in topics}
-    frame = read_qrels_frame(judged.qrels).filter(pl.col("relevance") >= rel)
+    if topics is None or qrels is None or instances is not None:
+        raise InputError("queries without judgments", "give `topics` and `qrels`, or `instances`", where=_NAME)
+    queries = {topic.topic_id: getattr(topic, options.field) for topic in read_topics(topics).topics}
+    frame = read_qrels_frame(qrels).filter(pl.col("relevance") >= options.rel)
     for identifier, document in frame.select("topic_id", "doc_id").iter_rows():
         relevant.setdefault(identifier, set()).add(document)
     if not relevant.keys() & queries.keys():
-        raise InputError("no topic has a relevant document", "give the judgments of these topics", where=judged.qrels)
+        raise InputError("no topic has a relevant document", "give the judgments of these topics", where=qrels)
     return queries, relevant
 
 

@@ -1,4 +1,4 @@
-"""Training triples as they would be had fewer documents been shown to the annotators."""
+"""`truerank survivorship triples`: training triples as they would be had fewer documents been shown to annotators."""
 
 from __future__ import annotations
 
@@ -6,33 +6,64 @@ import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from hashlib import blake2b, sha256
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Annotated, Any, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.audits.survivorship.depths import ALL, open_depths
+from truerank.audits.survivorship.depths import ALL, ShownDepths, depths_file, open_depths
 from truerank.audits.survivorship.keys import Keys, hex_keys, keys_of, lookup, sorted_keys
-from truerank.audits.survivorship.options import TriplesOptions
-from truerank.audits.survivorship.results import file_input, provenance
+from truerank.audits.survivorship.queries import whole_numbers
 from truerank.errors import InputError
-from truerank.rankers.training.instances import Instance, open_instances
-from truerank.reports.tables import Column, Table
-from truerank.work.artifacts import Artifacts
+from truerank.options import Flag, Options, Out, Range, command
+from truerank.rankers.training.instances import Instance, InstanceSource, open_instances
+from truerank.records import Input
+from truerank.reports.results import Result
+from truerank.sources.inputs import inputs_of
 from truerank.work.progress import Progress, Quiet
+from truerank.work.publishing import publish
+from truerank.work.runs import Run
+from truerank.work.runs import run as started
 
-__all__ = ["TRIPLE_SCHEMA", "TripleCount", "Triples", "triples"]
+__all__ = ["TRIPLE_SCHEMA", "TripleCount", "Triples", "TriplesOptions", "triples"]
 
 #: `triples.parquet`: the training instances with the depth, from 1, at which the relevant document was shown.
 TRIPLE_SCHEMA: Final[dict[str, Any]] = {**dict.fromkeys(Instance._fields, pl.String), "depth": pl.Int64}
-_DEFAULTS: Final = TriplesOptions()
 _BLOCK: Final = 1 << 14
 _GROUP: Final = 1 << 16
+
+
+@dataclass(frozen=True)
+class TriplesOptions(Options):
+    """Which training triples stay.
+
+    Attributes:
+        shown: the depths to count, numbers of documents shown; all is always added. In Python a sequence.
+        pairs_by: how the pair of a triple is looked up: by its id, by its text, or auto (by ids where it has them).
+        tsv: also write triples-K.tsv for each depth: query, relevant, non-relevant; ids where pairs were looked up by
+            id and all have them, else texts.
+        limit: reading stops once the shallowest depth has so many triples, so that every depth has at least as many; by
+            default everything is read.
+    """
+
+    shown: ShownDepths = "1,5"
+    pairs_by: Literal["auto", "id", "text"] = "auto"
+    tsv: bool = False
+    limit: Annotated[int | None, Range(at_least=1), Flag(metavar="N")] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole_numbers(self.shown, "shown")
+
+    @property
+    def depths(self) -> tuple[int, ...]:
+        """The numbers of documents shown, ascending."""
+        return whole_numbers(self.shown, "shown")
 
 
 class TripleCount(NamedTuple):
@@ -44,9 +75,9 @@ class TripleCount(NamedTuple):
     queries: int
 
 
-@dataclass(frozen=True)
-class Triples:
-    """The result of `survivorship.triples`.
+@dataclass(frozen=True, repr=False)
+class Triples(Result, shown_in="truerank.audits.survivorship.report"):
+    """Training triples by annotation depth.
 
     Attributes:
         options: the choices.
@@ -55,7 +86,8 @@ class Triples:
         unknown: triples whose relevant pair has no judgment in the log; they are left out.
         unplaced: triples whose relevant document the log did not show; they are left out.
         by: how pairs were looked up: "id" or "text".
-        inputs: for the manifest.
+        instances: the stream as the manifest has it.
+        out: the folder that it was written to.
     """
 
     options: TriplesOptions
@@ -64,41 +96,8 @@ class Triples:
     unknown: int
     unplaced: int
     by: str
-    inputs: Mapping[str, Any] = field(default_factory=dict)
-
-    def table(self) -> Table:
-        """Triples, pairs and queries by depth."""
-        number: dict[str, Any] = {"align": "right", "format": ",d"}
-        columns = (
-            Column("depth", align="right"),
-            Column("triples", **number),
-            Column("share", align="right", format=".1%"),
-            Column("distinct pairs", **number),
-            Column("queries", **number),
-        )
-        rows = tuple(
-            (one.label, one.triples, one.triples / self.read if self.read else None, one.pairs, one.queries)
-            for one in self.levels
-        )
-        notes = (
-            f"Of {self.read:,} triples, in their order and with their non-relevant documents; looked up by {self.by}.",
-            *self._limit_notes(),
-            f"Left out: {self.unknown:,} whose relevant pair the log does not judge, {self.unplaced:,} whose relevant "
-            "document it did not show.",
-        )
-        return Table("Training triples by simulated annotation depth", columns, rows, notes)
-
-    def _limit_notes(self) -> tuple[str, ...]:
-        limit, label = self.options.limit, self.levels[0].label
-        if limit is None:
-            return ()
-        if self.levels[0].triples < limit:
-            return (f"The stream ended before depth {label} had the {limit:,} triples that were asked for.",)
-        return (f"Reading stopped when depth {label} had {limit:,} triples.",)
-
-    def text(self) -> str:
-        """The table for a terminal."""
-        return self.table().text(120)
+    instances: Input
+    out: Path | None = None
 
     def json(self) -> dict[str, Any]:
         """What `summary.json` holds."""
@@ -112,28 +111,26 @@ class Triples:
         }
 
 
+@command
 def triples(
-    instances: str,
-    depths: str | Path,
-    out: str | Path,
+    instances: Annotated[str, Flag(metavar="SRC")],
+    depths: Annotated[str | Path, Flag(metavar="DIR", reads=Path)],
     *,
-    tsv: bool = False,
-    options: TriplesOptions = _DEFAULTS,
+    options: TriplesOptions = TriplesOptions(),
+    out: Out = None,
     progress: Progress | None = None,
 ) -> Triples:
-    """Filters a stream of training triples by the depth at which the relevant document was shown.
+    """Filters training triples by the depth at which their relevant document was shown.
 
-    Writes `triples.parquet` (columns as in `TRIPLE_SCHEMA`, training order) as `instances build --kind by-depth` reads
-    it, with `tsv` also `triples-K.tsv` for every depth (query, relevant, non-relevant: ids where pairs were looked up
-    by id and all have them, else texts), `summary.json` and `manifest.json`.
+    Order and non-relevant documents stay. The table triples.parquet has a column depth, by which instances build --kind
+    by-depth chooses.
 
     Args:
-        instances: the stream, see `rankers.instances.open_instances`; ids need no texts.
-        depths: the folder that `survivorship depth` wrote.
-        out: the folder.
-        tsv: also write a file of lines for each depth.
+        instances: training triples: MS MARCO's, of ids or texts, or a table of instances; ids need no texts.
+        depths: the folder that survivorship depth wrote.
         options: the depths, and how pairs are looked up.
-        progress: told about the work.
+        out: a folder for triples.parquet, summary.json and manifest.json.
+        progress: is told about the work.
 
     Returns:
         The counts.
@@ -141,32 +138,52 @@ def triples(
     Raises:
         InputError: a fault in a source; no pair of the stream is judged; nothing to look pairs up by.
 
+    Examples:
+
+        truerank survivorship triples --instances triples.train.small.tsv --depths depths/ --pairs-by text
+        --out triples/
+
     Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022), section 5.1.
     """
-    source = open_instances(instances)
-    judged = open_depths(depths)
+    source, judged = open_instances(instances), open_depths(depths)
     stream = iter(source.as_read())
     head = list(islice(stream, 1))
-    by = options.by if options.by != "auto" else "id" if head and head[0].query_id and head[0].relevant_id else "text"
+    by = options.pairs_by
+    if by == "auto":
+        by = "id" if head and head[0].query_id and head[0].relevant_id else "text"
     positions = _Positions(judged, by)
     if not len(positions):
         fault = f"the judgments have no {'ids' if by == 'id' else 'texts'}"
-        raise InputError(fault, "use a log that has them, or choose --by", where=depths)
-    artifacts = Artifacts(out)
+        raise InputError(fault, "use a log that has them, or choose `pairs_by`", where=depths)
     told = progress or Quiet()
     told.start("training triples")
-    found = _Filtered(positions, sorted(options.depths), options.limit)
-    _write_all(artifacts, found, chain(head, stream), tsv=tsv, told=told)
-    if not found.kept[-1]:
-        raise InputError("no relevant pair of the triples is judged in the log", "give its own", where=instances)
-    inputs = {
-        "instances": {"source": instances, "fingerprint": found.fingerprint or source.fingerprint},
-        "depths": file_input(str(Path(depths) / "depths.parquet" if Path(depths).is_dir() else depths)),
-    }
-    result = Triples(options, found.read, found.levels(), found.unknown, found.unplaced, by, inputs)
-    artifacts.json("summary.json", result.json())
-    artifacts.manifest(provenance("triples", inputs, options.json()))
+    found = _Filtered(positions, options)
+    every = chain(head, stream)
+    if out is None:
+        while not found.enough and (block := list(islice(every, _BLOCK))):
+            found.part(block)
+            told.advance(len(block))
+        return _counts(found, options, source)
+    read = inputs_of(depths=depths_file(depths))
+    with started("survivorship triples", read, {"options": options}, out) as job:
+        _write_all(job, found, every, told)
+        result = replace(_counts(found, options, source), out=Path(out))
+        job.read(result.instances)
+        job.skipped = {"unknown": result.unknown, "unplaced": result.unplaced}
+        publish(result, job)
     return result
+
+
+def _counts(found: _Filtered, options: TriplesOptions, source: InstanceSource) -> Triples:
+    """What is left.
+
+    Raises:
+        InputError: nothing.
+    """
+    if not found.kept[-1]:
+        raise InputError("no relevant pair of the triples is judged in the log", "give its own", where=source.spec.spec)
+    read = Input(source.spec.name, source.spec.spec, "instances", found.read, found.fingerprint or source.fingerprint)
+    return Triples(options, found.read, found.levels(), found.unknown, found.unplaced, found.by, read)
 
 
 class _Positions:
@@ -210,7 +227,9 @@ class _Part(NamedTuple):
 class _Filtered:
     """What is left of a stream, and the counts."""
 
-    def __init__(self, positions: _Positions, depths: Sequence[int], limit: int | None) -> None:
+    def __init__(self, positions: _Positions, options: TriplesOptions) -> None:
+        depths, limit = options.depths, options.limit
+        self.tsv = options.tsv
         self.read = self.unknown = self.unplaced = 0
         self._limit = limit
         # Of what was read only: the hash of the whole file would read it to its end.
@@ -271,27 +290,24 @@ class _Filtered:
         return tuple(found)
 
 
-def _write_all(
-    artifacts: Artifacts, found: _Filtered, stream: Iterator[Instance], *, tsv: bool, told: Progress
-) -> None:
+def _write_all(job: Run, found: _Filtered, stream: Iterator[Instance], told: Progress) -> None:
     """Writes what is left of the stream, block by block, and joins the blocks."""
-    folder = artifacts.work / "triples"
+    folder = job.work / "triples"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         paths: list[Path] = []
         with ExitStack() as stack:
             files: dict[str, IO[str]] = {}
-            for label in found.labels if tsv else ():
-                path = stack.enter_context(artifacts.stream(f"triples-{label}.tsv"))
+            for label in found.labels if found.tsv else ():
+                path = stack.enter_context(job.stream(f"triples-{label}.tsv"))
                 files[label] = stack.enter_context(path.open("w", encoding="utf-8", newline="\n"))
             while not found.enough and (block := list(islice(stream, _BLOCK))):
                 paths.append(_write(folder / f"{len(paths):06d}.parquet", found.part(block), files, found.by))
                 told.advance(len(block))
         frames = [pl.scan_parquet(path, glob=False) for path in paths] or [pl.LazyFrame(schema=TRIPLE_SCHEMA)]
-        artifacts.lazy_parquet("triples.parquet", pl.concat(frames), _GROUP)
+        job.lazy_parquet("triples.parquet", pl.concat(frames), _GROUP)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        artifacts.tidy()
 
 
 def _write(path: Path, part: _Part, files: Mapping[str, IO[str]], by: str) -> Path:

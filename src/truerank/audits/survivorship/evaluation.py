@@ -1,29 +1,55 @@
-"""What `survivorship.evaluate` found: means by depth and system, tests, trends, and the order of the systems."""
+"""What `truerank survivorship evaluate` found: means by depth and system, tests, trends, the order of the systems."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
+import scipy
 from numpy.typing import NDArray
 
-from truerank.audits.survivorship.evaluating.options import EvaluateOptions
-from truerank.audits.survivorship.evaluating.report import evaluation_draft
-from truerank.audits.survivorship.evaluating.statistics import Contrast, nested_contrast, slope_weights
-from truerank.audits.survivorship.page import write_page
-from truerank.audits.survivorship.results import provenance
-from truerank.measures import correct, difference_interval, difference_test, lower_is_better, mean_interval
+from truerank.measures import (
+    correct,
+    detectable_difference,
+    difference_interval,
+    difference_test,
+    lower_is_better,
+    mean_interval,
+)
 from truerank.measures.ordering import OrderChanges, order_changes
-from truerank.reports.tables import Cell, Column, Table
-from truerank.work.artifacts import Artifacts
-from truerank.work.publishing import write_tables
+from truerank.measures.significance import Correction
+from truerank.options import Confidence, Options, Scoring
+from truerank.reports.results import Result
 
-__all__ = ["SCORE_SCHEMA", "DepthCell", "DepthEvaluation", "DepthScores", "Trend"]
+__all__ = [
+    "SCORE_SCHEMA",
+    "TESTS",
+    "VARIANTS",
+    "Contrast",
+    "DepthCell",
+    "DepthEvaluation",
+    "DepthScores",
+    "EvaluateOptions",
+    "Trend",
+    "nested_contrast",
+    "slope_weights",
+]
+
+Floats = NDArray[np.float64]
+
+#: The tests of a depth against the full set, in words.
+TESTS: Final[dict[str, str]] = {
+    "welch": "Welch's unpaired t-test",
+    "equal-variance-t": "Student's unpaired t-test with one variance",
+    "nested": "t-test of the difference that allows for the queries that both sets have",
+}
+
 
 #: `scores.parquet`: one value per set of judgments ("all" or "first"), depth, run, measure and query; queries that the
 #: depth lacks, or that were left out, have no row.
@@ -37,6 +63,111 @@ SCORE_SCHEMA: Final[dict[str, Any]] = {
 }
 #: How the two sets of judgments are called.
 VARIANTS: Final[Mapping[str, str]] = {"all": "all judgments", "first": "first judgment of each query only"}
+
+
+@dataclass(frozen=True)
+class EvaluateOptions(Options):
+    """How depths are compared with the full set.
+
+    Attributes:
+        significance: the test: welch and equal-variance-t take the two sets of queries as if they shared none, as the
+            paper does; nested allows for the shallow set being a part of the full one.
+        correction: of the p-values.
+        family: what is corrected for: the comparisons of one system (its depths), of one measure (all systems and
+            depths), or of all measures together.
+        confidence: of intervals; a corrected p below 1 − confidence is significant.
+    """
+
+    significance: Literal["welch", "equal-variance-t", "nested"] = "welch"
+    correction: Correction = "bonferroni"
+    family: Literal["system", "measure", "all"] = "measure"
+    confidence: Confidence = 0.95
+
+    @property
+    def alpha(self) -> float:
+        """The level: a corrected p below it is significant."""
+        return round(1 - self.confidence, 12)
+
+    def sentence(self) -> str:
+        """The test and its correction in words."""
+        families = {
+            "system": "the depths of each system",
+            "measure": "all depths and systems of each measure",
+            "all": "all depths, systems and measures together",
+        }
+        corrected = "not corrected"
+        if self.correction != "none":
+            corrected = f"corrected ({self.correction}) for {families[self.family]}"
+        return f"* differs from the full set: {TESTS[self.significance]}, two-sided, {corrected}, p < {self.alpha:g}."
+
+
+class Contrast(NamedTuple):
+    """A weighted sum of the means at several depths, with its interval and the p of its being zero.
+
+    The interval and p are None where there are too few queries, or no spread, to tell.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    #: The smallest true value that the test finds with a power of 0.8 at the level of the interval.
+    detectable: float | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether it has an interval that does not hold zero."""
+        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
+
+
+def nested_contrast(scores: Floats, weights: Sequence[float] | Floats, confidence: float = 0.95) -> Contrast:
+    """A weighted sum of means over sets of queries that overlap, by linearisation.
+
+    Queries are the sampling units. Each adds to the sum what it adds to the means of the sets that it is in; the
+    variance is that of these additions, so that what two sets have in common cancels out.
+
+    Args:
+        scores: shape (depths, queries), NaN where a depth lacks the query.
+        weights: of the means, shape (depths,).
+        confidence: of the interval.
+
+    Returns:
+        The sum; NaN if a depth has no query.
+
+    Source: Woodruff, A simple method for approximating the variance of a complicated estimate (JASA 1971).
+    """
+    there = ~np.isnan(scores)
+    sizes = there.sum(axis=1)
+    factors = np.asarray(weights, np.float64)
+    used = factors != 0
+    if not len(sizes) or (sizes[used] == 0).any():
+        return Contrast(math.nan)
+    means = np.where(there, scores, 0.0).sum(axis=1) / np.maximum(1, sizes)
+    value = float(factors[used] @ means[used])
+    smallest = int(sizes[used].min())
+    if smallest < 2:
+        return Contrast(value)
+    added = np.where(there, scores - means[:, None], 0.0) * (factors / np.maximum(1, sizes))[:, None]
+    queries = int(there[used].any(axis=0).sum())
+    error = math.sqrt(float(np.square(added.sum(axis=0)).sum()) * queries / (queries - 1))
+    if error <= 1e-12 * max(1.0, float(np.abs(means).max())):
+        return Contrast(value, value, value, 1.0 if abs(value) < 1e-12 else None)
+    half = float(scipy.stats.t.ppf((1 + confidence) / 2, smallest - 1)) * error
+    p = 2 * float(scipy.stats.t.sf(abs(value) / error, smallest - 1))
+    # As for a paired test over the smallest set of queries, whose freedom the interval has, too.
+    reach = detectable_difference(smallest, error * math.sqrt(smallest), alpha=1 - confidence)
+    return Contrast(value, value - half, value + half, p, reach)
+
+
+def slope_weights(places: Sequence[float]) -> Floats:
+    """The weights that make the slope of a straight line through means out of them.
+
+    Args:
+        places: where the means stand, shape (depths,), not all the same.
+    """
+    centred = np.asarray(places, np.float64) - float(np.mean(places))
+    total = float(np.square(centred).sum())
+    return centred / total if total else centred
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +228,9 @@ class Trend(NamedTuple):
     relative_to_shallowest: float | None
 
 
-@dataclass(frozen=True, eq=False)
-class DepthEvaluation:
-    """The result of `survivorship.evaluate`.
+@dataclass(frozen=True, eq=False, repr=False)
+class DepthEvaluation(Result, shown_in="truerank.audits.survivorship.evaluation_report"):
+    """Scores by annotation depth.
 
     Attributes:
         name: of the log that the judgments come from.
@@ -109,11 +240,12 @@ class DepthEvaluation:
         measures: as they are spelled.
         topics: ids of the queries.
         variants: scores by "all" judgments and by the "first" of each query.
-        options: the choices.
+        options: how depths are compared.
+        scoring: how runs were scored.
         derived: the first judgments were told from the depths at which judgments appear.
         strays: judgments of a depth that the full set lacks.
         unknown: by run, queries that no depth has.
-        inputs: for the manifest.
+        out: the folder that it was written to.
     """
 
     name: str
@@ -124,10 +256,11 @@ class DepthEvaluation:
     topics: tuple[str, ...]
     variants: Mapping[str, DepthScores]
     options: EvaluateOptions
+    scoring: Scoring = Scoring()
     derived: bool = False
     strays: int = 0
     unknown: Mapping[str, int] = field(default_factory=dict)
-    inputs: Mapping[str, Any] = field(default_factory=dict)
+    out: Path | None = None
 
     @cached_property
     def cells(self) -> tuple[DepthCell, ...]:
@@ -183,136 +316,6 @@ class DepthEvaluation:
                         )
         return found
 
-    def table(self, measure: str | None = None, judgments: str = "all") -> Table:
-        """Means by depth and system, and both counts of queries, as in the paper's Table 4."""
-        measure = measure or self.measures[0]
-        scores = self.variants[judgments]
-        columns = [Column("depth", align="right"), *(Column(name, (measure,), "right") for name in self.systems)]
-        number: dict[str, Any] = {"align": "right", "format": ",d"}
-        for above in ("queries judged", "queries in all runs"):
-            columns += [Column("n", (above,), **number), Column("gained", (above,), align="right", format="+,d")]
-        rows = []
-        for place, label in enumerate(self.labels):
-            shown = (self._shown(self.cell(system, label, measure, judgments)) for system in self.systems)
-            counts = (*_gain(scores.queries, place), *_gain(scores.together, place))
-            rows.append((label, *shown, *counts))
-        title = f"{self.name}: {measure} by annotation depth, {VARIANTS[judgments]}"
-        return Table(title, tuple(columns), tuple(rows), tuple(self.notes(judgments)))
-
-    def difference_table(self, measure: str | None = None, judgments: str = "all") -> Table:
-        """Every depth against the full set: difference, interval, p."""
-        measure = measure or self.measures[0]
-        signed: dict[str, Any] = {"align": "right", "format": "+.4f"}
-        columns = (
-            Column("system"),
-            Column("depth", align="right"),
-            Column("n", align="right", format=",d"),
-            Column("mean", align="right", format=".4f"),
-            Column("depth − full", **signed),
-            Column("low", (f"{1 - self.options.alpha:.0%} interval",), **signed),
-            Column("high", (f"{1 - self.options.alpha:.0%} interval",), **signed),
-            Column("p", align="right", format=".3g"),
-            Column("corrected", align="right", format=".3g"),
-        )
-        rows: list[tuple[Cell, ...]] = []
-        rules, strong = [], set()
-        for system in self.systems:
-            rules.append(len(rows))
-            for label in self.labels[:-1]:
-                one = self.cell(system, label, measure, judgments)
-                strong |= {(len(rows), 8)} if one.significant else set()
-                rows.append((system, label, one.n, one.mean, *one[8:13]))
-        title = f"{measure}: each depth against the full set, {VARIANTS[judgments]}"
-        interval = "Intervals are not corrected."
-        notes = (self.options.sentences()[0], interval)
-        return Table(title, columns, tuple(rows), notes, tuple(rules[1:]), frozenset(strong))
-
-    def trend_table(self, measure: str | None = None) -> Table:
-        """The trend of every system, by all and by the first judgments."""
-        measure = measure or self.measures[0]
-        signed: dict[str, Any] = {"align": "right", "format": "+.4f"}
-        above = ("slope per document shown",)
-        change = ("full set − shallowest",)
-        columns = (
-            Column("judgments"),
-            Column("system"),
-            Column("slope", above, align="right", format="+.5f"),
-            Column("low", above, align="right", format="+.5f"),
-            Column("high", above, align="right", format="+.5f"),
-            Column("change", change, **signed),
-            Column("low", change, **signed),
-            Column("high", change, **signed),
-            Column("of the full set", ("relative change",), align="right", format="+.1%"),
-            Column("of the shallowest", ("relative change",), align="right", format="+.1%"),
-        )
-        rows = tuple(
-            (one.judgments, one.system, *one.slope[:3], *one.change[:3], *one[5:])
-            for one in self.trends
-            if one.measure == measure
-        )
-        notes = (
-            f"Slopes: least squares through the means at {', '.join(self.labels)}"
-            + (f", '{self.labels[-1]}' taken for {self.places[-1]:g}." if not self.labels[-1].isdigit() else "."),
-            f"{1 - self.options.alpha:.0%} intervals by linearisation; queries that depths share are allowed for.",
-        )
-        return Table(f"{measure}: the trend with depth", columns, rows, notes, (len(self.systems),))
-
-    def order_table(self) -> Table:
-        """Whether the systems change order between a depth and the full set."""
-        columns = (
-            Column("judgments"),
-            Column("measure"),
-            Column("depth", align="right"),
-            Column("pairs that change", align="right", format=",d"),
-            Column("τ", align="right", format=".3f"),
-            Column("which"),
-        )
-        rows = tuple(
-            (
-                variant,
-                measure,
-                label,
-                len(found.swaps),
-                found.tau.tau,
-                "; ".join(f"{swap.better} over {swap.worse}" for swap in found.swaps) or "none",
-            )
-            for (variant, measure, label), found in self.orders.items()
-        )
-        note = "'a over b': a is better than b at this depth, and worse in the full set."
-        return Table("The order of the systems at each depth, and in the full set", columns, rows, (note,))
-
-    def notes(self, judgments: str = "all") -> Iterator[str]:
-        """What a reader of the table has to know."""
-        yield from self.options.sentences()
-        if self.options.test != "nested":
-            yield (
-                "The shallow queries are a part of the full set, which an unpaired test does not allow for: it finds "
-                "less than there is. The test 'nested' does."
-            )
-        if judgments == "first" and self.derived:
-            yield "First judgments: those that appear at the smallest depth, in the order of the file."
-        if self.strays:
-            yield f"{self.strays:,} judgments of shallower depths are not in the full set."
-        scores = self.variants[judgments]
-        lacking = {name: scores.queries[-1] - there[-1] for name, there in scores.present.items()}
-        if any(lacking.values()):
-            shown = ", ".join(f"{name} {number:,}" for name, number in lacking.items() if number)
-            yield f"Queries of the full set that runs lack: {shown}."
-
-    def text(self) -> str:
-        """The tables for a terminal."""
-        tables = [
-            table
-            for measure in self.measures
-            for table in (
-                *(self.table(measure, variant) for variant in self.variants),
-                self.trend_table(measure),
-            )
-        ]
-        if self.orders:
-            tables.append(self.order_table())
-        return "\n".join(table.text(120) for table in tables)
-
     def json(self) -> dict[str, Any]:
         """What `summary.json` holds."""
         return {
@@ -320,7 +323,13 @@ class DepthEvaluation:
             "depths": list(self.labels),
             "systems": list(self.systems),
             "measures": list(self.measures),
-            "options": self.options.json(),
+            "options": {
+                "measures": list(self.measures),
+                **{
+                    name: getattr(self.options, name) for name in ("significance", "correction", "family", "confidence")
+                },
+                **self.scoring.json(),
+            },
             "counts": {
                 variant: {
                     "qrels": list(scores.qrels),
@@ -364,43 +373,6 @@ class DepthEvaluation:
                         parts.append(part.with_columns(literals).select(list(SCORE_SCHEMA)))
         return pl.concat(parts)
 
-    def save(self, folder: str | Path) -> Path:
-        """Writes tables, scores, figures, report, summary and manifest.
-
-        Args:
-            folder: made if it does not exist.
-
-        Returns:
-            The folder.
-
-        Raises:
-            InputError: it cannot be written to.
-        """
-        artifacts = Artifacts(folder)
-        write_tables(artifacts, self.tables())
-        artifacts.parquet("scores.parquet", self.frame())
-        write_page(artifacts, evaluation_draft(self))
-        artifacts.json("summary.json", self.json())
-        artifacts.manifest(self.provenance())
-        return artifacts.folder
-
-    def tables(self) -> dict[str, Table]:
-        """Every table by the name of its files."""
-        found: dict[str, Table] = {}
-        for number, measure in enumerate(self.measures, start=1):
-            end = f"-{number}" if len(self.measures) > 1 else ""
-            for variant in self.variants:
-                found[f"{variant}{end}"] = self.table(measure, variant)
-                found[f"{variant}-differences{end}"] = self.difference_table(measure, variant)
-            found[f"trend{end}"] = self.trend_table(measure)
-        if self.orders:
-            found["order"] = self.order_table()
-        return found
-
-    def provenance(self) -> dict[str, Any]:
-        """Inputs with hashes, options and versions."""
-        return provenance("evaluate", self.inputs, self.options.json())
-
     def _family(self, cell: DepthCell) -> tuple[str, ...]:
         parts = {"system": (cell.measure, cell.system), "measure": (cell.measure,), "all": ()}
         return (cell.judgments, *parts[self.options.family])
@@ -410,7 +382,7 @@ class DepthEvaluation:
         full = layers[-1][~np.isnan(layers[-1])]
         for place, label in enumerate(self.labels):
             own = layers[place][~np.isnan(layers[place])]
-            mean = mean_interval(own, 1 - self.options.alpha)
+            mean = mean_interval(own, self.options.confidence)
             cell = DepthCell(variant, self.measures[m], self.systems[s], label, mean.n, *mean[1:])
             if place < len(self.labels) - 1 and len(own) and len(full):
                 found = self._difference(layers, place, own, full)
@@ -422,7 +394,7 @@ class DepthEvaluation:
     def _difference(
         self, layers: NDArray[np.float64], place: int, own: NDArray[np.float64], full: NDArray[np.float64]
     ) -> Contrast:
-        test, confidence = self.options.test, 1 - self.options.alpha
+        test, confidence = self.options.significance, self.options.confidence
         if test == "nested":
             weights = np.zeros(len(layers))
             weights[place], weights[-1] = 1.0, -1.0
@@ -433,7 +405,7 @@ class DepthEvaluation:
 
     def _trend(self, variant: str, m: int, s: int) -> Trend:
         layers = self.variants[variant].values[s, m]
-        confidence = 1 - self.options.alpha
+        confidence = self.options.confidence
         slope = nested_contrast(layers, slope_weights(self.places), confidence)
         ends = np.zeros(len(layers))
         ends[0], ends[-1] = -1.0, 1.0
@@ -454,11 +426,3 @@ class DepthEvaluation:
     def _means(self, variant: str, measure: str, label: str) -> dict[str, float]:
         means = {name: self.cell(name, label, measure, variant).mean for name in self.systems}
         return {name: mean for name, mean in means.items() if mean is not None}
-
-    @staticmethod
-    def _shown(cell: DepthCell) -> str | None:
-        return None if cell.mean is None else f"{'*' if cell.significant else ''}{cell.mean:.3f}"
-
-
-def _gain(numbers: tuple[int, ...], place: int) -> tuple[int, int | None]:
-    return numbers[place], numbers[place] - numbers[place - 1] if place else None

@@ -1,10 +1,11 @@
-"""A collection's passages by the keys of their texts: eight million of them in half a gigabyte."""
+"""The passages of a collection by the keys of their texts: eight million of them in half a gigabyte."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -15,9 +16,11 @@ from truerank.errors import InputError
 from truerank.sources.documents import DocumentSource
 from truerank.work.progress import Progress
 
-__all__ = ["PassageTable", "passage_table"]
+__all__ = ["MAPPING_SCHEMA", "PassageIds", "PassageTable", "mapping_file", "open_passage_ids", "passage_table"]
 
 _BLOCK = 1 << 13
+#: `mapping.parquet`: a text's key in two halves, and the passage's id.
+MAPPING_SCHEMA: Final[dict[str, Any]] = {"key_high": pl.UInt64, "key_low": pl.UInt64, "doc_id": pl.String}
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +93,7 @@ def passage_table(documents: DocumentSource, *, unique: bool, progress: Progress
         row = int(np.flatnonzero(same)[0])
         raise InputError(
             f"the passages '{ids[row]}' and '{ids[row + 1]}' have the same text ({int(same.sum()):,} more do)",
-            "leave such texts unmapped with --duplicates leave, or take the first with --duplicates first",
+            "leave such texts unmapped with `duplicates` leave, or take the first with `duplicates` first",
             where=documents.spec.location,
         )
     begins = np.concatenate(([True], ~same))
@@ -102,3 +105,53 @@ def passage_table(documents: DocumentSource, *, unique: bool, progress: Progress
     duplicates = duplicates.sort(pl.col("at").min().over("text_no"), "at").drop("at")
     repeated = np.concatenate((same, [False]))[begins]
     return PassageTable(keys[begins], ids.filter(pl.Series(begins)), repeated, len(ids), duplicates)
+
+
+class PassageIds:
+    """Ids by key, in arrays.
+
+    Args:
+        frame: columns as in `MAPPING_SCHEMA`, no key twice.
+    """
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        keys = np.column_stack([frame["key_high"].to_numpy(), frame["key_low"].to_numpy()])
+        order = sorted_keys(keys)
+        self._keys = keys[order]
+        self._ids = frame["doc_id"].gather(order)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def ids(self, keys: Keys) -> list[str | None]:
+        """The ids of keys, None where one has none."""
+        rows = lookup(self._keys, keys)
+        found = rows >= 0
+        ids: list[str | None] = [None] * len(rows)
+        for place, doc_id in zip(np.flatnonzero(found).tolist(), self._ids.gather(rows[found]).to_list(), strict=True):
+            ids[place] = doc_id
+        return ids
+
+
+def mapping_file(folder: str | Path) -> Path:
+    """The file of a folder that `survivorship map` wrote, or the file itself."""
+    return Path(folder) / "mapping.parquet" if Path(folder).is_dir() else Path(folder)
+
+
+def open_passage_ids(folder: str | Path) -> PassageIds:
+    """Opens what `survivorship map --out` wrote.
+
+    Raises:
+        InputError: no such folder, or no mapping in it.
+    """
+    path = mapping_file(folder)
+    if not path.is_file():
+        raise InputError("no mapping.parquet here", "give the folder that 'survivorship map --out' wrote", where=path)
+    try:
+        frame = pl.read_parquet(path, glob=False)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError("no valid Parquet", "run 'survivorship map' again", where=path) from error
+    missing = [column for column in MAPPING_SCHEMA if column not in frame.columns]
+    if missing:
+        raise InputError(f"columns missing: {', '.join(missing)}", "run 'survivorship map' again", where=path)
+    return PassageIds(frame.select(list(MAPPING_SCHEMA)))

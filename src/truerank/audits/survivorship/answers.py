@@ -1,33 +1,38 @@
-"""What people said of the pooled passages, or what judgments say: who found which answer where."""
+"""Which passages answer discarded queries, as people or judgments say, and where rankers have the first answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.audits.survivorship.answers.options import AnswerableOptions, Discarded
-from truerank.audits.survivorship.answers.pool import ITEMS, POOL, POOL_SCHEMA, discarded_ids, top_results
-from truerank.audits.survivorship.results import file_input
-from truerank.errors import InputError
+from truerank.audits.survivorship.pooling import ITEMS, POOL, POOL_SCHEMA, DiscardedQueries, discarded_ids, top_results
+from truerank.audits.survivorship.queries import named_source, named_sources
+from truerank.errors import InputError, OptionError
 from truerank.judging import Item, Ratings, read_items, read_ratings
 from truerank.judging.ratings import RatingSource
 from truerank.judging.schemes import load_scheme
 from truerank.judging.votes import Votes
+from truerank.options import Flag, Options
+from truerank.records import Input
 from truerank.sources import columns, formats, grammar, read_qrels_frame
+from truerank.sources.inputs import input_of
 from truerank.sources.rows import Row, rows
 from truerank.sources.tables import as_text
 
 __all__ = [
     "ANSWER_SCHEMA",
     "FIRST_SCHEMA",
-    "Judged",
+    "AnswerLabels",
+    "JudgedPassages",
     "first_answers",
+    "inputs_of_labels",
+    "is_given",
     "judged_by_people",
     "judged_by_qrels",
-    "named_runs",
     "read_firsts",
 ]
 
@@ -52,34 +57,72 @@ _DOCUMENTS: Final = ("doc_id", "docid", "docno", "passage_id")
 _NOTHING: Final = frozenset(("", "_", "na", "nan", "none", "null", "-"))
 
 
-class Judged(NamedTuple):
+@dataclass(frozen=True)
+class AnswerLabels(Options):
+    """Answers that people found in a pool.
+
+    Attributes:
+        pool: the folder of a pool that was judged.
+        labels: its labels, of the scheme answerability: a judging store or label files.
+        votes: how one answer is made of several voices.
+        include_models: count labels of models like those of people.
+    """
+
+    pool: Annotated[str | Path | None, Flag(metavar="DIR", reads=Path)] = None
+    labels: Annotated[RatingSource, Flag(metavar="STORE|SRC", reads=list[str])] = ()
+    votes: Votes = "majority"
+    include_models: bool = False
+
+    def given(self) -> bool:
+        """Whether a pool with its labels is given.
+
+        Raises:
+            InputError: one without the other.
+        """
+        if (self.pool is not None) != is_given(self.labels):
+            missing = "pool" if self.pool is None else "labels"
+            raise OptionError(missing, "a pool goes with labels", "give `pool` and `labels`")
+        return self.pool is not None
+
+
+def is_given(labels: RatingSource) -> bool:
+    """Whether a source of labels is more than an empty list."""
+    return not isinstance(labels, list | tuple) or bool(labels)
+
+
+def inputs_of_labels(labels: RatingSource, role: str) -> list[Input]:
+    """Labels in a manifest."""
+    several = labels if isinstance(labels, list | tuple) else [labels]
+    found = []
+    for one in several:
+        name, spec = named_source(one) if isinstance(one, str | Path) else (role, one)
+        found.append(input_of(role, spec, name))
+    return found
+
+
+class JudgedPassages(NamedTuple):
     """Judged passages of a pool.
 
     Attributes:
-        pool: columns as in `pool.POOL_SCHEMA`, queries that were judged only.
+        pool: columns as in `pooling.POOL_SCHEMA`, queries that were judged only.
         answers: columns as in `ANSWER_SCHEMA`, one row for each judged passage.
         items: the items, by corpus and query; empty where judgments stand for labels.
         notes: what was left out.
-        inputs: for the manifest.
+        inputs: what was read.
     """
 
     pool: pl.DataFrame
     answers: pl.DataFrame
     items: Mapping[tuple[str, str], Item]
     notes: tuple[str, ...]
-    inputs: Mapping[str, Any]
+    inputs: tuple[Input, ...]
 
 
-def judged_by_people(
-    folder: str | Path, labels: RatingSource, *, votes: Votes = "majority", include_models: bool = False
-) -> Judged:
+def judged_by_people(given: AnswerLabels) -> JudgedPassages:
     """What people said about a pool.
 
     Args:
-        folder: what `survivorship answerable` wrote.
-        labels: a judging store or label files of the scheme answerability.
-        votes: how one answer is made of several voices, see `judging.VOTES`.
-        include_models: labels of models count like those of people.
+        given: a pool that `survivorship answerable` wrote, and labels of its items.
 
     Returns:
         The passages of every query that somebody labelled. What the rule for several voices says answers,
@@ -88,8 +131,9 @@ def judged_by_people(
     Raises:
         InputError: no pool, labels of another scheme, or of other items only.
     """
-    pool, items = _opened(Path(folder))
-    ratings = read_ratings(labels, scheme="answerability", votes=votes)
+    folder = Path(given.pool or "")
+    pool, items = _opened(folder)
+    ratings = read_ratings(given.labels, scheme="answerability", votes=given.votes)
     units, foreign = _units(ratings, items)
     if not units:
         raise InputError("the labels are of other items", "give those of this pool", where=", ".join(ratings.sources))
@@ -102,7 +146,7 @@ def judged_by_people(
         def marked(said: tuple[str, ...], name: str = name) -> str | None:
             return None if not said else "yes" if name in said else "no"
 
-        for unit, answer in ratings.decided(marked, include_models=include_models, order=("yes", "no")).items():
+        for unit, answer in ratings.decided(marked, include_models=given.include_models, order=("yes", "no")).items():
             item = units.get(unit)
             passage = None if item is None else next((text for text in item.texts if text.name == name), None)
             if item is None or passage is None:
@@ -119,31 +163,35 @@ def judged_by_people(
     if foreign:
         notes.append(f"{foreign:,} labelled items are not of this pool and are left out.")
     notes += ratings.notes
-    inputs = {"pool": file_input(str(Path(folder) / POOL)), "labels": list(ratings.sources)}
-    return Judged(pool.join(known, on=["corpus", "query_id"], how="semi"), answers, items, tuple(notes), inputs)
+    inputs = (input_of("pool", folder / POOL), *inputs_of_labels(given.labels, "labels"))
+    return JudgedPassages(pool.join(known, on=["corpus", "query_id"], how="semi"), answers, items, tuple(notes), inputs)
 
 
 def judged_by_qrels(
-    runs: Mapping[str, str], qrels: str, options: AnswerableOptions, discarded: Discarded | None = None
-) -> Judged:
+    runs: Sequence[str], qrels: str, rel: int, k: int, discarded: DiscardedQueries | None = None
+) -> JudgedPassages:
     """What existing judgments say about the first results of rankers.
 
     Args:
-        runs: files by the name of their system.
+        runs: `FILE` or `SYSTEM=FILE`.
         qrels: the judgments.
-        options: cutoffs, and the lowest grade that answers.
+        rel: the lowest grade that answers.
+        k: results of each run.
         discarded: the queries that count; None for all that have a judgment.
 
     Raises:
         InputError: a fault in a file, or a run that has none of the queries.
     """
+    systems = named_sources(runs, "run")
+    if not systems:
+        raise OptionError("run", "no run", "name at least one")
     judged = read_qrels_frame(qrels)
     name = grammar.parse(qrels).name
-    inputs = {"qrels": file_input(qrels), "runs": {system: file_input(path) for system, path in runs.items()}}
+    inputs = (input_of("qrels", qrels), *(input_of("run", spec, system) for system, spec in systems.items()))
     notes: list[str] = []
     if discarded is not None:
         ids, read = discarded_ids(discarded)
-        inputs |= read
+        inputs = (*inputs, *read)
         judged = judged.filter(pl.col("topic_id").is_in(pl.Series(ids, dtype=pl.String).implode()))
         lacking = len(ids) - judged["topic_id"].n_unique()
         if not len(judged):
@@ -152,22 +200,22 @@ def judged_by_qrels(
             notes.append(f"{lacking:,} discarded queries without a judgment are left out.")
     wanted = judged["topic_id"].unique(maintain_order=True)
     parts = []
-    for system, path in runs.items():
-        top = top_results(path, wanted, options.cutoffs[0])
+    for system, spec in systems.items():
+        top = top_results(spec, wanted, k)
         parts.append(top.with_columns(pl.lit(name).alias("corpus"), pl.lit(system).alias("system")))
     pool = pl.concat(parts).select(list(POOL_SCHEMA)).cast(pl.Schema(POOL_SCHEMA))
     answers = judged.select(
         pl.lit(name).alias("corpus"),
         pl.col("topic_id").alias("query_id"),
         "doc_id",
-        (pl.col("relevance") >= options.rel).alias("answers"),
+        (pl.col("relevance") >= rel).alias("answers"),
     )
     unjudged = len(pool.join(answers, on=["query_id", "doc_id"], how="anti"))
     notes.append(f"{unjudged:,} of {len(pool):,} pooled results are not judged and are taken for no answers.")
-    return Judged(pool, answers, {}, tuple(notes), inputs)
+    return JudgedPassages(pool, answers, {}, tuple(notes), inputs)
 
 
-def first_answers(judged: Judged) -> pl.DataFrame:
+def first_answers(judged: JudgedPassages) -> pl.DataFrame:
     """The first answer of each system for each judged query, columns as in `FIRST_SCHEMA`."""
     queries = judged.answers.select("corpus", "query_id").unique(maintain_order=True)
     systems = judged.pool.select("corpus", "system").unique(maintain_order=True)
@@ -212,7 +260,9 @@ def read_firsts(source: str) -> pl.DataFrame:
 def _opened(folder: Path) -> tuple[pl.DataFrame, dict[tuple[str, str], Item]]:
     path = folder / POOL
     if not path.is_file() or not (folder / ITEMS).is_file():
-        raise InputError("no pool in this folder", "give what 'survivorship answerable --run' wrote", where=folder)
+        raise InputError(
+            "no pool in this folder", "give what 'survivorship answerable' with `docs` wrote", where=folder
+        )
     try:
         pool = pl.read_parquet(path, glob=False).select(list(POOL_SCHEMA)).cast(pl.Schema(POOL_SCHEMA))
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -267,22 +317,3 @@ def _check_whole(frame: pl.DataFrame, where: str) -> None:
                     f" of {corpus}" if corpus else ""
                 )
                 raise InputError(fault, "write NA as the rank where it has no answer", where=where)
-
-
-def named_runs(runs: Sequence[str]) -> dict[str, str]:
-    """Runs as `SYSTEM=FILE`, or files that are called like their system.
-
-    Raises:
-        InputError: none, or two of one name.
-    """
-    if not runs:
-        raise InputError("no run", "name one or more with --run", where="--run")
-    found: dict[str, str] = {}
-    for given in runs:
-        name, sign, path = given.partition("=")
-        if not sign or Path(given).exists():
-            name, path = grammar.parse(given).name, given
-        if name in found:
-            raise InputError(f"two runs are called '{name}'", "write SYSTEM=FILE", where="--run")
-        found[name] = path
-    return found

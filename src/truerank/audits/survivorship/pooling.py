@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.audits.survivorship.answers.options import Discarded, PoolOptions
-from truerank.audits.survivorship.evaluating.inputs import kept_run
-from truerank.audits.survivorship.query_labels import read_ids
-from truerank.audits.survivorship.results import fault_notes, file_input, log_input, named_source, provenance
-from truerank.errors import InputError
+from truerank.audits.survivorship.evaluating import kept_run
+from truerank.audits.survivorship.queries import Survival, input_of_log, named_source, named_sources, read_ids
+from truerank.errors import InputError, OptionError
 from truerank.judging import Item, Text
 from truerank.judging.items import content_id
-from truerank.records import Document
-from truerank.reports.tables import Column, Table
-from truerank.sources import parse, read_topics
+from truerank.options import Flag, Options, Range, Seed
+from truerank.records import Document, Input
+from truerank.reports.results import Result
+from truerank.sources import SourceSpec, read_topics
 from truerank.sources.annotation_logs import Annotation, LogCounts, open_annotations
 from truerank.sources.documents import open_documents
-from truerank.work.artifacts import Artifacts
+from truerank.sources.inputs import input_of
 from truerank.work.progress import Progress, Quiet
 
-__all__ = ["ITEMS", "POOL", "POOL_SCHEMA", "REASONS", "AnswerPool", "discarded_ids", "pool_discarded", "top_results"]
+__all__ = [
+    "ITEMS",
+    "POOL",
+    "POOL_SCHEMA",
+    "REASONS",
+    "AnswerPool",
+    "AnswerPoolOptions",
+    "AnswersOfDiscarded",
+    "DiscardedQueries",
+    "discarded_ids",
+    "pool_discarded",
+    "top_results",
+]
 
 #: `pool.parquet`: which ranker had which document at which rank, by corpus, query, system and rank.
 POOL_SCHEMA: Final[dict[str, Any]] = {
@@ -41,13 +51,52 @@ POOL: Final = "pool.parquet"
 #: What is judged: which passages answer (scheme answerability), and why nothing did (scheme survivorship).
 ITEMS: Final = "items.jsonl"
 REASONS: Final = "reasons.jsonl"
-_DEFAULTS: Final = PoolOptions()
 _SHOWN: Final = 3
 
 
-@dataclass(frozen=True, eq=False)
-class AnswerPool:
-    """What `survivorship.pool_discarded` made.
+@dataclass(frozen=True)
+class DiscardedQueries(Options):
+    """Which queries were discarded.
+
+    Attributes:
+        log: an annotation log; its discarded queries are taken, and their texts are known.
+        discarded: ids of discarded queries, in its place, or to take only some of the log's.
+        topics: texts of queries that come without a log.
+        survival: what makes a query of a log survive: selected (a shown document was selected) or answered (somebody
+            wrote an answer).
+    """
+
+    log: Annotated[str | None, Flag(metavar="[NAME=]SRC")] = None
+    discarded: Annotated[str | None, Flag(metavar="SRC")] = None
+    topics: Annotated[str | None, Flag(metavar="SRC")] = None
+    survival: Survival = "selected"
+
+
+@dataclass(frozen=True)
+class AnswerPoolOptions(Options):
+    """To make a pool for people to judge.
+
+    Attributes:
+        docs: the collections of the runs; with them a pool is made, without them answers are counted. In Python also
+            by name.
+        k: results of each run.
+        sample: queries that are drawn, every one with the same chance; by default all.
+        seed: of the sample, and of the order in which passages are shown.
+    """
+
+    docs: Annotated[str | Sequence[str] | Mapping[str, str], Flag(metavar="[CORPUS=]SRC", reads=list[str])] = ()
+    k: Annotated[int, Range(at_least=1)] = 10
+    sample: Annotated[int | None, Range(at_least=1)] = None
+    seed: Seed = 0
+
+
+class AnswersOfDiscarded(Result, shown_in="truerank.audits.survivorship.answer_report"):
+    """What `survivorship answerable` returns: a pool to be judged, or the counts of answers."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AnswerPool(AnswersOfDiscarded):
+    """A pool of passages that may answer discarded queries.
 
     Attributes:
         results: columns as in `POOL_SCHEMA`.
@@ -58,7 +107,8 @@ class AnswerPool:
         lacking: by corpus and system, queries of the sample without a result.
         options: the choices.
         counts: what was read of the log.
-        inputs: for the manifest.
+        inputs: what was read.
+        out: the folder that it was written to.
     """
 
     results: pl.DataFrame
@@ -67,50 +117,10 @@ class AnswerPool:
     queries: Mapping[str, str]
     discarded: int
     lacking: Mapping[str, int]
-    options: PoolOptions
+    options: AnswerPoolOptions
     counts: LogCounts = field(default_factory=LogCounts)
-    inputs: Mapping[str, Any] = field(default_factory=dict)
-
-    def table(self) -> Table:
-        """Systems, queries and passages by corpus."""
-        number: dict[str, Any] = {"align": "right", "format": ",d"}
-        columns = (
-            Column("corpus"),
-            Column("system"),
-            Column("queries", **number),
-            Column("passages", **number),
-            Column("only here", **number),
-        )
-        alone = self.results.group_by("corpus", "query_id", "doc_id").agg(
-            pl.len().alias("systems"), pl.col("system").first()
-        )
-        rows: list[tuple[str | int, ...]] = []
-        rules = []
-        for (corpus,), part in self.results.group_by("corpus", maintain_order=True):
-            own = alone.filter(pl.col("corpus") == corpus)
-            for (system,), found in part.group_by("system", maintain_order=True):
-                only = len(own.filter((pl.col("systems") == 1) & (pl.col("system") == system)))
-                rows.append((str(corpus), str(system), found["query_id"].n_unique(), len(found), only))
-            rules.append(len(rows))
-            rows.append((str(corpus), "pool", part["query_id"].n_unique(), len(own), len(own)))
-        title = f"Pools of the first {self.options.k} results for {len(self.queries):,} discarded queries"
-        return Table(title, columns, tuple(rows), tuple(self.notes()), tuple(rules))
-
-    def notes(self) -> Iterator[str]:
-        """What a reader of the table has to know."""
-        if len(self.queries) < self.discarded:
-            yield f"Drawn at random from {self.discarded:,} discarded queries, seed {self.options.seed}."
-        else:
-            yield f"All {self.discarded:,} discarded queries."
-        yield "Passages stand in an order that does not tell who retrieved them, or where."
-        for where, number in self.lacking.items():
-            if number:
-                yield f"{where} has no result for {number:,} of the queries."
-        yield from fault_notes(self.counts)
-
-    def text(self) -> str:
-        """The table for a terminal."""
-        return self.table().text(120)
+    inputs: tuple[Input, ...] = ()
+    out: Path | None = None
 
     def json(self) -> dict[str, Any]:
         """What `summary.json` holds."""
@@ -129,52 +139,23 @@ class AnswerPool:
             "lacking": dict(self.lacking),
         }
 
-    def save(self, folder: str | Path) -> Path:
-        """Writes the pool, the items, the queries, summary and manifest.
-
-        Args:
-            folder: made if it does not exist.
-
-        Raises:
-            InputError: it cannot be written to.
-        """
-        artifacts = Artifacts(folder)
-        artifacts.parquet(POOL, self.results)
-        artifacts.text(ITEMS, _lines(self.items))
-        if self.reasons:
-            artifacts.text(REASONS, _lines(self.reasons))
-        artifacts.text(
-            "queries.tsv", "".join(f"{one}\t{' '.join(text.split())}\n" for one, text in self.queries.items())
-        )
-        artifacts.json("summary.json", self.json())
-        artifacts.manifest(provenance("answerable", self.inputs, self.options.json()))
-        return artifacts.folder
-
 
 class _Run(NamedTuple):
     corpus: str
     system: str
-    path: str
+    path: SourceSpec
 
 
 def pool_discarded(
-    runs: Sequence[str],
-    docs: Sequence[str],
-    discarded: Discarded,
-    out: str | Path | None = None,
-    *,
-    options: PoolOptions = _DEFAULTS,
-    progress: Progress | None = None,
+    runs: Sequence[str], discarded: DiscardedQueries, options: AnswerPoolOptions, progress: Progress | None = None
 ) -> AnswerPool:
     """Pools the first results of several rankers for discarded queries, over one or several corpora.
 
     Args:
         runs: `FILE`, `SYSTEM=FILE` or `CORPUS/SYSTEM=FILE`; the corpus is needed where there are several.
-        docs: the collections, `SRC` or `CORPUS=SRC`.
         discarded: where the discarded queries and their texts are.
-        out: the folder to write; None to write nothing.
-        options: how many results and queries, and the seed.
-        progress: told about the work.
+        options: the collections, how many results and queries, and the seed.
+        progress: is told about the work.
 
     Returns:
         The pool, with items for a judging store.
@@ -184,40 +165,33 @@ def pool_discarded(
 
     Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022), section 3, Table 2.
     """
-    shown = progress or Quiet()
-    corpora = {name: spec.spec for name, spec in map(named_source, docs)}
-    if len(corpora) < max(1, len(docs)):
-        raise InputError("every collection needs a name of its own", "write CORPUS=SRC", where="--docs")
+    told = progress or Quiet()
+    corpora = named_sources(options.docs, "docs")
     named = _named_runs(runs, list(corpora))
-    chosen = _chosen(discarded, options, shown)
-    results, lacking = _pooled(named, chosen.queries, options.k, shown)
-    items = tuple(_items(results, chosen, corpora, options, shown))
-    inputs = {
-        **chosen.inputs,
-        "runs": {f"{one.corpus}/{one.system}": file_input(one.path) for one in named},
-        "docs": {name: file_input(source) for name, source in corpora.items()},
-    }
-    pool = AnswerPool(
+    chosen = _chosen(discarded, options, told)
+    results, lacking = _pooled(named, chosen.queries, options.k, told)
+    return AnswerPool(
         results=results,
-        items=items,
+        items=tuple(_items(results, chosen, corpora, options, told)),
         reasons=tuple(_reason_items(chosen)),
         queries=chosen.queries,
         discarded=chosen.total,
         lacking=lacking,
         options=options,
         counts=chosen.counts,
-        inputs=inputs,
+        inputs=(
+            *chosen.inputs,
+            *(input_of("run", one.path, f"{one.corpus}/{one.system}") for one in named),
+            *(input_of("docs", spec, name) for name, spec in corpora.items()),
+        ),
     )
-    if out is not None:
-        pool.save(out)
-    return pool
 
 
-def top_results(path: str, queries: pl.Series, k: int) -> pl.DataFrame:
+def top_results(run: SourceSpec, queries: pl.Series, k: int) -> pl.DataFrame:
     """The first results of a run, with ranks from 1: by score as a 32-bit number, then by document id descending.
 
     Args:
-        path: the run.
+        run: the file.
         queries: ids.
         k: results of each.
 
@@ -227,33 +201,28 @@ def top_results(path: str, queries: pl.Series, k: int) -> pl.DataFrame:
     Raises:
         InputError: a fault in the run, or none of the queries in it.
     """
-    rows = kept_run(path, queries, k).rows.with_columns(pl.col("score").cast(pl.Float32))
+    rows = kept_run(run.spec, queries, k).rows.with_columns(pl.col("score").cast(pl.Float32))
     ordered = rows.sort("topic_id", "score", "doc_id", descending=[False, True, True])
     ranked = ordered.with_columns((pl.int_range(pl.len()).over("topic_id") + 1).cast(pl.Int32).alias("rank"))
     return ranked.filter(pl.col("rank") <= k).select(pl.col("topic_id").alias("query_id"), "doc_id", "rank")
 
 
-def _lines(items: Sequence[Item]) -> str:
-    return "".join(json.dumps(item.json(), ensure_ascii=False) + "\n" for item in items)
-
-
 def _named_runs(runs: Sequence[str], corpora: Sequence[str]) -> list[_Run]:
+    """Runs by corpus and system; the name of the corpus may be left out where there is one."""
     if not runs:
-        raise InputError("no run", "name one or more", where="--run")
+        raise OptionError("run", "no run", "name at least one")
     found = []
     for given in runs:
-        name, sign, path = given.partition("=")
-        if not sign or Path(given).exists() or "?" in name:
-            name, path = parse(given).name, given
-        corpus, slash, system = name.partition("/")
-        if not slash or (not corpora.count(corpus) and len(corpora) == 1):
+        name, spec = named_source(given)
+        corpus, _, system = name.partition("/") if name != spec.name else ("", "", name)
+        if not system or (corpus not in corpora and len(corpora) == 1):
             corpus, system = (corpora[0] if len(corpora) == 1 else ""), name
         if corpus not in corpora:
             fault = f"the run '{given}' does not say which corpus it is of"
-            raise InputError(fault, f"write CORPUS/SYSTEM=FILE, a corpus of {', '.join(corpora)}", where="--run")
-        found.append(_Run(corpus, system, path))
+            raise OptionError("run", fault, f"write CORPUS/SYSTEM=FILE, a corpus of {', '.join(corpora)}")
+        found.append(_Run(corpus, system, spec))
     if len({one[:2] for one in found}) < len(found):
-        raise InputError("two runs of one name", "write SYSTEM=FILE", where="--run")
+        raise OptionError("run", "two runs of one name", "write SYSTEM=FILE")
     return found
 
 
@@ -267,7 +236,7 @@ class _Chosen:
     shown: Mapping[str, Annotation]
     dataset: str
     counts: LogCounts
-    inputs: dict[str, Any]
+    inputs: tuple[Input, ...]
 
 
 class _Read(NamedTuple):
@@ -277,10 +246,10 @@ class _Read(NamedTuple):
     annotations: dict[str, Annotation]
     dataset: str
     counts: LogCounts
-    inputs: dict[str, Any]
+    inputs: tuple[Input, ...]
 
 
-def discarded_ids(discarded: Discarded) -> tuple[list[str], dict[str, Any]]:
+def discarded_ids(discarded: DiscardedQueries) -> tuple[list[str], tuple[Input, ...]]:
     """The ids of discarded queries, and what they were read from.
 
     Args:
@@ -293,18 +262,19 @@ def discarded_ids(discarded: Discarded) -> tuple[list[str], dict[str, Any]]:
     return found.ids, found.inputs
 
 
-def _read(discarded: Discarded, progress: Progress) -> _Read:
-    if discarded.log is None and discarded.ids is None:
-        raise InputError("the discarded queries are not named", "give --log or --discarded", where="answerable")
-    if discarded.rule not in ("selected", "answered"):
-        raise InputError(f"no rule called {discarded.rule!r}", "use 'selected' or 'answered'", where="--rule")
-    inputs: dict[str, Any] = {}
+def _read(discarded: DiscardedQueries, progress: Progress) -> _Read:
+    if discarded.log is None and discarded.discarded is None:
+        raise InputError(
+            "the discarded queries are not named", "give `log` or `discarded`", where="survivorship answerable"
+        )
+    inputs: list[Input] = []
     wanted: list[str] | None = None
     dataset, counts = "", LogCounts()
     annotations: dict[str, Annotation] = {}
-    if discarded.ids is not None:
-        dataset, spec = named_source(discarded.ids)
-        wanted, inputs["discarded"] = read_ids(spec), file_input(spec.spec)
+    if discarded.discarded is not None:
+        dataset, spec = named_source(discarded.discarded)
+        wanted = read_ids(spec)
+        inputs.append(input_of("discarded", spec))
     if discarded.log is not None:
         dataset, spec = named_source(discarded.log)
         source = open_annotations(spec)
@@ -312,38 +282,39 @@ def _read(discarded: Discarded, progress: Progress) -> _Read:
         progress.start("queries of the log")
         for one in source:
             progress.advance(1)
-            survived = one.survived if discarded.rule == "selected" else bool(one.answers)
+            survived = one.survived if discarded.survival == "selected" else bool(one.answers)
             if not survived and (known is None or one.query_id in known):
                 annotations[one.query_id] = one
-        counts, inputs["log"] = source.counts, {**log_input(source), "rule": discarded.rule}
+        counts = source.counts
+        inputs.append(input_of_log(dataset, source))
         wanted = [one for one in wanted or annotations if one in annotations]
-    return _Read(wanted or [], annotations, dataset, counts, inputs)
+    return _Read(wanted or [], annotations, dataset, counts, tuple(inputs))
 
 
-def _chosen(discarded: Discarded, options: PoolOptions, progress: Progress) -> _Chosen:
+def _chosen(discarded: DiscardedQueries, options: AnswerPoolOptions, progress: Progress) -> _Chosen:
     read = _read(discarded, progress)
     if discarded.log is None and discarded.topics is None:
-        raise InputError("the queries have no texts", "give them with --topics", where="--discarded")
+        raise OptionError("discarded", "the queries have no texts", "give them with `topics`")
     drawn = _drawn(read.ids, options, discarded)
-    texts, inputs = {key: one.query for key, one in read.annotations.items()}, dict(read.inputs)
+    texts, inputs = {key: one.query for key, one in read.annotations.items()}, read.inputs
     if discarded.topics is not None:
-        inputs["topics"] = file_input(discarded.topics)
+        inputs = (*inputs, input_of("topics", discarded.topics))
         texts |= {topic.topic_id: topic.title for topic in read_topics(discarded.topics).topics}
     absent = [one for one in drawn if not texts.get(one, "").strip()]
     if absent:
         shown = ", ".join(absent[:_SHOWN])
         fault = f"{len(absent):,} discarded queries have no text: {shown}"
-        raise InputError(fault, "give their texts with --topics", where=discarded.topics or discarded.log)
+        raise InputError(fault, "give their texts with `topics`", where=discarded.topics or discarded.log)
     queries = {one: texts[one] for one in drawn}
     kept = {key: one for key, one in read.annotations.items() if key in queries}
     return _Chosen(queries, len(read.ids), len(drawn) / len(read.ids), kept, read.dataset, read.counts, inputs)
 
 
-def _drawn(wanted: list[str], options: PoolOptions, discarded: Discarded) -> list[str]:
+def _drawn(wanted: list[str], options: AnswerPoolOptions, discarded: DiscardedQueries) -> list[str]:
     """The sample, in the order of the source."""
     if not wanted:
         raise InputError(
-            "no discarded queries in it", "there is nothing to judge", where=discarded.log or discarded.ids
+            "no discarded queries in it", "there is nothing to judge", where=discarded.log or discarded.discarded
         )
     if options.sample is None or options.sample >= len(wanted):
         return wanted
@@ -369,7 +340,11 @@ def _pooled(
 
 
 def _items(
-    results: pl.DataFrame, chosen: _Chosen, corpora: Mapping[str, str], options: PoolOptions, progress: Progress
+    results: pl.DataFrame,
+    chosen: _Chosen,
+    corpora: Mapping[str, SourceSpec],
+    options: AnswerPoolOptions,
+    progress: Progress,
 ) -> Iterator[Item]:
     for corpus, source in corpora.items():
         own = results.filter(pl.col("corpus") == corpus)
@@ -410,10 +385,10 @@ def _reason_items(chosen: _Chosen) -> Iterator[Item]:
             )
 
 
-def _texts(source: str, wanted: set[str], progress: Progress) -> dict[str, Document]:
+def _texts(source: SourceSpec, wanted: set[str], progress: Progress) -> dict[str, Document]:
     found: dict[str, Document] = {}
     progress.start("documents")
-    for block in open_documents(source, keep_empty=True).batches():
+    for block in open_documents(source.spec, keep_empty=True).batches():
         found.update((one.doc_id, one) for one in block if one.doc_id in wanted)
         progress.advance(len(block))
         if len(found) == len(wanted):
@@ -421,7 +396,7 @@ def _texts(source: str, wanted: set[str], progress: Progress) -> dict[str, Docum
     absent = sorted(wanted.difference(found))
     if absent:
         fault = f"{len(absent):,} documents of the runs are not in it: {', '.join(absent[:_SHOWN])}"
-        raise InputError(fault, "give the collection that the runs are of", where=source)
+        raise InputError(fault, "give the collection that the runs are of", where=source.spec)
     return found
 
 

@@ -8,11 +8,12 @@ from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
 from truerank.measures import Comparison, Evaluation, Policy, Testing, compare_evaluations, evaluate, lower_is_better
-from truerank.reports.tables import Cell, Column, Table
+from truerank.reports.results import Result
 
-__all__ = ["DepthLoss", "TrainingEffect", "training_effect"]
+__all__ = ["MARKS", "DepthLoss", "TrainingEffect", "training_effect"]
 
-_MARKS: Final = "*†‡§¶"
+#: Signs of depths in tables.
+MARKS: Final = "*†‡§¶"
 
 
 class DepthLoss(NamedTuple):
@@ -31,9 +32,9 @@ class DepthLoss(NamedTuple):
     of_this: float | None
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingEffect:
-    """The result of `training_effect`.
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainingEffect(Result, shown_in="truerank.audits.survivorship.evaluation_report"):
+    """Rankers trained at several annotation depths, compared.
 
     Attributes:
         depths: the training depths, the full one last.
@@ -68,49 +69,10 @@ class TrainingEffect:
             sign
             for one in self.comparison.differences
             if one.measure == measure and one.significant and depth in (one.run, one.baseline)
-            for sign, other in zip(_MARKS, self.depths, strict=False)
+            for sign, other in zip(MARKS, self.depths, strict=False)
             if other != depth and other in (one.run, one.baseline)
         }
-        return "".join(sign for sign in _MARKS if sign in others)
-
-    def table(self) -> Table:
-        """Means by measure and depth with their marks, and the relative losses with their bases."""
-        number: dict[str, Any] = {"align": "right", "format": ".1%"}
-        columns = (
-            Column("measure"),
-            Column("trained at depth", align="right"),
-            Column("mean", align="right", format=".4f"),
-            Column("differs from"),
-            Column("loss", align="right", format="+.4f"),
-            Column("of the full one", ("loss relative to",), **number),
-            Column("of this one", ("loss relative to",), **number),
-            Column("p against full", align="right", format=".3g"),
-            Column("corrected", align="right", format=".3g"),
-        )
-        losses = {(one.measure, one.depth): one for one in self.losses}
-        rows: list[tuple[Cell, ...]] = []
-        rules = []
-        for place, measure in enumerate(self.evaluation.measures):
-            rules.append(len(rows))
-            for row, depth in enumerate(self.depths):
-                loss = losses.get((measure, depth))
-                cells: tuple[Cell, ...] = (None,) * 5
-                if loss is not None:
-                    cells = (loss.loss, loss.of_full, loss.of_this, *self._p(measure, depth))
-                mean = float(self.evaluation.mean[row, place])
-                rows.append((measure, depth, mean, self.marks(measure, depth) or None, *cells))
-        signs = ", ".join(f"{sign} depth {depth}" for sign, depth in zip(_MARKS, self.depths, strict=False))
-        notes = (
-            f"Differs from: {signs}.",
-            *self.comparison.method.sentences()[:2],
-            self.evaluation.policy.sentences()[-1],
-            f"Over {len(self.evaluation.topics):,} topics.",
-        )
-        return Table("Effect of the annotation depth of training data", columns, tuple(rows), notes, tuple(rules[1:]))
-
-    def text(self) -> str:
-        """The table for a terminal."""
-        return self.table().text(120)
+        return "".join(sign for sign in MARKS if sign in others)
 
     def json(self) -> dict[str, Any]:
         """Means, losses and comparisons."""
@@ -124,7 +86,8 @@ class TrainingEffect:
             },
         }
 
-    def _p(self, measure: str, depth: str) -> tuple[float | None, float | None]:
+    def p_against_full(self, measure: str, depth: str) -> tuple[float | None, float | None]:
+        """The p of a depth against the full one, before and after the correction."""
         pair = {depth, self.depths[-1]}
         one = next(
             one for one in self.comparison.differences if one.measure == measure and {one.run, one.baseline} == pair

@@ -1,1 +1,0 @@
-"""Can the discarded queries be answered: pools for them, and what was found there."""

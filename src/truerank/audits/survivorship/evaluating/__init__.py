@@ -1,1 +1,0 @@
-"""Scores by the depth of annotation: measures, tests and the report."""

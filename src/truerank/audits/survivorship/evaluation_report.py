@@ -1,0 +1,312 @@
+"""How scores by annotation depth are shown, and rankers that were trained at several depths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from truerank.audits.survivorship.depth_training import MARKS, TrainingEffect
+from truerank.audits.survivorship.evaluation import VARIANTS, Contrast, DepthCell, DepthEvaluation
+from truerank.audits.survivorship.profile_report import FOOTER
+from truerank.reports.figures.lines import Line, LinePanel, line_panels
+from truerank.reports.figures.pictures import Picture
+from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.results import Summary, reports, summarises
+from truerank.reports.tables import Cell, Column, Table
+
+__all__ = ["depth_table", "difference_table", "effect_table", "order_table", "trend_table"]
+
+
+@summarises(DepthEvaluation)
+def _evaluation_summary(result: DepthEvaluation) -> Summary:
+    tables = []
+    for measure in result.measures:
+        tables += [depth_table(result, measure, variant) for variant in result.variants]
+        tables.append(trend_table(result, measure))
+    if result.orders:
+        tables.append(order_table(result))
+    notes = () if result.out is None else (f"report: {result.out / 'report.html'}",)
+    return Summary(tuple(tables), result.json(), notes=notes, width=120)
+
+
+@summarises(TrainingEffect)
+def _effect_summary(result: TrainingEffect) -> Summary:
+    return Summary((effect_table(result),), result.json(), width=120)
+
+
+@reports(DepthEvaluation)
+def _evaluation_report(result: DepthEvaluation) -> Report:
+    sections: list[ReportSection] = []
+    for number, measure in enumerate(result.measures, start=1):
+        end = f"-{number}" if len(result.measures) > 1 else ""
+        tables = tuple(depth_table(result, measure, variant) for variant in result.variants)
+        parts: tuple[Any, ...] = (_picture(result, measure, f"scores{end}"), *tables)
+        sections.append(ReportSection(f"scores{end}", f"{measure} by annotation depth", parts))
+        sections.append(ReportSection(f"trend{end}", f"{measure}: the trend", (trend_table(result, measure),)))
+        differences = tuple(difference_table(result, measure, variant) for variant in result.variants)
+        sections.append(ReportSection(f"differences{end}", f"{measure}: against the full set", differences))
+    if result.orders:
+        sections.append(ReportSection("order", "Do the systems change order?", (order_table(result),)))
+    return Report(
+        title=f"Scores by annotation depth: {result.name}",
+        lead=(
+            f"{len(result.systems):,} runs scored by the judgments there would be, had fewer documents been shown; the "
+            f"full set has {result.variants['all'].queries[-1]:,} queries."
+        ),
+        verdicts=(*(_verdict(result, system) for system in result.systems), *_order_verdict(result)),
+        sections=tuple(sections),
+        tables=_tables(result),
+        json=result.json(),
+        footer=(
+            "Depths are simulated: a document shown deeper is taken for one that nobody would have selected.",
+            FOOTER,
+        ),
+    )
+
+
+def _verdict(result: DepthEvaluation, system: str) -> Verdict:
+    measure, shallow, full = result.measures[0], result.labels[0], result.labels[-1]
+    trend = next(one for one in result.trends if one.system == system)
+    first = next(one for one in result.trends if one.system == system and one.judgments == "first")
+    ends = [result.cell(system, label, measure).mean for label in (shallow, full)]
+    if None in ends:
+        return Verdict("no scores", "A depth has no query that the run has.", subject=system)
+    moved = trend.change.known
+    low, high = trend.change.low, trend.change.high
+    interval = (
+        "" if low is None or high is None else f", a change of {trend.change.value:+.4f} ({low:+.4f} to {high:+.4f})"
+    )
+    headline = f"{measure} is {ends[0]:.3f} at depth {shallow} and {ends[1]:.3f} in the full set{interval}."
+    relative = "" if trend.relative_to_full is None else f"{trend.relative_to_full:+.1%} of the full set's score. "
+    return Verdict(
+        subject=system,
+        word="moves with depth" if moved else "cannot tell",
+        tone="bad" if moved else "open",
+        reason=headline,
+        evidence=f"{relative}{'' if moved else _untold(trend.change)}By the first judgment of each query only: "
+        f"{first.change.value:+.4f}. {_first(first.change)}".strip(),
+    )
+
+
+def _first(change: Contrast) -> str:
+    return "The interval is clear of zero there, too." if change.known else _untold(change).strip()
+
+
+def _untold(change: Contrast) -> str:
+    """What these queries could have shown, where the interval holds zero or there is none."""
+    if change.detectable is None:
+        return "There are too few queries, or no spread, for an interval. "
+    return (
+        f"The interval holds zero: of a true change of {change.detectable:.4f} or more these queries would show four "
+        "in five. "
+    )
+
+
+def _order_verdict(result: DepthEvaluation) -> tuple[Verdict, ...]:
+    if not result.orders:
+        return ()
+    changed = {key[2]: len(found.swaps) for key, found in result.orders.items() if key[0] == "all" and found.swaps}
+    if not changed:
+        headline = "The means of the systems stand in the same order at every depth."
+        why = f"{len(result.systems):,} systems were compared; whether other queries would order them so is not tested."
+        return (Verdict("same order here", headline, why, subject="order"),)
+    shown = ", ".join(f"depth {label}: {number:,}" for label, number in changed.items())
+    headline = "Pairs of systems change places between a depth and the full set."
+    return (Verdict("changes", headline, f"Pairs that change: {shown}.", subject="order", tone="bad"),)
+
+
+def _picture(result: DepthEvaluation, measure: str, name: str) -> Picture:
+    titles = {"all": "all judgments", "first": "first judgment only"}
+    panels = []
+    for variant in result.variants:
+        lines = []
+        for system in result.systems:
+            cells = [result.cell(system, label, measure, variant) for label in result.labels]
+            values = tuple(None if one.mean is None else (one.mean, one.low, one.high) for one in cells)
+            lines.append(Line(system, values))
+        panels.append(LinePanel(titles[variant], result.labels, tuple(lines)))
+    caption = (
+        f"{measure} by the number of documents that would have been shown, with {result.options.confidence:.0%} "
+        "intervals of the means; beside it the same with one judgment a query."
+    )
+    return Picture(name, caption, line_panels(panels, x_label="documents shown", y_label=measure))
+
+
+def depth_table(result: DepthEvaluation, measure: str | None = None, judgments: str = "all") -> Table:
+    """Means by depth and system, and both counts of queries, as in the paper's Table 4."""
+    measure = measure or result.measures[0]
+    scores = result.variants[judgments]
+    columns = [Column("depth", align="right"), *(Column(name, (measure,), "right") for name in result.systems)]
+    number: dict[str, Any] = {"align": "right", "format": ",d"}
+    for above in ("queries judged", "queries in all runs"):
+        columns += [Column("n", (above,), **number), Column("gained", (above,), align="right", format="+,d")]
+    rows = []
+    for place, label in enumerate(result.labels):
+        shown = (_shown(result.cell(system, label, measure, judgments)) for system in result.systems)
+        counts = (*_gain(scores.queries, place), *_gain(scores.together, place))
+        rows.append((label, *shown, *counts))
+    title = f"{result.name}: {measure} by annotation depth, {VARIANTS[judgments]}"
+    return Table(title, tuple(columns), tuple(rows), tuple(_notes(result, judgments)))
+
+
+def difference_table(result: DepthEvaluation, measure: str | None = None, judgments: str = "all") -> Table:
+    """Every depth against the full set: difference, interval, p."""
+    measure = measure or result.measures[0]
+    signed: dict[str, Any] = {"align": "right", "format": "+.4f"}
+    columns = (
+        Column("system"),
+        Column("depth", align="right"),
+        Column("n", align="right", format=",d"),
+        Column("mean", align="right", format=".4f"),
+        Column("depth − full", **signed),
+        Column("low", (f"{result.options.confidence:.0%} interval",), **signed),
+        Column("high", (f"{result.options.confidence:.0%} interval",), **signed),
+        Column("p", align="right", format=".3g"),
+        Column("corrected", align="right", format=".3g"),
+    )
+    rows: list[tuple[Cell, ...]] = []
+    rules, strong = [], set()
+    for system in result.systems:
+        rules.append(len(rows))
+        for label in result.labels[:-1]:
+            one = result.cell(system, label, measure, judgments)
+            strong |= {(len(rows), 8)} if one.significant else set()
+            rows.append((system, label, one.n, one.mean, *one[8:13]))
+    title = f"{measure}: each depth against the full set, {VARIANTS[judgments]}"
+    interval = "Intervals are not corrected."
+    notes = (result.options.sentence(), interval)
+    return Table(title, columns, tuple(rows), notes, tuple(rules[1:]), frozenset(strong))
+
+
+def trend_table(result: DepthEvaluation, measure: str | None = None) -> Table:
+    """The trend of every system, by all and by the first judgments."""
+    measure = measure or result.measures[0]
+    signed: dict[str, Any] = {"align": "right", "format": "+.4f"}
+    above = ("slope per document shown",)
+    change = ("full set − shallowest",)
+    columns = (
+        Column("judgments"),
+        Column("system"),
+        Column("slope", above, align="right", format="+.5f"),
+        Column("low", above, align="right", format="+.5f"),
+        Column("high", above, align="right", format="+.5f"),
+        Column("change", change, **signed),
+        Column("low", change, **signed),
+        Column("high", change, **signed),
+        Column("of the full set", ("relative change",), align="right", format="+.1%"),
+        Column("of the shallowest", ("relative change",), align="right", format="+.1%"),
+    )
+    rows = tuple(
+        (one.judgments, one.system, *one.slope[:3], *one.change[:3], *one[5:])
+        for one in result.trends
+        if one.measure == measure
+    )
+    notes = (
+        f"Slopes: least squares through the means at {', '.join(result.labels)}"
+        + (f", '{result.labels[-1]}' taken for {result.places[-1]:g}." if not result.labels[-1].isdigit() else "."),
+        f"{result.options.confidence:.0%} intervals by linearisation; queries that depths share are allowed for.",
+    )
+    return Table(f"{measure}: the trend with depth", columns, rows, notes, (len(result.systems),))
+
+
+def order_table(result: DepthEvaluation) -> Table:
+    """Whether the systems change order between a depth and the full set."""
+    columns = (
+        Column("judgments"),
+        Column("measure"),
+        Column("depth", align="right"),
+        Column("pairs that change", align="right", format=",d"),
+        Column("τ", align="right", format=".3f"),
+        Column("which"),
+    )
+    rows = tuple(
+        (
+            variant,
+            measure,
+            label,
+            len(found.swaps),
+            found.tau.tau,
+            "; ".join(f"{swap.better} over {swap.worse}" for swap in found.swaps) or "none",
+        )
+        for (variant, measure, label), found in result.orders.items()
+    )
+    note = "'a over b': a is better than b at this depth, and worse in the full set."
+    return Table("The order of the systems at each depth, and in the full set", columns, rows, (note,))
+
+
+def _notes(result: DepthEvaluation, judgments: str = "all") -> Iterator[str]:
+    """What a reader of the table has to know."""
+    yield result.options.sentence()
+    yield from result.scoring.sentences()
+    if result.options.significance != "nested":
+        yield (
+            "The shallow queries are a part of the full set, which an unpaired test does not allow for: it finds "
+            "less than there is. The test 'nested' does."
+        )
+    if judgments == "first" and result.derived:
+        yield "First judgments: those that appear at the smallest depth, in the order of the file."
+    if result.strays:
+        yield f"{result.strays:,} judgments of shallower depths are not in the full set."
+    scores = result.variants[judgments]
+    lacking = {name: scores.queries[-1] - there[-1] for name, there in scores.present.items()}
+    if any(lacking.values()):
+        shown = ", ".join(f"{name} {number:,}" for name, number in lacking.items() if number)
+        yield f"Queries of the full set that runs lack: {shown}."
+
+
+def _tables(result: DepthEvaluation) -> dict[str, Table]:
+    """Every table by the name of its files."""
+    found: dict[str, Table] = {}
+    for number, measure in enumerate(result.measures, start=1):
+        end = f"-{number}" if len(result.measures) > 1 else ""
+        for variant in result.variants:
+            found[f"{variant}{end}"] = depth_table(result, measure, variant)
+            found[f"{variant}-differences{end}"] = difference_table(result, measure, variant)
+        found[f"trend{end}"] = trend_table(result, measure)
+    if result.orders:
+        found["order"] = order_table(result)
+    return found
+
+
+def _shown(cell: DepthCell) -> str | None:
+    return None if cell.mean is None else f"{'*' if cell.significant else ''}{cell.mean:.3f}"
+
+
+def _gain(numbers: tuple[int, ...], place: int) -> tuple[int, int | None]:
+    return numbers[place], numbers[place] - numbers[place - 1] if place else None
+
+
+def effect_table(result: TrainingEffect) -> Table:
+    """Means by measure and depth with their marks, and the relative losses with their bases."""
+    number: dict[str, Any] = {"align": "right", "format": ".1%"}
+    columns = (
+        Column("measure"),
+        Column("trained at depth", align="right"),
+        Column("mean", align="right", format=".4f"),
+        Column("differs from"),
+        Column("loss", align="right", format="+.4f"),
+        Column("of the full one", ("loss relative to",), **number),
+        Column("of this one", ("loss relative to",), **number),
+        Column("p against full", align="right", format=".3g"),
+        Column("corrected", align="right", format=".3g"),
+    )
+    losses = {(one.measure, one.depth): one for one in result.losses}
+    rows: list[tuple[Cell, ...]] = []
+    rules = []
+    for place, measure in enumerate(result.evaluation.measures):
+        rules.append(len(rows))
+        for row, depth in enumerate(result.depths):
+            loss = losses.get((measure, depth))
+            cells: tuple[Cell, ...] = (None,) * 5
+            if loss is not None:
+                cells = (loss.loss, loss.of_full, loss.of_this, *result.p_against_full(measure, depth))
+            mean = float(result.evaluation.mean[row, place])
+            rows.append((measure, depth, mean, result.marks(measure, depth) or None, *cells))
+    signs = ", ".join(f"{sign} depth {depth}" for sign, depth in zip(MARKS, result.depths, strict=False))
+    notes = (
+        f"Differs from: {signs}.",
+        *result.comparison.method.sentences()[:2],
+        result.evaluation.policy.sentences()[-1],
+        f"Over {len(result.evaluation.topics):,} topics.",
+    )
+    return Table("Effect of the annotation depth of training data", columns, tuple(rows), notes, tuple(rules[1:]))
