@@ -142,7 +142,7 @@ def test_the_pages_and_what_is_refused(folder: Path) -> None:
     from judging_web_sample import Browser
 
     store, docs = make_store(folder), str(folder / "docs.jsonl")
-    with running(store, docs, stopping_rule="budget:12", port=0) as desk:
+    with running(store, docs, stopping="budget:12", port=0) as desk:
         for item_id in desk.store.assigned("ann"):
             label(desk.store, desk.store.item(item_id), "ann")
         ann = Browser(desk.addresses[0]).enter("ann")
@@ -158,7 +158,7 @@ def test_the_pages_and_what_is_refused(folder: Path) -> None:
         ({"docs": str(folder / "other.jsonl")}, "made from another collection"),
         ({"store": folder / "pairs"}, "does not grade documents"),
         ({"store": folder / "none"}, "none"),
-        ({"stopping_rule": "no-rule"}, "no stopping rule"),
+        ({"stopping": "no-rule"}, "no stopping rule"),
         ({"budget": 0}, "budget: must be at least 1, got 0"),
         ({"docs": ""}, "pool: no collection to propose documents from"),
         ({"pool": False}, "docs: a collection that nothing is proposed from"),
