@@ -99,7 +99,7 @@ VOCABULARY = {
     "split": "how documents are cut into passages",
     "stated": "figures that a text states",
     "stemmer": "of an analyser",
-    "stopping_rule": "when a topic has enough judgments",
+    "stopping": "when a topic has enough judgments",
     "stopwords": "of an analyser",
     "strict": "bytes that are not UTF-8 are an error",
     "subset": "topics that are not pooled are passed over",

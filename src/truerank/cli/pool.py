@@ -18,7 +18,7 @@ __all__ = ["serve"]
 def serve(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="A store of a relevance scheme, see 'pool build'.")],
     docs: Annotated[str, typer.Option(metavar="SRC", help="The collection.")],
-    stopping_rule: Annotated[str, typer.Option(metavar="RULE", help="When a topic is judged enough.")] = "track",
+    stopping: Annotated[str, typer.Option(metavar="RULE", help="When a topic is judged enough.")] = "track",
     budget: Annotated[int | None, typer.Option(help="Judgments over all topics.")] = None,
     batch: Annotated[
         int | None, typer.Option(help="Documents between two trainings (default: 1, growing by a tenth).")
@@ -49,13 +49,13 @@ def serve(
 
         truerank pool serve judged --docs docs.jsonl
 
-        truerank pool serve judged --docs irds:msmarco-passage --rel 2 --stopping-rule track:bound=0.5 --budget 12000
+        truerank pool serve judged --docs irds:msmarco-passage --rel 2 --stopping track:increment=0.5 --budget 12000
     """
     size = 1 if batch is None else batch
     learner = reusability.LearnerOptions(rel, regularisation=regularisation, batch=size, growing=batch is None)
     with progress() as shown:
         desk = reusability.serve(
-            store, docs, rule=stopping_rule, budget=budget, seed=seed, learner=learner, work=work, workers=workers,
+            store, docs, rule=stopping, budget=budget, seed=seed, learner=learner, work=work, workers=workers,
             progress=shown, host=host, port=port, annotators=annotator, new_tokens=new_token,
             allow_hosts=allow_host, certificate=certificate, key=key,
         )  # fmt: skip
