@@ -55,7 +55,7 @@ def simulate(name: str, runs: Path, out: Path, trials: int, workers: int) -> Non
         str(given / "topics.tsv"),
         str(source / SOURCES[name][0]),
         pooling=pool.Pooling(metadata=(str(given / "runs.tsv"),), sparse_qrels=str(given / "sparse.qrels")),
-        options=pool.SimulationOptions(trials=trials, share=SHARE, stopping_rule=RULES[name]),
+        options=pool.SimulationOptions(trials=trials, share=SHARE, stopping=RULES[name]),
         processes=Workers(workers=workers),
         work=out / f"{name}.traces",
         out=out / name,

@@ -229,7 +229,7 @@ def main() -> None:
     given = parser.parse_args()
     require_shared()
     options = pool.SimulationOptions(
-        trials=given.trials, length=LENGTH, measures=MEASURES, stopping_rule=(), unlike=",".join(KINDS)
+        trials=given.trials, length=LENGTH, measures=MEASURES, stopping=(), unlike=",".join(KINDS)
     )
     every = []
     for name in given.collections.split(","):

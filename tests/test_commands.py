@@ -196,7 +196,7 @@ VOCABULARY = {
     "spot_check": "items that a second person looks at",
     "stated": "figures that a text states",
     "stemmer": "of an analyser",
-    "stopping_rule": "when a topic has enough judgments",
+    "stopping": "when a topic has enough judgments",
     "stopwords": "of an analyser",
     "store": "a judging store",
     "strategy": "which version of a document is taken",

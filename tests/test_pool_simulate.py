@@ -42,7 +42,7 @@ ORIGINAL = "Original Size"
 OPTIONS = SimulationOptions(
     trials=2,
     length=130,
-    stopping_rule=("budget:60", "heuristic:cap=120"),
+    stopping=("budget:60", "heuristic:cap=120"),
     measures="AP P@10 nDCG@10",
     unlike="latent,lexical,feedback",
 )
@@ -156,7 +156,7 @@ def test_all_judged_gives_tau_1_and_drop_0(files, tmp_path):
     everything.write_text(
         "".join(f"{topic} 0 {doc_id} {grades.get((topic, doc_id), 0)}\n" for topic in topics for doc_id in files.ids)
     )
-    options = dataclasses.replace(OPTIONS, trials=1, length=1000, stopping_rule=("budget:400",))
+    options = dataclasses.replace(OPTIONS, trials=1, length=1000, stopping=("budget:400",))
     found = simulate(**sources(files, official=str(everything)), options=options, engine=LocalEngine())
     changes = [one for one in found.changes if one.rule in (ORIGINAL, "Budget 400")]
     assert len(changes) == 3 * 1 * (1 + 4 + 1)
@@ -258,7 +258,7 @@ def test_grades_that_are_missing_decide(files, tmp_path):
             f"{topic} 0 {doc_id} 0\n" for topic in "123456" for doc_id in files.ids[:9] if (topic, doc_id) not in grades
         )
     )
-    options = dataclasses.replace(OPTIONS, trials=1, measures="P@10", stopping_rule=(), unlike="lexical")
+    options = dataclasses.replace(OPTIONS, trials=1, measures="P@10", stopping=(), unlike="lexical")
     found = simulate(**sources(files, qrels=str(qrels), official=str(qrels)), options=options, engine=LocalEngine())
     graded = {row[:2] for row in read_qrels_frame(str(qrels)).rows()}
     (system,) = found.unlike
@@ -401,9 +401,7 @@ def test_kept_traces_serve_other_rules_and_more_trials(files, tmp_path):
     first, second, third = Counting(), Counting(), Counting()
     options = dataclasses.replace(OPTIONS, trials=1)
     simulate(**sources(files), options=options, work=tmp_path, engine=first)
-    simulate(
-        **sources(files), options=dataclasses.replace(options, stopping_rule=("track",)), work=tmp_path, engine=second
-    )
+    simulate(**sources(files), options=dataclasses.replace(options, stopping=("track",)), work=tmp_path, engine=second)
     simulate(**sources(files), options=dataclasses.replace(options, trials=2), work=tmp_path, engine=third)
     assert (first.done, second.done, third.done) == (2 * pool_collection.TOPICS, 0, pool_collection.TOPICS)
 
@@ -417,7 +415,7 @@ def test_interrupted_processes_lose_nothing(whole, files, tmp_path):
     words += ["--metadata", str(files.metadata), "--qrels", str(files.qrels), "--topics", str(files.topics)]
     words += ["--docs", str(files.docs), "--trials", "2", "--depth", "5", "--length", "130", "--unlike"]
     words += ["latent, lexical,feedback", "--measures"]
-    words += [OPTIONS.measures, *(word for rule in OPTIONS.stopping_rule for word in ("--stopping-rule", rule))]
+    words += [OPTIONS.measures, *(word for rule in OPTIONS.stopping for word in ("--stopping", rule))]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     with subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 60
@@ -448,9 +446,9 @@ FAULTS = {
     "topics unknown": ({"qrels": "1 0 d001 1\n"}, {}, "topics that are not known"),
     "another collection": ({"docs": "x1\tsome words here\nx2\tmore words\n"}, {}, "the collection has none of"),
     "a measure that is no mean": ({}, {"measures": "NumRet"}, "'NumRet' is not simulated"),
-    "two rules of one name": ({}, {"stopping_rule": ("budget:60", "budget:60")}, "two rules are called 'Budget 60'"),
-    "a rule that keeps nothing": ({}, {"stopping_rule": ("budget:1",)}, "keeps none of the 6 topics"),
-    "no such rule": ({}, {"stopping_rule": ("never",)}, "no stopping rule 'never'"),
+    "two rules of one name": ({}, {"stopping": ("budget:60", "budget:60")}, "two rules are called 'Budget 60'"),
+    "a rule that keeps nothing": ({}, {"stopping": ("budget:1",)}, "keeps none of the 6 topics"),
+    "no such rule": ({}, {"stopping": ("never",)}, "no stopping rule 'never'"),
     "no such system": ({}, {"unlike": "dense,odd"}, "no unlike system 'odd'"),
     "no share": ({}, {"share": 0.0}, "share: must be above 0 and at most 1, got 0"),
 }
@@ -473,7 +471,7 @@ def test_bad_input_is_refused(name, files, tmp_path):
 def test_a_rule_that_never_stops_is_bounded_and_named(files, tmp_path):
     own = tmp_path / "own.py"
     own.write_text("def on_and_on(progress):\n    return progress.judged + 10\n")
-    options = dataclasses.replace(OPTIONS, trials=1, length=80, stopping_rule=(f"{own}:on_and_on",))
+    options = dataclasses.replace(OPTIONS, trials=1, length=80, stopping=(f"{own}:on_and_on",))
     found = simulate(**sources(files), options=options, engine=LocalEngine())
     assert any("6 topics were still open at the end of a trace" in note for note in found.notes)
     assert load_rule(f"{own}:on_and_on").name in found.rules
@@ -498,7 +496,7 @@ def test_cacm_with_runs_of_two_teams(tmp_path, capsys):
         *f"--team-prefix=- --qrels {judged} --topics {tmp_path}/runs/topics.tsv --docs {collection.source}".split()
     ]
     words += [*f"--share 0.1 --trials 1 --sparse-qrels {tmp_path}/runs/sparse.qrels --workers 1".split()]
-    words += ["--stopping-rule", "budget:150"]
+    words += ["--stopping", "budget:150"]
     # Without the encoder, which takes most of a minute here.
     words += ["--unlike", "latent,feedback"]
     with pytest.raises(SystemExit) as ended:

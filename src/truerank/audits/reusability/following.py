@@ -143,7 +143,7 @@ class _Walk:
         decision = self._rule.stop(progress)
         if decision.action == "continue" and decision.until <= self.judged:
             raise OptionError(
-                "stopping_rule",
+                "stopping",
                 f"the rule {self._rule.name} {_STUCK} ({decision.until:,} of topic {topic.topic_id}, which has "
                 f"{self.judged:,})",
                 "let it answer a larger number, or stop",

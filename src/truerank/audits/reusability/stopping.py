@@ -158,11 +158,11 @@ class TrackProcedure:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.increment) and self.increment > 0):
-            raise OptionError("stopping_rule", f"the increment is {self.increment:g}", "give more than 0")
+            raise OptionError("stopping", f"the increment is {self.increment:g}", "give more than 0")
         if not 0 < self.bound <= 1:
-            raise OptionError("stopping_rule", f"the bound is {self.bound:g}", "give more than 0 and at most 1")
+            raise OptionError("stopping", f"the bound is {self.bound:g}", "give more than 0 and at most 1")
         if self.cap is not None and self.cap < 1:
-            raise OptionError("stopping_rule", f"the cap is {self.cap}", "give 1 or more")
+            raise OptionError("stopping", f"the cap is {self.cap}", "give 1 or more")
 
     def stop(self, progress: TopicProgress) -> Decision:
         """The next step of the procedure."""
@@ -231,7 +231,7 @@ class ConstantBudget:
 
     def __post_init__(self) -> None:
         if self.judgments < 1:
-            raise OptionError("stopping_rule", f"a budget of {self.judgments} judgments", "give 1 or more")
+            raise OptionError("stopping", f"a budget of {self.judgments} judgments", "give 1 or more")
 
     @property
     def name(self) -> str:

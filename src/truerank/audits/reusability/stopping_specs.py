@@ -101,7 +101,7 @@ def load_rule(
     name, _, rest = spec.partition(":")
     if name == "original":
         if sizes is None:
-            raise OptionError("stopping_rule", "the rule 'original' needs official judgments", "give them")
+            raise OptionError("stopping", "the rule 'original' needs official judgments", "give them")
         return OriginalSize(sizes, topics)
     if name in ("track", "heuristic"):
         options = _options(rest)
@@ -109,7 +109,7 @@ def load_rule(
     if name == "budget":
         number, _, more = rest.partition(",")
         if not number.isdigit():
-            raise OptionError("stopping_rule", f"'{spec}' names no number of judgments", "write budget:400")
+            raise OptionError("stopping", f"'{spec}' names no number of judgments", "write budget:400")
         found = ConstantBudget(int(number))
         keeping = _options(more).get("keeping")
         return found if keeping is None else dataclasses.replace(found, keeping=keeping)
@@ -117,7 +117,7 @@ def load_rule(
         return _registered(name, rest)
     if rest:
         return _own(spec)
-    raise OptionError("stopping_rule", f"no stopping rule '{spec}'", _REMEDY)
+    raise OptionError("stopping", f"no stopping rule '{spec}'", _REMEDY)
 
 
 def _registered(name: str, rest: str) -> StoppingRule:
@@ -149,7 +149,7 @@ def _options(text: str) -> dict[str, Any]:
             given[name] = None if name in ("cap", "max_ratio") and value == "none" else _NUMBERS[name](value)
         except (KeyError, ValueError) as error:
             known = ", ".join((*_NUMBERS, "reached (yes or no)"))
-            raise OptionError("stopping_rule", f"'{part}' is no option of a rule", f"options are {known}") from error
+            raise OptionError("stopping", f"'{part}' is no option of a rule", f"options are {known}") from error
     kept = {name: given.pop(name) for name in ("min_relevant", "max_ratio") if name in given}
     return {**given, "keeping": AS_THE_TRACK._replace(**kept)} if kept else given
 
@@ -183,7 +183,7 @@ def _module(place: str, spec: str) -> Any:
     except InputError:
         raise
     except ModuleNotFoundError as error:
-        raise OptionError("stopping_rule", f"no module '{error.name}' (rule '{spec}')", _REMEDY) from error
+        raise OptionError("stopping", f"no module '{error.name}' (rule '{spec}')", _REMEDY) from error
     except Exception as error:
         raise InputError(f"cannot be loaded ({type(error).__name__}: {error})", "correct it", where=place) from error
     return module

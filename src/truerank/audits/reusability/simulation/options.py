@@ -60,7 +60,7 @@ class SimulationOptions(Options):
         length: judgments of a topic in a trial at most.
         share: of the collection that is judged for a topic in a trial at most; the pool is judged in any case.
         measures: what runs are ranked by; the first one leads.
-        stopping_rule: stopping rules beside the original size; repeat the option for several. track,
+        stopping: stopping rules beside the original size; repeat the option for several. track,
             heuristic:cap=1000, track:increment=0.5,bound=0.6, budget:400, MODULE:FUNCTION or FILE.py:FUNCTION.
         official_rule: the stopping rule that makes the official qrels where none are given.
         rel: the lowest grade that counts as relevant.
@@ -75,7 +75,7 @@ class SimulationOptions(Options):
     length: Annotated[int, Range(at_least=1)] = 2500
     share: Annotated[float, Range(above=0, at_most=1)] = 1.0
     measures: str = "AP P@10"
-    stopping_rule: Annotated[tuple[str, ...], Flag(metavar="RULE", reads=list[str])] = DEFAULT_RULES
+    stopping: Annotated[tuple[str, ...], Flag(metavar="RULE", reads=list[str])] = DEFAULT_RULES
     official_rule: Annotated[str, Flag(metavar="RULE")] = "track"
     rel: Annotated[int, Range(at_least=1)] = 1
     field: str = "title"

@@ -129,7 +129,7 @@ def judge(
     if not sets:
         reasons = ", ".join(dict.fromkeys(outcome.why_not for outcome in outcomes))
         raise OptionError(
-            "stopping_rule",
+            "stopping",
             f"the rule {rule.name} keeps none of the {len(outcomes):,} topics ({reasons})",
             "check the judgments, or change the rule",
         )

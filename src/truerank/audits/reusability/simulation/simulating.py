@@ -109,8 +109,8 @@ def simulate(
         --topics topics.tsv --docs docs.jsonl --out report/
 
         truerank pool simulate --run runs/a1.run --run runs/b1.run --metadata teams.tsv --qrels track.qrels
-        --official track.qrels --topics topics.tsv --docs irds:msmarco-passage --rel 2 --stopping-rule budget:500
-        --stopping-rule own.py:rule --work traces/ --out report/
+        --official track.qrels --topics topics.tsv --docs irds:msmarco-passage --rel 2 --stopping budget:500
+        --stopping own.py:rule --work traces/ --out report/
 
     Source: Craswell et al., Overview of the TREC 2019 Deep Learning Track, section 5.
     """
@@ -185,7 +185,7 @@ def _compared(
     kept = frozenset(scorer.ranks.topics[scorer.judged(int(number)).topic] for number in official.qrels.sets)
     # The topics are the official ones, however little of them a trial finds.
     original = OriginalSize(official.sizes, kept, Keeping(0, None))
-    rules = [original, *(load_rule(spec, sizes=official.sizes, topics=kept) for spec in options.stopping_rule)]
+    rules = [original, *(load_rule(spec, sizes=official.sizes, topics=kept) for spec in options.stopping)]
     _check_names(rules)
     judgings = list(_judgings(standing, traces, rules, options, inputs.names))
     judgings.append(_complete(inputs, standing))
@@ -215,7 +215,7 @@ def _check_names(rules: Sequence[StoppingRule]) -> None:
     names = [rule.name for rule in rules]
     for name in names:
         if names.count(name) > 1:
-            raise OptionError("stopping_rule", f"two rules are called '{name}'", "give each once")
+            raise OptionError("stopping", f"two rules are called '{name}'", "give each once")
 
 
 def _judgings(
