@@ -15,7 +15,7 @@ from truerank.audits.transfer.matching.versions import Matched, Version, load_ma
 from truerank.audits.transfer.scanning.options import Samples, ScanOptions
 from truerank.audits.transfer.scanning.results import Scan, load_scan
 from truerank.audits.transfer.scanning.scan import default_ranker, scan
-from truerank.audits.transfer.selecting import FirstStage, Selection, SelectOptions, select
+from truerank.audits.transfer.selecting import NegativeSource, Selection, SelectOptions, select
 from truerank.audits.transfer.statement import TransferCard, card
 from truerank.sources.archive import ArchiveOptions
 from truerank.text.main_content import ContentOptions
@@ -31,10 +31,10 @@ __all__ = [
     "Description",
     "Estimates",
     "Experts",
-    "FirstStage",
     "JudgmentCleaning",
     "MatchOptions",
     "Matched",
+    "NegativeSource",
     "Removal",
     "Route",
     "Samples",

@@ -32,7 +32,7 @@ from truerank.work.publishing import publish
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["ROW_SCHEMA", "STRATEGIES", "FirstStage", "SelectOptions", "Selection", "select"]
+__all__ = ["ROW_SCHEMA", "STRATEGIES", "NegativeSource", "SelectOptions", "Selection", "select"]
 
 Lacking = Literal["available", "judged", "skip"]
 Part = Literal["whole", "first", "best"]
@@ -96,7 +96,7 @@ class SelectOptions(Options):
 
 
 @dataclass(frozen=True)
-class FirstStage(Options):
+class NegativeSource(Options):
     """Where non-relevant documents come from.
 
     Attributes:
@@ -153,7 +153,7 @@ def select(
     out: Annotated[str | Path, Flag(metavar="DIR", reads=Path)],
     *,
     options: SelectOptions = SelectOptions(),
-    first_stage: FirstStage = FirstStage(),
+    first_stage: NegativeSource = NegativeSource(),
     version: VersionSources = (),
     seed: Seed = 0,
     seeds: Annotated[int | None, Range(at_least=1)] = None,
@@ -334,7 +334,7 @@ class _Negatives:
     """Non-relevant documents: of a first stage's best, not judged relevant, drawn by the seed."""
 
     def __init__(
-        self, scan: Scan, sources: tuple[Version, ...], options: FirstStage, folder: Path, told: Progress
+        self, scan: Scan, sources: tuple[Version, ...], options: NegativeSource, folder: Path, told: Progress
     ) -> None:
         self._scan, self._options, self._folder, self._told = scan, options, folder, told
         name = options.negatives or scan.versions[0]

@@ -34,7 +34,7 @@ from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["MatchOptions", "Reader", "Rules", "Texts", "match", "matched", "matched_into", "reader_of"]
+__all__ = ["MatchOptions", "Rules", "Texts", "VersionReader", "match", "matched", "matched_into", "reader_of"]
 
 By = Literal["url", "id", "mapping"]
 
@@ -143,7 +143,7 @@ def matched_into(
 
 def reader_of(
     versions: tuple[Version, ...], qrels: str | None, options: MatchOptions, urls: UrlRules, told: Progress
-) -> Reader:
+) -> VersionReader:
     """What reads the versions; nothing is read of them yet.
 
     Args:
@@ -155,7 +155,7 @@ def reader_of(
     """
     judged = None if qrels is None else read_qrels_frame(qrels)["doc_id"].unique(maintain_order=True)
     mapping = None if options.mapping is None else read_mapping(options.mapping, [one.name for one in versions])
-    return Reader(versions, judged, Rules(options, urls, mapping), told)
+    return VersionReader(versions, judged, Rules(options, urls, mapping), told)
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class Texts:
         return None if self.but_first and number == 0 else self.folder / f"texts-{number}.sqlite"
 
 
-class Reader:
+class VersionReader:
     """Reads the versions one after another and keeps of each what the judged documents may be."""
 
     def __init__(
@@ -299,7 +299,7 @@ def _shared(hashes: list[NDArray[np.uint64]]) -> int:
     return int(counts[counts > 1].sum())
 
 
-def matched(reader: Reader) -> Matched:
+def matched(reader: VersionReader) -> Matched:
     """Reads the versions one after another, and says what became of each judged document."""
     versions, rules = reader.versions, reader.rules
     names = [version.name for version in versions]
