@@ -28,7 +28,7 @@ from truerank.audits.leakage.sensitivity import Sight, check
 from truerank.audits.leakage.wording import EVIDENCE, WordingProbe
 from truerank.sources import open_queries, read_topics
 from truerank.text.normalising import normalise
-from truerank.vectors.encoders import EncoderSpec
+from truerank.vectors.encoders import EncoderSpec, open_spec
 from truerank.vectors.search import SearchPlan, search
 from truerank.vectors.texts import Rows
 from truerank.work.jobs import Job
@@ -63,11 +63,11 @@ def plan_for(texts: list[str]) -> SearchPlan:
     """The plan of an exhaustive audit with the packaged encoder."""
     exact = EncoderSpec("packaged")
     screen = low_precision(exact)
-    encoder = exact.open()
+    encoder = open_spec(exact)
     vectors = encoder.encode(texts)
     return SearchPlan(
         open_exact=lambda: encoder,
-        open_screen=None if screen is None else partial(_kept, screen.open()),
+        open_screen=None if screen is None else partial(_kept, open_spec(screen)),
         topic_vectors=lambda: vectors,
         floor=0.91,
         top_k=100,

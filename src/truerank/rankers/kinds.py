@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import re
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Final
 
+from truerank.errors import TruerankError
 from truerank.plugins import Plugins
 from truerank.rankers.training.recipes import Recipe, recipe_named
 
@@ -82,13 +84,12 @@ def settings_of(home: Any) -> tuple[str, ...] | None:
 
 
 def trained_names() -> tuple[str, ...]:
-    """How the models are named that can be trained: the kind alone, or with a checkpoint.
-
-    Raises:
-        InputError: a kind that cannot be loaded.
-        MissingExtraError: what runs one of them is not installed.
-    """
-    homes = {kind: RANKERS.load(kind) for kind in RANKERS}
+    """How the models are named that can be trained here: the kind alone, or with a checkpoint."""
+    homes = {}
+    for kind in RANKERS:
+        # What is not installed, or is of a package that is broken, cannot be trained.
+        with contextlib.suppress(TruerankError):
+            homes[kind] = RANKERS.load(kind)
     drawn = [kind for kind, home in homes.items() if hasattr(home, "create")]
     opened = [f"{kind}:…" for kind, home in homes.items() if kind not in drawn and hasattr(home, "logits")]
     return (*drawn, *opened)

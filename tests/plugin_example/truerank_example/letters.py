@@ -22,4 +22,5 @@ class Letters:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         counts = np.array([[text.lower().count(chr(97 + letter)) for letter in range(26)] for text in texts], float)
+        counts = counts.reshape(-1, 26)
         return (counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-9)).astype(np.float32)
