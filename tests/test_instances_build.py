@@ -522,7 +522,7 @@ def test_leaks_take_turns(pairs, seed):
 
 
 def test_numbers_of_places_are_uniform():
-    from truerank.experiments.instances.keyed import Keyed
+    from truerank.experiments.instances.drawing import Keyed
 
     keys = Keyed(0, "test")
     first = [int(np.argmin(keys.of_places(f"query {number}", np.arange(1, 101)))) for number in range(3000)]

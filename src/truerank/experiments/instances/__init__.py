@@ -1,11 +1,10 @@
 """Training sets with known faults: built, proven, read."""
 
 from truerank.experiments.instances.building import build_instances
-from truerank.experiments.instances.built import Built, open_built
+from truerank.experiments.instances.built import Built, export_instances, open_built
 from truerank.experiments.instances.document_queries import CutRule, DocumentQueries, write_document_queries
 from truerank.experiments.instances.options import FORMATS, KINDS, BuildOptions
 from truerank.experiments.instances.stats import InstanceStats, instance_stats
-from truerank.experiments.instances.writing import export_instances
 
 __all__ = [
     "FORMATS",

@@ -11,31 +11,26 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.experiments.instances.built import TABLE, Built, open_built
-from truerank.experiments.instances.drafts import SCHEMA, Draft
-from truerank.experiments.instances.drawing import Wanted
+from truerank.experiments.instances.built import ROWS, TABLE, Built, open_built
+from truerank.experiments.instances.drawing import SCHEMA, Draft, Wanted
 from truerank.experiments.instances.filling import Prepared, Training
 from truerank.experiments.instances.leaks import (
     Candidates,
+    JudgedTopics,
     Leak,
+    TopicPlan,
     excluded,
     leaks_above,
+    plan_topics,
     read_candidates,
+    read_judged_topics,
     spread,
+    topic_drafts,
     verified_leaks,
     wanted,
 )
-from truerank.experiments.instances.opening import Opened
+from truerank.experiments.instances.opening import Opened, Texts, filled
 from truerank.experiments.instances.options import BuildOptions
-from truerank.experiments.instances.texts import Texts, filled
-from truerank.experiments.instances.topic_rows import (
-    JudgedTopics,
-    TopicPlan,
-    plan_topics,
-    read_judged_topics,
-    topic_drafts,
-)
-from truerank.experiments.instances.writing import ROWS
 from truerank.judging.labels import Judgments, open_judgments
 from truerank.sources.topics import read_topics
 from truerank.text.normalising import normalise

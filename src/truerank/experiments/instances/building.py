@@ -11,11 +11,18 @@ from typing import Any, Final
 
 from truerank.errors import InputError
 from truerank.experiments.instances.assembling import Assembled, assemble
-from truerank.experiments.instances.built import COMMAND, TABLE, Built, open_built
+from truerank.experiments.instances.built import (
+    COMMAND,
+    TABLE,
+    Built,
+    export_instances,
+    export_name,
+    open_built,
+    write_rows,
+)
 from truerank.experiments.instances.opening import Opened
 from truerank.experiments.instances.options import BuildOptions, checked_sizes
 from truerank.experiments.instances.tables import EXTRA, TableRows
-from truerank.experiments.instances.writing import export_instances, export_name, write_rows
 from truerank.work.artifacts import Artifacts, digest, installed_versions
 from truerank.work.progress import Progress, Quiet
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError
-from truerank.experiments.instances.keyed import Keyed
+from truerank.experiments.instances.drawing import Keyed
 from truerank.records import Document
 from truerank.sources.blocks import QueryBlock, SourceCounts
 from truerank.sources.documents import DocumentSource, open_documents

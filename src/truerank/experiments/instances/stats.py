@@ -14,7 +14,7 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.experiments.instances.built import open_built
-from truerank.experiments.instances.judged import judged_documents
+from truerank.experiments.instances.filling import judged_documents
 from truerank.experiments.instances.leaks import excluded, leaks_above, read_candidates
 from truerank.experiments.instances.proofs import Evidence, LoadedSet, Property, load_set, proofs
 from truerank.judging.labels import open_judgments

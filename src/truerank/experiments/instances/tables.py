@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.experiments.instances.drafts import SCHEMA
+from truerank.experiments.instances.built import ROWS
+from truerank.experiments.instances.drawing import SCHEMA
 from truerank.experiments.instances.options import BuildOptions
-from truerank.experiments.instances.writing import ROWS
 from truerank.rankers.training.instances import Instance, open_instances
 from truerank.sources import formats, hub
 from truerank.sources.columns import named
