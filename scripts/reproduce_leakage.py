@@ -20,7 +20,6 @@ import truerank
 from rewording import reworded
 from truerank.errors import TruerankError
 from truerank.experiments.grid.viewing import view_for
-from truerank.experiments.instances import CutRule, write_document_queries
 from truerank.sources import read_documents, read_qrels_frame, read_topics
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -96,7 +95,7 @@ def make_leaks(name: str, folder: Path) -> None:
     print(f"{name}: {len(queries)} reworded queries, made by this project")
     if not (folder / "audit" / "candidates.parquet").is_file():
         made = folder / "document-queries.tsv"
-        write_document_queries(docs, made, CutRule(ends=ENDS[name]))
+        truerank.instances.queries(docs, ends=ENDS[name], out=made)
         options = truerank.leakage.Options(fields=("title",), encoder="packaged", floor=FLOOR)
         truerank.leakage.audit([str(made)], [topic_file], folder / "audit", options)
 

@@ -81,7 +81,7 @@ FAULTS = {
     "both": ("instances: test.jsonl", "instances: test.jsonl, build: {leaks: 2}", 12, "either 'instances' or 'build'"),
     "neither": (", instances: test.jsonl", "", 12, "either 'instances' or 'build'"),
     "build-key": ("instances: test.jsonl", "build: {leak: 2}", 12, "did you mean 'leaks'?"),
-    "build-option": ("instances: test.jsonl", "build: {leaks: 2, negatives: far}", 12, "no negatives called 'far'"),
+    "build-option": ("instances: test.jsonl", "build: {leaks: 2, negatives: far}", 12, "negatives: 'far' is not"),
     "recipe": ("model: knrm,", "model: knrm, recipe: capreolos,", 14, "did you mean 'capreolus'?"),
     "change": ("batch: 4", "batch: many", 14, "batch is 'many'"),
     "change-range": ("batch: 4", "batch: 0", 14, "batch is 0"),

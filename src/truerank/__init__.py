@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from truerank.audits.transfer import scan_versions as scan_versions
     from truerank.audits.transfer import select_instances as select_instances
     from truerank.audits.transfer import transfer_card as transfer_card
+    from truerank.experiments import instances as instances
     from truerank.experiments.designs import copy_design as copy_design
     from truerank.experiments.designs import ready_designs as ready_designs
     from truerank.experiments.grid import RunOptions as RunOptions
@@ -33,11 +34,6 @@ if TYPE_CHECKING:
     from truerank.experiments.grid import read_design as read_design
     from truerank.experiments.grid import run_grid as run_grid
     from truerank.experiments.grid import run_status as run_status
-    from truerank.experiments.instances import BuildOptions as BuildOptions
-    from truerank.experiments.instances import build_instances as build_instances
-    from truerank.experiments.instances import export_instances as export_instances
-    from truerank.experiments.instances import instance_stats as instance_stats
-    from truerank.experiments.instances import write_document_queries as write_document_queries
     from truerank.experiments.report import report as experiment_report  # noqa: F401
     from truerank.lexical.building import build_index as build_index
     from truerank.lexical.building import index as index
@@ -83,13 +79,7 @@ _PUBLIC: Final = {
         "run_grid",
         "run_status",
     ),
-    "truerank.experiments.instances": (
-        "BuildOptions",
-        "build_instances",
-        "export_instances",
-        "instance_stats",
-        "write_document_queries",
-    ),
+    "truerank.experiments.instances": ("instances",),
     "truerank.experiments.report": ("experiment_report",),
     "truerank.judging": ("judging",),
     "truerank.lexical": ("lexical",),
@@ -114,7 +104,9 @@ _HOMES: Final = {name: module for module, names in _PUBLIC.items() for name in n
 _CALLED: Final = {"experiment_report": "report"}
 
 #: Names that are packages.
-_ROOMS: Final = frozenset({"judging", "leakage", "lexical", "reusability", "survivorship", "track", "transfer"})
+_ROOMS: Final = frozenset(
+    {"instances", "judging", "leakage", "lexical", "reusability", "survivorship", "track", "transfer"}
+)
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 

@@ -15,6 +15,10 @@ COMMANDS: Final[Mapping[str, str]] = {
     "track validate": "truerank.audits.track.validating:validate",
     "track select-topics": "truerank.audits.track.selecting:select_topics",
     "track report": "truerank.audits.track.reporting:report",
+    "instances build": "truerank.experiments.instances.building:build",
+    "instances stats": "truerank.experiments.instances.checking:stats",
+    "instances queries": "truerank.experiments.instances.document_queries:queries",
+    "instances export": "truerank.experiments.instances.built:export",
     "evaluate": "truerank.measures.scoring:evaluate",
     "compare": "truerank.measures.run_comparison:compare",
     "index": "truerank.lexical.building:index",
@@ -24,7 +28,10 @@ COMMANDS: Final[Mapping[str, str]] = {
     "train": "truerank.rankers.training.train:train",
 }
 #: The packages of groups of commands.
-GROUPS: Final[Mapping[str, str]] = {"track": "truerank.audits.track"}
+GROUPS: Final[Mapping[str, str]] = {
+    "track": "truerank.audits.track",
+    "instances": "truerank.experiments.instances",
+}
 
 
 def first_sentence(path: str) -> str:

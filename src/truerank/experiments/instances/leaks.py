@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.experiments.instances.drawing import Draft, Excluded, Keyed, Wanted
 from truerank.experiments.instances.first_stage import Asked, FirstStage, everything
 from truerank.experiments.instances.options import BuildOptions
@@ -68,13 +68,13 @@ def read_judged_topics(options: BuildOptions) -> JudgedTopics:
     """Reads the test topics and their judgments.
 
     Args:
-        options: `topics`, `field`, `qrels`, `test_relevant_from`.
+        options: `topics`, `field`, `qrels`, `test_rel`.
 
     Raises:
         InputError: a fault in one of them, or no topic has a text and a relevant document.
     """
     if options.topics is None or options.qrels is None:
-        raise InputError("topics and judgments are missing", "give both", where="--topics")
+        raise OptionError("topics", "topics and judgments are missing", "give both")
     spec = parse(options.topics)
     found = {topic.topic_id: normalise(getattr(topic, options.field)) for topic in read_topics(spec).topics}
     texts = {topic_id: text for topic_id, text in found.items() if text}
@@ -82,11 +82,11 @@ def read_judged_topics(options: BuildOptions) -> JudgedTopics:
     for topic_id, doc_id, grade in read_qrels_frame(options.qrels).iter_rows():
         if topic_id in texts:
             judged.setdefault(topic_id, {})[doc_id] = grade
-    bound = options.test_relevant_from
+    bound = options.test_rel
     judged = {topic: grades for topic, grades in judged.items() if any(grade >= bound for grade in grades.values())}
     if not judged:
         fault = f"no topic has a {options.field} and a document judged {bound} or higher"
-        raise InputError(fault, "check topics, judgments, --field and --test-relevant-from", where=options.qrels)
+        raise InputError(fault, "check topics, judgments, `field` and `test_rel`", where=options.qrels)
     relevant_only = all(grade >= bound for grades in judged.values() for grade in grades.values())
     return JudgedTopics(spec.name, texts, judged, relevant_only)
 
@@ -96,12 +96,12 @@ def plan_topics(topics: JudgedTopics, options: BuildOptions, seed: int, stage: F
 
     Args:
         topics: with their judgments.
-        options: `per_topic`, `test_relevant_from`.
+        options: `rows_per_topic`, `test_rel`.
         seed: of the order.
         stage: where non-relevant documents come from that nobody judged; None to take judged ones.
     """
     of_topic, of_document = Keyed(seed, "topics"), Keyed(seed, "test documents")
-    room, bound = options.per_topic + _SPARE, options.test_relevant_from
+    room, bound = options.rows_per_topic + _SPARE, options.test_rel
     ids = sorted(topics.judged, key=lambda topic: (of_topic(topic), topic))
     asked = [Asked(topic, topics.texts[topic], topics.judged[topic]) for topic in ids]
     searched = {} if stage is None else stage.negatives(asked, of_document, everything, room)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from truerank import lexical
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.experiments.instances.document_queries import CutRule, DocumentQueries
 from truerank.experiments.instances.drawing import Draft, Queries
 from truerank.experiments.instances.filling import Lane
@@ -139,13 +139,13 @@ class Opened:
         """The first stage of the test topics."""
         options = self.options
         if options.test_run is not None:
-            return RunStage(options.test_run, options.top_k)
+            return RunStage(options.test_run, options.k)
         if options.test_index is not None:
             return self._searched(Path(options.test_index), "test")
         if self.test_docs == self.docs:
             return self._index_stage
         if self.test_docs is None:
-            raise InputError("is missing", "the texts of the test documents are needed", where="--test-docs")
+            raise OptionError("test_docs", "is missing", "the texts of the test documents are needed")
         return self._searched(self._made_index(self.test_docs, "test-index"), "test")
 
     @cached_property
@@ -168,7 +168,7 @@ class Opened:
             if docs is not None:
                 opened = open_documents(docs)
                 found[name] = {"name": opened.name, "source": docs, "fingerprint": opened.fingerprint}
-        files = {"train_qrels": options.train_qrels, "runs": options.runs, "labels": options.labels}
+        files = {"train_qrels": options.train_qrels, "run": options.run, "labels": options.labels}
         files |= {name: (spec,) for name in ("qrels", "topics", "test_run") if (spec := getattr(options, name))}
         found |= {name: [described_file(spec) for spec in specs] for name, specs in files.items() if specs}
         if (options.queries or options.queries_from_documents) and options.negatives == "first-stage":
@@ -177,12 +177,12 @@ class Opened:
 
     @cached_property
     def _rule(self) -> CutRule:
-        return CutRule(self.options.words, self.options.rest, self.options.ends)
+        return self.options.cut
 
     @cached_property
     def _first_stage(self) -> Mapping[str, Any]:
-        about: dict[str, Any] = {"top_k": self.options.top_k}
-        if self.options.runs:
+        about: dict[str, Any] = {"k": self.options.k}
+        if self.options.run:
             return about
         opened = lexical.open_index(self._index_folder)
         return {**about, **self._model.json(), "preset": self.options.preset, "index": opened.fingerprint}
@@ -199,15 +199,15 @@ class Opened:
             return options.train_qrels[place if len(options.train_qrels) > 1 else 0]
         spec = parse(options.queries[place])
         if spec.scheme != "irds":
-            raise InputError("is missing", f"name the judgments of {spec.name}", where="--train-qrels")
+            raise OptionError("train_qrels", "is missing", f"name the judgments of {spec.name}")
         return spec.spec
 
     def _stage(self, place: int) -> FirstStage | None:
         options = self.options
         if options.negatives == "judged":
             return None
-        if options.runs:
-            return RunStage(options.runs[place if len(options.runs) > 1 else 0], options.top_k)
+        if options.run:
+            return RunStage(options.run[place if len(options.run) > 1 else 0], options.k)
         return self._index_stage
 
     @cached_property
@@ -215,7 +215,7 @@ class Opened:
         if self.options.index is not None:
             return Path(self.options.index)
         if self.docs is None:
-            raise InputError("is missing", "the texts of the training documents are needed", where="--docs")
+            raise OptionError("docs", "is missing", "the texts of the training documents are needed")
         return self._made_index(self.docs, "index")
 
     @cached_property
@@ -233,13 +233,13 @@ class Opened:
         index = lexical.open_index(folder)
         lexical.require_analyser(index, self.options.preset)
         # What was found is kept under a name that stands for all it depends on.
-        about = [purpose, index.fingerprint, self._model.json(), self.options.top_k, self.seed, self.options.words,
-                 self.options.rest, self.options.ends]  # fmt: skip
+        about = [purpose, index.fingerprint, self._model.json(), self.options.k, self.seed, self._rule.words,
+                 self._rule.rest, self._rule.ends]  # fmt: skip
         cache = self.work / digest(about)[:16]
         return IndexStage(
             folder,
             self._model,
-            self.options.top_k,
+            self.options.k,
             cache=cache,
             workers=self.options.workers,
             progress=self.progress,
