@@ -19,7 +19,6 @@ from pathlib import Path
 import truerank
 from rewording import reworded
 from truerank.errors import TruerankError
-from truerank.experiments.grid.viewing import view_for
 from truerank.sources import read_documents, read_qrels_frame, read_topics
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -59,15 +58,13 @@ def reproduce(given: argparse.Namespace) -> None:
     os.environ.update(TRUERANK_SHARED=str(SHARED.absolute()), LEAKS=str((out / "leaks").absolute()))
     file = out / f"{given.design}.yaml"
     file.unlink(missing_ok=True)
-    design = truerank.read_design(truerank.copy_design(given.design, file))
-    options = truerank.RunOptions(workers=given.workers, max_hours=given.max_hours)
+    truerank.experiment.designs(given.design, out=file)
+    how = {"workers": given.workers, "max_hours": given.max_hours, "dry_run": given.dry_run}
+    print(truerank.experiment.run(file, out=out / "grid", view="terminal", **how))
     if given.dry_run:
-        print(truerank.estimate_grid(design, out / "grid", options, view=view_for()).text())
         return
-    run = truerank.run_grid(design, out / "grid", options, view=view_for())
-    print(run.text())
-    found = truerank.experiment_report(out / "grid", out / "report")
-    print(found.text())
+    # The paper breaks ties by document id, ascending.
+    print(truerank.experiment.report(out / "grid", ties="ascending", out=out / "report"))
     print(f"report: {out / 'report' / 'report.html'}")
 
 

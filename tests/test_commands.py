@@ -32,17 +32,23 @@ VOCABULARY = {
     "cache": "a file that keeps scores between runs of a command",
     "candidates": "what was proposed: leaks by an audit, documents for a rerank run",
     "cap": "faults shown of each kind",
+    "choose": "what cross-validation chooses between",
     "collection": "documents to count",
     "confidence": "of intervals; 1 minus it is the level of a test",
+    "copy": "a design that is written to a file",
     "correction": "for the number of comparisons",
     "cut": "what was not reranked is left out",
     "cutoff": "results that one measure looks at",
     "depth": "ranks that count, of a run or of an annotation",
+    "design": "of an experiment",
     "device": "where a model runs",
     "docs": "a collection whose texts are read",
     "docs_ids": "the ids of a collection",
+    "dry_run": "the cost is estimated and nothing is run",
     "effect_size": "how a difference is standardised",
     "ends": "where the text of a record ends",
+    "engine": "where the work runs",
+    "estimate_for": "workers that a cost is estimated for",
     "evaluation": "what `evaluate` wrote",
     "family": "what a correction is over",
     "field": "the field of topics that is read",
@@ -58,16 +64,19 @@ VOCABULARY = {
     "instances": "a training set",
     "interval": "the method of intervals",
     "k": "results that a search returns",
+    "keep_models": "trained rankers are saved",
     "kind": "which of the command's kinds is made",
     "labels": "judgments by people or models",
     "leaks": "rows that leak",
     "level": "how severe a kind of fault is",
     "low": "lower bound of a median",
+    "max_hours": "the cost allowed",
     "max_results": "results allowed for each topic",
     "max_tag": "characters allowed in a tag",
     "means": "tables of mean scores",
     "measure": "the one measure that decides",
     "measures": "what is computed",
+    "memorisation_size": "training size of the tables on memorisation",
     "metadata": "tables about runs",
     "missing": "what a topic scores that a run lacks",
     "model": "a ranker or a retrieval model",
@@ -77,6 +86,7 @@ VOCABULARY = {
     "passages": "which passages of a document count",
     "per_topic": "scores of every topic are shown",
     "perplexity": "of a map of runs",
+    "pilot_size": "training size of the pilot",
     "precision": "of the numbers of a model",
     "preset": "whose analyser and parameters are used",
     "probabilities": "probabilities are written, not logarithms",
@@ -84,12 +94,16 @@ VOCABULARY = {
     "queries": "a source of queries",
     "queries_from_documents": "documents that make queries",
     "recipe": "of a training",
+    "record": "where runs are recorded besides the folder",
     "rel": "lowest grade that counts as relevant",
     "resamples": "repetitions of a resampling",
     "rest": "words that must be left of a document",
+    "results": "what an experiment wrote",
+    "retry_failed": "what failed before is run again",
     "rows": "a table of training rows",
     "rows_per_topic": "rows of each topic",
     "run": "a TREC run",
+    "same_rel": "one lowest grade for all collections",
     "scoring": "how runs are scored",
     "seed": "of whatever is drawn",
     "set_": "a parameter by name",
@@ -136,7 +150,7 @@ NOT_ALLOWED = {
     "relevant", "relevant_from", "rule", "test", "top_k", "topic_field", "version",
 }  # fmt: skip
 #: Groups whose options are still declared by hand. The list only gets shorter.
-LEFT = {"leakage", "transfer", "survivorship", "judge", "pool", "demo", "experiment"}
+LEFT = {"leakage", "transfer", "survivorship", "judge", "pool", "demo"}
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +177,7 @@ def test_a_name_has_one_type_of_value_and_one_default(commands: list[Command]) -
         for option in command.options:
             if not option.required and option.name != "depth":
                 defaults.setdefault(option.name, set()).add(str(option.default))
-    for name in ("ties", "missing", "rel", "seed", "confidence", "correction", "field", "k", "preset", "workers"):
+    for name in ("ties", "missing", "rel", "seed", "confidence", "correction", "field", "k", "preset"):
         if name != "k":
             assert len(defaults.get(name, {0})) == 1, name
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from truerank.version import __version__
 
 if TYPE_CHECKING:
+    from truerank import experiments as experiment  # noqa: F401
     from truerank import judging as judging
     from truerank import lexical as lexical
     from truerank.audits import leakage as leakage
@@ -26,15 +27,6 @@ if TYPE_CHECKING:
     from truerank.audits.transfer import select_instances as select_instances
     from truerank.audits.transfer import transfer_card as transfer_card
     from truerank.experiments import instances as instances
-    from truerank.experiments.designs import copy_design as copy_design
-    from truerank.experiments.designs import ready_designs as ready_designs
-    from truerank.experiments.grid import RunOptions as RunOptions
-    from truerank.experiments.grid import estimate_grid as estimate_grid
-    from truerank.experiments.grid import open_results as open_results
-    from truerank.experiments.grid import read_design as read_design
-    from truerank.experiments.grid import run_grid as run_grid
-    from truerank.experiments.grid import run_status as run_status
-    from truerank.experiments.report import report as experiment_report  # noqa: F401
     from truerank.lexical.building import build_index as build_index
     from truerank.lexical.building import index as index
     from truerank.lexical.searching import search as search
@@ -70,17 +62,8 @@ _PUBLIC: Final = {
         "select_instances",
         "transfer_card",
     ),
-    "truerank.experiments.designs": ("copy_design", "ready_designs"),
-    "truerank.experiments.grid": (
-        "RunOptions",
-        "estimate_grid",
-        "open_results",
-        "read_design",
-        "run_grid",
-        "run_status",
-    ),
+    "truerank.experiments": ("experiment",),
     "truerank.experiments.instances": ("instances",),
-    "truerank.experiments.report": ("experiment_report",),
     "truerank.judging": ("judging",),
     "truerank.lexical": ("lexical",),
     "truerank.lexical.building": ("build_index", "index"),
@@ -100,12 +83,9 @@ _PUBLIC: Final = {
     "truerank.reports.results": ("report", "summary"),
 }
 _HOMES: Final = {name: module for module, names in _PUBLIC.items() for name in names}
-#: Names that differ from those in their modules.
-_CALLED: Final = {"experiment_report": "report"}
-
 #: Names that are packages.
 _ROOMS: Final = frozenset(
-    {"instances", "judging", "leakage", "lexical", "reusability", "survivorship", "track", "transfer"}
+    {"experiment", "instances", "judging", "leakage", "lexical", "reusability", "survivorship", "track", "transfer"}
 )
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
@@ -115,7 +95,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'truerank' has no attribute {name!r}")
     module = importlib.import_module(_HOMES[name])
-    return module if name in _ROOMS else getattr(module, _CALLED.get(name, name))
+    return module if name in _ROOMS else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -42,7 +42,6 @@ NOT_CARRIED: Final = (
     Entry("judge", "judge", "app", "People, or models, judge what the audits propose."),
     Entry("pool", "pool", "app", "Do my judgments rank systems fairly, also new ones?"),
     Entry("demo", "demo", "demo", "Audits the embedded sample, where the truth is known; needs no network."),
-    Entry("experiment", "experiment", "app", "Grids of trainings on sets that differ only in a fault."),
 )
 
 

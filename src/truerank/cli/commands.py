@@ -19,6 +19,10 @@ COMMANDS: Final[Mapping[str, str]] = {
     "instances stats": "truerank.experiments.instances.checking:stats",
     "instances queries": "truerank.experiments.instances.document_queries:queries",
     "instances export": "truerank.experiments.instances.built:export",
+    "experiment run": "truerank.experiments.grid.running:run",
+    "experiment status": "truerank.experiments.grid.running:status",
+    "experiment designs": "truerank.experiments.ready:designs",
+    "experiment report": "truerank.experiments.reporting.making:report",
     "evaluate": "truerank.measures.scoring:evaluate",
     "compare": "truerank.measures.run_comparison:compare",
     "index": "truerank.lexical.building:index",
@@ -31,6 +35,7 @@ COMMANDS: Final[Mapping[str, str]] = {
 GROUPS: Final[Mapping[str, str]] = {
     "track": "truerank.audits.track",
     "instances": "truerank.experiments.instances",
+    "experiment": "truerank.experiments",
 }
 
 

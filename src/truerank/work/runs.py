@@ -22,7 +22,7 @@ try:
 except ImportError:  # Windows: two runs of one folder are not kept apart there
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Run", "run"]
+__all__ = ["Run", "locked", "plain", "run"]
 
 _LOCK: Final = "lock"
 
@@ -142,7 +142,7 @@ def run(
     made = _FileRun if file else Run
     job = made(command, inputs, options or {}, target)
     job.packages += tuple(packages)
-    with _locked(job.work, target):
+    with locked(job.work, target):
         yield job
         job.finish()
         for folder in job.work.iterdir():
@@ -183,7 +183,7 @@ def plain(value: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path, out: Path) -> Iterator[None]:
+def locked(folder: Path, out: Path) -> Iterator[None]:
     """Holds the output for this process; the lock goes with the process, however that ends."""
     if fcntl is None:
         yield
