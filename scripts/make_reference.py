@@ -42,6 +42,7 @@ MODULES = (
     "truerank.rankers.training.train",
     "truerank.rankers.base",
     "truerank.experiments.instances",
+    "truerank.experiments",
     "truerank.experiments.ready",
     "truerank.experiments.grid",
     "truerank.experiments.reporting",

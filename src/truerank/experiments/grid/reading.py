@@ -50,7 +50,7 @@ _OF_SET: Final = ("kind", "label", "for", "sizes", "instances", "topics", "docs"
 _OF_MODEL: Final = (
     "model", "recipe", "changes", "vectors", "aggregate", "policy", "depth", "seeds", "sizes", "sets", "gpus", "cpus",
 )  # fmt: skip
-#: Options of `build_instances` that are places of data, relative to the design file.
+#: Options of `instances build` that are places of data, relative to the design file.
 BUILD_PLACES: Final = frozenset((
     "queries", "train_qrels", "docs", "queries_from_documents", "candidates", "labels", "run", "index", "fill",
     "topics", "qrels", "test_docs", "test_run", "test_index", "rows",

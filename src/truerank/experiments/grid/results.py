@@ -87,7 +87,7 @@ def open_results(out: str | Path) -> GridResults:
     """Opens the folder of a grid, finished or not.
 
     Args:
-        out: the folder that `run_grid` writes to.
+        out: the folder that `experiment run` writes to.
 
     Raises:
         InputError: it holds no grid.
