@@ -210,18 +210,22 @@ def _finish(
             "exports": exports,
         },
     )
-    job.read(*_inputs(described["inputs"]))
+    job.read(*_inputs(described["inputs"], options.index))
     job.skipped = dict(described["skipped"])
     job.log("built", kind=kind, rows=rows)
 
 
-def _inputs(described: Mapping[str, Any]) -> Iterator[Input]:
-    """What was read, as a manifest has it."""
+def _inputs(described: Mapping[str, Any], index: str | None) -> Iterator[Input]:
+    """What was read, as a manifest has it; an index that was made on the way has no place."""
     for role, found in described.items():
+        if role == "first_stage":
+            if "index" in found:
+                yield Input(Path(index or role).name, index or "", "index", None, found["index"])
+            continue
         for one in found if isinstance(found, list) else [found]:
-            source = str(one.get("source") or one.get("folder") or one.get("index") or "")
+            source = str(one.get("source") or one.get("folder") or "")
             known = str(one.get("sha256") or one.get("fingerprint") or "").removeprefix("sha256:").partition(";")[0]
-            yield Input(str(one.get("name") or Path(source).name), source, role, one.get("read"), known)
+            yield Input(str(one.get("name") or Path(source).name), source, role, one.get("read"), known or None)
 
 
 def _counts(built: Built, size: int) -> dict[str, int]:
