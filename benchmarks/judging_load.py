@@ -36,8 +36,8 @@ LABELS = ("Title-Identical", "Title-Specialization", "Title-Reformulation", "Dif
 #: What `truerank judge serve` does, without loading the other commands.
 SERVE = """
 import sys
-from truerank.judging.web import open_desk
-desk = open_desk(sys.argv[1], port=int(sys.argv[2]))
+from truerank.judging.web import Serving, open_desk
+desk = open_desk(sys.argv[1], Serving(port=int(sys.argv[2])))
 print(desk.addresses[0], flush=True)
 desk.run()
 """

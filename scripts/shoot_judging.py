@@ -19,7 +19,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from truerank.judging import Annotator, Item, Store, Text, load_scheme
-from truerank.judging.web import open_desk
+from truerank.judging.web import Serving, open_desk
 
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
@@ -107,7 +107,7 @@ def simple_store(folder: Path, scheme: str, items: list[Item]) -> Path:
 @contextlib.contextmanager
 def served(path: Path) -> Iterator[str]:
     """The address of a store that is being served."""
-    desk = open_desk(path, port=0)
+    desk = open_desk(path, Serving(port=0))
     thread = threading.Thread(target=desk.run)
     thread.start()
     try:

@@ -8,13 +8,15 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 from truerank.judging.events import Annotator
 from truerank.judging.items import Item, Text
+from truerank.judging.proposers import Proposer
 from truerank.judging.schemes import Scheme, load_scheme
 from truerank.judging.store import Store
-from truerank.judging.web import Desk, open_desk
+from truerank.judging.web import Desk, Serving, open_desk
 
 HOSTILE = (
     "<script>window.pwned = 1</script>",
@@ -64,9 +66,9 @@ def make_store(
 
 
 @contextlib.contextmanager
-def served(path: Path, **options: object) -> Iterator[Desk]:
+def served(path: Path, proposer: Proposer | None = None, batch: int = 1, **options: Any) -> Iterator[Desk]:
     """The store behind a real server on a free port, in this process."""
-    desk = open_desk(path, **{"port": 0, **options})  # type: ignore[arg-type]
+    desk = open_desk(path, Serving(**{"port": 0, **options}), proposer=proposer, batch=batch)
     thread = threading.Thread(target=desk.run)
     thread.start()
     try:

@@ -81,6 +81,7 @@ def test_the_next_document_is_that_of_the_reference() -> None:
     assert total == 100 and same >= 99
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.skipif(not CACM.is_dir(), reason="TRUERANK_SHARED does not hold the CACM collection")
 def test_the_next_document_is_that_of_the_reference_on_cacm() -> None:
@@ -145,7 +146,7 @@ def test_labels_count_as_they_stand(small: tuple) -> None:
     assert fresh.next(dict(reversed(judged.items())), 20) == before
     assert not set(fresh.next(judged, 20, excluded=before[:5])) & set(before[:5])
     assert fresh.next(judged, 0) == []
-    high = ActiveLearner(features, "t2", queries["t2"], 1, LearnerOptions(relevant_from=9))
+    high = ActiveLearner(features, "t2", queries["t2"], 1, LearnerOptions(rel=9))
     assert high.next(judged, 5) == fresh.next(changed, 5)
 
 

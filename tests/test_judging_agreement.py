@@ -19,7 +19,7 @@ from judging_example import pair_item, store_of, written_csv
 from truerank.errors import InputError
 from truerank.judging import Annotator, Store, load_scheme
 from truerank.judging.agreement import agreement
-from truerank.judging.coefficients import Coefficients, interval, resamples
+from truerank.judging.coefficients import Coefficients, drawn_weights, interval
 from truerank.judging.definitions import definitions
 from truerank.judging.ratings import read_ratings
 
@@ -124,7 +124,7 @@ def test_coefficients_are_their_definitions(codes: np.ndarray) -> None:
 @given(tables, st.integers(0, 1000))
 def test_a_resample_is_the_data_it_stands_for(codes: np.ndarray, seed: int) -> None:
     part = Coefficients(codes, 4, "ordinal")
-    for weights in resamples(None, part.units, 3, seed):
+    for weights in drawn_weights(None, part.units, 3, seed):
         for row in weights:
             repeated = Coefficients(np.repeat(part.codes, row.astype(int), axis=0), 4, "ordinal")
             for name in ("percentage", "fleiss", "krippendorff"):
@@ -134,11 +134,11 @@ def test_a_resample_is_the_data_it_stands_for(codes: np.ndarray, seed: int) -> N
 
 def test_topics_are_drawn_whole() -> None:
     groups = np.array([0, 0, 1, 2, 2, 2])
-    (weights,) = resamples(groups, 6, 50, 4)
+    (weights,) = drawn_weights(groups, 6, 50, 4)
     assert (weights[:, 0] == weights[:, 1]).all()
     assert (weights[:, 3] == weights[:, 5]).all()
     assert (weights[:, [0, 2, 3]].sum(axis=1) == 3).all()
-    (again,) = resamples(groups, 6, 50, 4)
+    (again,) = drawn_weights(groups, 6, 50, 4)
     assert (weights == again).all()
     assert interval(0.5, np.array([np.nan, 0.2, 0.8]), 0.5, "").low == pytest.approx(0.35)
 
@@ -151,7 +151,7 @@ def test_the_interval_covers() -> None:
         first = generator.integers(0, 2, 150)
         second = np.where(generator.random(150) < 0.8, first, 1 - first)
         part = Coefficients(np.column_stack([first, second]), 2)
-        drawn = np.concatenate([part.cohen(weights) for weights in resamples(None, 150, 300, trial)])
+        drawn = np.concatenate([part.cohen(weights) for weights in drawn_weights(None, 150, 300, trial)])
         score = interval(part.cohen(once(part))[0], drawn, 0.95, "")
         inside += score.low <= 0.6 <= score.high
     assert inside >= 88
@@ -174,17 +174,17 @@ def test_the_interval_covers() -> None:
     ],
 )
 def test_the_kappas_of_the_paper_by_their_names(agreement_files: list[str], definition: str, kappa: float) -> None:
-    result = agreement(agreement_files, definition=definition, bootstrap=0)
+    result = agreement(agreement_files, definition=definition, resamples=0)
     digits = 3 if kappa * 100 != round(kappa * 100) else 2
     (part,) = result.compared
     assert round(part.scores["cohen"].value, digits) == kappa
     assert (part.units, part.ratings) == (103, 206)
-    assert definition in result.text()
+    assert definition in repr(result)
 
 
 @pytest.mark.shared
 def test_nine_labels_of_the_paper(agreement_files: list[str]) -> None:
-    result = agreement(agreement_files, definition="mean-label", resample="topics", seed=3)
+    result = agreement(agreement_files, definition="mean-label", drawing="topics", seed=3)
     (part,) = result.compared
     rows = labels_of(agreement_files)
     assert len(part.labels) == 9
@@ -195,16 +195,16 @@ def test_nine_labels_of_the_paper(agreement_files: list[str]) -> None:
     score = part.scores["cohen"]
     assert score.value == pytest.approx(np.mean([label.scores["cohen"].value for label in part.labels]))
     assert score.low < score.value < score.high
-    assert agreement(agreement_files, definition="mean-label", resample="topics", seed=3).json() == result.json()
+    assert agreement(agreement_files, definition="mean-label", drawing="topics", seed=3).json() == result.json()
 
 
 @pytest.mark.shared
 def test_label_sets_and_the_matrix(agreement_files: list[str]) -> None:
     rows = labels_of(agreement_files)
     sets = [[" ".join(sorted(labels)) for labels in side] for side in rows]
-    result = agreement(agreement_files, definition="label-set", bootstrap=0)
+    result = agreement(agreement_files, definition="label-set", resamples=0)
     assert result.compared[0].scores["cohen"].value == pytest.approx(cohen_kappa_score(*sets))
-    (part,) = agreement(agreement_files, definition="leak", bootstrap=0).compared
+    (part,) = agreement(agreement_files, definition="leak", resamples=0).compared
     leaks = [["Different Topic" not in labels for labels in side] for side in rows]
     assert part.answers == ("leak", "no leak")
     assert part.matrix.tolist() == [
@@ -228,7 +228,7 @@ def test_three_annotators_with_gaps(tmp_path: Path) -> None:
         if grade >= 0
     ]
     result = agreement(
-        labelled(tmp_path / "a.csv", rows), definition="grade", scheme="relevance-passages", bootstrap=50
+        labelled(tmp_path / "a.csv", rows), definition="grade", scheme="relevance-passages", resamples=50
     )
     (part,) = result.compared
     assert part.scores["krippendorff"].value == pytest.approx(0.8721321354560604)
@@ -243,7 +243,7 @@ def test_three_annotators_with_gaps(tmp_path: Path) -> None:
             assert pair.scores["percentage"].value is not None
         else:
             assert kappa.value == pytest.approx(cohen_kappa_score(*SPARSE[both][:, columns].T))
-    assert "too few" in result.text()
+    assert "too few" in repr(result)
     # Every ordered pair of ratings of an item stands in the matrix.
     each = (SPARSE >= 0).sum(axis=1)
     assert part.matrix.sum() == (each * (each - 1)).sum()
@@ -251,7 +251,7 @@ def test_three_annotators_with_gaps(tmp_path: Path) -> None:
     assert [annotator.name for annotator, _ in result.annotators] == [f"person {at}" for at in range(4)]
     two = agreement(
         labelled(tmp_path / "a.csv", rows), definition="grade", scheme="relevance-passages",
-        annotators=["person 2", "person 0"], bootstrap=0,
+        annotators=["person 2", "person 0"], resamples=0,
     )  # fmt: skip
     assert list(two.compared[0].scores) == ["percentage", "cohen", "krippendorff"]
     with pytest.raises(InputError, match=r"no annotator 'person 9'\. there are person 0, person 1"):
@@ -265,7 +265,7 @@ def test_one_class_only_has_no_kappa(tmp_path: Path) -> None:
     assert score["percentage"].value == 1
     assert score["cohen"] == (None, None, None, "undefined, since all gave one answer")
     assert score["krippendorff"].value is None
-    assert "leak, Cohen's kappa: undefined, since all gave one answer." in result.text()
+    assert "leak, Cohen's kappa: undefined, since all gave one answer." in repr(result)
     mean = agreement(labelled(tmp_path / "a.csv", rows), definition="mean-label").compared[0].scores["cohen"]
     assert mean.reason == "no label was given to some items only"
     apart = [(1, "x", "leak", "a"), (1, "y", "leak", "b")]
@@ -303,7 +303,7 @@ def test_files_that_know_unequally_much_meet(tmp_path: Path) -> None:
     assert [a.name for a in ratings.annotators] == ["full", "bare"]
     # "c" has two query ids in the one file, so that in the other it is a unit of its own.
     assert [rating.unit for rating in ratings.ratings] == [0, 1, 2, 3, 4, 0, 2, 5]
-    assert agreement([full, bare], definition="leak", bootstrap=0).compared[0].units == 2
+    assert agreement([full, bare], definition="leak", resamples=0).compared[0].units == 2
 
 
 def test_models_are_never_mixed_in_silently(tmp_path: Path) -> None:
@@ -315,7 +315,7 @@ def test_models_are_never_mixed_in_silently(tmp_path: Path) -> None:
     robot = {item.item_id: ["leak" if at % 2 or at == 4 else "no leak"] for at, item in enumerate(items)}
     model = Annotator("robot", "model", "tiny-1, prompt 12ab")
     path = store_of(tmp_path / "s.judged", load_scheme("leak"), items, {**people, "robot": robot}, [model])
-    alone = agreement(path, definition="leak", bootstrap=0)
+    alone = agreement(path, definition="leak", resamples=0)
     a, b, r = ([("leak" in labels) for labels in side.values()] for side in (people["ann"], people["bob"], robot))
     assert alone.compared[0].scores["cohen"].value == pytest.approx(cohen_kappa_score(a, b))
     assert [(pair.first, pair.second) for pair in alone.models] == [
@@ -329,26 +329,26 @@ def test_models_are_never_mixed_in_silently(tmp_path: Path) -> None:
     assert alone.models[2].units == 15
     decided = cohen_kappa_score([r[at] for at in both], [a[at] for at in both])
     assert alone.models[2].scores["cohen"].value == pytest.approx(decided)
-    assert "not part of those above" in alone.text()
-    assert "robot: tiny-1, prompt 12ab." in alone.text()
-    mixed = agreement(path, definition="leak", bootstrap=0, include_models=True)
+    assert "not part of those above" in repr(alone)
+    assert "robot: tiny-1, prompt 12ab." in repr(alone)
+    mixed = agreement(path, definition="leak", resamples=0, include_models=True)
     assert [annotator.role for annotator, _ in mixed.annotators] == ["person", "person", "model"]
-    assert "Not only people: these figures include the model robot." in mixed.text()
+    assert "Not only people: these figures include the model robot." in repr(mixed)
     assert mixed.settings["include_models"] is True
     with Store.open(path) as store:
         store.add_annotator("judge", "adjudicator")
         store.record(items[8].item_id, "judge", "adjudicate", ["leak"])
         store.record(items[0].item_id, "bob", "skip", reason="unclear")
-        settled = agreement(store, definition="leak", bootstrap=0)
+        settled = agreement(store, definition="leak", resamples=0)
     assert settled.models[2].units == 16
     assert settled.compared[0].units == 15
     assert len(settled.annotators) == 2
-    only = agreement(path, annotators=["robot", "ann"], definition="leak", bootstrap=0)
+    only = agreement(path, annotators=["robot", "ann"], definition="leak", resamples=0)
     assert only.compared == ()
     assert only.json()["definitions"] == []
     assert [pair.second for pair in only.models] == ["ann", "people"]
-    assert only.text().startswith("Models against people.\n")
-    assert "leak: Leak or no leak" in only.text()
+    assert repr(only).startswith("Models against people.\n")
+    assert "leak: Leak or no leak" in repr(only)
     with pytest.raises(InputError, match="there is nobody, and the model robot"):
         agreement(path, annotators=["robot"])
 
@@ -375,5 +375,5 @@ def test_versions_of_the_transfer_scheme(tmp_path: Path) -> None:
     rows = [("q1", "d1", "both", "V1 better"), ("q2", "d2", "only V1", "both"), ("q3", "d3", "neither", "only V2")]
     said = [(query, doc, label, who) for query, doc, *pair in rows for label, who in zip(pair, "ab", strict=True)]
     path = written_csv(tmp_path / "t.csv", ["query_id", "doc_id", "label", "annotator"], said)
-    shares = {part.definition.name: part.scores["percentage"].value for part in agreement(path, bootstrap=0).compared}
+    shares = {part.definition.name: part.scores["percentage"].value for part in agreement(path, resamples=0).compared}
     assert shares == pytest.approx({"label-set": 0, "V1": 1, "V2": 1 / 3, "mean-label": shares["mean-label"]})

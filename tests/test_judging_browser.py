@@ -13,7 +13,7 @@ pytest.importorskip("fastapi", reason="the extra [web] is not installed: judging
 pytest.importorskip("uvicorn", reason="the extra [web] is not installed: judging is not tried in a browser")
 
 from judging_web_sample import HOSTILE, make_store, pairs, served
-from truerank.judging.exchange import export_labels
+from truerank import judge
 from truerank.judging.items import Item, Text
 from truerank.judging.store import Store
 
@@ -130,7 +130,7 @@ def test_two_annotators_and_an_adjudicator_by_keyboard_only(enter, tmp_path):
         settled = standing(store, "judy")
         assert set(settled.values()) == {("adjudicate", ("Title-Reformulation",))}
         assert sorted(settled) == sorted(one.item_id for one in store.disagreements())
-        assert export_labels(store, tmp_path / "labels.jsonl").written == 2 * count + open_ones
+        assert judge.export(store, tmp_path / "labels.jsonl").written == 2 * count + open_ones
     exported = [json.loads(line) for line in (tmp_path / "labels.jsonl").read_text().splitlines()]
     said = {(one["item_id"], one["annotator"]): one for one in exported}
     assert len(said) == len(exported) == 2 * count + open_ones

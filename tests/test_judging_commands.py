@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -14,7 +16,9 @@ from typer.testing import CliRunner
 from chat_server import answered, chat_server, item_of
 from judging_example import pair_item, store_of
 from toy_encoder import TrigramEncoder
+from truerank import judge
 from truerank.audits import leakage
+from truerank.cli import main
 from truerank.cli.app import app
 from truerank.errors import InputError
 from truerank.judging import (
@@ -22,8 +26,6 @@ from truerank.judging import (
     Store,
     Text,
     agreement,
-    export_labels,
-    label_tables,
     load_scheme,
     open_judgments,
     read_ratings,
@@ -35,10 +37,12 @@ SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).parents[1] / "../
 
 def run(*words: object) -> str:
     """A command in this process; its output. Faults of the user come as errors."""
-    outcome = CliRunner().invoke(app, [str(word) for word in words], standalone_mode=False)
-    if outcome.exception is not None and not isinstance(outcome.exception, SystemExit):
-        raise outcome.exception
-    return outcome.stdout
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    if ended.value.code:
+        raise InputError(err.getvalue().strip())
+    return out.getvalue()
 
 
 @pytest.fixture
@@ -61,7 +65,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def test_agreement_of_a_store(store: Path) -> None:
-    text = run("judge", "agreement", store, "--bootstrap", 0)
+    text = run("judge", "agreement", store, "--resamples", 0)
     assert "Agreement of ann and bob." in text
     assert "mean-label" in text
     value = json.loads(run("judge", "agreement", store, "--definition", "leak", "--seed", 4, "--json"))
@@ -77,10 +81,10 @@ def test_agreement_of_a_store(store: Path) -> None:
 
 def test_table_of_a_store(store: Path) -> None:
     value = json.loads(run("judge", "table", store, "--json"))
-    assert value == json.loads(json.dumps(label_tables(store).json()))
+    assert value == json.loads(json.dumps(judge.table(store).json()))
     assert value["scheme"] == "leakage"
     assert [row["queries"] for row in value["tables"]["a"]] == [2, 1, 2, 0]
-    by_topic = json.loads(run("judge", "table", store, "--by", "topic_id", "--json"))
+    by_topic = json.loads(run("judge", "table", store, "--rows", "topic_id", "--json"))
     assert [row["corpus"] for row in by_topic["tables"]["a"]] == ["0", "0", "1", "1", "2", "2"]
     assert run("judge", "table", store, "--format", "csv").startswith("corpus,candidates,queries,topics\n")
 
@@ -92,18 +96,18 @@ def test_what_was_exported_says_the_same_as_the_store(store: Path, tmp_path: Pat
         opened.add_annotator("robot", "model", "tiny")
         opened.record("i0", "robot", "label", ["Different Topic"])
         opened.record("i2", "robot", "skip", reason="too hard")
-    expected = agreement(store, definition="title-type", bootstrap=0)
-    tables = label_tables(store)
+    expected = agreement(store, definition="title-type", resamples=0)
+    tables = judge.table(store)
     forms = {"labels.jsonl": None, "labels.csv": None, "doccano.jsonl": "doccano", "studio.json": "labelstudio"}
     for name, form in forms.items():
         file = tmp_path / name
-        export_labels(store, file, form=form)
-        found = agreement(file, definition="title-type", bootstrap=0)
+        judge.export(store, file, file_format=form)
+        found = agreement(file, definition="title-type", resamples=0)
         assert found.compared[0].scores == expected.compared[0].scores, name
         assert [(pair.first, pair.second, pair.units) for pair in found.models] == [
             (pair.first, pair.second, pair.units) for pair in expected.models
         ]
-        assert label_tables(file).json()["tables"] == tables.json()["tables"], name
+        assert judge.table(file).json()["tables"] == tables.json()["tables"], name
         ratings = read_ratings(file)
         (robot,) = [annotator for annotator in ratings.annotators if annotator.role == "model"]
         assert robot.name == "robot"
@@ -142,7 +146,7 @@ def test_a_chat_model_from_the_shell(store: Path) -> None:
         assert value["tokens"] == {"read": 600, "written": 42}
         assert value["requests"] == {"sent": 6, "repeated": 0}
         assert '"Title-Identical"' in seen[0].body["messages"][0]["content"]
-    text = run("judge", "agreement", store, "--definition", "leak", "--bootstrap", 0)
+    text = run("judge", "agreement", store, "--definition", "leak", "--resamples", 0)
     assert "Models against people; these figures are not part of those above." in text
     assert "tiny-1     people" in text
     with pytest.raises(InputError, match="'' is no address"):
@@ -164,7 +168,7 @@ def test_an_encoder_in_place_of_a_person(store: Path) -> None:
     assert leakage.judge_with_encoder(store, TrigramEncoder(), threshold=0.5).already == 6
     with pytest.raises(InputError, match="'trigrams' has labelled with other settings"):
         leakage.judge_with_encoder(store, TrigramEncoder(), threshold=0.6)
-    (pair,) = [pair for pair in agreement(store, definition="leak", bootstrap=0).models if pair.second == "people"]
+    (pair,) = [pair for pair in agreement(store, definition="leak", resamples=0).models if pair.second == "people"]
     assert pair.units == 5
 
 
@@ -174,13 +178,13 @@ def test_an_encoder_by_threshold_alone(tmp_path: Path) -> None:
         Item("bare", "1", texts=(Text("query", "no title"),)),
     ]  # fmt: skip
     path = store_of(tmp_path / "l.judged", load_scheme("leak"), items, {})
-    judge = leakage.EncoderJudge(TrigramEncoder(), 0.9)
-    result = judge_with_model(path, judge)
+    encoder = leakage.EncoderJudge(TrigramEncoder(), 0.9)
+    result = judge_with_model(path, encoder)
     assert result.labels == {"leak": 1, "no leak": 1}
     assert result.skipped == {"the pair has no query or no title": 1}
     other = store_of(tmp_path / "t.judged", load_scheme("transfer"), [pair_item("1", "q")], {})
     with pytest.raises(InputError, match="an encoder does not judge by the scheme 'transfer'"):
-        judge_with_model(other, judge)
+        judge_with_model(other, encoder)
     with pytest.raises(InputError, match="the threshold 2"):
         leakage.judge_with_encoder(path, TrigramEncoder(), threshold=2)
 

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from truerank import judge
 from truerank.cli import main
 from truerank.errors import InputError
-from truerank.judging import Annotator, Draft, Item, Store, Text, export_labels, import_labels, load_scheme, read_items
+from truerank.judging import Annotator, Draft, Item, Store, Text, load_scheme, read_items
 from truerank.sources import read_labels, read_qrels
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).parents[1] / "../shared")) / "data"
@@ -76,22 +77,22 @@ def said(store: Store) -> list[tuple[object, ...]]:
 def test_what_stands_goes_out_and_comes_back(tmp_path: Path, form: str) -> None:
     path = tmp_path / f"out.{ENDINGS[form]}"
     with judged(tmp_path / "a") as store:
-        exported = export_labels(store, path, form=form)  # type: ignore[arg-type]
+        exported = judge.export(store, path, file_format=form)  # type: ignore[arg-type]
         assert (exported.written, exported.open, exported.models) == (7, 1, ("gpt",))
         before = said(store)
-        again = import_labels(store, path)
+        again = judge.import_(store, path)
         assert (again.present, again.added, again.unmatched) == (7, {}, ())
     with Store.create(tmp_path / "b", load_scheme("leakage"), pairs()) as other:
-        outcome = import_labels(other, path)
+        outcome = judge.import_(other, path)
         assert outcome.added == {"ann": 4, "bob": 1, "gpt": 1, "judge": 1}
         assert (outcome.unlabelled, outcome.irregular, outcome.models) == (1, 1, ("gpt",))
         after = said(other)
         seconds = 7 if form != "labelstudio" else 6
         assert [row[:seconds] for row in after] == [row[:seconds] for row in before]
         assert after == before
-        assert import_labels(other, path).added == {}
+        assert judge.import_(other, path).added == {}
         again_path = tmp_path / f"again.{ENDINGS[form]}"
-        export_labels(other, again_path, form=form)  # type: ignore[arg-type]
+        judge.export(other, again_path, file_format=form)  # type: ignore[arg-type]
         assert again_path.read_bytes() == path.read_bytes()
 
 
@@ -99,7 +100,7 @@ def test_what_stands_goes_out_and_comes_back(tmp_path: Path, form: str) -> None:
 def test_an_export_is_also_a_source_of_items(tmp_path: Path, form: str) -> None:
     path = tmp_path / f"out.{ENDINGS[form]}"
     with judged(tmp_path / "a") as store:
-        export_labels(store, path, form=form)  # type: ignore[arg-type]
+        judge.export(store, path, file_format=form)  # type: ignore[arg-type]
     items = {item.item_id: item for item in read_items(str(path), load_scheme("leakage"))}
     for item in pairs():
         found = items[item.item_id]
@@ -112,7 +113,7 @@ def test_an_export_is_also_a_source_of_items(tmp_path: Path, form: str) -> None:
 def test_the_audits_read_an_export_as_labels(tmp_path: Path, form: str) -> None:
     path = tmp_path / f"out.{ENDINGS[form]}"
     with judged(tmp_path / "a") as store:
-        export_labels(store, path, form=form, which="majority")  # type: ignore[arg-type]
+        judge.export(store, path, file_format=form, which="majority")  # type: ignore[arg-type]
     labels = [(label.topic_id, label.query_text, label.labels, label.probability) for label in read_labels(str(path))]
     assert [(row[0], row[2], row[3]) for row in labels] == [
         ("0", (FEWER,), 0.25), ("1", (FEWER,), 0.25), ("1", (SAME, OTHER), 0.25),
@@ -124,14 +125,14 @@ def test_the_audits_read_an_export_as_labels(tmp_path: Path, form: str) -> None:
 def test_the_whole_history_goes_out_and_comes_back(tmp_path: Path, form: str) -> None:
     path = tmp_path / f"events.{form}"
     with judged(tmp_path / "a") as store:
-        assert export_labels(store, path, which="events").written == 10
-        assert import_labels(store, path).added == {}
+        assert judge.export(store, path, which="events").written == 10
+        assert judge.import_(store, path).added == {}
         before, history = said(store), list(store.events())
     with Store.create(tmp_path / "b", load_scheme("leakage"), pairs()) as other:
-        assert sum(import_labels(other, path).added.values()) == 10
+        assert sum(judge.import_(other, path).added.values()) == 10
         assert said(other) == before
         assert [event._replace(token="") for event in other.events()] == [e._replace(token="") for e in history]
-        assert import_labels(other, path).added == {}
+        assert judge.import_(other, path).added == {}
 
 
 def test_rules_for_one_answer(tmp_path: Path) -> None:
@@ -145,7 +146,7 @@ def test_rules_for_one_answer(tmp_path: Path) -> None:
                 store.record(item_id, name, "label", [label])
 
         def rows(**more: object) -> tuple[dict[str, list[object]], object]:
-            result = export_labels(store, tmp_path / "x.jsonl", **more)  # type: ignore[arg-type]
+            result = judge.export(store, tmp_path / "x.jsonl", **more)  # type: ignore[arg-type]
             found = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()]
             return {row["item_id"]: [row["labels"][0], row["by"], row["role"]] for row in found}, result
 
@@ -154,7 +155,7 @@ def test_rules_for_one_answer(tmp_path: Path) -> None:
         assert (result.left_out, result.open) == (("i1",), 2)  # type: ignore[attr-defined]
         found, result = rows(which="adjudicated")
         assert set(found) == {"i2"} and result.left_out == ("i0", "i1")  # type: ignore[attr-defined]
-        assert "without one the labels on which all" in result.text()  # type: ignore[attr-defined]
+        assert "without one the labels on which all" in repr(result)  # type: ignore[attr-defined]
         found, _ = rows(which="majority", include_models=True)
         assert found["i1"] == [OTHER, "bob, gpt (model)", "person"] and found["i3"] == [SAME, "gpt (model)", "model"]
         store.record("i1", "judge", "adjudicate", [FEWER])
@@ -162,7 +163,7 @@ def test_rules_for_one_answer(tmp_path: Path) -> None:
         assert found["i1"] == [FEWER, "judge", "adjudicator"]
         found, _ = rows(which="majority", annotators=["bob"])
         assert {item_id: row[0] for item_id, row in found.items()} == {"i0": SAME, "i1": OTHER, "i2": SAME}
-        result = export_labels(store, tmp_path / "y.jsonl", include_models=False)
+        result = judge.export(store, tmp_path / "y.jsonl", people_only=True)
         assert result.models == () and "gpt" not in (tmp_path / "y.jsonl").read_text()
 
 
@@ -179,23 +180,23 @@ def test_qrels_both_ways(tmp_path: Path) -> None:
         for item_id, name, grade in [("i0", "ann", "3"), ("i0", "bob", "3"), ("i1", "ann", "0"), ("i2", "gpt", "1")]:
             store.record(item_id, name, "label", [grade])
         with pytest.raises(InputError, match="qrels hold one grade per document"):
-            export_labels(store, path)
-        exported = export_labels(store, path, which="majority", include_models=True)
+            judge.export(store, path)
+        exported = judge.export(store, path, which="majority", include_models=True)
         assert path.read_text() == "0 0 d0 3\n0 0 d1 0\n1 model d2 1\n"
-        assert exported.models == ("gpt",) and "Labels of models, marked as such: gpt" in exported.text()
+        assert exported.models == ("gpt",) and "Labels of models, marked as such: gpt" in repr(exported)
         assert [qrel.relevance for qrel in read_qrels(str(path))] == [3, 0, 1]
-        assert export_labels(store, path, annotators=["bob"]).written == 1
+        assert judge.export(store, path, annotators=["bob"]).written == 1
         assert path.read_text() == "0 0 d0 3\n"
         path.write_text("0 0 d0 3\n0 0 d3 1\n1 0 d3 1\n")
-        imported = import_labels(store, path, annotator="nist")
+        imported = judge.import_(store, f"nist={path}")
         assert imported.added == {"nist": 2}
         assert [(u.line, u.topic_id, u.why) for u in imported.unmatched] == [(2, "0", "no such item in the store")]
-        assert import_labels(store, path, annotator="nist").added == {}
+        assert judge.import_(store, f"nist={path}").added == {}
         path.write_text("0 0 d0 7\n")
         with pytest.raises(InputError, match="has no grade 7"):
-            import_labels(store, path, annotator="nist")
+            judge.import_(store, f"nist={path}")
     with store_of(tmp_path / "b") as store, pytest.raises(InputError, match="the scheme leakage has no grades"):
-        export_labels(store, path, which="majority")
+        judge.export(store, path, which="majority")
 
 
 def test_other_schemes_in_every_format(tmp_path: Path) -> None:
@@ -217,19 +218,19 @@ def test_other_schemes_in_every_format(tmp_path: Path) -> None:
             path = folder / f"x.{ENDINGS[form]}"
             with store_of(folder / "a", items, scheme) as store:
                 store.record("i0", "ann", "label", label)
-                export_labels(store, path, form=form)  # type: ignore[arg-type]
+                judge.export(store, path, file_format=form)  # type: ignore[arg-type]
                 expected = said(store)
             # The items of the file, under ids of another store: matched by their texts.
             items = read_items(str(path), load_scheme(scheme))  # type: ignore[assignment]
             bare = [Item(f"x{n}", item.topic_id, item.title, texts=item.texts) for n, item in enumerate(items)]
             with Store.create(folder / "c", load_scheme(scheme), bare) as other:
-                assert import_labels(other, path).added == {"ann": 1}
+                assert judge.import_(other, path).added == {"ann": 1}
                 assert [("i0", *row[1:]) for row in said(other)] == expected
 
 
 def test_the_label_studio_interface_fits_its_tasks(tmp_path: Path) -> None:
     with judged(tmp_path / "a") as store:
-        result = export_labels(store, tmp_path / "x.json")
+        result = judge.export(store, tmp_path / "x.json")
         tree = ElementTree.parse(result.beside[0])
         tasks = json.loads((tmp_path / "x.json").read_text())
     names = {node.get("name"): node for node in tree.iter() if node.get("name")}
@@ -248,7 +249,7 @@ def test_the_label_studio_interface_fits_its_tasks(tmp_path: Path) -> None:
 
 def test_the_doccano_label_config(tmp_path: Path) -> None:
     with judged(tmp_path / "a") as store:
-        result = export_labels(store, tmp_path / "x.jsonl", form="doccano")
+        result = judge.export(store, tmp_path / "x.jsonl", file_format="doccano")
         config = json.loads(result.beside[0].read_text())
     assert {label["text"] for label in config} == {choice.name for choice in load_scheme("leakage").choices}
     theirs = SHARED / "spire22/annotations/label_config.json"
@@ -275,7 +276,7 @@ def test_label_studio_s_own_export_opens(tmp_path: Path) -> None:
     }  # fmt: skip
     (tmp_path / "x.json").write_text(json.dumps([task, {**task, "id": 13, "annotations": [], "predictions": []}]))
     with store_of(tmp_path / "a") as store:
-        outcome = import_labels(store, tmp_path / "x.json")
+        outcome = judge.import_(store, tmp_path / "x.json")
         assert outcome.added == {"7": 1, "9": 1, "b@c.d": 1, "v1": 1} and outcome.models == ("v1",)
         assert outcome.unlabelled == 1
         first = store.standing(annotator="7")[0]
@@ -299,10 +300,10 @@ def test_what_is_not_matched_is_listed_and_the_rest_is_written(tmp_path: Path) -
     path = tmp_path / "x.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with store_of(tmp_path / "a") as store:
-        outcome = import_labels(store, path, annotator="ann")
+        outcome = judge.import_(store, f"ann={path}")
         assert outcome.added == {"ann": 2} and outcome.unlabelled == 1
         assert [(u.line, u.topic_id, u.text) for u in outcome.unmatched] == [(1, "0", "PLAIN"), (3, "9", "plain")]
-        assert "x.jsonl:3: topic 9, 'plain': no such item in the store" in outcome.text()
+        assert "x.jsonl:3: topic 9, 'plain': no such item in the store" in repr(outcome)
         assert [s.item_id for s in store.standing()] == ["i0", "i2"]
 
 
@@ -316,7 +317,7 @@ def test_texts_that_fit_several_items(tmp_path: Path) -> None:
     more = [{"ms-marco-qid": "q2"}, {"title": "u"}, {}]
     path.write_text("".join(json.dumps({**row, **part}) + "\n" for part in more))
     with store_of(tmp_path / "s", [*items, Item("i0", "0", texts=(Text("query", "x"),))]) as store:
-        outcome = import_labels(store, path, annotator="ann")
+        outcome = judge.import_(store, f"ann={path}")
         assert [s.item_id for s in store.standing()] == ["b", "c"]
         assert [u.why for u in outcome.unmatched] == ["2 items fit"]
 
@@ -341,7 +342,7 @@ def test_a_fault_names_its_line_and_nothing_is_written(tmp_path: Path, row: dict
     path.write_text(json.dumps(good) + "\n" + json.dumps(row) + "\n")
     with store_of(tmp_path / "a") as store:
         with pytest.raises(InputError) as raised:
-            import_labels(store, path, annotator="bob")
+            judge.import_(store, f"bob={path}")
         assert fault in str(raised.value)
         assert list(store.events()) == []
 
@@ -350,16 +351,16 @@ def test_imports_that_cannot_be(tmp_path: Path) -> None:
     with store_of(tmp_path / "a") as store:
         path = tmp_path / "x.jsonl"
         path.write_text(json.dumps({"topic": "0", "data": "plain", "label": [SAME]}) + "\n")
-        with pytest.raises(InputError, match=r"the file does not say who judged\. name them with --annotator"):
-            import_labels(store, path)
+        with pytest.raises(InputError, match=r"the file does not say who judged\. give NAME=FILE"):
+            judge.import_(store, path)
         path.write_text(json.dumps({"topic": "7", "data": "plain", "label": [SAME]}) + "\n")
         with pytest.raises(InputError, match="none of the 1 records is about an item of the store"):
-            import_labels(store, path, annotator="ann")
+            judge.import_(store, f"ann={path}")
         with pytest.raises(InputError, match="is no judging store"):
-            import_labels(path, path)
+            judge.import_(path, path)
         for spec in ("hf:a/b", str(tmp_path / "nothing"), str(tmp_path / "a")):
             with pytest.raises(InputError):
-                import_labels(store, spec, annotator="ann")
+                judge.import_(store, f"ann={spec}")
 
 
 def test_exports_that_cannot_be(tmp_path: Path) -> None:
@@ -369,13 +370,13 @@ def test_exports_that_cannot_be(tmp_path: Path) -> None:
             ("x.txt", {}, "the ending does not say the format"),
             ("a.jsonl", {}, "is a store. choose another file"),
             ("x.json", {"which": "events"}, "labelstudio holds no history"),
-            ("x.jsonl", {"which": "best"}, "no rule 'best'"),
+            ("x.jsonl", {"which": "best"}, "which: 'best' is not one of the choices"),
             ("x.jsonl", {"annotators": ["eve"]}, "no annotator 'eve'"),
         ]:
             with pytest.raises(InputError, match=re.escape(fault)):
-                export_labels(store, tmp_path / path, **more)  # type: ignore[arg-type]
+                judge.export(store, tmp_path / path, **more)  # type: ignore[arg-type]
         with pytest.raises(InputError):
-            export_labels(store, tmp_path / "a.jsonl" / "x.csv")
+            judge.export(store, tmp_path / "a.jsonl" / "x.csv")
         assert list(store.events()) == before
     assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
 
@@ -384,7 +385,7 @@ def test_an_adjudicator_s_file_settles(tmp_path: Path) -> None:
     path = tmp_path / "agreed.jsonl"
     path.write_text(json.dumps({"topic": "0", "data": "plain", "label": [FEWER]}) + "\n")
     with judged(tmp_path / "a") as store:
-        import_labels(store, path, annotator="both", role="adjudicator")
+        judge.import_(store, f"both={path}", role="adjudicator")
         assert store.standing("i0", "both")[0].kind == "adjudicate"
 
 
@@ -396,14 +397,15 @@ def test_the_paper_s_annotations(tmp_path: Path) -> None:
     with Store.create(tmp_path / "a", scheme, read_items(files, scheme)) as store:
         assert len(store.item_ids()) == 827
         for path in files:
-            import_labels(store, path, annotator=path.rpartition("-by-")[2].partition(".")[0])
+            judge.import_(store, f"{path.rpartition('-by-')[2].partition('.')[0]}={path}")
         for name in ("maik", "cakiki"):
-            import_labels(store, *folder.glob(f"agreement*{name}.jsonl"), annotator=f"first-{name}")
+            (file,) = folder.glob(f"agreement*{name}.jsonl")
+            judge.import_(store, f"first-{name}={file}")
         assert len(list(store.events())) == 827 + 2 * 103
         for form in FORMATS:
             path = tmp_path / f"{form}.{ENDINGS[form]}"
-            assert export_labels(store, path, form=form).written == 827 + 2 * 103
-            assert import_labels(store, path).present == 827 + 2 * 103
+            assert judge.export(store, path, file_format=form).written == 827 + 2 * 103
+            assert judge.import_(store, path).present == 827 + 2 * 103
 
 
 _WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\r"), max_size=12)
@@ -431,15 +433,15 @@ def test_any_labels_survive_a_round_trip(tmp_path_factory: pytest.TempPathFactor
         ])  # fmt: skip
         for form in FORMATS:
             path = folder / f"{form}.{ENDINGS[form]}"
-            export_labels(store, path, form=form)  # type: ignore[arg-type]
+            judge.export(store, path, file_format=form)  # type: ignore[arg-type]
             with store_of(folder / f"{form}.store") as other:
-                import_labels(other, path)
+                judge.import_(other, path)
                 assert said(other) == said(store), form
 
 
 def test_csv_cells_are_quoted(tmp_path: Path) -> None:
     with judged(tmp_path / "a") as store:
-        export_labels(store, tmp_path / "x.csv")
+        judge.export(store, tmp_path / "x.csv")
     with (tmp_path / "x.csv").open(newline="", encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
     assert rows[0]["comment"] == 'a, "b"\nc' and rows[0]["labels"] == f"{SAME}|Variant-Identical"
@@ -468,9 +470,9 @@ def test_the_commands(tmp_path: Path, command: Command) -> None:
     assert (code, err, json.loads(out)["annotators"]) == (0, "", {"ann": 4, "bob": 4})
     taken = "a.judged: is there already. choose another name; a store is never overwritten.\n"
     assert command(*new) == (2, "", taken)
-    code, out, _ = command("import", "a.judged", "labels.jsonl", "--annotator", "ann", "--json")
+    code, out, _ = command("import", "a.judged", "ann=labels.jsonl", "--json")
     assert (code, json.loads(out)["added"], len(json.loads(out)["unmatched"])) == (0, 4, 6)
-    code, out, _ = command("import", "a.judged", "labels.jsonl", "--annotator", "ann")
+    code, out, _ = command("import", "a.judged", "ann=labels.jsonl")
     assert "there already" in out and "labels.jsonl:1: topic 1, 'q0': no such item in the store" in out
     code, out, _ = command("export", "a.judged", "out.csv", "--which", "majority")
     assert code == 0 and "Rule: the adjudication of an item;" in out

@@ -176,8 +176,8 @@ def test_runs_with_topics_and_documents(tmp_path: Path) -> None:
     assert [text.id for text in listed.texts] == ["1", "d2", "d1"]
     half = lines(tmp_path / "e.jsonl", {"_id": "d1", "text": "x"})
     for more, fault in [
-        ({"topics": [topics]}, "a run needs --docs"),
-        ({"docs": [docs]}, "a run needs --topics"),
+        ({"topics": [topics]}, "a run needs `docs`"),
+        ({"docs": [docs]}, "a run needs `topics`"),
         (
             {"topics": [topics], "docs": [half]},
             "1 docs of it are not",
@@ -195,7 +195,9 @@ def test_runs_with_topics_and_documents(tmp_path: Path) -> None:
 def test_topics_complete_pairs(tmp_path: Path) -> None:
     topics = written(tmp_path / "t.trec", TOPICS)
     bare = lines(tmp_path / "a.jsonl", {"topic_id": "1", "query_text": "bears", "dataset": "news"})
-    with pytest.raises(InputError, match=r"a\.jsonl:1: the topic '1' has no title here. give .* --topics"):
+    with pytest.raises(
+        InputError, match=r"a\.jsonl:1: the topic '1' has no title here\. give its test set with `topics`"
+    ):
         read_items(bare, LEAKAGE)
     for spec in (topics, f"news={topics}", f"a={topics}"):
         (item,) = read_items(bare, LEAKAGE, topics=[spec])
@@ -253,7 +255,7 @@ def test_a_new_store_from_the_library(tmp_path: Path) -> None:
     assert told["drawn"] == 13 and told["overlap"] in (6, 7) and told["spot_check"] == 2
     assert told["annotators"]["ann"] + told["annotators"]["bob"] == 13 + told["overlap"]
     assert told["annotators"]["cid"] == 2
-    assert f"Judged by all: {told['overlap']}." in made.text() and "Adjudication: judge." in made.text()
+    assert f"Judged by all: {told['overlap']}." in repr(made) and "Adjudication: judge." in repr(made)
     with Store.open(tmp_path / "s") as store:
         assert store.plan["sample"] == ["top:3@0.1"] and store.seed == 4
         assert [annotator.role for annotator in store.annotators()] == ["person"] * 3 + ["adjudicator"]
@@ -263,7 +265,7 @@ def test_a_new_store_from_the_library(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'ann' is annotator and adjudicator"):
         judging.new(tmp_path / "t", "leakage", path, people=People(("ann",), adjudicators=("ann",)))
     items = [Item("a", "1", "t", texts=(Text("query", "q"),))]
-    assert judging.new(tmp_path / "u", LEAKAGE, items).drawn.items == tuple(items)
+    assert judging.new(tmp_path / "u", LEAKAGE, items).sample.items == tuple(items)
     with pytest.raises(InputError, match="items and sources mixed"):
         judging.new(tmp_path / "v", LEAKAGE, [*items, path])  # type: ignore[list-item]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "s", "u"]

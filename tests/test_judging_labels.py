@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 from judging_example import store_of
+from truerank import judge
 from truerank.errors import InputError
-from truerank.judging import Annotator, Item, Store, Text, import_labels, load_scheme, new, read_ratings
+from truerank.judging import Annotator, Item, Store, Text, load_scheme, new, read_ratings
 from truerank.judging.definitions import is_leak
 from truerank.judging.labels import Judgments, annotate, open_judgments
 from truerank.records import Judgment
@@ -252,7 +253,7 @@ def test_the_authors_labels_by_way_of_a_store(annotations, tmp_path):
     store = tmp_path / "spire.judged"
     new(store, scheme="leakage", items=[str(file) for file in files])
     for file in files:
-        import_labels(store, [str(file)], annotator=file.stem[-20:])
+        judge.import_(store, f"{file.stem[-20:]}={file}")
     direct, through = (
         {(p.topic_id, p.text): (p.leak, p.similarity) for p in open_judgments(source).pairs}
         for source in (files, store)

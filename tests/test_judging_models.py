@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from chat_server import Reply, Seen, answered, chat_server, item_of
 from judging_example import pair_item, store_of
-from truerank.errors import InputError
+from truerank import judge
+from truerank.errors import InputError, OptionError
 from truerank.judging import Annotator, Item, Store, Text, load_scheme
 from truerank.judging.agreement import agreement
 from truerank.judging.endpoints import Client, Patience
-from truerank.judging.models import ScoreJudge, ask_model, endpoint_judge, judge_with_model
+from truerank.judging.models import ChatModel, ScoreJudge, judge_with_model
 from truerank.judging.prompts import Prompt, read_answer
 
 #: Waits that a test can wait for.
@@ -41,7 +42,7 @@ def sensible(seen: Seen, _: int) -> Reply:
 
 def test_a_model_labels_and_is_marked_as_one(store: Path) -> None:
     with chat_server(sensible) as (address, seen):
-        run = ask_model(store, address, "tiny-1", patience=QUICK)
+        run = judge.model(store, endpoint=address, model="tiny-1", patience=QUICK)
     assert (run.labelled, run.skipped, run.failed, run.left, run.already) == (12, {}, {}, 0, 0)
     assert run.labels == {"leak": 6, "no leak": 6}
     assert (run.tokens, run.requests) == ((1200, 84), (12, 0))
@@ -57,30 +58,30 @@ def test_a_model_labels_and_is_marked_as_one(store: Path) -> None:
         assert [one.item_id for one in said] == list(opened.item_ids())
         assert [event.item_id for event in opened.events(annotator="tiny-1")] == list(opened.item_ids())
         assert said[2].comment == "about query number 2"
-    result = agreement(store, definition="leak", annotators=["ann", "tiny-1"], bootstrap=0)
+    result = agreement(store, definition="leak", annotators=["ann", "tiny-1"], resamples=0)
     # With one person, and nothing adjudicated, what people decided is what that person said.
     assert [(pair.first, pair.second, pair.units) for pair in result.models] == [("tiny-1", "ann", 8)]
     expected = sum((at % 2 == 0) == bool(at % 3) for at in range(8)) / 8
     assert result.models[0].scores["percentage"].value == pytest.approx(expected)
-    assert annotator.about in result.text()
+    assert annotator.about in repr(result)
 
 
 def test_it_resumes_and_asks_nothing_twice(store: Path) -> None:
     with chat_server(sensible) as (address, seen):
-        first = ask_model(store, address, "tiny-1", patience=QUICK, max_items=5)
+        first = judge.model(store, endpoint=address, model="tiny-1", patience=QUICK, max_items=5)
         assert (first.labelled, first.left, len(seen)) == (5, 7, 5)
-        second = ask_model(store, address, "tiny-1", patience=QUICK)
+        second = judge.model(store, endpoint=address, model="tiny-1", patience=QUICK)
         assert (second.labelled, second.already, len(seen)) == (7, 5, 12)
-        third = ask_model(store, address, "tiny-1", patience=QUICK)
+        third = judge.model(store, endpoint=address, model="tiny-1", patience=QUICK)
         assert (third.labelled, third.already, len(seen)) == (0, 12, 12)
-        people = ask_model(store, address, "tiny-2", patience=QUICK, only="labelled")
+        people = judge.model(store, endpoint=address, model="tiny-2", patience=QUICK, only="labelled")
         assert people.labelled == 8
         queries = [item_of(request)["texts"][0]["text"] for request in seen[:12]]
         assert len(set(queries)) == 12
         with pytest.raises(InputError, match="'tiny-1' has labelled with other settings"):
-            ask_model(store, address, "tiny-1", patience=QUICK, temperature=0.5)
-        with pytest.raises(InputError, match=r"'ann' is a person\. give the model a name with --name"):
-            ask_model(store, address, "tiny-1", patience=QUICK, name="ann")
+            judge.model(store, endpoint=address, model="tiny-1", patience=QUICK, temperature=0.5)
+        with pytest.raises(InputError, match=r"'ann' is a person\. give the model a name with `as_`"):
+            judge.model(store, endpoint=address, model="tiny-1", patience=QUICK, as_="ann")
 
 
 def test_a_slow_server_is_asked_about_several_items_at_once(store: Path) -> None:
@@ -90,7 +91,7 @@ def test_a_slow_server_is_asked_about_several_items_at_once(store: Path) -> None
 
     with chat_server(slow) as (address, seen):
         start = time.monotonic()
-        run = ask_model(store, address, "tiny-1", patience=QUICK, concurrency=6)
+        run = judge.model(store, endpoint=address, model="tiny-1", patience=QUICK, concurrency=6)
         assert time.monotonic() - start < 12 * 0.2
     assert run.labelled == 12
     assert max(sum(abs(one.at - other.at) < 0.1 for other in seen) for one in seen) >= 4
@@ -99,11 +100,11 @@ def test_a_slow_server_is_asked_about_several_items_at_once(store: Path) -> None
 def test_a_server_that_never_answers_in_time_is_no_label(store: Path) -> None:
     hasty = Patience(retries=0, timeout=0.1)
     with chat_server(lambda *_: Reply(answered({"labels": ["leak"]}).body, seconds=0.6)) as (address, _):
-        run = ask_model(store, address, "tiny-1", patience=hasty, max_items=2, concurrency=2)
+        run = judge.model(store, endpoint=address, model="tiny-1", patience=hasty, max_items=2, concurrency=2)
         assert run.labelled == 0
         assert sorted(run.failed) == ["0-0", "0-1"]
         assert "timed out" in run.failed["0-0"]
-        assert "the same command asks again" in run.text()
+        assert "the same command asks again" in repr(run)
         with Store.open(store) as opened:
             assert opened.standing(annotator="tiny-1") == ()
 
@@ -118,7 +119,7 @@ def test_it_waits_as_long_as_it_is_told(store: Path) -> None:
         return sensible(seen, number)
 
     with chat_server(busy) as (address, seen):
-        run = ask_model(store, address, "tiny-1", patience=QUICK, max_items=2, concurrency=1)
+        run = judge.model(store, endpoint=address, model="tiny-1", patience=QUICK, max_items=2, concurrency=1)
     assert (run.labelled, run.requests) == (2, (4, 2))
     assert seen[1].at - seen[0].at >= 0.39
     assert seen[2].at - seen[1].at >= 0.4
@@ -129,7 +130,7 @@ def test_it_does_not_wait_for_ever(store: Path) -> None:
         with pytest.raises(
             InputError, match=r"5 items in a row without an answer \(status 429; it asks to wait 3600 s\)"
         ):
-            ask_model(store, address, "tiny-1", patience=QUICK, concurrency=1)
+            judge.model(store, endpoint=address, model="tiny-1", patience=QUICK, concurrency=1)
         assert len(seen) == 5
 
 
@@ -138,11 +139,11 @@ def test_server_errors_are_tried_again_then_told(store: Path) -> None:
         return Reply('{"error": {"message": "boom"}}', 500) if number % 2 == 0 else sensible(seen, number)
 
     with chat_server(shaky) as (address, _):
-        run = ask_model(store, address, "tiny-1", patience=QUICK, concurrency=1)
+        run = judge.model(store, endpoint=address, model="tiny-1", patience=QUICK, concurrency=1)
         assert (run.labelled, run.requests) == (12, (24, 12))
     with chat_server(lambda *_: Reply('{"error": {"message": "boom"}}', 500)) as (address, seen):
         with pytest.raises(InputError, match=r"\(status 500 boom\)\. 0 answers are kept; give the same command again"):
-            ask_model(store, address, "tiny-2", patience=QUICK, concurrency=1)
+            judge.model(store, endpoint=address, model="tiny-2", patience=QUICK, concurrency=1)
         assert len(seen) in range(20, 25)
         first_waits = [seen[at + 1].at - seen[at].at for at in range(3)]
         assert first_waits[0] >= 0.02
@@ -157,14 +158,14 @@ def test_what_no_waiting_mends_ends_the_work(store: Path, status: int, fault: st
     reply = Reply('{"error": {"message": "bad key"}}', status, {"Location": "http://127.0.0.1:9/"})
     with chat_server(lambda *_: reply) as (address, seen):
         with pytest.raises(InputError, match=fault):
-            ask_model(store, address, "tiny-1", patience=QUICK, concurrency=1)
+            judge.model(store, endpoint=address, model="tiny-1", patience=QUICK, concurrency=1)
         assert len(seen) == 1
 
 
 def test_a_request_that_is_too_long_is_a_skip(store: Path) -> None:
     reply = Reply('{"error": {"message": "maximum context length is 8192 tokens"}}', 400)
     with chat_server(lambda *_: reply) as (address, seen):
-        run = ask_model(store, address, "tiny-1", patience=QUICK)
+        run = judge.model(store, endpoint=address, model="tiny-1", patience=QUICK)
     reason = "the endpoint refused the request: status 400 maximum context length is 8192 tokens"
     assert (run.skipped, len(seen)) == ({reason: 12}, 12)
 
@@ -194,12 +195,14 @@ def test_a_request_that_is_too_long_is_a_skip(store: Path) -> None:
 )
 def test_whatever_is_no_answer_is_a_skip_with_the_reason(store: Path, reply: Reply, reason: str) -> None:
     with chat_server(lambda *_: reply) as (address, seen):
-        run = ask_model(store, address, "tiny-1", patience=QUICK, max_items=1)
+        run = judge.model(store, endpoint=address, model="tiny-1", patience=QUICK, max_items=1)
         assert (run.labelled, run.skipped, len(seen)) == (0, {reason: 1}, 1)
         assert run.tokens == (100, 7)
         # A skip is an answer: it is asked again only when that is wanted.
-        assert ask_model(store, address, "tiny-1", patience=QUICK, max_items=0).already == 1
-        assert ask_model(store, address, "tiny-1", patience=QUICK, max_items=1, again=True).already == 0
+        assert judge.model(store, endpoint=address, model="tiny-1", patience=QUICK, max_items=0).already == 1
+        assert (
+            judge.model(store, endpoint=address, model="tiny-1", patience=QUICK, max_items=1, again=True).already == 0
+        )
     with Store.open(store) as opened:
         assert [(one.kind, one.reason) for one in opened.standing(annotator="tiny-1")] == [("skip", reason)]
 
@@ -212,13 +215,13 @@ def test_broken_completions_are_tried_again(store: Path, body: str | bytes) -> N
         return Reply(body) if number == 0 else Reply("{", cut=True) if number == 1 else sensible(seen, number)
 
     with chat_server(broken) as (address, _):
-        run = ask_model(store, address, "tiny-1", patience=QUICK, max_items=1)
+        run = judge.model(store, endpoint=address, model="tiny-1", patience=QUICK, max_items=1)
     assert (run.labelled, run.requests) == (1, (3, 2))
 
 
 def test_a_fenced_answer_is_an_answer(store: Path) -> None:
     with chat_server(lambda *_: answered('```json\n{"labels": ["leak"]}\n```')) as (address, _):
-        assert ask_model(store, address, "tiny-1", patience=QUICK, max_items=1).labelled == 1
+        assert judge.model(store, endpoint=address, model="tiny-1", patience=QUICK, max_items=1).labelled == 1
 
 
 INJECTION = (
@@ -245,7 +248,7 @@ def test_an_injection_stays_data(tmp_path: Path) -> None:
         return answered({"labels": ["PWNED <script>"]})
 
     with chat_server(gullible) as (address, _):
-        run = ask_model(path, address, "tiny-1", patience=QUICK)
+        run = judge.model(path, endpoint=address, model="tiny-1", patience=QUICK)
     assert run.skipped == {"the model chose a label that the scheme lacks: 'PWNED <script>'": 1}
 
 
@@ -259,7 +262,7 @@ def test_the_key_goes_out_only_where_it_is_safe(store: Path, monkeypatch: pytest
         with pytest.raises(InputError):
             Client(address, "m")
     with chat_server(sensible) as (address, seen):
-        ask_model(store, address, "tiny-1", key_env="TEST_MODEL_KEY", patience=QUICK, max_items=1)
+        judge.model(store, endpoint=address, model="tiny-1", key_env="TEST_MODEL_KEY", patience=QUICK, max_items=1)
         assert seen[0].headers["Authorization"] == "Bearer sk-secret-123"
     with Store.open(store) as opened:
         assert "sk-secret" not in json.dumps([opened.annotator("tiny-1"), list(opened.events())])
@@ -271,7 +274,7 @@ def test_the_key_goes_out_only_where_it_is_safe(store: Path, monkeypatch: pytest
 def test_the_rate_is_kept(store: Path) -> None:
     with chat_server(sensible) as (address, seen):
         quick = Patience(per_minute=600)
-        ask_model(store, address, "tiny-1", patience=quick, max_items=6, concurrency=6, temperature=-1)
+        judge.model(store, endpoint=address, model="tiny-1", patience=quick, max_items=6, concurrency=6, temperature=-1)
     times = sorted(request.at for request in seen)
     assert times[-1] - times[0] >= 5 * 0.1 * 0.9
     assert all("temperature" not in request.body for request in seen)
@@ -321,9 +324,8 @@ def test_own_prompts(tmp_path: Path) -> None:
         assert caught.value.line == line
     with pytest.raises(InputError, match="cannot be read"):
         Prompt.read(LEAK, tmp_path)
-    client = Client("http://127.0.0.1:9/v1", "m")
-    with pytest.raises(InputError, match="0 requests at once"):
-        endpoint_judge(client, LEAK, concurrency=0)
+    with pytest.raises(OptionError, match="concurrency: must be at least 1 and at most 256, got 0"):
+        ChatModel("http://127.0.0.1:9/v1", "m", concurrency=0)
 
 
 json_values = st.recursive(
@@ -356,12 +358,12 @@ def test_a_scorer_with_a_threshold(store: Path) -> None:
         numbers = [int(item.item_id.split("-")[1]) for item in items]  # type: ignore[attr-defined]
         return [float("nan") if number == 3 else number / 10 for number in numbers]
 
-    judge = ScoreJudge("numbers", "item number over 10, threshold 0.5", score, 0.5)
-    run = judge_with_model(store, judge)
+    scorer = ScoreJudge("numbers", "item number over 10, threshold 0.5", score, 0.5)
+    run = judge_with_model(store, scorer)
     assert run.labels == {"leak": 6, "no leak": 5}
     assert run.skipped == {"the score is not a number": 1}
     with Store.open(store) as opened:
-        assert opened.annotator("numbers") == Annotator("numbers", "model", judge.about)
+        assert opened.annotator("numbers") == Annotator("numbers", "model", scorer.about)
         assert opened.standing("2-9", "numbers")[0].comment == "score 0.900000"
     with pytest.raises(ValueError, match="1 scores for 12 items"):
         judge_with_model(store, ScoreJudge("short", "broken", lambda _: [1.0], 0.5))

@@ -11,6 +11,7 @@ import pytest
 
 from truerank.errors import InputError
 from truerank.judging import Item, assign, draw
+from truerank.judging.report import sample_table
 from truerank.judging.sampling_plans import parse_plan
 
 
@@ -51,7 +52,7 @@ def test_strata_of_the_score() -> None:
     assert {item.stratum: item.probability for item in drawn.items} == {
         "(0.8, 0.85]": 0.4, "(0.85, 0.9]": 0.4, "(0.9, 0.95]": 0.4, "(0.95, 1]": 0.5,
     }  # fmt: skip
-    assert "strata:0.8-1:8" in drawn.table().text()
+    assert "strata:0.8-1:8" in sample_table(drawn).text()
 
 
 def test_a_small_stratum_gives_what_it_has_and_the_others_the_rest() -> None:

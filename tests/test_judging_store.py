@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from truerank.errors import InputError
-from truerank.judging import Annotator, Draft, Event, Item, Progress, Standing, Store, Text, load_scheme
+from truerank.judging import Annotator, Draft, Event, Item, JudgingProgress, Standing, Store, Text, load_scheme
 from truerank.judging.proposers import Proposer, Queue, next_item
 
 SAME, OTHER, FEWER = "Title-Identical", "Different Topic", "Title-Generalization"
@@ -56,7 +56,7 @@ def test_labels_skips_and_undo(tmp_path: Path) -> None:
         assert first == Event(1, first.at, "i0", "ann", "label", (SAME,), "why", "", 2.5, "t1")
         assert first.at.endswith("Z") and len(first.at) == 24
         store.record("i1", "ann", "skip", reason="unclear")
-        assert store.progress("ann") == Progress(1, 1, 6)
+        assert store.progress("ann") == JudgingProgress(1, 1, 6)
         assert store.progress("ann").left == 4
         assert store.next_item("ann") == items()[2]
         store.record("i0", "ann", "label", [OTHER])
@@ -68,7 +68,7 @@ def test_labels_skips_and_undo(tmp_path: Path) -> None:
         assert store.next_item("ann") == items()[1]
         assert store.undo("ann").undoes == 1  # type: ignore[union-attr]
         assert store.undo("ann") is None
-        assert store.progress("ann") == Progress(0, 0, 6)
+        assert store.progress("ann") == JudgingProgress(0, 0, 6)
         assert [event.kind for event in store.events()] == ["label", "skip", "label", "undo", "undo", "undo"]
         assert list(store.events("i0", "bob")) == []
 
@@ -85,7 +85,7 @@ def test_an_adjudication_stands_beside_the_label_of_the_same_person(tmp_path: Pa
         assert store.disagreements(resolved=False) == ()
         (settled,) = store.disagreements()
         assert settled.adjudicated is not None and settled.adjudicated.labels == (OTHER,)
-        assert store.progress("ann") == Progress(1, 0, 6)
+        assert store.progress("ann") == JudgingProgress(1, 0, 6)
         store.undo("ann")
         assert len(store.disagreements(resolved=False)) == 1
 
@@ -246,7 +246,7 @@ def test_items_can_be_added_while_people_judge(tmp_path: Path) -> None:
         assert store.assigned("bob") == ("i1", "i0")
         store.record("i4", "bob", "label", [OTHER])
         assert store.assign("bob", ["i4", "i0"]) == 1
-        assert store.progress("bob") == Progress(1, 0, 3)
+        assert store.progress("bob") == JudgingProgress(1, 0, 3)
         with pytest.raises(InputError, match="another item 'i0' is there"):
             store.extend([Item("i0", "9")], "ann")
         with pytest.raises(InputError, match="no annotator 'eve'"):
@@ -272,7 +272,7 @@ def test_many_threads_lose_and_double_nothing(tmp_path: Path) -> None:
             thread.join()
         assert sorted(acknowledged) == list(store.events())
         assert len(acknowledged) == 200
-        assert all(store.progress(name) == Progress(25, 0, 25) for name in names)
+        assert all(store.progress(name) == JudgingProgress(25, 0, 25) for name in names)
 
 
 def test_one_bad_request_does_not_spoil_those_that_share_its_flush(tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_many_processes(tmp_path: Path) -> None:
         assert process.exitcode == 0
     with Store.open(tmp_path / "a.judged") as store:
         assert len(list(store.events())) == 60
-        assert store.progress("ann") == store.progress("bob") == Progress(30, 0, 30)
+        assert store.progress("ann") == store.progress("bob") == JudgingProgress(30, 0, 30)
 
 
 _CHILD = """
@@ -406,7 +406,7 @@ def test_what_stands_is_what_a_simple_model_says(tmp_path_factory: pytest.TempPa
         assert found == expected
         for name in stack:
             first = [kind for (_, who, settled), (kind, _) in expected.items() if who == name and not settled]
-            assert store.progress(name) == Progress(first.count("label"), first.count("skip"), 4)
+            assert store.progress(name) == JudgingProgress(first.count("label"), first.count("skip"), 4)
             done = {item_id for item_id, who, settled in expected if who == name and not settled}
             left = [item_id for item_id in store.assigned(name) if item_id not in done]
             following = store.next_item(name)

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from judging_example import pair_item, store_of, written_csv
+from truerank import judge
 from truerank.errors import InputError
 from truerank.judging import Annotator, Item, Store, Text, load_scheme
-from truerank.judging.tables import label_tables, show
+from truerank.reports.results import summary
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).parents[1] / "../shared")) / "data"
 
@@ -30,8 +31,8 @@ def annotations() -> list[Path]:
 def test_table_2_of_the_leakage_paper(annotations: list[Path]) -> None:
     sets = {"Robust04": "robust04", "Core 2017": "core17", "Core 2018": "core18"}
     topics = [f"{name}={SHARED / 'topics' / f'{file}.trec.txt'}" for name, file in sets.items()]
-    found = label_tables(annotations, scheme="leakage", topics=topics)
-    assert found.table("a").rows == (
+    found = judge.table(annotations, scheme="leakage", topics=topics)
+    assert found.parts["a"].rows == (
         ("Robust04", "true", 648, 172),
         ("Robust04", "false", 93, 53),
         ("Core 2017", "true", 138, 37),
@@ -39,7 +40,7 @@ def test_table_2_of_the_leakage_paper(annotations: list[Path]) -> None:
         ("Core 2018", "true", 157, 38),
         ("Core 2018", "false", 19, 7),
     )
-    assert found.table("b").rows == (
+    assert found.parts["b"].rows == (
         ("identical", 187),
         ("generalization", 124),
         ("specialization", 228),
@@ -48,7 +49,7 @@ def test_table_2_of_the_leakage_paper(annotations: list[Path]) -> None:
     )
     assert "1 pair with a type of the variant only counts as reformulation." in found.notes
     assert (
-        label_tables(annotations, topics=dict(pair.split("=") for pair in topics)).json()["tables"]
+        judge.table(annotations, topics=dict(pair.split("=") for pair in topics)).json()["tables"]
         == (found.json()["tables"])
     )
 
@@ -57,8 +58,8 @@ def test_table_2_of_the_leakage_paper(annotations: list[Path]) -> None:
 def test_all_annotations_of_the_first_iteration_together(annotations: list[Path]) -> None:
     """The two independent annotations and the agreed one: three votes on each of 103 pairs."""
     first = [annotations[0], *sorted(annotations[0].parent.glob("agreement-*.jsonl"))]
-    found = label_tables(first, scheme="leakage")
-    counts = {row[1]: row[2] for row in found.table("a").rows}
+    found = judge.table(first, scheme="leakage")
+    counts = {row[1]: row[2] for row in found.parts["a"].rows}
     assert sum(counts.values()) == 103
 
 
@@ -76,12 +77,12 @@ def test_corpora_types_and_what_is_left_out(tmp_path: Path) -> None:
         ("3", "f", "", "y", "web"),
     ]
     path = written_csv(tmp_path / "a.csv", ["topic_id", "query_text", "labels", "annotator", "dataset"], rows)
-    found = label_tables(path)
+    found = judge.table(path)
     assert found.scheme == "leakage"
-    assert found.table("a").rows == (
+    assert found.parts["a"].rows == (
         ("news", "true", 1, 1), ("news", "false", 1, 1), ("web", "true", 2, 1), ("web", "false", 0, 0),
     )  # fmt: skip
-    assert dict(found.table("b").rows) == {
+    assert dict(found.parts["b"].rows) == {
         "identical": 0, "generalization": 0, "specialization": 1, "reformulation": 1, "different topic": 1,
     }  # fmt: skip
     assert found.notes == (
@@ -93,13 +94,13 @@ def test_corpora_types_and_what_is_left_out(tmp_path: Path) -> None:
     )
     topics = tmp_path / "two.tsv"
     topics.write_text("2\tsecond topic\n9\tninth topic\n")
-    filed = label_tables(path, topics=[str(topics), f"again={topics}"])
-    assert filed.table("a").rows == tuple(
+    filed = judge.table(path, topics=[str(topics), f"again={topics}"])
+    assert filed.parts["a"].rows == tuple(
         (name, *rest) for name in ("two", "again") for rest in (("true", 2, 1), ("false", 0, 0))
     )
     assert "2 judged pairs have a topic of none of the topic sets." in filed.notes
     with pytest.raises(InputError, match="two topic sets are called 'two'"):
-        label_tables(path, topics=[str(topics), f"two={topics}"])
+        judge.table(path, topics=[str(topics), f"two={topics}"])
 
 
 def test_table_1_of_the_survivorship_paper(tmp_path: Path) -> None:
@@ -112,23 +113,23 @@ def test_table_1_of_the_survivorship_paper(tmp_path: Path) -> None:
         for reason, count in zip(reasons, row, strict=True)
         for number in range(count)
     ]
-    found = label_tables(written_csv(tmp_path / "a.csv", ["split", "query_id", "label"], rows))
+    found = judge.table(written_csv(tmp_path / "a.csv", ["split", "query_id", "label"], rows))
     assert found.scheme == "survivorship"
-    assert [column.title for column in found.table().columns] == ["split", *reasons, "total"]
-    assert found.table().rows == (
+    assert [column.title for column in found.parts["counts"].columns] == ["split", *reasons, "total"]
+    assert found.parts["counts"].rows == (
         ("Dev", 70, 15, 14, 1, 100), ("Train", 36, 5, 6, 3, 50), ("total", 106, 20, 20, 4, 150),
     )  # fmt: skip
-    shares = {(row[0], row[1]): row[2:] for row in found.table("shares").rows}
+    shares = {(row[0], row[1]): row[2:] for row in found.parts["shares"].rows}
     # statsmodels 0.15, proportion_confint(method="wilson").
     assert shares["Dev", "no_ans"] == pytest.approx((70, 0.7, 0.6041514536665332, 0.7810511470506724), abs=1e-9)
     assert shares["total", "wrong_lab"] == pytest.approx(
         (20, 2 / 15, 0.08799800470551418, 0.19698017449774202), abs=1e-9
     )
-    narrow = label_tables(tmp_path / "a.csv", confidence=0.5).table("shares").rows[0]
+    narrow = judge.table(tmp_path / "a.csv", confidence=0.5).parts["shares"].rows[0]
     assert narrow[4] > shares["Dev", "no_ans"][2]
-    assert len(label_tables(tmp_path / "a.csv", by="query_id").table().rows) == 151
+    assert len(judge.table(tmp_path / "a.csv", rows="query_id").parts["counts"].rows) == 151
     with pytest.raises(InputError, match="no item has 'colour'"):
-        label_tables(tmp_path / "a.csv", by="colour")
+        judge.table(tmp_path / "a.csv", rows="colour")
 
 
 #: Table 3 of the transfer paper: counts per query set and outcome.
@@ -153,10 +154,10 @@ def test_table_3_of_the_transfer_paper_from_a_store(tmp_path: Path) -> None:
                 items.append(Item(item_id, "t", texts=texts, dataset=name))
                 said[item_id] = [outcome]
     path = store_of(tmp_path / "v.judged", load_scheme("transfer"), items, {"ann": said})
-    found = label_tables(path)
-    assert found.table().rows[:-1] == tuple((name, *counts, 100) for name, counts in REVIEWED.items())
-    assert found.table().rows[-1] == ("total", *map(sum, zip(*REVIEWED.values(), strict=True)), 600)
-    assert [(column.title, column.above) for column in found.table().columns[1:3]] == [
+    found = judge.table(path)
+    assert found.parts["counts"].rows[:-1] == tuple((name, *counts, 100) for name, counts in REVIEWED.items())
+    assert found.parts["counts"].rows[-1] == ("total", *map(sum, zip(*REVIEWED.values(), strict=True)), 600)
+    assert [(column.title, column.above) for column in found.parts["counts"].columns[1:3]] == [
         ("neither", ("V1=0 V2=0",)), ("only V2", ("V1=0 V2=1",)),
     ]  # fmt: skip
 
@@ -166,8 +167,8 @@ def test_grades_of_three_versions(tmp_path: Path) -> None:
     texts = (Text("query", "q"), *(Text(f"V{number}", f"text {number}") for number in (1, 2, 3)))
     items = [Item(f"i{number}", "t", texts=texts, dataset="d") for number in range(2)]
     said = {"i0": ["V1=2", "V2=0", "V3=1"], "i1": ["V1=1", "V2=0", "V3=1"]}
-    found = label_tables(store_of(tmp_path / "v.judged", scheme, items, {"ann": said}))
-    assert found.table().rows == (("d", "V1", 0, 1, 1, 2), ("d", "V2", 2, 0, 0, 2), ("d", "V3", 0, 2, 0, 2))
+    found = judge.table(store_of(tmp_path / "v.judged", scheme, items, {"ann": said}))
+    assert found.parts["counts"].rows == (("d", "V1", 0, 1, 1, 2), ("d", "V2", 2, 0, 0, 2), ("d", "V3", 0, 2, 0, 2))
 
 
 def test_answers_per_passage_and_grades(tmp_path: Path) -> None:
@@ -175,10 +176,10 @@ def test_answers_per_passage_and_grades(tmp_path: Path) -> None:
     items = [Item(f"i{number}", "t", texts=texts) for number in range(3)]
     said = {"i0": ["passage 1", "passage 2"], "i1": ["none"], "i2": ["passage 2"]}
     path = store_of(tmp_path / "p.judged", load_scheme("answerability"), items, {"ann": said})
-    assert label_tables(path).table().rows == (("all", 2, 1, 3),)
+    assert judge.table(path).parts["counts"].rows == (("all", 2, 1, 3),)
     grades = written_csv(tmp_path / "g.csv", ["query_id", "doc_id", "label"], [("q", "a", 3), ("q", "b", 0)])
-    found = label_tables(grades, scheme="relevance-documents")
-    assert dict(zip((c.title for c in found.table().columns), found.table().rows[0], strict=True)) == {
+    found = judge.table(grades, scheme="relevance-documents")
+    assert dict(zip((c.title for c in found.parts["counts"].columns), found.parts["counts"].rows[0], strict=True)) == {
         "data set": "all", "3": 1, "2": 0, "1": 0, "0": 1, "total": 2,
     }  # fmt: skip
 
@@ -189,33 +190,33 @@ def test_adjudication_decides_and_models_are_asked_for(tmp_path: Path) -> None:
     robot = {"robot": {item.item_id: ["no leak"] for item in items}}
     model = Annotator("robot", "model", "a model")
     path = store_of(tmp_path / "s.judged", load_scheme("leak"), items, {**people, **robot}, [model])
-    before = label_tables(path)
-    assert [row[2] for row in before.table().rows] == [1, 0]
-    assert "Labels of the models robot are left out." in before.text()
-    with_models = label_tables(path, include_models=True)
-    assert [row[2] for row in with_models.table().rows] == [1, 2]
-    assert "Not only people: labels of the models robot are counted." in with_models.text()
+    before = judge.table(path)
+    assert [row[2] for row in before.parts["a"].rows] == [1, 0]
+    assert "Labels of the models robot are left out." in repr(before)
+    with_models = judge.table(path, include_models=True)
+    assert [row[2] for row in with_models.parts["a"].rows] == [1, 2]
+    assert "Not only people: labels of the models robot are counted." in repr(with_models)
     with Store.open(path) as store:
         store.add_annotator("cy", "adjudicator")
         store.record("1-1", "cy", "adjudicate", ["leak"])
-        assert [row[2] for row in label_tables(store, include_models=True).table().rows] == [2, 1]
+        assert [row[2] for row in judge.table(store, include_models=True).parts["a"].rows] == [2, 1]
     alone = store_of(tmp_path / "m.judged", load_scheme("leak"), items, robot, [model])
-    with pytest.raises(InputError, match=r"no item is labelled by people\. let people judge, or give --include-models"):
-        label_tables(alone)
+    with pytest.raises(InputError, match=r"no item is labelled by people\. let people judge, or give `include_models`"):
+        judge.table(alone)
     with pytest.raises(InputError, match="the store was made with the scheme 'leak', not 'transfer'"):
-        label_tables(alone, scheme="transfer")
+        judge.table(alone, scheme="transfer")
     with pytest.raises(InputError, match="a store beside other sources"):
-        label_tables([alone, path])
+        judge.table([alone, path])
 
 
 def test_every_format(tmp_path: Path) -> None:
     rows = [("Dev", "1", "no_ans"), ("Dev", "2", "ill_form")]
-    found = label_tables(written_csv(tmp_path / "a.csv", ["split", "query_id", "label"], rows))
-    tables = found.tables()
-    assert show(tables, "text", 80) == found.text(80)
-    assert "| Dev | 1 | 0 | 0 | 1 | 2 |" in show(tables, "markdown")
-    assert show(tables, "latex").count(r"\begin{table}") == 2
-    first, second = show(tables, "csv").split("\n\n")
+    found = judge.table(written_csv(tmp_path / "a.csv", ["split", "query_id", "label"], rows))
+    show = summary(found).show
+    assert show("text") == "\n".join(part.text() for part in found.parts.values())
+    assert "| Dev | 1 | 0 | 0 | 1 | 2 |" in show("markdown")
+    assert show("latex").count(r"\begin{table}") == 2
+    first, second = show("csv").split("\n\n")
     assert list(csv.reader(io.StringIO(first)))[1] == ["Dev", "1", "0", "0", "1", "2"]
     assert len(list(csv.reader(io.StringIO(second)))) == 5
     value = json.loads(json.dumps(found.json()))
@@ -228,8 +229,8 @@ def test_every_format(tmp_path: Path) -> None:
 def test_labels_of_no_scheme(tmp_path: Path) -> None:
     path = written_csv(tmp_path / "a.csv", ["query_id", "label"], [("1", "red"), ("2", "green")])
     with pytest.raises(InputError, match="no known scheme has the labels 'green', 'red'"):
-        label_tables(path)
+        judge.table(path)
     with pytest.raises(InputError, match="the scheme has no label 'red'"):
-        label_tables(path, scheme="leakage")
+        judge.table(path, scheme="leakage")
     with pytest.raises(InputError, match="nothing tells this record from others"):
-        label_tables(written_csv(tmp_path / "b.csv", ["topic_id", "label"], [("1", "leak")]))
+        judge.table(written_csv(tmp_path / "b.csv", ["topic_id", "label"], [("1", "leak")]))

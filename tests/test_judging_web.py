@@ -22,12 +22,12 @@ pytest.importorskip("fastapi", reason="the extra [web] is not installed: judging
 pytest.importorskip("uvicorn", reason="the extra [web] is not installed: judging pages are not tried")
 
 from judging_web_sample import HOSTILE, Browser, make_store, pairs, served
+from truerank import judge
 from truerank.errors import InputError, MissingExtraError
 from truerank.judging.items import Item, Text
 from truerank.judging.proposers import Queue
 from truerank.judging.schemes import load_scheme
 from truerank.judging.store import Store
-from truerank.judging.web import open_desk
 from truerank.judging.web.forms import LARGEST_BODY
 from truerank.judging.web.showing import safe, shown_item
 
@@ -411,7 +411,7 @@ def test_tokens_open_the_door_and_nothing_else_does(tmp_path):
     with served(tmp_path / "store", tokens=True) as desk:
         tokens = dict(desk.new_tokens)
         assert sorted(tokens) == ["ann", "bob", "judy"]
-        assert all(token in desk.text() for token in tokens.values())
+        assert all(token in repr(desk) for token in tokens.values())
         browser = Browser(desk.addresses[0])
         assert browser.get("/judge").status == 401
         assert "tiny-model" not in browser.text
@@ -453,9 +453,9 @@ def test_the_cookie_is_out_of_reach(desk):
 def test_any_other_address_needs_tokens(tmp_path):
     make_store(tmp_path / "store").close()
     for expected in (["ann", "bob", "judy"], []):
-        desk = open_desk(tmp_path / "store", host="0.0.0.0", port=0)
+        desk = judge.serve(tmp_path / "store", host="0.0.0.0", port=0)
         assert desk.tokens
-        assert "unencrypted" in desk.text()
+        assert "unencrypted" in repr(desk)
         assert [name for name, _ in desk.new_tokens] == expected
         desk.close()
 
@@ -480,29 +480,29 @@ def test_faults_at_the_start_are_told(tmp_path, monkeypatch):
     path = tmp_path / "store"
     make_store(path).close()
     with pytest.raises(InputError, match="no annotator 'zoe'"):
-        open_desk(path, port=0, annotators=["zoe"])
+        judge.serve(path, port=0, annotators=["zoe"])
     with pytest.raises(InputError, match="is a model"):
-        open_desk(path, port=0, annotators=["tiny-model"])
+        judge.serve(path, port=0, annotators=["tiny-model"])
     with pytest.raises(InputError, match="is a model"):
-        open_desk(path, port=0, new_tokens=["tiny-model"])
+        judge.serve(path, port=0, new_tokens=["tiny-model"])
     with pytest.raises(InputError, match="is there as person"):
-        open_desk(path, port=0, adjudicators=["ann"])
+        judge.serve(path, port=0, adjudicators=["ann"])
     with pytest.raises(InputError, match="belong together"):
-        open_desk(path, port=0, certificate="cert.pem")
+        judge.serve(path, port=0, certificate="cert.pem")
     with pytest.raises(InputError, match="PEM"):
-        open_desk(path, port=0, certificate=path, key=path)
+        judge.serve(path, port=0, certificate=path, key=path)
     with pytest.raises(InputError, match=r"no address|cannot be taken"):
-        open_desk(path, port=0, host="203.0.113.7")
+        judge.serve(path, port=0, host="203.0.113.7")
     with pytest.raises(InputError, match="no store there"):
-        open_desk(tmp_path / "nothing", port=0)
-    desk = open_desk(path, port=0)
+        judge.serve(tmp_path / "nothing", port=0)
+    desk = judge.serve(path, port=0)
     taken = int(desk.addresses[0].rsplit(":", 1)[1].strip("/"))
     with pytest.raises(InputError, match=f"port {taken} of 127.0.0.1 cannot be taken"):
-        open_desk(path, port=taken)
+        judge.serve(path, port=taken)
     desk.close()
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(MissingExtraError, match=r"truerank\[web\]"):
-        open_desk(path, port=0)
+        judge.serve(path, port=0)
 
 
 def test_a_store_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path):
@@ -513,7 +513,7 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path):
     connection.close()
     before = path.read_bytes()
     with pytest.raises(InputError, match="version 99"):
-        open_desk(path, port=0, new_tokens=["ann"], tokens=True)
+        judge.serve(path, port=0, new_tokens=["ann"], tokens=True)
     assert path.read_bytes() == before
 
 

@@ -1,4 +1,4 @@
-"""`pool serve`: the learner feeds people who judge; live and simulated judging choose the same documents."""
+"""`judge serve --pool`: the learner feeds people who judge; live and simulated judging choose the same documents."""
 
 from __future__ import annotations
 
@@ -9,23 +9,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from hical_reference import generated
-from truerank import judging
+from truerank import judge, judging
 from truerank.audits.reusability import (
     Assistant,
     Features,
     LearnerOptions,
-    PoolOptions,
-    PoolSources,
     build,
     load_rule,
     open_collection,
-    serve,
     trace,
 )  # fmt: skip
-from truerank.cli.app import app
+from truerank.cli import main
 from truerank.errors import InputError
 from truerank.judging import Store
 from truerank.judging.proposers import Proposer, next_item
@@ -45,8 +41,8 @@ def folder(tmp_path: Path) -> Path:
         for rank, doc in enumerate((*list(GRADES[topic])[:3], "d0298", "d0299"), start=1)
     ]
     (tmp_path / "a.run").write_text("".join(lines))
-    sources = PoolSources(topics=str(tmp_path / "topics.tsv"), docs=str(tmp_path / "docs.jsonl"))
-    build([tmp_path / "a.run"], tmp_path / "pool", sources=sources, options=PoolOptions(5))
+    texts = {"topics": str(tmp_path / "topics.tsv"), "docs": str(tmp_path / "docs.jsonl")}
+    build([tmp_path / "a.run"], depth=5, out=tmp_path / "pool", **texts)
     return tmp_path
 
 
@@ -146,7 +142,7 @@ def test_the_pages_and_what_is_refused(folder: Path) -> None:
     from judging_web_sample import Browser
 
     store, docs = make_store(folder), str(folder / "docs.jsonl")
-    with running(store, docs, rule="budget:12", port=0) as desk:
+    with running(store, docs, stopping_rule="budget:12", port=0) as desk:
         for item_id in desk.store.assigned("ann"):
             label(desk.store, desk.store.item(item_id), "ann")
         ann = Browser(desk.addresses[0]).enter("ann")
@@ -162,20 +158,23 @@ def test_the_pages_and_what_is_refused(folder: Path) -> None:
         ({"docs": str(folder / "other.jsonl")}, "made from another collection"),
         ({"store": folder / "pairs"}, "does not grade documents"),
         ({"store": folder / "none"}, "none"),
-        ({"rule": "no-rule"}, "no stopping rule"),
-        ({"budget": 0}, "a budget of 0 judgments"),
+        ({"stopping_rule": "no-rule"}, "no stopping rule"),
+        ({"budget": 0}, "budget: must be at least 1, got 0"),
+        ({"docs": ""}, "pool: no collection to propose documents from"),
+        ({"pool": False}, "docs: a collection that nothing is proposed from"),
     ):
         with pytest.raises(InputError) as raised:
-            serve(**{"store": store, "docs": docs, "port": 0, **arguments})
+            judge.serve(**{"store": store, "pool": True, "docs": docs, "port": 0, **arguments})
         assert message in str(raised.value)
-    result = CliRunner().invoke(app, ["pool", "serve", str(folder / "pairs"), "--docs", docs])
-    assert isinstance(result.exception, InputError)
+    with pytest.raises(SystemExit) as ended:
+        main(["judge", "serve", str(folder / "pairs"), "--pool", "--docs", docs])
+    assert ended.value.code == 2
 
 
 @contextlib.contextmanager
 def running(store: Path, docs: str, **options: object) -> Iterator[judging.web.Desk]:
     """The pages on a free port, in this process."""
-    desk = serve(store, docs, **options)  # type: ignore[arg-type]
+    desk = judge.serve(store, pool=True, docs=docs, **options)  # type: ignore[arg-type]
     thread = threading.Thread(target=desk.run)
     thread.start()
     try:

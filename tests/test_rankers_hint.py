@@ -102,6 +102,7 @@ def test_texts_without_words_and_the_order_of_pairs():
     np.testing.assert_array_equal([ranker.score([pair])[0] for pair in pairs(15)], scores)
 
 
+@pytest.mark.slow
 def test_trained_and_saved(tmp_path):
     recipe = RECIPES["truerank"].changed({"batch": 8, "lr": 0.02})
     rankers = [Hint.create(vocabulary(), seed=3, **SETTINGS) for _ in range(2)]

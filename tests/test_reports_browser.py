@@ -237,6 +237,7 @@ def test_a_telephone_needs_no_sideways_scrolling(browser, report, scheme):
     assert topics == sorted(topics)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_rows_stay_quick(browser, tmp_path):
     rows = 100_000
     columns = (

@@ -48,6 +48,7 @@ def rebuilt(path: Path) -> None:
             )
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_the_authors_files(tmp_path: Path) -> None:
     if not AUTHORS.is_dir():

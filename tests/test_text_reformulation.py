@@ -150,6 +150,7 @@ def _benchmark() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_against_the_paper_s_labels() -> None:
     benchmark = _benchmark()

@@ -514,6 +514,7 @@ def vaswani(tmp_path_factory) -> tuple[track.TrackReport, Path]:
     return result, folder / "out"
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_runs_over_a_real_collection(vaswani):
     result, out = vaswani

@@ -310,6 +310,7 @@ def test_levels_of_topics_by_hand() -> None:
     assert found.tolist() == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_eight_bits_say_how_they_agree(files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("nncf")
     monkeypatch.setenv("TRUERANK_CACHE", str(tmp_path / "cache"))

@@ -9,10 +9,11 @@ from truerank.version import __version__
 
 if TYPE_CHECKING:
     from truerank import experiments as experiment  # noqa: F401
+    from truerank import judge as judge
     from truerank import judging as judging
     from truerank import lexical as lexical
     from truerank.audits import leakage as leakage
-    from truerank.audits import reusability as reusability
+    from truerank.audits import reusability as pool  # noqa: F401
     from truerank.audits import survivorship as survivorship
     from truerank.audits import track as track
     from truerank.audits import transfer as transfer
@@ -43,11 +44,12 @@ if TYPE_CHECKING:
     from truerank.rankers.training.train import train as train
     from truerank.reports.results import report as report
     from truerank.reports.results import summary as summary
+    from truerank.work.merging import merge as merge
 
 #: The public names by the modules that have them, imported on first use.
 _PUBLIC: Final = {
     "truerank.audits.leakage": ("leakage", "demo"),
-    "truerank.audits.reusability": ("reusability",),
+    "truerank.audits.reusability": ("pool",),
     "truerank.audits.survivorship": ("survivorship",),
     "truerank.audits.track": ("track",),
     "truerank.audits.transfer": (
@@ -64,6 +66,7 @@ _PUBLIC: Final = {
     ),
     "truerank.experiments": ("experiment",),
     "truerank.experiments.instances": ("instances",),
+    "truerank.judge": ("judge",),
     "truerank.judging": ("judging",),
     "truerank.lexical": ("lexical",),
     "truerank.lexical.building": ("build_index", "index"),
@@ -81,11 +84,12 @@ _PUBLIC: Final = {
     "truerank.rankers.reranking.rerank": ("rerank",),
     "truerank.rankers.training.train": ("train",),
     "truerank.reports.results": ("report", "summary"),
+    "truerank.work.merging": ("merge",),
 }
 _HOMES: Final = {name: module for module, names in _PUBLIC.items() for name in names}
 #: Names that are packages.
 _ROOMS: Final = frozenset(
-    {"experiment", "instances", "judging", "leakage", "lexical", "reusability", "survivorship", "track", "transfer"}
+    {"experiment", "instances", "judge", "judging", "leakage", "lexical", "pool", "survivorship", "track", "transfer"}
 )
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604

@@ -6,6 +6,7 @@ what a value may be: `Literal` the choices, `Range` the bounds. Defaults and doc
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import math
@@ -23,6 +24,7 @@ __all__ = [
     "Flag",
     "Labels",
     "Missing",
+    "Names",
     "Options",
     "Out",
     "OutFile",
@@ -34,10 +36,12 @@ __all__ = [
     "Source",
     "Sources",
     "Ties",
+    "Votes",
     "Workers",
     "check",
     "command",
     "declared",
+    "value_of",
 ]
 
 P = ParamSpec("P")
@@ -45,6 +49,8 @@ R = TypeVar("R")
 
 Ties = Literal["trec_eval", "ascending", "rank"]
 Missing = Literal["default", "skip", "fail"]
+#: The rule for several voices, see `judging.VOTES`.
+Votes = Literal["majority", "unanimous", "any", "first", "last"]
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,7 @@ class Flag:
         positional: whether the value stands without a flag.
         reads: the type that the command line reads, where Python takes more.
         hidden: for Python only.
+        commas: whether commas separate several values of one flag.
     """
 
     metavar: str = ""
@@ -101,11 +108,14 @@ class Flag:
     positional: bool = False
     reads: Any = None
     hidden: bool = False
+    commas: bool = False
 
 
 #: A source of truerank's grammar, and several of them.
 Source = Annotated[str, Flag(metavar="SRC")]
 Sources = Annotated[tuple[str, ...], Flag(metavar="SRC", reads=list[str])]
+#: Names of people or models.
+Names = Annotated[tuple[str, ...], Flag(metavar="A,B", reads=list[str], commas=True)]
 #: Where artifacts go; None writes nothing.
 Out = Annotated[str | Path | None, Flag(metavar="DIR", reads=Path)]
 OutFile = Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)]
@@ -210,13 +220,16 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
 def _grouped(function: Any, signature: inspect.Signature, given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments with the fields of groups in their groups."""
     found = {name: value for name, value in given.items() if name in signature.parameters}
+    inner: dict[str, dict[str, Any]] = {}
     for name in given.keys() - signature.parameters.keys():
         owner = next((one for one, group in _groups(function).items() if name in group), None)
         if owner is None:
             known = [*signature.parameters, *(field for group in _groups(function).values() for field in group)]
             raise OptionError(name, f"{function.__name__} has no such option", f"there are {', '.join(known)}")
-        found[owner] = replace(found.get(owner, signature.parameters[owner].default), **{name: given[name]})
-    return found
+        inner.setdefault(owner, {})[name] = given[name]
+    # All fields of a group at once: some are allowed together only.
+    groups = {owner: replace(found.get(owner, signature.parameters[owner].default), **inner[owner]) for owner in inner}
+    return found | groups
 
 
 @functools.cache
@@ -294,15 +307,33 @@ class Resampling(Options):
 class Labels(Options):
     """Judgments of people or models, and how several voices about one item become one.
 
+    `judging.open_judgments` and `judging.read_ratings` take it as it is.
+
     Attributes:
-        labels: sources of labels.
-        annotators: only these annotators count; by default all.
-        votes: the rule for several voices.
+        labels: label files and judging stores; NAME=SRC names the annotator of a file that names none. In Python also
+            an open store, records, ratings or judgments.
+        annotators: only what these annotators said counts; by default what all said.
+        votes: the rule for several voices: majority (the answer of more than half of the annotators; somebody who
+            contradicts himself is an error), unanimous (every voice gave it), any (the first of the possible answers,
+            such as a leak before none, that any voice gave), first or last (what was said first or last).
+        include_models: labels of models count like those of people, and the output says so.
     """
 
-    labels: Sources = ()
-    annotators: Annotated[tuple[str, ...], Flag(metavar="NAME", reads=list[str])] = ()
-    votes: Literal["majority", "any", "all"] = "majority"
+    labels: Annotated[Any, Flag(metavar="[NAME=]SRC", reads=list[str])] = ()
+    annotators: Names = ()
+    votes: Votes = "majority"
+    include_models: bool = False
+
+    def __post_init__(self) -> None:
+        """Takes one source or one name as it is."""
+        for name in ("labels", "annotators"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, tuple(given) if isinstance(given, list | tuple) else (given,))
+        super().__post_init__()
+
+    def __bool__(self) -> bool:
+        """Whether there are labels at all."""
+        return bool(self.labels)
 
 
 @dataclass(frozen=True)
@@ -310,8 +341,9 @@ class Workers(Options):
     """Where the work runs.
 
     Attributes:
-        engine: local (processes of this machine), ray (a cluster on this machine) or ray:ADDRESS.
-        workers: how many processes; by default one for each two processors.
+        engine: local (processes of this machine), ray (a cluster on this machine), ray:ADDRESS, or shard:I/N: the Ith
+            of N jobs, see merge.
+        workers: how many processes; by default as many as the processors allow.
     """
 
     engine: str = "local"
@@ -335,3 +367,13 @@ class Runtime(Options):
     backend: Literal["auto", "torch", "openvino"] = "auto"
     threads: Annotated[int | None, Range(at_least=1)] = None
     calibration: Annotated[tuple[Any, ...], Flag(hidden=True)] = ()
+
+
+def value_of(text: str) -> bool | int | float | str:
+    """A setting given as a text: true and false, whole numbers and numbers are read as such."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text

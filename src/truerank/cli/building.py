@@ -8,15 +8,16 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final, Literal
 
 from cyclopts import App, Group, Parameter
+from cyclopts.completion import ShellDetectionError
 
 from truerank.cli.commands import COMMANDS, GROUPS, first_sentence
 from truerank.cli.declarations import Command, Option, command_at, in_flags
-from truerank.errors import TruerankError
+from truerank.errors import InputError, TruerankError
 from truerank.reports.results import Format, Result, summary
 from truerank.version import __version__
 from truerank.work.progress import terminal_progress
 
-__all__ = ["app_for", "carried"]
+__all__ = ["app_for", "carried", "install_completion"]
 
 _OWN: Final = Group("Options", sort_key=0)
 _OUTPUT: Final = Group("Output", sort_key=99)
@@ -27,12 +28,13 @@ def carried(words: Sequence[str]) -> str | None:
     return next((name for name in COMMANDS if list(words[: len(name.split())]) == name.split()), None)
 
 
-def app_for(words: Sequence[str], others: Sequence[tuple[str, str]] = ()) -> App:
+def app_for(words: Sequence[str], others: Sequence[tuple[str, str]] = (), *, every: bool = False) -> App:
     """The command line for these words: the named command is built, of the others only the first sentence is read.
 
     Args:
         words: as the user gave them.
         others: names and help of commands that are not built here.
+        every: all commands are built.
     """
     wanted = carried(words)
     root = _app("truerank", first_sentence("truerank"))
@@ -42,14 +44,37 @@ def app_for(words: Sequence[str], others: Sequence[tuple[str, str]] = ()) -> App
     for name, path in COMMANDS.items():
         group, _, last = name.rpartition(" ")
         parent = groups[group] if group else root
-        if name == wanted:
+        if every or name == wanted:
             command = command_at(name, path)
             parent.command(_runner(command), name=last, help=_help(command), help_epilogue=_examples(command))
         elif wanted is None:
             parent.command(_stub(), name=last, help=first_sentence(path))
     for name, text in others:
-        root.command(_stub(), name=name, help=text)
+        group, _, last = name.rpartition(" ")
+        (groups[group] if group else root).command(_stub(), name=last, help=text)
     return root
+
+
+def install_completion(words: Sequence[str], others: Sequence[tuple[str, str]] = ()) -> None:
+    """Sets up completion for a shell, and says where.
+
+    Args:
+        words: the shell (bash, zsh, fish, powershell); none for the one that is running.
+        others: as for `app_for`.
+
+    Raises:
+        InputError: another shell, or none is recognised.
+    """
+    shells: Final = ("bash", "zsh", "fish", "powershell")
+    shell: Any = words[0] if words else None
+    remedy = f"write --install-completion and one of {', '.join(shells)}"
+    if len(words) > 1 or shell not in (None, *shells):
+        raise InputError(f"no shell '{' '.join(words)}'", remedy, where="--install-completion")
+    try:
+        place = app_for((), others, every=True).install_completion(shell=shell)
+    except ShellDetectionError as error:
+        raise InputError("the shell is not recognised", remedy, where="--install-completion") from error
+    sys.stderr.write(f"completion is in {place}; open a new shell to use it\n")
 
 
 def _app(name: str, text: str) -> App:
@@ -115,6 +140,10 @@ def _printed(result: Result, form: Format, fail_on: str, words: Sequence[str]) -
         sys.stderr.writelines(f"{note}\n" for note in found.notes)
     if found.fault is not None:
         raise found.fault
+    sys.stdout.flush()
+    last = result.go_on()
+    if last and sys.stderr.isatty():
+        sys.stderr.write(f"{last}\n")
     bad = words[: words.index(fail_on) + 1] if fail_on in words else ()
     return int(any(verdict.word in bad for verdict in found.verdicts))
 
@@ -126,7 +155,7 @@ def _parameter(option: Option, panels: Sequence[str]) -> inspect.Parameter:
         "group": Group(option.panel, sort_key=panels.index(option.panel) + 1) if option.panel else _OWN,
         "negative": (),
         "required": option.required,
-        "show_default": (lambda value: option.default) if option.default is not None else False,
+        "show_default": (lambda value: _shown(option.default)) if option.default is not None else False,
     }
     if not option.positional:
         described["name"] = option.flags
@@ -137,6 +166,10 @@ def _parameter(option: Option, panels: Sequence[str]) -> inspect.Parameter:
     plain: Any = option.reads if option.required or option.reads is bool else option.reads | None
     annotation: Any = Annotated[plain, Parameter(**described)]
     return inspect.Parameter(option.name, kind, default=default, annotation=annotation)
+
+
+def _shown(default: Any) -> str:
+    return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
 
 
 def _output_options(command: Command) -> list[inspect.Parameter]:

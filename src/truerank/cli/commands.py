@@ -11,10 +11,20 @@ __all__ = ["COMMANDS", "GROUPS", "first_sentence"]
 
 #: In the order of `truerank --help`.
 COMMANDS: Final[Mapping[str, str]] = {
+    "pool build": "truerank.audits.reusability.pools.building:build",
+    "pool topics": "truerank.audits.reusability.judged_topics:topics",
+    "pool simulate": "truerank.audits.reusability.simulation.simulating:simulate",
     "track candidates": "truerank.audits.track.candidates:candidates",
     "track validate": "truerank.audits.track.validating:validate",
     "track select-topics": "truerank.audits.track.selecting:select_topics",
     "track report": "truerank.audits.track.reporting:report",
+    "judge new": "truerank.judging.making:new",
+    "judge serve": "truerank.judge:serve",
+    "judge import": "truerank.judging.exchange.importing:import_",
+    "judge export": "truerank.judging.exchange.exporting:export",
+    "judge agreement": "truerank.judging.agreement:agreement",
+    "judge table": "truerank.judging.tables:table",
+    "judge model": "truerank.judge:model",
     "instances build": "truerank.experiments.instances.building:build",
     "instances stats": "truerank.experiments.instances.checking:stats",
     "instances queries": "truerank.experiments.instances.document_queries:queries",
@@ -30,9 +40,12 @@ COMMANDS: Final[Mapping[str, str]] = {
     "tune": "truerank.lexical.tuning:tune",
     "rerank": "truerank.rankers.reranking.rerank:rerank",
     "train": "truerank.rankers.training.train:train",
+    "merge": "truerank.work.merging:merge",
 }
 #: The packages of groups of commands.
 GROUPS: Final[Mapping[str, str]] = {
+    "judge": "truerank.judge",
+    "pool": "truerank.audits.reusability",
     "track": "truerank.audits.track",
     "instances": "truerank.experiments.instances",
     "experiment": "truerank.experiments",

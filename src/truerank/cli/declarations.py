@@ -161,6 +161,7 @@ def _option(
     if flag.hidden:
         return None
     reads, made = _reading(name, flag.reads or _bare(hint))
+    made = _separated if flag.commas else made
     text = described.get(name)
     if not text:
         raise TypeError(f"the docstring does not describe `{name}`")
@@ -213,6 +214,11 @@ def _pairs(name: str, kind: Any, texts: Sequence[str]) -> dict[str, Any]:
         else:
             found[key] = value if kind in (str, Any) else tuple(value.split(","))
     return found
+
+
+def _separated(texts: Sequence[str]) -> tuple[str, ...]:
+    """What commas, or several flags, separate."""
+    return tuple(part.strip() for text in texts for part in text.split(",") if part.strip())
 
 
 def _as_it_is(value: Any) -> Any:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Final, Literal, NamedTuple
+from dataclasses import replace
+from typing import Annotated, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError
-from truerank.judging.agreement_results import Agreement, Compared, LabelAgreement, PairAgreement
-from truerank.judging.coefficients import Coefficients, Floats, Score, interval, resamples
+from truerank.judging.agreement_results import Agreement, DefinitionAgreement, LabelAgreement, PairAgreement
+from truerank.judging.coefficients import Coefficients, Floats, Score, drawn_weights, interval
 from truerank.judging.definitions import Definition, definitions, named
 from truerank.judging.rating_table import Ratings
-from truerank.judging.ratings import RatingSource, read_ratings
+from truerank.judging.ratings import RatingSource, one_of, read_ratings
 from truerank.judging.schemes import Scheme
-from truerank.judging.votes import Votes
+from truerank.options import Confidence, Flag, Labels, Range, Seed, command
 
-__all__ = ["FEWEST", "Agreement", "Compared", "LabelAgreement", "PairAgreement", "Resample", "agreement"]
+__all__ = ["FEWEST", "Agreement", "DefinitionAgreement", "Drawing", "LabelAgreement", "PairAgreement", "agreement"]
 
-Resample = Literal["items", "topics"]
+Drawing = Literal["items", "topics"]
 #: With fewer shared items there is no coefficient.
 FEWEST: Final = 10
 
@@ -34,59 +35,66 @@ class _Plan(NamedTuple):
     confidence: float
 
 
+@command
 def agreement(
-    source: RatingSource,
+    store: Annotated[RatingSource | None, Flag(metavar="STORE", positional=True, reads=str)] = None,
+    judgments: Labels = Labels(),
     *,
-    definition: str | None = None,
-    annotators: Sequence[str] = (),
-    votes: Votes = "majority",
-    include_models: bool = False,
-    bootstrap: int = 1000,
-    resample: Resample = "items",
-    confidence: float = 0.95,
-    seed: int = 0,
-    scheme: Scheme | str | None = None,
+    definition: Annotated[str | None, Flag(metavar="NAME")] = None,
+    scheme: Annotated[Scheme | str | None, Flag(metavar="NAME|FILE", reads=str)] = None,
+    resamples: Annotated[int, Range(at_least=0)] = 1000,
+    drawing: Drawing = "items",
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
 ) -> Agreement:
-    """Measures how far annotators agree.
+    """Measures how far annotators agree, with bootstrap intervals.
+
+    What is compared is a definition with a name: for the scheme leakage title-type, title-type-by-rule, leak,
+    variant-type, variant-type-by-rule and variant-type-and-topic; for leak: leak; for transfer: V1 and V2; for
+    relevance: grade (ordinal); for every scheme label-set and mean-label. Without one, each is printed; with one, also
+    its labels, each two annotators, and the confusion matrix.
 
     Two annotators are compared by percentage, Cohen's kappa and Krippendorff's alpha; more by percentage, Fleiss' kappa
     and Krippendorff's alpha. Only items with two ratings or more count; adjudications and skips do not. With fewer than
-    10 such items there is the percentage only, and "too few" in place of a coefficient. What models
-    said is compared with people in a table of its own.
+    10 such items there is the percentage only, and "too few" in place of a coefficient. What models said is compared
+    with people in a table of its own.
 
     Args:
-        source: a judging store or label files (`read_ratings`).
-        definition: what is compared (`definitions` lists the names for a scheme); None for every one.
-        annotators: only these; all people without it.
-        votes: which of several answers counts where one annotator contradicts himself; with "majority" that is an
-            error. In comparisons with models also how people's answers become one.
-        include_models: let models take part like people; the output says so.
-        bootstrap: number of resamples behind the intervals; 0 for none.
-        resample: draw items, or whole topics.
+        store: the judging store; or give label files. In Python whatever `read_ratings` takes.
+        judgments: label files in place of a store, whose labels count, and which of several answers counts where one
+            annotator contradicts himself. In comparisons with models the rule also says how people's answers become
+            one.
+        definition: what is compared; by default every definition of the scheme.
+        scheme: of label files; by default told from the labels.
+        resamples: how many samples are drawn for the intervals; 0 for no intervals.
+        drawing: whether items are drawn again, or whole topics.
         confidence: of the intervals.
-        seed: of the bootstrap.
-        scheme: the scheme of label files; else it is told from the labels.
+        seed: of the draws.
 
     Returns:
         The coefficients by definition, with intervals, and where one definition was asked for, its labels and matrix.
 
     Raises:
-        InputError: fewer than two annotators, an unknown annotator or definition, an option out of range, or a source
-            that cannot be read.
+        InputError: fewer than two annotators, an unknown annotator or definition, or a source that cannot be read.
+
+    Examples:
+
+        truerank judge agreement leakage.judged
+
+        truerank judge agreement leakage.judged --definition title-type --annotators ann,bob --drawing topics
+
+        truerank judge agreement --labels ann=first.jsonl --labels bob=second.jsonl --definition mean-label --json
 
     Source: the leakage paper, section 3 (a kappa of 103 pairs, whose definition it leaves open).
     """
-    if not 0 < confidence < 1 or bootstrap < 0:
-        raise InputError(
-            f"confidence {confidence:g} with {bootstrap} resamples", "give a confidence between 0 and 1, and 0 or more"
-        )
-    ratings = read_ratings(source, scheme=scheme, votes=votes)
+    # Named annotators are the columns; what others adjudicated counts all the same.
+    ratings = read_ratings(replace(one_of(store, judgments), annotators=()), scheme=scheme)
     chosen = [named(definition, ratings.scheme)] if definition else list(definitions(ratings.scheme))
-    columns, models = _participants(ratings, annotators, include_models)
+    columns, models = _participants(ratings, judgments.annotators, judgments.include_models)
     topics = None
-    if resample == "topics":
+    if drawing == "topics":
         topics = np.unique([unit.topic_id for unit in ratings.units], return_inverse=True)[1]
-    plan = _Plan(bootstrap, topics, seed, confidence)
+    plan = _Plan(resamples, topics, seed, confidence)
     # With one person there is only the comparison with models.
     shown = chosen if len(columns) > 1 else []
     return Agreement(
@@ -100,14 +108,14 @@ def agreement(
             "definitions": {part.name: part.meaning for part in chosen},
             "scheme": None if ratings.scheme is None else ratings.scheme.name,
             "scheme_guessed": ratings.guessed,
-            "votes": votes,
-            "include_models": include_models,
-            "bootstrap": bootstrap,
-            "resample": resample,
+            "votes": judgments.votes,
+            "include_models": judgments.include_models,
+            "resamples": resamples,
+            "drawing": drawing,
             "confidence": confidence,
             "seed": seed,
         },
-        notes=_notes(ratings, models, columns, include_models, plan),
+        notes=_notes(ratings, models, columns, judgments.include_models, plan),
     )
 
 
@@ -125,7 +133,7 @@ def _participants(
         if models:
             there += f", and the model{'s' * (len(models) > 1)} "
             there += ", ".join(ratings.annotators[at].name for at in models)
-            remedy = "give the labels of people too, or compare the models with --include-models"
+            remedy = "give the labels of people too, or compare the models with `include_models`"
         raise InputError(f"agreement needs two annotators; there is {there}", remedy, where=_place(ratings))
     return columns, models
 
@@ -154,7 +162,7 @@ def _notes(
 
 def _compared(
     ratings: Ratings, definition: Definition, columns: Sequence[int], plan: _Plan, *, detailed: bool
-) -> Compared:
+) -> DefinitionAgreement:
     coded = ratings.coded(definition.answer, columns, () if definition.each else definition.categories)
     whole = Coefficients(coded.codes, len(coded.categories), definition.level)
     labels, codes = _label_codes(ratings, definition, columns, detailed)
@@ -190,7 +198,7 @@ def _compared(
             else:
                 units, two = _two(coded.codes[:, [one, other]], len(coded.categories), plan)
                 pairs.append(PairAgreement(definition.name, names_of[0], names_of[1], units, two))
-    return Compared(
+    return DefinitionAgreement(
         definition=definition,
         units=whole.units,
         ratings=int(whole.counts.sum()),
@@ -236,7 +244,7 @@ def _evaluated(
     values = np.array([[getattr(part, name)(once)[0] for name in names] for part in parts])
     blocks = [
         np.array([[getattr(part, name)(weights) for name in names] for part in parts])
-        for weights in resamples(groups, len(rows), plan.draws, plan.seed)
+        for weights in drawn_weights(groups, len(rows), plan.draws, plan.seed)
     ]
     shape = (len(parts), len(names))
     drawn = np.concatenate(blocks, axis=2) if blocks and parts else np.empty((*shape, 0))

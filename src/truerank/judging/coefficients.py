@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["COEFFICIENTS", "Coefficients", "Level", "Score", "interval", "resamples"]
+__all__ = ["COEFFICIENTS", "Coefficients", "Level", "Score", "drawn_weights", "interval"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Level = Literal["nominal", "ordinal"]
@@ -129,7 +129,7 @@ class Coefficients:
         return 1 - _share((distance * met).sum(axis=(1, 2)) * (everything - 1), wrong)
 
 
-def resamples(groups: NDArray[np.int64] | None, units: int, draws: int, seed: int) -> Iterator[Floats]:
+def drawn_weights(groups: NDArray[np.int64] | None, units: int, draws: int, seed: int) -> Iterator[Floats]:
     """Bootstrap resamples as weights.
 
     Args:

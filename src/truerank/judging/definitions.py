@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.judging.coefficients import Level
 from truerank.judging.schemes import Group, Scheme
 
@@ -266,7 +266,7 @@ def named(name: str, scheme: Scheme | None) -> Definition:
     known = {definition.name: definition for definition in definitions(scheme)}
     if name not in known:
         of = "labels of no known scheme" if scheme is None else f"the scheme '{scheme.name}'"
-        raise InputError(f"no definition '{name}' for {of}", f"one of {', '.join(known)}", where="--definition")
+        raise OptionError("definition", f"no definition '{name}' for {of}", f"one of {', '.join(known)}")
     return known[name]
 
 

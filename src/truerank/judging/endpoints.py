@@ -13,12 +13,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
+from truerank.options import Flag, Options, Range
 
-__all__ = ["PATIENT", "Client", "Completion", "Patience", "RefusedError", "UnavailableError"]
+__all__ = ["Client", "Completion", "Patience", "RefusedError", "UnavailableError"]
 
 _LARGEST: Final = 4 << 20
 _AGAIN: Final = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 529))
@@ -43,26 +44,22 @@ class Completion(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Patience:
-    """How often and how long a client tries.
+class Patience(Options):
+    """How often and how long an endpoint is asked.
 
     Attributes:
-        retries: further attempts after the first.
-        first_wait: seconds before the second attempt; each further wait is twice as long.
-        longest_wait: seconds; a server that asks for more is not waited for.
+        retries: further attempts after a failed one.
         timeout: seconds for one attempt.
         per_minute: most requests a minute; 0 for no limit.
+        first_wait: seconds before the second attempt; each further wait is twice as long.
+        longest_wait: seconds; a server that asks for more is not waited for.
     """
 
-    retries: int = 6
-    first_wait: float = 1.0
-    longest_wait: float = 120.0
-    timeout: float = 120.0
-    per_minute: float = 0.0
-
-
-#: What is tried without being told otherwise.
-PATIENT: Final = Patience()
+    retries: Annotated[int, Range(at_least=0)] = 6
+    timeout: Annotated[float, Range(above=0)] = 120.0
+    per_minute: Annotated[float, Range(at_least=0)] = 0.0
+    first_wait: Annotated[float, Range(at_least=0), Flag(hidden=True)] = 1.0
+    longest_wait: Annotated[float, Range(at_least=0), Flag(hidden=True)] = 120.0
 
 
 class Client:
@@ -79,7 +76,7 @@ class Client:
         requests, retries: how many were sent, and how many of them were repetitions.
 
     Raises:
-        InputError: no model, a patience out of range, no http or https address, an address that holds a password, a
+        InputError: no model, no http or https address, an address that holds a password, a
             key that is not there, or a key for an address that is neither https nor on this machine.
     """
 
@@ -90,14 +87,10 @@ class Client:
         *,
         key_env: str = "",
         temperature: float = 0.0,
-        patience: Patience = PATIENT,
+        patience: Patience = Patience(),
     ) -> None:
         if not model.strip():
-            raise InputError("no model", "name the model that the endpoint has", where="--model")
-        if patience.retries < 0 or patience.timeout <= 0 or patience.per_minute < 0:
-            raise InputError(
-                "retries, timeout or requests a minute below 0", "give positive numbers", where="judge model"
-            )
+            raise OptionError("model", "no model", "name the model that the endpoint has")
         self.url = _address(endpoint)
         self.model = model
         self.temperature = temperature
@@ -204,13 +197,9 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 def _address(endpoint: str) -> str:
     parts = urlsplit(endpoint.strip())
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(
-            f"'{endpoint}' is no address", "write http://HOST:PORT/v1 or https://HOST/v1", where="--endpoint"
-        )
+        raise OptionError("endpoint", f"'{endpoint}' is no address", "write http://HOST:PORT/v1 or https://HOST/v1")
     if parts.username or parts.password:
-        raise InputError(
-            "an address with a password in it", "name the key's variable with --key-env", where="--endpoint"
-        )
+        raise OptionError("endpoint", "an address with a password in it", "name the key's variable with `key_env`")
     path = parts.path.rstrip("/")
     path = path if path.endswith("/chat/completions") else f"{path}/chat/completions"
     return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
@@ -221,12 +210,12 @@ def _key(variable: str, url: str) -> str:
         return ""
     key = os.environ.get(variable, "").strip()
     if not key:
-        raise InputError(f"the environment variable {variable} is not set", "put the key there", where="--key-env")
+        raise OptionError("key_env", f"the environment variable {variable} is not set", "put the key there")
     if not key.isascii() or not key.isprintable():
-        raise InputError(f"{variable} holds no key", "a key is one line of visible characters", where="--key-env")
+        raise OptionError("key_env", f"{variable} holds no key", "a key is one line of visible characters")
     parts = urlsplit(url)
     if parts.scheme != "https" and not _on_this_machine(parts.hostname or ""):
-        raise InputError("a key would be sent in the clear", "use https, or leave --key-env out", where="--endpoint")
+        raise OptionError("endpoint", "a key would be sent in the clear", "use https, or leave `key_env` out")
     return key
 
 

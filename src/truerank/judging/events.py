@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-__all__ = ["Annotator", "Disagreement", "Draft", "Event", "Kind", "Progress", "Role", "Standing"]
+__all__ = ["Annotator", "Disagreement", "Draft", "Event", "JudgingProgress", "Kind", "Role", "Standing"]
 
 Kind = Literal["label", "skip", "undo", "adjudicate"]
 Role = Literal["person", "model", "adjudicator"]
@@ -51,7 +51,7 @@ class Annotator(NamedTuple):
     about: str = ""
 
 
-class Progress(NamedTuple):
+class JudgingProgress(NamedTuple):
     """How many of an annotator's items are labelled, are skipped, and are there in all."""
 
     done: int

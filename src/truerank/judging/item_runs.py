@@ -57,8 +57,8 @@ def run_items(
         remedy = "take a relevance scheme, survivorship or answerability"
         raise InputError(f"the scheme {scheme.name} does not judge a run's documents", remedy, where=spec.location)
     if not docs or not topics:
-        missing = "--docs" if not docs else "--topics"
-        raise InputError(f"a run needs {missing}", f"give the {missing[2:]} with {missing}", where=spec.location)
+        missing = "`topics`" if docs else "`docs`"
+        raise InputError(f"a run needs {missing}", f"give {missing} too", where=spec.location)
     found = _judged(spec) if _form(spec) == "qrels" else _retrieved(spec)
     absent = dict.fromkeys(pair.topic_id for pair in found if pair.topic_id not in topics)
     _refuse(list(absent), "topics", spec)

@@ -91,7 +91,7 @@ class _Topics:
         there = self.all.setdefault(topic.topic_id, topic)
         if there.title != topic.title:
             fault = f"the topic '{topic.topic_id}' stands in two test sets with different titles"
-            raise InputError(fault, "name the data sets: --topics NAME=SRC", where=spec)
+            raise InputError(fault, "name the data sets with `topics`: NAME=SRC", where=spec)
 
     def completed(self, item: Item, source: str) -> Item:
         """The item with its topic's texts where it lacks them."""
@@ -141,7 +141,7 @@ def _identified(item: Item, spec: SourceSpec) -> Item:
 def _check(item: Item, scheme: Scheme, spec: SourceSpec, line: int | None) -> None:
     if scheme.view == "pair" and not (item.title or item.description or item.variant):
         fault = f"the topic '{item.topic_id[:40]}' has no title here"
-        raise InputError(fault, "give its test set with --topics", where=spec.location, line=line)
+        raise InputError(fault, "give its test set with `topics`", where=spec.location, line=line)
     if scheme.view == "versions":
         shown = {text.name for text in item.texts}
         lacking = next((g.name for g in scheme.groups if g.name.startswith("V") and g.name not in shown), None)

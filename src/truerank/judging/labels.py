@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,14 +13,15 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.judging.definitions import leak_answer
-from truerank.judging.rating_table import Ratings, contradiction_error, listed
-from truerank.judging.ratings import RatingSource, read_ratings
+from truerank.judging.rating_table import Ratings, Unit, contradiction_error, listed
+from truerank.judging.ratings import RatingSource, given_labels, read_ratings
 from truerank.judging.store import Store, is_store
 from truerank.judging.votes import Votes, decide
+from truerank.options import Labels
 from truerank.records import Judgment
 from truerank.text.normalising import normalise
 
-__all__ = ["JudgedPair", "Judgments", "LabelSource", "annotate", "open_judgments"]
+__all__ = ["JudgedPair", "Judgments", "LabelSource", "annotate", "open_judgments", "scope_notes"]
 
 _SAME_PROBABILITY = 1e-9
 
@@ -31,6 +32,7 @@ class JudgedPair(NamedTuple):
     `leak` is the adjudicator's answer, or else what the rule for several voices gives, and None where it gives none;
     `yes` and `no` count the annotators.
     `text` is the query's normalised text, empty if the labels carried an id only.
+    `datasets` are the test sets that the labels name; without one the judgment holds for every set with this topic id.
     """
 
     topic_id: str
@@ -41,6 +43,7 @@ class JudgedPair(NamedTuple):
     no: int
     similarity: float | None
     probability: float
+    datasets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class Judgments:
         models_count: whether they have votes; otherwise they were left out.
         votes: how one answer was made of several voices.
         contradictions: who said two things of one pair, and where.
+        unnamed: what labels without a test set say of pairs of which others name one; for the sets that nobody names.
     """
 
     pairs: tuple[JudgedPair, ...]
@@ -62,6 +66,7 @@ class Judgments:
     models_count: bool = False
     votes: Votes = "majority"
     contradictions: tuple[str, ...] = ()
+    unnamed: tuple[JudgedPair, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -86,7 +91,7 @@ class Judgments:
         """Number of pairs on which the voices give no answer, such as ties."""
         return sum(pair.leak is None for pair in self.pairs)
 
-    def find(self, topic_id: str, query_text: str, query_id: str = "") -> JudgedPair | None:
+    def find(self, topic_id: str, query_text: str, query_id: str = "", dataset: str = "") -> JudgedPair | None:
         """The judgment of a pair, found by the topic and the query's normalised text.
 
         The query id decides only where the labels carry no text: ids of different logs collide.
@@ -95,26 +100,58 @@ class Judgments:
             topic_id: the topic.
             query_text: the query as it was read.
             query_id: the query's id in its training source.
+            dataset: the test set of the topic: labels that name another one do not count. Without it, labels of all
+                sets count; where those of two sets contradict each other, there is no answer.
 
         Returns:
             The pair, or None if nobody judged it.
         """
-        found = self._by_text.get((topic_id, normalise(query_text)))
-        return found if found is not None or not query_id else self._by_id.get((topic_id, query_id))
+        found = _of_set(self._by_text.get((topic_id, normalise(query_text)), []), dataset)
+        if found is not None or not query_id:
+            return found
+        return _of_set(self._by_id.get((topic_id, query_id), []), dataset)
 
     @cached_property
-    def _by_text(self) -> dict[tuple[str, str], JudgedPair]:
-        return {(pair.topic_id, pair.text): pair for pair in self.pairs if pair.text}
+    def _by_text(self) -> dict[tuple[str, str], list[JudgedPair]]:
+        found: defaultdict[tuple[str, str], list[JudgedPair]] = defaultdict(list)
+        for pair in (*self.pairs, *self.unnamed):
+            if pair.text:
+                found[pair.topic_id, pair.text].append(pair)
+        return dict(found)
 
     @cached_property
-    def _by_id(self) -> dict[tuple[str, str], JudgedPair]:
-        return {(pair.topic_id, pair.query_id): pair for pair in self.pairs if not pair.text}
+    def _by_id(self) -> dict[tuple[str, str], list[JudgedPair]]:
+        found: defaultdict[tuple[str, str], list[JudgedPair]] = defaultdict(list)
+        for pair in (*self.pairs, *self.unnamed):
+            if not pair.text:
+                found[pair.topic_id, pair.query_id].append(pair)
+        return dict(found)
+
+
+def _called(dataset: str, names: Collection[str]) -> bool:
+    return dataset.casefold() in {name.casefold() for name in names}
+
+
+def _of_set(pairs: Sequence[JudgedPair], dataset: str) -> JudgedPair | None:
+    """Of the judgments of one topic id and query the one that counts for a test set."""
+    if dataset:
+        named = next((pair for pair in pairs if _called(dataset, pair.datasets)), None)
+        return named or next((pair for pair in pairs if not pair.datasets), None)
+    if len({pair.leak for pair in pairs}) > 1:
+        return pairs[0]._replace(leak=None)
+    return pairs[0] if pairs else None
 
 
 LabelSource: TypeAlias = RatingSource | Judgments
 
 
-def open_judgments(labels: LabelSource, *, votes: Votes = "majority", include_models: bool = False) -> Judgments:
+def open_judgments(
+    labels: LabelSource | Labels,
+    *,
+    votes: Votes = "majority",
+    include_models: bool = False,
+    annotators: Sequence[str] = (),
+) -> Judgments:
     """Judgments from whatever a caller has: label files, judging stores, judgments or ratings.
 
     A pair is a topic and a normalised query text (the query id where there is no text). Everybody has one vote per
@@ -123,9 +160,11 @@ def open_judgments(labels: LabelSource, *, votes: Votes = "majority", include_mo
 
     Args:
         labels: one label source or several (as `--labels`: label files and judging stores), an open store, `Ratings`,
-            records of judgments, or `Judgments` (returned as they are).
+            records of judgments, `Judgments` (returned as they are), or the options `Labels`, which bring the other
+            three along.
         votes: how one answer is made of several voices, see `votes.VOTES`.
         include_models: give models a vote like people; without it their labels are counted and left out.
+        annotators: whose labels count; by default everybody's.
 
     Returns:
         The judged pairs of all of them together.
@@ -134,11 +173,19 @@ def open_judgments(labels: LabelSource, *, votes: Votes = "majority", include_mo
         InputError: a source cannot be read, a store is not about pairs of a topic and a query, labels are unknown, or
             annotators contradict themselves (unless `votes` decides that).
     """
+    if isinstance(labels, Labels):
+        return open_judgments(
+            given_labels(labels),
+            votes=labels.votes,
+            include_models=labels.include_models,
+            annotators=labels.annotators,
+        )
     if isinstance(labels, Judgments):
         return labels
     if isinstance(labels, Sequence) and not isinstance(labels, str) and not labels:
         return Judgments(())
     parts = [_of_leaks(part, votes) for part in _parts(labels)]
+    parts = _by(parts, annotators) if annotators else parts
     judgments = _judged(parts, votes, include_models)
     if not judgments.pairs:
         where = ", ".join(name for part in parts for name in part.sources) or None
@@ -159,6 +206,16 @@ def _parts(labels: RatingSource) -> list[RatingSource]:
     stores: list[RatingSource] = [one for one in given if isinstance(one, str | Path) and is_store(Path(one))]
     files = [one for one in given if one not in stores]
     return [*([files] if files else []), *stores]
+
+
+def _by(parts: Sequence[Ratings], names: Sequence[str]) -> list[Ratings]:
+    """What annotators of these names said; each has to be in one source at least."""
+    there = dict.fromkeys(annotator.name for part in parts for annotator in part.annotators)
+    for name in names:
+        if name not in there:
+            where = ", ".join(source for part in parts for source in part.sources) or None
+            raise InputError(f"no annotator '{name}'", f"there are {', '.join(there) or 'nobody'}", where=where)
+    return [part.by([at for at, annotator in enumerate(part.annotators) if annotator.name in names]) for part in parts]
 
 
 def _of_leaks(source: RatingSource, votes: Votes) -> Ratings:
@@ -198,18 +255,46 @@ def _judged(parts: Sequence[Ratings], votes: Votes, include_models: bool) -> Jud
                 voice = _Voice(part, rating.unit, annotator.name, answer == "leak", rating.adjudicated)
                 voices[key].append(voice)
     contradictions = [line for part in parts for line in part.contradictions]
-    # A text that stands in several data sets, or under several query ids, is one pair.
-    across = [line for said in voices.values() if len({voice.unit for voice in said}) > 1 for line in _twice(said)]
+    subjects = [(key, group) for key, said in voices.items() for group in _subjects(said)]
+    # A text that stands under several query ids, or in several test sets with this topic, is one pair.
+    across = [line for _, said in subjects if len({voice.unit for voice in said}) > 1 for line in _twice(said)]
     if across and votes == "majority":
         raise contradiction_error(across)
+    unnamed = {key: [voice for voice in said if not _unit(voice).dataset] for key, said in voices.items()}
     return Judgments(
-        tuple(_pair(key, said, votes) for key, said in voices.items()),
+        tuple(_pair(key, said, votes) for key, said in subjects),
         sum(part.skipped for part in parts),
         models,
         include_models,
         votes,
-        (*contradictions, *across),
+        (*contradictions, *dict.fromkeys(across)),
+        tuple(_pair(key, said, votes) for key, said in unnamed.items() if 0 < len(said) < len(voices[key])),
     )
+
+
+def _unit(voice: _Voice) -> Unit:
+    return voice.ratings.units[voice.unit]
+
+
+def _subjects(said: Sequence[_Voice]) -> list[list[_Voice]]:
+    """The voices by the topic that they are about: topic ids mean different topics in different test sets.
+
+    Sets whose topic has the same title have the same topic. Who names no set speaks of each.
+    """
+    names: dict[tuple[str, str], None] = {}
+    of_voice: list[tuple[str, str] | None] = []
+    for voice in said:
+        unit = _unit(voice)
+        title = normalise(unit.title)
+        name = (("title", title) if title else ("set", unit.dataset)) if unit.dataset else None
+        of_voice.append(name)
+        if name is not None:
+            names[name] = None
+    if len(names) < 2:
+        return [list(said)]
+    return [
+        [voice for voice, about in zip(said, of_voice, strict=True) if about is None or about == name] for name in names
+    ]
 
 
 def _key(ratings: Ratings, at: int) -> tuple[str, str, str]:
@@ -254,6 +339,7 @@ def _pair(key: tuple[str, str, str], said: Sequence[_Voice], votes: Votes) -> Ju
         no=len({name for name, leak in heard if not leak}),
         similarity=max(similarities, default=None),
         probability=probabilities[0],
+        datasets=tuple(dict.fromkeys(unit.dataset for unit in units if unit.dataset)),
     )
 
 
@@ -261,16 +347,48 @@ def annotate(candidates: pl.DataFrame, judgments: Judgments) -> pl.DataFrame:
     """Adds what people said to the candidates.
 
     Args:
-        candidates: pairs with the columns topic_id, query_text and query_id.
-        judgments: what was judged. A judgment holds for every test set that has a topic of that id.
+        candidates: pairs with the columns topic_id, query_text and query_id, and test, where there are test sets.
+        judgments: what was judged. Labels that name a test set count for that one; others for every one that has a
+            topic of that id, see `scope_notes`.
 
     Returns:
         The candidates with a column `judged`: True for a leak, False for none, null where nobody judged the pair or
         its voices give no answer.
     """
-    found = (
-        judgments.find(topic, text, query)
-        for topic, text, query in candidates.select("topic_id", "query_text", "query_id").iter_rows()
-    )
+    columns = ["topic_id", "query_text", "query_id", *(["test"] if "test" in candidates.columns else [])]
+    found = (judgments.find(*row) for row in candidates.select(columns).iter_rows())
     judged = [None if pair is None else pair.leak for pair in found]
     return candidates.with_columns(pl.Series("judged", judged, dtype=pl.Boolean))
+
+
+def scope_notes(topics: Mapping[str, Collection[str]], judgments: Judgments) -> tuple[str, ...]:
+    """What a reader must know of the test sets for which labels count.
+
+    Args:
+        topics: the topic ids of each test set by its name.
+        judgments: what was judged.
+
+    Returns:
+        A sentence on labels that name no set while their topic id stands in several, and one on labels of sets that
+        are not there; none where neither is so.
+    """
+    notes = []
+    in_sets = Counter(topic for ids in topics.values() for topic in set(ids))
+    open_pairs = (pair for pair in (*judgments.pairs, *judgments.unnamed) if not pair.datasets)
+    several = sum(in_sets[pair.topic_id] > 1 for pair in open_pairs)
+    if several:
+        notes.append(
+            f"{several:,} judged pair{'s name' if several > 1 else ' names'} no test set and a topic id that several "
+            "have: the judgment counts for each of them. Name the set in a column 'test'."
+        )
+    away = [
+        pair for pair in judgments.pairs if pair.datasets and not any(_called(name, topics) for name in pair.datasets)
+    ]
+    if away:
+        names = ", ".join(sorted({name for pair in away for name in pair.datasets})[:5])
+        notes.append(
+            f"{len(away):,} judged pairs are of test sets that are not here ({names}) and do not count."
+            if len(away) > 1
+            else f"1 judged pair is of a test set that is not here ({names}) and does not count."
+        )
+    return tuple(notes)

@@ -5,56 +5,57 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from truerank.errors import InputError
 from truerank.judging.item_sources import read_items
 from truerank.judging.items import Item
-from truerank.judging.samples import Assignment, Drawn, Order, assign, draw
+from truerank.judging.samples import Assignment, Order, Sample, assign, draw
 from truerank.judging.schemes import Scheme, load_scheme
 from truerank.judging.store import Annotator, Store
-from truerank.reports.tables import Column, Table
+from truerank.options import Flag, Names, Options, Range, Seed, command
+from truerank.reports.results import Result
 from truerank.sources.grammar import SourceSpec
 
 __all__ = ["NewStore", "People", "new"]
 
 
 @dataclass(frozen=True)
-class People:
+class People(Options):
     """Who judges, and how the items are shared out.
 
     Attributes:
-        annotators: each gets the overlap and an equal part of the rest.
-        overlap: items that all of them judge, at least; whole topics.
-        checkers: people who only look at the spot check.
-        spot_check: items that a second person looks at.
+        annotators: who judges; each gets the overlap and an equal part of the rest.
+        overlap: items that all of them judge first, at least so many; whole topics.
+        checkers: people who only look at the spot check; without them the other annotators do.
+        spot_check: further items that a second person looks at.
         adjudicators: people who settle disagreements.
-        order: of the work.
+        order: the order of work: shuffled, by topic, or as given.
     """
 
-    annotators: tuple[str, ...] = ("annotator",)
-    overlap: int = 0
-    checkers: tuple[str, ...] = ()
-    spot_check: int = 0
-    adjudicators: tuple[str, ...] = ()
+    annotators: Names = ("annotator",)
+    overlap: Annotated[int, Range(at_least=0)] = 0
+    checkers: Names = ()
+    spot_check: Annotated[int, Range(at_least=0)] = 0
+    adjudicators: Names = ()
     order: Order = "shuffled"
 
 
-@dataclass(frozen=True)
-class NewStore:
+@dataclass(frozen=True, repr=False)
+class NewStore(Result, shown_in="truerank.judging.report"):
     """What a new store holds.
 
     Attributes:
         path: the file.
         scheme: what is asked.
-        drawn: the sample.
+        sample: what was drawn.
         assignment: who judges what.
         adjudicators: who settles disagreements.
     """
 
     path: Path
     scheme: str
-    drawn: Drawn
+    sample: Sample
     assignment: Assignment
     adjudicators: tuple[str, ...] = ()
 
@@ -63,46 +64,37 @@ class NewStore:
         return {
             "store": str(self.path),
             "scheme": self.scheme,
-            **self.drawn.json(),
+            **self.sample.json(),
             **self.assignment.json(),
             "adjudicators": list(self.adjudicators),
         }
 
-    def table(self) -> Table:
-        """Who judges how many items."""
-        columns = (Column("annotator"), Column("items", align="right", format=",d"))
-        rows = tuple((name, len(ids)) for name, ids in self.assignment.work.items())
-        notes = [f"Judged by all: {len(self.assignment.overlap):,}."] if self.assignment.overlap else []
-        notes += [f"Spot check: {len(self.assignment.checked):,}."] if self.assignment.checked else []
-        notes += [f"Adjudication: {', '.join(self.adjudicators)}."] if self.adjudicators else []
-        return Table(f"{self.path}: scheme {self.scheme}", columns, rows, tuple(notes))
 
-    def text(self) -> str:
-        """What was drawn and who judges it, for a terminal."""
-        return f"{self.drawn.table().text()}\n{self.table().text()}"
-
-
+@command
 def new(
-    path: str | Path,
-    scheme: str | Path | Scheme,
-    items: str | SourceSpec | Iterable[str | SourceSpec] | Sequence[Item],
+    store: Annotated[str | Path, Flag(metavar="STORE", positional=True, reads=Path)],
+    scheme: Annotated[str | Path | Scheme, Flag(metavar="NAME|FILE", reads=str)],
+    items: Annotated[Any, Flag(metavar="SRC", reads=list[str])],
+    sample: Annotated[str | Sequence[str], Flag(metavar="PLAN", reads=list[str])] = "all",
+    people: People = People(),
     *,
-    sample: str | Sequence[str] = "all",
-    people: People | None = None,
-    topics: Sequence[str] = (),
-    docs: Sequence[str] = (),
-    seed: int = 0,
+    topics: Annotated[Sequence[str], Flag(metavar="[NAME=]SRC")] = (),
+    docs: Annotated[Sequence[str], Flag(metavar="SRC")] = (),
+    seed: Seed = 0,
 ) -> NewStore:
-    """Makes a store.
+    """Makes a store of items that are to be judged, and says who judges which.
 
     Args:
-        path: where; nothing may be there.
-        scheme: a name, a file, or a scheme.
-        items: sources as `read_items` takes them, or items.
-        sample: one plan or several, see `draw`.
-        people: who judges; one annotator named "annotator" if nothing is said.
-        topics: test sets that complete the items' topics.
-        docs: tables of documents, for runs.
+        store: the file to make; it is never overwritten.
+        scheme: what is asked: leakage, leak, transfer, transfer:N, survivorship, answerability, relevance-documents,
+            relevance-passages, or a TOML or JSON file. In Python also a scheme.
+        items: what is judged: the folder of an audit, a table, or a run; several are read together. In Python also
+            items.
+        sample: all, random:N, strata:0.8-1:N, top:N@0.91 (per topic), per:dataset:N or per:dataset:A=N,B=N; steps are
+            joined by "then"; a further plan adds another sample to the first.
+        people: who judges.
+        topics: test sets whose titles and descriptions complete the items.
+        docs: tables of documents (doc_id, text), where the items are a run.
         seed: of the sample, of who judges what, and of the order of work.
 
     Returns:
@@ -110,8 +102,21 @@ def new(
 
     Raises:
         InputError: a source, scheme, plan or name is at fault; the store is there already or cannot be written.
+
+    Examples:
+
+        truerank judge new leakage.judged --scheme leakage --items audit/ --sample top:5@0.91 --annotators ann,bob
+        --overlap 100
+
+        truerank judge new threshold.judged --scheme leak --items audit/ --sample strata:0.8-1:100
+
+        truerank judge new versions.judged --scheme transfer --items pairs.jsonl --sample per:dataset:100
+        --checkers carl,dora --spot-check 60
+
+        truerank judge new graded.judged --scheme relevance-passages --items bm25.run --topics topics.tsv
+        --docs passages.jsonl --sample top:10
     """
-    place, people = Path(path), people or People()
+    place = Path(store)
     if place.exists():
         raise InputError("is there already", "choose another name; a store is never overwritten", where=place)
     opened = scheme if isinstance(scheme, Scheme) else load_scheme(scheme)

@@ -11,27 +11,27 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 from truerank.errors import InputError
-from truerank.judging.endpoints import PATIENT, Client, Patience, RefusedError, UnavailableError
+from truerank.judging.endpoints import Client, Patience, RefusedError, UnavailableError
 from truerank.judging.items import Item
 from truerank.judging.prompts import Answer, Prompt, read_answer
 from truerank.judging.schemes import Scheme
 from truerank.judging.store import Store
-from truerank.reports.tables import Column, Table
+from truerank.options import Flag, Options, Range
+from truerank.reports.results import Result
 from truerank.work.progress import Progress, Quiet
 
 __all__ = [
     "Answer",
+    "ChatModel",
+    "ItemAnswer",
     "Judge",
-    "Judged",
     "ModelJudge",
     "ModelRun",
     "Only",
     "ScoreJudge",
-    "ask_model",
-    "endpoint_judge",
     "judge_with_model",
 ]
 
@@ -42,7 +42,7 @@ _MOST_FAILURES: Final = 5
 _ITEMS_AT_ONCE: Final = 256
 
 
-class Judged(NamedTuple):
+class ItemAnswer(NamedTuple):
     """What became of one item; `answer` is None where the model could not be reached, `fault` then says why."""
 
     item: Item
@@ -63,7 +63,7 @@ class Judge(Protocol):
     def about(self) -> str:
         """The model and its settings; labels made with other settings need another name."""
 
-    def judge(self, scheme: Scheme, items: Iterator[Item]) -> Iterator[Judged]:
+    def judge(self, scheme: Scheme, items: Iterator[Item]) -> Iterator[ItemAnswer]:
         """Labels items one after the other, in their order."""
 
 
@@ -85,7 +85,7 @@ class ScoreJudge:
     above: tuple[str, ...] = ("leak",)
     below: tuple[str, ...] = ("no leak",)
 
-    def judge(self, scheme: Scheme, items: Iterator[Item]) -> Iterator[Judged]:
+    def judge(self, scheme: Scheme, items: Iterator[Item]) -> Iterator[ItemAnswer]:
         """Labels items by their scores; an item whose score is not a number is skipped.
 
         Raises:
@@ -100,12 +100,14 @@ class ScoreJudge:
             for item, score in zip(batch, scores, strict=True):
                 labels = self.above if score > self.threshold else self.below
                 answer = Answer(scheme.check(labels, item), comment=f"score {score:.6f}")
-                yield Judged(item, Answer(skip="the score is not a number") if math.isnan(score) else answer, seconds)
+                yield ItemAnswer(
+                    item, Answer(skip="the score is not a number") if math.isnan(score) else answer, seconds
+                )
 
 
 @dataclass(frozen=True, eq=False)
 class ModelJudge:
-    """A chat model as an annotator; made by `endpoint_judge`.
+    """A chat model as an annotator; made by `ChatModel.judge`.
 
     Attributes:
         name, about: as for `Judge`.
@@ -120,11 +122,11 @@ class ModelJudge:
     prompt: Prompt
     concurrency: int = 4
 
-    def judge(self, scheme: Scheme, items: Iterator[Item]) -> Iterator[Judged]:
+    def judge(self, scheme: Scheme, items: Iterator[Item]) -> Iterator[ItemAnswer]:
         """Asks about items, some at the same time; the answers come in the order of the items."""
         self.client.start()
         pool = ThreadPoolExecutor(self.concurrency, thread_name_prefix="model")
-        waiting: deque[tuple[Item, Future[Judged]]] = deque()
+        waiting: deque[tuple[Item, Future[ItemAnswer]]] = deque()
         try:
             for item in islice(items, self.concurrency):
                 waiting.append((item, pool.submit(self._ask, scheme, item)))
@@ -138,14 +140,14 @@ class ModelJudge:
             self.client.stop()
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _ask(self, scheme: Scheme, item: Item) -> Judged:
+    def _ask(self, scheme: Scheme, item: Item) -> ItemAnswer:
         start = time.perf_counter()
         try:
             completion = self.client.complete(self.prompt.messages(item))
         except RefusedError as error:
             answer = Answer(skip=f"the endpoint refused the request: {error}")
         except UnavailableError as error:
-            return Judged(item, None, time.perf_counter() - start, str(error))
+            return ItemAnswer(item, None, time.perf_counter() - start, str(error))
         else:
             answer = read_answer(completion.text, scheme, item)
             if completion.finish == "length":
@@ -153,11 +155,11 @@ class ModelJudge:
             elif completion.finish == "content_filter":
                 answer = Answer(skip="the endpoint withheld the answer")
             answer = answer._replace(tokens_in=completion.tokens_in, tokens_out=completion.tokens_out)
-        return Judged(item, answer, time.perf_counter() - start)
+        return ItemAnswer(item, answer, time.perf_counter() - start)
 
 
-@dataclass(frozen=True, eq=False)
-class ModelRun:
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelRun(Result, shown_in="truerank.judging.report"):
     """What a model did.
 
     Attributes:
@@ -185,17 +187,6 @@ class ModelRun:
     requests: tuple[int, int] = (0, 0)
     labels: dict[str, int] = field(default_factory=dict)
 
-    def table(self) -> Table:
-        """The labels that it gave and the reasons why it gave none, with their numbers."""
-        rows = [(name, count) for name, count in self.labels.items()]
-        rows += [(f"skipped: {reason}", count) for reason, count in self.skipped.items()]
-        columns = (Column("answer"), Column("items", align="right", format=",d"))
-        return Table(f"What the model {self.annotator} answered.", columns, tuple(rows), tuple(self._lines()))
-
-    def text(self, width: int | None = None) -> str:
-        """The table for a terminal."""
-        return self.table().text(width)
-
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
         return {
@@ -212,84 +203,51 @@ class ModelRun:
             "requests": {"sent": self.requests[0], "repeated": self.requests[1]},
         }
 
-    def _lines(self) -> Iterator[str]:
-        yield f"{self.about}."
-        skipped = sum(self.skipped.values())
-        yield (
-            f"{self.labelled:,} labelled and {skipped:,} skipped now, {self.already:,} before, "
-            f"{self.left:,} left open; all are marked as a model's."
+
+@dataclass(frozen=True)
+class ChatModel(Options):
+    """A chat model behind an OpenAI-compatible endpoint.
+
+    Attributes:
+        endpoint: base address, such as https://HOST/v1.
+        model: the model's name at the endpoint.
+        key_env: environment variable that holds the key.
+        temperature: sent with each request; below 0 it is left to the endpoint.
+        prompt: a file with own instructions, with the places $question, $choices, $guideline, $title, $skip_reasons
+            and $answer_format.
+        concurrency: items asked about at the same time.
+    """
+
+    endpoint: Annotated[str, Flag(metavar="URL")] = ""
+    model: Annotated[str, Flag(metavar="NAME")] = ""
+    key_env: Annotated[str, Flag(metavar="VAR")] = ""
+    temperature: float = 0.0
+    prompt: Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)] = None
+    concurrency: Annotated[int, Range(at_least=1, at_most=256)] = 4
+
+    def __bool__(self) -> bool:
+        """Whether a model is named at all."""
+        return bool(self.endpoint or self.model)
+
+    def judge(self, patience: Patience) -> Callable[[Scheme], ModelJudge]:
+        """What makes the annotator of the scheme of a store.
+
+        Raises:
+            InputError: as for `Client`, and later, if the prompt cannot be used.
+        """
+        client = Client(
+            self.endpoint, self.model, key_env=self.key_env, temperature=self.temperature, patience=patience
         )
-        if self.requests[0]:
-            yield f"{self.requests[0]:,} requests, {self.requests[1]:,} of them repeated."
-        if sum(self.tokens):
-            yield f"{self.tokens[0]:,} tokens read, {self.tokens[1]:,} written."
-        if self.failed:
-            fault = next(iter(self.failed.values()))
-            yield f"{len(self.failed):,} without an answer ({fault}); the same command asks again."
 
+        def made(scheme: Scheme) -> ModelJudge:
+            question = Prompt(scheme) if self.prompt is None else Prompt.read(scheme, self.prompt)
+            warmth = (
+                f"temperature {client.temperature:g}" if client.temperature >= 0 else "the endpoint's own temperature"
+            )
+            about = f"{client.model}, {warmth}, prompt {question.mark}, scheme {scheme.name} version {scheme.version}"
+            return ModelJudge(client.model, about, client, question, self.concurrency)
 
-def endpoint_judge(
-    client: Client, scheme: Scheme, *, prompt: str | Path | None = None, concurrency: int = 4
-) -> ModelJudge:
-    """A model behind an OpenAI-compatible endpoint as an annotator.
-
-    Args:
-        client: asks the endpoint.
-        scheme: what is asked; the prompt is made of it.
-        prompt: a file with one's own instructions (`Prompt`).
-        concurrency: how many items are asked about at the same time.
-
-    Raises:
-        InputError: the prompt cannot be used, or the concurrency is out of range.
-    """
-    if not 1 <= concurrency <= 256:
-        raise InputError(f"{concurrency} requests at once", "between 1 and 256", where="--concurrency")
-    question = Prompt(scheme) if prompt is None else Prompt.read(scheme, prompt)
-    warmth = f"temperature {client.temperature:g}" if client.temperature >= 0 else "the endpoint's own temperature"
-    about = f"{client.model}, {warmth}, prompt {question.mark}, scheme {scheme.name} version {scheme.version}"
-    return ModelJudge(client.model, about, client, question, concurrency)
-
-
-def ask_model(
-    store: str | Path | Store,
-    endpoint: str,
-    model: str,
-    *,
-    key_env: str = "",
-    temperature: float = 0.0,
-    prompt: str | Path | None = None,
-    concurrency: int = 4,
-    patience: Patience = PATIENT,
-    name: str = "",
-    only: Only = "all",
-    max_items: int | None = None,
-    again: bool = False,
-    progress: Progress | None = None,
-) -> ModelRun:
-    """Lets a model behind an OpenAI-compatible endpoint label the items of a store.
-
-    Args:
-        store: the store, open or its path.
-        endpoint, model, key_env, temperature, patience: as for `Client`.
-        prompt, concurrency: as for `endpoint_judge`.
-        name, only, max_items, again, progress: as for `judge_with_model`.
-
-    Returns:
-        What was labelled, skipped, and could not be asked.
-
-    Raises:
-        InputError: as `Client`, `endpoint_judge` and `judge_with_model`.
-    """
-    client = Client(endpoint, model, key_env=key_env, temperature=temperature, patience=patience)
-    return judge_with_model(
-        store,
-        lambda scheme: endpoint_judge(client, scheme, prompt=prompt, concurrency=concurrency),
-        name=name,
-        only=only,
-        max_items=max_items,
-        again=again,
-        progress=progress,
-    )
+        return made
 
 
 def judge_with_model(
@@ -365,7 +323,7 @@ class _Tally:
         self.skipped: Counter[str] = Counter()
         self.failed: dict[str, str] = {}
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: ItemAnswer) -> None:
         if judged.answer is None:
             self.failed[judged.item.item_id] = judged.fault
             self.in_a_row += 1
@@ -384,11 +342,11 @@ def _annotator(store: Store, model: Judge, name: str) -> str:
     wanted = name or model.name
     known = {annotator.name: annotator for annotator in store.annotators()}.get(wanted)
     if known is not None and known.role != "model":
-        raise InputError(f"'{wanted}' is a {known.role}", "give the model a name with --name", where=store.path)
+        raise InputError(f"'{wanted}' is a {known.role}", "give the model a name with `as_`", where=store.path)
     if known is not None and known.about != model.about and any(True for _ in store.events(annotator=wanted)):
         raise InputError(
             f"'{wanted}' has labelled with other settings ({known.about}; now {model.about})",
-            "give these another name with --name",
+            "give these another name with `as_`",
             where=store.path,
         )
     return store.add_annotator(wanted, "model", model.about).name
@@ -409,7 +367,7 @@ def _open_items(store: Store, annotator: str, only: Only, again: bool) -> tuple[
     return [item_id for item_id in wanted if item_id not in done], len(done)
 
 
-def _record(store: Store, annotator: str, about: str, judged: Judged) -> None:
+def _record(store: Store, annotator: str, about: str, judged: ItemAnswer) -> None:
     answer = judged.answer
     if answer is None:
         return
@@ -421,7 +379,7 @@ def _record(store: Store, annotator: str, about: str, judged: Judged) -> None:
         store.record(judged.item.item_id, annotator, "skip", comment=answer.comment, reason=reason, seconds=seconds)
 
 
-def _check_failures(tally: _Tally, judged: Judged) -> None:
+def _check_failures(tally: _Tally, judged: ItemAnswer) -> None:
     if tally.in_a_row >= _MOST_FAILURES:
         raise InputError(
             f"{tally.in_a_row} items in a row without an answer ({judged.fault})",

@@ -90,7 +90,7 @@ class Prompt:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             raise InputError(f"cannot be read ({reason})", "give a text file", where=path) from error
         if not text.strip():
-            raise InputError("an empty prompt", "write the instructions, or leave --prompt out", where=path)
+            raise InputError("an empty prompt", "write the instructions, or leave `prompt` out", where=path)
         return cls(scheme, text, path)
 
     def messages(self, item: Item) -> list[dict[str, str]]:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.judging.definitions import check_leak_labels, leak_answer
 from truerank.judging.events import Annotator
 from truerank.judging.schemes import Scheme
@@ -197,13 +197,13 @@ class Ratings:
             said are not in it.
 
         Raises:
-            InputError: the rule is "any", and the question has no order of answers.
+            OptionError: the rule is "any", and the question has no order of answers.
         """
         if self.votes == "any" and not order:
-            raise InputError(
+            raise OptionError(
+                "votes",
                 "'any' decides questions with an order of answers, such as leak or no leak",
                 "choose majority, unanimous, first or last",
-                where="--votes",
             )
         said: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
         settled: dict[int, str] = {}
@@ -224,6 +224,10 @@ class Ratings:
         """The same units with the ratings of some annotators only, and all adjudications."""
         kept = tuple(rating for rating in self.ratings if rating.adjudicated or rating.annotator in annotators)
         return replace(self, ratings=kept)
+
+    def by(self, annotators: Sequence[int]) -> Ratings:
+        """The same units with what some annotators said, adjudications too, and nothing else."""
+        return replace(self, ratings=tuple(rating for rating in self.ratings if rating.annotator in annotators))
 
     def with_scheme(self, scheme: Scheme) -> Ratings:
         """The same ratings with their labels spelt as a scheme spells them.
@@ -250,7 +254,7 @@ def contradiction_error(named: Sequence[str], place: tuple[str, int | None] = ("
     """
     return InputError(
         f"annotators contradict themselves: {listed(named)}",
-        "name the annotators in a column 'annotator', keep one of the rows, or say how to decide with --votes",
+        "name the annotators in a column 'annotator', keep one of the rows, or say how to decide with `votes`",
         where=place[0] or None,
         line=place[1],
     )

@@ -15,11 +15,22 @@ from truerank.judging.rating_table import Coded, Rating, Ratings, Unit, contradi
 from truerank.judging.schemes import BUILT_IN, Scheme, load_scheme
 from truerank.judging.store import Store, is_store
 from truerank.judging.votes import Votes, checked_votes
+from truerank.options import Labels
 from truerank.records import Judgment
 from truerank.sources import SourceSpec, parse, read_labels, unique_names
 from truerank.text.normalising import normalise
 
-__all__ = ["Coded", "Rating", "RatingSource", "Ratings", "Unit", "read_ratings"]
+__all__ = [
+    "Coded",
+    "Rating",
+    "RatingSource",
+    "Ratings",
+    "Unit",
+    "given_labels",
+    "named_source",
+    "one_of",
+    "read_ratings",
+]
 
 _SAME_PROBABILITY: Final = 1e-9
 
@@ -28,7 +39,11 @@ RatingSource: TypeAlias = str | Path | Store | Ratings | Sequence[str | Path] | 
 
 
 def read_ratings(
-    source: RatingSource, *, scheme: Scheme | str | Sequence[str] | None = None, votes: Votes = "majority"
+    source: RatingSource | Labels,
+    *,
+    scheme: Scheme | str | Sequence[str] | None = None,
+    votes: Votes = "majority",
+    annotators: Sequence[str] = (),
 ) -> Ratings:
     """Reads what was said, from wherever it was written.
 
@@ -38,11 +53,13 @@ def read_ratings(
     otherwise it is called like the file.
 
     Args:
-        source: a judging store (open, or its path), one label file or several, judgments, or ratings.
+        source: a judging store (open, or its path), one label file or several, judgments, ratings, or the options
+            `Labels`, which bring their own votes and annotators.
         scheme: the scheme of the labels, where the source does not carry it; a name, a file, a scheme, or the names of
             those that come into question.
         votes: how one answer is made of several voices. With "majority" an annotator who labelled a unit twice and
             differently is an error; the other rules decide it.
+        annotators: whose ratings count; by default everybody's.
 
     Returns:
         Units, annotators and ratings.
@@ -52,6 +69,11 @@ def read_ratings(
             who contradicts himself, with all such places; a label that the scheme lacks; nothing labelled at all.
     """
     checked_votes(votes)
+    if isinstance(source, Labels):
+        return read_ratings(given_labels(source), scheme=scheme, votes=source.votes, annotators=source.annotators)
+    if annotators:
+        ratings = read_ratings(source, scheme=scheme, votes=votes)
+        return ratings.by(ratings.named(annotators))
     names = BUILT_IN if scheme is None else () if isinstance(scheme, str | Scheme) else tuple(scheme)
     wanted = load_scheme(scheme) if isinstance(scheme, str) else scheme if isinstance(scheme, Scheme) else None
     if isinstance(source, Ratings):
@@ -71,12 +93,30 @@ def read_ratings(
     if stores:
         with Store.open(stores[0]) as store:
             return replace(_from_store(store, wanted), votes=votes)
-    files = [_named_source(text) for text in specs]
+    files = [named_source(text) for text in specs]
     rows = rows or _read(files)
     if scheme is not None and wanted is None and load_scheme(names[0]).view == "pair":
         _check_topics(rows)
     ratings = replace(_collected(rows), sources=tuple(spec.spec for _, spec in files))
     return _settled(_spelt(ratings, wanted, names, scheme is not None), votes)
+
+
+def given_labels(labels: Labels) -> Any:
+    """The sources of a group of options: one that cannot stand in a list, such as an open store, or all of them."""
+    alone = len(labels.labels) == 1 and not isinstance(labels.labels[0], str | Path | Judgment)
+    return labels.labels[0] if alone else labels.labels
+
+
+def one_of(store: RatingSource | None, judgments: Labels) -> Labels:
+    """The store, or label files in its place, with the rule for votes.
+
+    Raises:
+        InputError: both, or neither.
+    """
+    if (store is None) == (not judgments):
+        fault = "neither a store nor label files" if store is None else "a store and label files"
+        raise InputError(fault, "give STORE, or `labels`")
+    return judgments if store is None else replace(judgments, labels=store)
 
 
 def _check_topics(rows: Sequence[Judgment]) -> None:
@@ -195,12 +235,18 @@ def _read(files: Sequence[tuple[str, SourceSpec]]) -> list[Judgment]:
     return said
 
 
-def _named_source(text: str) -> tuple[str, SourceSpec]:
-    """The annotator's name and the source of `NAME=FILE`; a file that exists as it is written is taken as it is."""
+def named_source(text: str, form: str | None = None) -> tuple[str, SourceSpec]:
+    """The annotator's name and the source of `NAME=FILE`; a file that exists as it is written is taken as it is.
+
+    Args:
+        text: FILE or NAME=FILE.
+        form: the format of the file; None for what it says itself.
+    """
     name, equals, rest = text.partition("=")
+    ending = f"?format={form}" if form else ""
     if equals and rest and name.strip() and not set(name) & set("/?#") and not Path(text).exists():
-        return name.strip(), parse(rest)
-    return "", parse(text)
+        return name.strip(), parse(rest + ending)
+    return "", parse(text + ending)
 
 
 def _unit(row: Judgment) -> Unit:

@@ -17,9 +17,8 @@ import numpy.typing as npt
 from truerank.errors import InputError
 from truerank.judging.items import Item
 from truerank.judging.sampling_plans import Plan, Stage, parse_plan
-from truerank.reports.tables import Column, Table
 
-__all__ = ["Assignment", "Drawn", "Order", "Stratum", "assign", "draw"]
+__all__ = ["Assignment", "Order", "Sample", "Stratum", "assign", "draw"]
 
 Order = Literal["shuffled", "topic", "given"]
 _Mask = npt.NDArray[np.bool_]
@@ -36,7 +35,7 @@ class Stratum(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Sample:
     """A sample.
 
     Attributes:
@@ -63,13 +62,6 @@ class Drawn:
             "strata": [stratum._asdict() for stratum in self.strata],
         }
 
-    def table(self) -> Table:
-        """The strata."""
-        columns = (Column("stratum"), Column("items", align="right", format=",d"), Column("drawn", align="right"))
-        rows = [(stratum.name, stratum.population, stratum.drawn) for stratum in self.strata]
-        rows.append(("all", self.population, len(self.items)))
-        return Table(f"Sample: {'; '.join(self.plans)}", columns, tuple(rows), rules=(len(rows) - 1,))
-
 
 @dataclass(frozen=True)
 class Assignment:
@@ -94,7 +86,7 @@ class Assignment:
         }
 
 
-def draw(items: Sequence[Item], plans: str | Plan | Sequence[str | Plan] = "all", *, seed: int = 0) -> Drawn:
+def draw(items: Sequence[Item], plans: str | Plan | Sequence[str | Plan] = "all", *, seed: int = 0) -> Sample:
     """Draws a sample.
 
     Several plans are drawn independently of each other, and what any of them took is in the sample: the probability
@@ -133,7 +125,7 @@ def draw(items: Sequence[Item], plans: str | Plan | Sequence[str | Plan] = "all"
     texts = tuple(plan.text for plan in parsed)
     if not drawn:
         raise InputError("no item fits the sample", "lower the scores in it", where=f"sample {'; '.join(texts)}")
-    return Drawn(tuple(drawn), len(items), texts, seed, tuple(strata))
+    return Sample(tuple(drawn), len(items), texts, seed, tuple(strata))
 
 
 def assign(
@@ -351,15 +343,15 @@ def _check_people(annotators: Sequence[str], checkers: Sequence[str], overlap: i
     everyone = [*annotators, *checkers]
     twice = next((name for name in everyone if everyone.count(name) > 1), None)
     if not annotators:
-        raise InputError("no annotator", "name one with --annotators", where="assign")
+        raise InputError("no annotator", "name one with `annotators`", where="assign")
     if twice is not None:
         raise InputError(f"'{twice}' is named twice", "name everyone once", where="assign")
     if overlap < 0 or spot_check < 0:
         raise InputError("a negative number of items", "give 0 or more", where="assign")
     if overlap and len(annotators) < 2:
-        raise InputError("an overlap needs two annotators", "name another one with --annotators", where="assign")
+        raise InputError("an overlap needs two annotators", "name another one with `annotators`", where="assign")
     if spot_check and len(everyone) < 2:
-        raise InputError("a spot check needs a second person", "name one with --checkers", where="assign")
+        raise InputError("a spot check needs a second person", "name one with `checkers`", where="assign")
 
 
 def _overlap(items: Sequence[Item], wanted: int, random: np.random.Generator) -> list[str]:

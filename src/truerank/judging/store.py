@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Final, cast
 
 from truerank.errors import InputError
-from truerank.judging.events import Annotator, Disagreement, Draft, Event, Kind, Progress, Role, Standing
+from truerank.judging.events import Annotator, Disagreement, Draft, Event, JudgingProgress, Kind, Role, Standing
 from truerank.judging.items import Item
 from truerank.judging.reading import Reader
 from truerank.judging.schemes import Scheme
@@ -40,7 +40,18 @@ from truerank.judging.store_rows import (
 )
 from truerank.judging.writing import Writer
 
-__all__ = ["Annotator", "Disagreement", "Draft", "Event", "Kind", "Progress", "Role", "Standing", "Store", "is_store"]
+__all__ = [
+    "Annotator",
+    "Disagreement",
+    "Draft",
+    "Event",
+    "JudgingProgress",
+    "Kind",
+    "Role",
+    "Standing",
+    "Store",
+    "is_store",
+]
 
 _KEPT_ITEMS: Final = 10_000
 
@@ -382,12 +393,12 @@ class Store:
         )
         return None if row is None else self.item(row[0])
 
-    def progress(self, annotator: str) -> Progress:
+    def progress(self, annotator: str) -> JudgingProgress:
         """How far an annotator is with the items that are assigned to them."""
         counts = dict(
             self._reader.rows("SELECT state, COUNT(*) FROM assignments WHERE annotator = ? GROUP BY state", annotator)
         )
-        return Progress(counts.get("label", 0), counts.get("skip", 0), sum(counts.values()))
+        return JudgingProgress(counts.get("label", 0), counts.get("skip", 0), sum(counts.values()))
 
     def disagreements(self, *, roles: Iterable[Role] = ("person",), resolved: bool = True) -> tuple[Disagreement, ...]:
         """The items on which standing labels differ, in the store's order.

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from scipy.special import ndtri
-
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.judging.definitions import DIFFERENT, TITLE_TYPES, leak_answer, title_type
 from truerank.judging.rating_table import Ratings, Unit
-from truerank.judging.ratings import RatingSource, read_ratings
+from truerank.judging.ratings import RatingSource, one_of, read_ratings
 from truerank.judging.schemes import Scheme
-from truerank.judging.votes import Votes
+from truerank.options import Confidence, Flag, Labels, command
+from truerank.reports.results import Result
 from truerank.reports.tables import Cell, Column, Table
 from truerank.sources import parse, read_topics
 
-__all__ = ["Form", "LabelTables", "label_tables", "show"]
+__all__ = ["Form", "LabelTables", "show", "table"]
 
 Form = Literal["text", "markdown", "latex", "csv"]
 
@@ -36,8 +34,8 @@ _TRANSFER: Final = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class LabelTables:
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelTables(Result, shown_in="truerank.judging.report"):
     """Counts of labels.
 
     Attributes:
@@ -51,18 +49,6 @@ class LabelTables:
     parts: Mapping[str, Table]
     notes: tuple[str, ...]
     settings: dict[str, Any]
-
-    def table(self, name: str | None = None) -> Table:
-        """One of the tables; the first without a name."""
-        return next(iter(self.parts.values())) if name is None else self.parts[name]
-
-    def tables(self) -> tuple[Table, ...]:
-        """All of them."""
-        return tuple(self.parts.values())
-
-    def text(self, width: int | None = None) -> str:
-        """All tables for a terminal."""
-        return show(self.tables(), "text", width)
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
@@ -92,50 +78,58 @@ def show(tables: Sequence[Table], form: Form, width: int | None = None) -> str:
     return "\n".join(getattr(table, form)() for table in tables)
 
 
-def label_tables(
-    source: RatingSource,
+@command
+def table(
+    store: Annotated[RatingSource | None, Flag(metavar="STORE", positional=True, reads=str)] = None,
+    judgments: Labels = Labels(),
     *,
-    scheme: Scheme | str | None = None,
-    topics: Mapping[str, str | Path] | Sequence[str] = (),
-    by: str = "",
-    votes: Votes = "majority",
-    include_models: bool = False,
-    confidence: float = 0.95,
+    scheme: Annotated[Scheme | str | None, Flag(metavar="NAME|FILE", reads=str)] = None,
+    topics: Annotated[Mapping[str, str | Path] | Sequence[str], Flag(metavar="[NAME=]SRC", reads=list[str])] = (),
+    rows: Annotated[str, Flag(metavar="KEY")] = "",
+    confidence: Confidence = 0.95,
 ) -> LabelTables:
-    """Counts labels as the papers do.
+    """Counts labels as the papers print them.
+
+    For leakage: true and false candidates with their topics (a), and the reformulation types (b). For leak: a. For
+    survivorship: reasons by split, with Wilson's intervals of their shares. For transfer: which version is relevant,
+    by query set; for more versions by version and grade. For other schemes: how often each label holds.
 
     An item counts by its last adjudication, or else by the answer that the rule for several voices gives; items for
     which it gives none are left out and counted in a note.
 
     Args:
-        source: a judging store or label files (`read_ratings`).
-        scheme: the scheme of the labels, where the source does not say it.
-        topics: for leakage, the topic sets by name, or as `NAME=SRC`; a pair is filed under each set that has its
-            topic. Without them, pairs are filed by data set.
-        by: what rows are formed by instead of the data set: "stratum", or any column or key that the items carry.
-        votes: how one answer is made of several voices, see `votes.VOTES`.
-        include_models: count the labels of models like those of people.
+        store: the judging store; or give label files. In Python whatever `read_ratings` takes.
+        judgments: label files in place of a store, whose labels count, and the rule for several voices.
+        scheme: of label files; by default told from the labels.
+        topics: topic sets by which pairs of the leakage audit are filed, in the order of the rows; a pair is filed
+            under each set that has its topic. Without them, pairs are filed by data set.
+        rows: the column or key of the items that forms the rows, such as stratum; by default the data set.
         confidence: of the intervals.
 
     Returns:
-        leakage: `a` (true and false candidates, their topics) and `b` (reformulation types). leak: `a`. survivorship:
-        `counts` by split and reason, `shares` with Wilson intervals. transfer: `counts` by outcome; for more versions
-        by version and grade. Any other scheme: `counts` by label.
+        The tables by name, with notes on what was left out.
 
     Raises:
         InputError: the labels are of no known scheme, nothing was labelled by people, or a topic set cannot be read.
 
+    Examples:
+
+        truerank judge table --scheme leakage --labels annotations.jsonl --topics Robust04=robust04.trec
+        --topics core17.trec
+
+        truerank judge table versions.judged --format latex
+
     Source: the leakage paper, Table 2; the survivorship paper, Table 1; the transfer paper, Table 3.
     """
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence {confidence:g}", "give a number between 0 and 1")
-    ratings = read_ratings(source, scheme=scheme, votes=votes)
+    judgments = one_of(store, judgments)
+    include_models = judgments.include_models
+    ratings = read_ratings(judgments, scheme=scheme)
     if ratings.scheme is None:
         shown = ", ".join(f"'{label}'" for label in ratings.labels()[:5])
         raise InputError(
-            f"no known scheme has the labels {shown}", "name the scheme with --scheme", where="judge table"
+            f"no known scheme has the labels {shown}", "name the scheme with `scheme`", where="judge table"
         )
-    counting = _Counting(ratings, include_models, by)
+    counting = _Counting(ratings, include_models, rows)
     sets = _topic_sets(topics)
     name = ratings.scheme.name
     if name in ("leakage", "leak"):
@@ -151,7 +145,12 @@ def label_tables(
     notes = tuple(dict.fromkeys((*counting.notes, *_source_notes(ratings, include_models))))
     last = list(parts)[-1]
     parts[last] = Table(parts[last].title, parts[last].columns, parts[last].rows, (*parts[last].notes, *notes))
-    settings = {"by": by or "dataset", "topics": list(sets), "votes": votes, "include_models": include_models}
+    settings = {
+        "rows": rows or "dataset",
+        "topics": list(sets),
+        "votes": judgments.votes,
+        "include_models": include_models,
+    }
     settings |= {"confidence": confidence}
     return LabelTables(name, parts, notes, settings)
 
@@ -163,7 +162,7 @@ class _Counting:
         self._ratings, self._include_models, self._by = ratings, include_models, by
         self.notes: list[str] = []
         if by and not any(self.group(unit) != _ALL for unit in ratings.units):
-            raise InputError(f"no item has '{by}'", "name a column or key of the items, or stratum", where="--by")
+            raise OptionError("rows", f"no item has '{by}'", "name a column or key of the items, or stratum")
 
     def answers(
         self, answer: Callable[[tuple[str, ...]], str | None], what: str = "", order: Sequence[str] = ()
@@ -175,7 +174,7 @@ class _Counting:
         """
         decided = self._ratings.decided(answer, include_models=self._include_models, order=order)
         if not decided:
-            remedy = "let people judge" if self._include_models else "let people judge, or give --include-models"
+            remedy = "let people judge" if self._include_models else "let people judge, or give `include_models`"
             raise InputError(
                 "no item is labelled by people", remedy, where=", ".join(self._ratings.sources[:3]) or None
             )
@@ -208,7 +207,7 @@ def _topic_sets(topics: Mapping[str, str | Path] | Sequence[str]) -> dict[str, f
     sets: dict[str, frozenset[str]] = {}
     for name, source in given:
         if name in sets:
-            raise InputError(f"two topic sets are called '{name}'", "name them NAME=SRC", where="--topics")
+            raise OptionError("topics", f"two topic sets are called '{name}'", "name them NAME=SRC")
         sets[name] = frozenset(topic.topic_id for topic in read_topics(source).topics)
     return sets
 
@@ -305,6 +304,9 @@ def _count_rows(
 
 
 def _survivorship(counting: _Counting, scheme: Scheme, confidence: float) -> dict[str, Table]:
+    # Imported here: labels of other schemes need no statistics.
+    from truerank.measures.intervals import proportion
+
     groups, whole = _grouped(counting)
     names = [choice.name for choice in scheme.choices]
     rows = _count_rows(groups, whole, names)
@@ -315,8 +317,9 @@ def _survivorship(counting: _Counting, scheme: Scheme, confidence: float) -> dic
     shares: list[tuple[Cell, ...]] = []
     for group, counts in everything.items():
         for name in names:
-            low, high = _wilson(counts[name], counts.total(), confidence)
-            shares.append((group, name, counts[name], counts[name] / counts.total(), low, high))
+            shares.append(
+                (group, name, counts[name], *proportion(counts[name], counts.total(), confidence=confidence)[2:])
+            )
     above = (f"{confidence:.0%} interval",)
     share_columns = (
         Column("split"),
@@ -391,15 +394,3 @@ def _plain(counting: _Counting, scheme: Scheme) -> dict[str, Table]:
     columns.append(Column("total", align="right", format=",d"))
     rules = (len(groups),) if len(groups) > 1 else ()
     return {"counts": Table(scheme.title, tuple(columns), tuple(_count_rows(groups, whole, names)), (), rules)}
-
-
-def _wilson(found: int, total: int, confidence: float) -> tuple[float, float]:
-    """Wilson's score interval of a share.
-
-    Source: Wilson, Probable inference, the law of succession, and statistical inference, 1927.
-    """
-    z = float(ndtri((1 + confidence) / 2))
-    share, penalty = found / total, z * z / total
-    middle = share + penalty / 2
-    spread = z * math.sqrt(share * (1 - share) / total + penalty / (4 * total))
-    return max(0.0, (middle - spread) / (1 + penalty)), min(1.0, (middle + spread) / (1 + penalty))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from typing import Final, Literal, TypeVar
+from typing import Final, TypeVar
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
+from truerank.options import Votes
 
 __all__ = ["VOTES", "Votes", "checked_votes", "decide"]
 
-Votes = Literal["majority", "unanimous", "any", "first", "last"]
 _Answer = TypeVar("_Answer", bound=Hashable)
 
 #: What each rule says, for help and reports.
@@ -27,10 +27,10 @@ def checked_votes(votes: str) -> None:
     """Checks the name of a rule.
 
     Raises:
-        InputError: there is no such rule.
+        OptionError: there is no such rule.
     """
     if votes not in VOTES:
-        raise InputError(f"no rule '{votes}'", f"one of {', '.join(VOTES)}", where="--votes")
+        raise OptionError("votes", f"'{votes}' is not one of the choices", f"choose one of {', '.join(VOTES)}")
 
 
 def decide(said: Sequence[tuple[Hashable, _Answer]], votes: Votes, order: Sequence[_Answer] = ()) -> _Answer | None:

@@ -81,6 +81,10 @@ class Result:
         if shown_in:
             cls._shown_in = shown_in
 
+    def go_on(self) -> str:
+        """What a command does after its result was printed, such as serving pages; returns a last note."""
+        return ""
+
     def __repr__(self) -> str:
         return summary(self).show().rstrip("\n")
 

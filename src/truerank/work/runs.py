@@ -25,6 +25,8 @@ except ImportError:  # Windows: two runs of one folder are not kept apart there
 __all__ = ["Run", "locked", "plain", "run"]
 
 _LOCK: Final = "lock"
+#: Options that say where the work runs: the shards of a run, and its later attempts, share what is done.
+_WHERE: Final = frozenset({"engine", "workers"})
 
 
 class Run(Artifacts):
@@ -54,13 +56,13 @@ class Run(Artifacts):
         self.inputs.extend(inputs)
 
     def identity(self) -> str:
-        """A hash of all that the result depends on: command, version, inputs and options."""
+        """A hash of all that the result depends on: command, version, inputs and options, not where the work runs."""
         return digest(
             {
                 "command": self.command,
                 "version": __version__,
                 "inputs": [one._asdict() for one in self.inputs],
-                "options": self.options,
+                "options": {name: value for name, value in self.options.items() if name not in _WHERE},
             }
         )
 

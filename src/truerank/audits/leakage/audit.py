@@ -38,7 +38,7 @@ from truerank.audits.leakage.results import (
 from truerank.audits.leakage.sensitivity import Sight, check
 from truerank.audits.leakage.wording import EVIDENCE, LETTERS, WORDS, WordingProbe
 from truerank.errors import InputError
-from truerank.judging.labels import Judgments, annotate, open_judgments
+from truerank.judging.labels import Judgments, annotate, open_judgments, scope_notes
 from truerank.records import TopicText
 from truerank.sources import (
     QuerySource,
@@ -53,7 +53,7 @@ from truerank.sources import (
 )
 from truerank.sources.sample import SAMPLE
 from truerank.text.normalising import normalise
-from truerank.vectors.encoders import CachedEncoder, Encoder, EncoderSpec, Vectors
+from truerank.vectors.encoders import CachedEncoder, Encoder, EncoderSpec, Vectors, open_spec
 from truerank.vectors.prefilter import DEFAULT_CUTS, Filtered, FilterPlan, estimate_recall, would_pass
 from truerank.vectors.search import SearchPlan
 from truerank.work.artifacts import Artifacts, digest, installed_versions, write_text
@@ -280,7 +280,7 @@ def _begun(work: Callable[[], Vectors]) -> Callable[[], Vectors]:
 @lru_cache(maxsize=4)
 def _open(spec: EncoderSpec, cache: str | None) -> Encoder:
     # Each process opens a model once, however many passes it works on.
-    encoder = spec.open()
+    encoder = open_spec(spec)
     return encoder if cache is None else CachedEncoder(encoder, Path(cache))
 
 
@@ -393,8 +393,10 @@ def _estimate(
         },
         prefilter=prefilter,
     )
-    if judged is not None:
+    if judgments is not None and judged is not None:
         summary["labels"] = _judged_counts(judged, options.threshold)
+        scope = scope_notes({test.name: [topic.topic_id for topic in test.topics] for test in tests}, judgments)
+        summary["labels"] |= {"test_sets": " ".join(scope)} if scope else {}
     neighbours = proposed.pairs.filter(pl.col("rank") <= options.top_k).select(list(NEIGHBOUR_SCHEMA))
     return AuditResult(summary, candidates.select(list(CANDIDATE_SCHEMA)), neighbours)
 

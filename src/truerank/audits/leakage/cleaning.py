@@ -265,7 +265,7 @@ def leaking_pairs(
     seen: set[tuple[str, str]] = set()
     columns = ("test", "topic_id", "field", "source", "query_id", "query_text", "similarity", "type")
     for test, topic, field, source, query, raw, similarity, kind in audit.candidates.select(columns).iter_rows():
-        pair = None if judgments is None else judgments.find(topic, raw, query)
+        pair = None if judgments is None else judgments.find(topic, raw, query, test)
         judged = None if pair is None else pair.leak
         if pair is not None:
             seen.add((topic, pair.text))

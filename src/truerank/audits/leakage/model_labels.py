@@ -11,12 +11,12 @@ from typing import Final
 import numpy as np
 
 from truerank.audits.leakage.options import CALIBRATED_FOR, DEFAULT_THRESHOLD
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.judging import Item, Scheme, Store
-from truerank.judging.models import Answer, Judged, ModelRun, Only, judge_with_model
+from truerank.judging.models import Answer, ItemAnswer, ModelRun, Only, judge_with_model
 from truerank.text.reformulation import propose_types
 from truerank.text.words import content_words
-from truerank.vectors.encoders import Backend, Encoder, EncoderSpec
+from truerank.vectors.encoders import Backend, Encoder, open_encoder
 from truerank.vectors.words import WordVectors
 from truerank.work.progress import Progress
 
@@ -53,7 +53,7 @@ class EncoderJudge:
         mark = self.encoder.fingerprint[:12]
         return f"{self.encoder.name} ({self.encoder.precision}, {mark}), cosine above {self.threshold:g}"
 
-    def judge(self, scheme: Scheme, items: Iterator[Item]) -> Iterator[Judged]:
+    def judge(self, scheme: Scheme, items: Iterator[Item]) -> Iterator[ItemAnswer]:
         """Labels items in their order; an item without a query or a title is skipped.
 
         Raises:
@@ -62,12 +62,12 @@ class EncoderJudge:
         if scheme.name not in ("leakage", "leak"):
             raise InputError(
                 f"an encoder does not judge by the scheme '{scheme.name}'",
-                "it judges leakage and leak; for others give --endpoint and --model",
+                "it judges leakage and leak; for others give `endpoint` and `model`",
             )
         while batch := list(islice(items, _ITEMS_AT_ONCE)):
             yield from self._batch(scheme, batch)
 
-    def _batch(self, scheme: Scheme, batch: Sequence[Item]) -> Iterator[Judged]:
+    def _batch(self, scheme: Scheme, batch: Sequence[Item]) -> Iterator[ItemAnswer]:
         pairs = [[(text, item.text("query")) for text in _topic_texts(item)] for item in batch]
         texts = sorted({text for of_item in pairs for pair in of_item for text in pair})
         rows = {text: row for row, text in enumerate(texts)}
@@ -79,11 +79,11 @@ class EncoderJudge:
 
         for item, own in zip(batch, pairs, strict=True):
             if not own:
-                yield Judged(item, Answer(skip="the pair has no query or no title"))
+                yield ItemAnswer(item, Answer(skip="the pair has no query or no title"))
                 continue
             best = max(map(cosine, own))
             labels = self._labels(scheme, item, best, cosine, words)
-            yield Judged(item, Answer(scheme.check(labels, item), comment=f"cosine {best:.6f}"))
+            yield ItemAnswer(item, Answer(scheme.check(labels, item), comment=f"cosine {best:.6f}"))
 
     def _labels(
         self, scheme: Scheme, item: Item, best: float, cosine: Callable[[tuple[str, str]], float], words: WordVectors
@@ -130,8 +130,8 @@ def judge_with_encoder(
         InputError: as for `judge_with_model`; another scheme; the encoder cannot be opened.
     """
     if not -1 <= threshold <= 1:
-        raise InputError(f"the threshold {threshold:g}", "give a cosine", where="--threshold")
-    opened = EncoderSpec(encoder, backend=backend, device=device).open() if isinstance(encoder, str) else encoder
+        raise OptionError("threshold", f"the threshold {threshold:g}", "give a cosine")
+    opened = open_encoder(encoder, backend=backend, device=device) if isinstance(encoder, str) else encoder
     judge = EncoderJudge(opened, threshold)
     return judge_with_model(store, judge, name=name, only=only, max_items=max_items, progress=progress)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 import polars as pl
 
@@ -34,10 +34,11 @@ from truerank.options import Flag, Options, Range, command
 from truerank.reports.results import Result
 from truerank.sources.inputs import inputs_of
 from truerank.work.artifacts import Artifacts
-from truerank.work.processes import processors
+from truerank.work.engines import Engine, open_engine
 from truerank.work.runs import Run, locked, plain
 from truerank.work.runs import run as started
-from truerank.work.workers import Lost, WorkerEngine
+from truerank.work.tasks import Lost
+from truerank.work.workers import processors
 
 __all__ = ["STATES", "GridRun", "GridStatus", "RunOptions", "run", "status"]
 
@@ -301,12 +302,9 @@ def _sweep(folder: Path, works: Sequence[Work]) -> None:
                 half.unlink(missing_ok=True)
 
 
-def _engine(options: RunOptions) -> Any:
-    if options.engine == "local":
-        return WorkerEngine(_workers(options))
-    from truerank.work.ray_tasks import RayTasks
-
-    return RayTasks(options.engine.partition(":")[2] or None, options.workers)
+def _engine(options: RunOptions) -> Engine:
+    workers = _workers(options) if options.engine == "local" else options.workers
+    return open_engine(options.engine, workers, tolerant=True)
 
 
 def _failed(record: pl.DataFrame, results: GridResults) -> Iterator[tuple[str, str]]:

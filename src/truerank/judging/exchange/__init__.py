@@ -1,7 +1,7 @@
 """Labels to and from other tools: JSONL, CSV, doccano, Label Studio, TREC qrels."""
 
-from truerank.judging.exchange.exporting import Exported, Format, export_labels
-from truerank.judging.exchange.importing import Imported, Unmatched, import_labels
-from truerank.judging.exchange.outgoing import RULES, Which
+from truerank.judging.exchange.exporting import LabelExport, export
+from truerank.judging.exchange.importing import LabelImport, UnmatchedRecord, import_
+from truerank.judging.exchange.outgoing import RULES, LabelFormat, Which
 
-__all__ = ["RULES", "Exported", "Format", "Imported", "Unmatched", "Which", "export_labels", "import_labels"]
+__all__ = ["RULES", "LabelExport", "LabelFormat", "LabelImport", "UnmatchedRecord", "Which", "export", "import_"]

@@ -8,28 +8,26 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.judging.exchange import doccano, label_studio
 from truerank.judging.exchange.flat import extra_text, item_record, said_record, text_columns
-from truerank.judging.exchange.outgoing import RULES, Outgoing, Selection, Which, select
+from truerank.judging.exchange.outgoing import RULES, LabelFormat, Outgoing, Selection, Which, select
 from truerank.judging.store import Store, is_store
-from truerank.reports.tables import Column, Table
+from truerank.options import Flag, Names, command
+from truerank.reports.results import Result
 from truerank.work.artifacts import atomic_path, write_text
 
-__all__ = ["Exported", "Format", "export_labels"]
+__all__ = ["LabelExport", "export"]
 
-Format = Literal["jsonl", "csv", "doccano", "labelstudio", "qrels"]
-
-_BY_ENDING: Final[dict[str, Format]] = {
+_BY_ENDING: Final[dict[str, LabelFormat]] = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".json": "labelstudio", ".qrels": "qrels",
 }  # fmt: skip
-_LISTED: Final = 20
 
 
-@dataclass(frozen=True)
-class Exported:
+@dataclass(frozen=True, repr=False)
+class LabelExport(Result, shown_in="truerank.judging.report"):
     """What was written.
 
     Attributes:
@@ -45,7 +43,7 @@ class Exported:
     """
 
     path: Path
-    form: Format
+    form: LabelFormat
     which: Which
     annotators: tuple[str, ...]
     written: int
@@ -74,46 +72,33 @@ class Exported:
             "beside": [str(path) for path in self.beside],
         }
 
-    def table(self) -> Table:
-        """How much was written and left out."""
-        rows = (
-            ("written", self.written),
-            ("nobody labelled", self.open),
-            ("no answer by the rule", len(self.left_out)),
-        )
-        notes = [f"Rule: {self.rule}."]
-        notes += [f"Labels of models, marked as such: {', '.join(self.models)}."] if self.models else []
-        notes += [f"Also written: {', '.join(map(str, self.beside))}."] if self.beside else []
-        columns = (Column("records"), Column("number", align="right", format=",d"))
-        return Table(f"{self.path}: {self.form}", columns, rows, tuple(notes))
 
-    def text(self) -> str:
-        """The outcome for a terminal, with the first items that were left out."""
-        shown = [f"left out: {item_id}" for item_id in self.left_out[:_LISTED]]
-        more = len(self.left_out) - len(shown)
-        shown += [f"… and {more:,} more; --json lists all"] if more > 0 else []
-        return "\n".join([self.table().text(), *shown]).rstrip("\n") + "\n"
-
-
-def export_labels(
-    store: Store | str | Path,
-    path: str | Path,
+@command
+def export(
+    store: Annotated[str | Path | Store, Flag(metavar="STORE", positional=True, reads=Path)],
+    out: Annotated[str | Path, Flag(metavar="FILE", positional=True, reads=Path)],
     *,
-    form: Format | None = None,
+    file_format: LabelFormat | None = None,
     which: Which = "standing",
-    annotators: Sequence[str] = (),
-    include_models: bool | None = None,
-) -> Exported:
-    """Writes the labels of a store to a file, whole or not at all. Labels of models are marked in every format.
+    annotators: Names = (),
+    include_models: bool = False,
+    people_only: bool = False,
+) -> LabelExport:
+    """Writes the labels of a store to a file.
+
+    The file appears whole or not at all. Labels of models are marked in every format; standing labels and histories
+    have them beside those of people.
 
     Args:
-        store: an open store, or its file.
-        path: the file; for doccano `FILE.label_config.json` and for Label Studio `FILE.config.xml` stand beside it.
-        form: "jsonl", "csv", "doccano", "labelstudio" or "qrels"; None for what the file's ending says.
-        which: "standing", "events" (JSONL and CSV), "adjudicated" or "majority", see `outgoing.RULES`; qrels need one
-            of the last two, or one annotator.
-        annotators: only what these said.
-        include_models: see `outgoing.select`.
+        store: the store; in Python also an open one.
+        out: the file; for doccano `FILE.label_config.json` and for Label Studio `FILE.config.xml` stand beside it.
+        file_format: of the file; by default what its ending says.
+        which: every standing label (standing), the whole history (events; JSONL and CSV), or one answer per item: the
+            adjudicated one, or else the one on which all agree (adjudicated) or which more than half gave (majority).
+            Qrels need one of the last two, or one annotator.
+        annotators: only what these said; by default what all said.
+        include_models: labels of models count like those of people where one answer is made.
+        people_only: labels of models are left out of standing labels and histories.
 
     Returns:
         What was written and what was left out.
@@ -121,15 +106,35 @@ def export_labels(
     Raises:
         InputError: a format that the ending does not tell or that cannot hold this; a rule or annotator that is not
             there; the file is a store or cannot be written.
+
+    Examples:
+
+        truerank judge export leakage.judged labels.jsonl
+
+        truerank judge export leakage.judged history.jsonl --which events
+
+        truerank judge export leakage.judged pairs.jsonl --file-format doccano
+
+        truerank judge export graded.judged graded.qrels --which majority
     """
+    if include_models and people_only:
+        raise OptionError("people_only", "contradicts `include_models`", "give one of the two")
     if not isinstance(store, Store):
         with Store.open(store) as opened:
-            kept = tuple(annotators)
-            return export_labels(opened, path, form=form, which=which, annotators=kept, include_models=include_models)
-    place = Path(path)
-    form = form or _of_ending(place)
+            return export(
+                opened,
+                out,
+                file_format=file_format,
+                which=which,
+                annotators=annotators,
+                include_models=include_models,
+                people_only=people_only,
+            )
+    place = Path(out)
+    form = file_format or _of_ending(place)
     _check(store, place, form, which, annotators)
-    chosen = select(store, which, annotators=annotators, include_models=include_models)
+    models = True if include_models else False if people_only else None
+    chosen = select(store, which, annotators=annotators, include_models=models)
     written = [row for row in chosen.rows if row.said is not None]
     beside: dict[Path, str] = {}
     if form == "qrels":
@@ -149,20 +154,20 @@ def export_labels(
     count = (
         sum(row.said is not None and row.said.kind != "skip" for row in written) if form == "qrels" else len(written)
     )
-    return Exported(
+    return LabelExport(
         place, form, which, tuple(annotators), count, chosen.open, chosen.left_out, chosen.models, tuple(beside)
     )
 
 
-def _of_ending(path: Path) -> Format:
+def _of_ending(path: Path) -> LabelFormat:
     ending = PurePath(path.name.lower()).suffix
     if ending not in _BY_ENDING:
-        remedy = f"name it with --format, or end the name in {', '.join(_BY_ENDING)}"
+        remedy = f"name it with `file_format`, or end the name in {', '.join(_BY_ENDING)}"
         raise InputError("the ending does not say the format", remedy, where=path)
     return _BY_ENDING[ending]
 
 
-def _check(store: Store, place: Path, form: Format, which: Which, annotators: Sequence[str]) -> None:
+def _check(store: Store, place: Path, form: LabelFormat, which: Which, annotators: Sequence[str]) -> None:
     if is_store(place):
         raise InputError("is a store", "choose another file", where=place)
     if which == "events" and form not in ("jsonl", "csv"):
@@ -173,7 +178,9 @@ def _check(store: Store, place: Path, form: Format, which: Which, annotators: Se
         raise InputError(f"the scheme {store.scheme.name} has no grades", "export JSONL or CSV", where=place)
     if which == "standing" and len(annotators) != 1:
         raise InputError(
-            "qrels hold one grade per document", "say --which adjudicated or majority, or one --annotator", where=place
+            "qrels hold one grade per document",
+            "choose adjudicated or majority with `which`, or one of `annotators`",
+            where=place,
         )
 
 

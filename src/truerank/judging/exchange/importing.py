@@ -7,32 +7,36 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import Annotated, Any, Final, Literal, NamedTuple, cast
 
 from truerank.errors import InputError
 from truerank.judging.definitions import leak_answer
 from truerank.judging.events import Draft, Event, Kind, Role
 from truerank.judging.exchange.matching import Matcher
+from truerank.judging.exchange.outgoing import LabelFormat
 from truerank.judging.item_rows import item_of_row
 from truerank.judging.items import Item, Text
-from truerank.judging.rating_table import contradiction_error, listed
+from truerank.judging.rating_table import contradiction_error
+from truerank.judging.ratings import named_source
 from truerank.judging.schemes import Scheme
 from truerank.judging.store import Store
 from truerank.judging.store_rows import check_draft
 from truerank.judging.votes import Votes
+from truerank.options import Flag, command
 from truerank.records import Judgment
-from truerank.reports.tables import Column, Table
-from truerank.sources import compressed, formats, grammar, read_labels, read_qrels
+from truerank.reports.results import Result
+from truerank.sources import compressed, formats, read_labels, read_qrels
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.rows import Row
 
-__all__ = ["Imported", "Unmatched", "import_labels"]
+__all__ = ["LabelImport", "UnmatchedRecord", "import_"]
 
-_LISTED: Final = 20
 _SHOWN: Final = 60
+#: What the formats of labels are called as formats of sources.
+_FORMATS: Final = {"jsonl": "jsonl", "csv": "csv", "doccano": "jsonl", "labelstudio": "json", "qrels": "qrels"}
 
 
-class Unmatched(NamedTuple):
+class UnmatchedRecord(NamedTuple):
     """A record whose item was not found in the store."""
 
     file: str
@@ -42,8 +46,8 @@ class Unmatched(NamedTuple):
     why: str
 
 
-@dataclass(frozen=True)
-class Imported:
+@dataclass(frozen=True, repr=False)
+class LabelImport(Result, shown_in="truerank.judging.report"):
     """What became of the records of some files.
 
     Attributes:
@@ -64,7 +68,7 @@ class Imported:
     present: int = 0
     unlabelled: int = 0
     irregular: int = 0
-    unmatched: tuple[Unmatched, ...] = ()
+    unmatched: tuple[UnmatchedRecord, ...] = ()
     models: tuple[str, ...] = ()
     contradictions: tuple[str, ...] = ()
 
@@ -83,56 +87,36 @@ class Imported:
             "contradictions": list(self.contradictions),
         }
 
-    def table(self) -> Table:
-        """The records by what became of them."""
-        marked = {name: f"{name} (model)" if name in self.models else name for name in self.added}
-        rows = [(f"added: {marked[name]}", count) for name, count in self.added.items()]
-        rows += [("there already", self.present), ("without a label", self.unlabelled)]
-        rows += [("not matched", len(self.unmatched)), ("all", self.records)]
-        notes = []
-        if self.irregular:
-            notes.append(f"{self.irregular:,} of them have labels that the scheme does not let stand together.")
-        if self.contradictions:
-            notes.append(f"Contradictions that the rule for votes decided: {listed(self.contradictions)}.")
-        columns = (Column("records"), Column("number", align="right", format=",d"))
-        return Table(f"Imported into {self.store}", columns, tuple(rows), tuple(notes), (len(rows) - 1,))
 
-    def text(self) -> str:
-        """The outcome for a terminal, with the first records that were not matched."""
-        lines = [
-            f"{record.file}:{record.line}: topic {record.topic_id}, '{record.text}': {record.why}"
-            for record in self.unmatched[:_LISTED]
-        ]
-        more = len(self.unmatched) - len(lines)
-        lines += [f"… and {more:,} more; --json lists all"] if more > 0 else []
-        return "\n".join([self.table().text(), *lines]).rstrip("\n") + "\n"
-
-
-def import_labels(
-    store: Store | str | Path,
-    files: str | Path | SourceSpec | Iterable[str | Path | SourceSpec],
+@command
+def import_(
+    store: Annotated[str | Path | Store, Flag(metavar="STORE", positional=True, reads=Path)],
+    files: Annotated[
+        str | Path | SourceSpec | Iterable[str | Path | SourceSpec],
+        Flag(metavar="[NAME=]FILE...", positional=True, reads=list[str]),
+    ],
     *,
-    annotator: str = "",
     role: Role = "person",
-    votes: Votes = "majority",
-    form: str | None = None,
+    votes: Literal["majority", "first", "last"] = "majority",
+    file_format: LabelFormat | None = None,
     strict: bool = False,
-) -> Imported:
-    """Adds the labels of files to a store, in one transaction: all of them or, at a fault, none.
+) -> LabelImport:
+    """Adds the labels of files to a store.
 
-    A record that the store has already (same annotator, item, kind, labels, comment and reason, and same time where
-    the file has one) is not added again. Labels of tools that let exclusive labels stand together are taken over as
-    they are.
+    All of them are added or, at a fault, none. A record is matched to an item by its item id, or by topic and text;
+    what does not match is listed. A record that the store has already (same annotator, item, kind, labels, comment and
+    reason, and same time where the file has one) is not added again. Labels of tools that let exclusive labels stand
+    together are taken over as they are.
 
     Args:
-        store: an open store, or its file.
-        files: JSONL, CSV, TSV, Parquet, doccano, Label Studio, or, for graded schemes, TREC qrels.
-        annotator: who said it, where a file does not say.
+        store: the store; in Python also an open one.
+        files: JSONL, CSV, TSV, Parquet, doccano, Label Studio, or, for graded schemes, TREC qrels; NAME=FILE says who
+            judged, where the file does not.
         role: of annotators that are new and whose file says nothing; what an adjudicator said settles a disagreement.
-        votes: "first" or "last" say which of two labels counts where an annotator contradicts himself; otherwise that
-            is an error. Labels with different times are a history and are all taken.
-        form: "jsonl", "csv", "doccano", "labelstudio" or "qrels"; None for what the file looks like.
-        strict: raise for bytes that are not UTF-8.
+        votes: which label counts where an annotator contradicts himself; with majority that is an error. Labels with
+            different times are a history and are all taken.
+        file_format: of the files; by default what they look like.
+        strict: bytes that are not UTF-8 are an error.
 
     Returns:
         What was added, what was there, what was not matched.
@@ -140,19 +124,25 @@ def import_labels(
     Raises:
         InputError: a file cannot be read; a label that the scheme lacks; nobody named as annotator; an annotator with
             another role; no record that matches.
+
+    Examples:
+
+        truerank judge import leakage.judged ann=annotated-by-ann.jsonl
+
+        truerank judge import leakage.judged label-studio.json agreed.csv
+
+        truerank judge import graded.judged nist=nist.qrels
     """
-    if votes not in ("majority", "first", "last"):
-        fault = f"'{votes}' is no rule for an import"
-        raise InputError(fault, "a store keeps what everybody said: choose first or last", where="--votes")
     if not isinstance(store, Store):
         with Store.open(store) as opened:
-            return import_labels(opened, files, annotator=annotator, role=role, votes=votes, form=form, strict=strict)
+            return import_(opened, files, role=role, votes=votes, file_format=file_format, strict=strict)
     several = [files] if isinstance(files, (str, Path, SourceSpec)) else list(files)
-    work = _Work(store, annotator, role, votes)
+    form = None if file_format is None else _FORMATS[file_format]
+    work = _Work(store, role, votes)
     for given in several:
-        spec = given if isinstance(given, SourceSpec) else grammar.parse(_with_format(str(given), form))
+        name, spec = ("", given) if isinstance(given, SourceSpec) else named_source(str(given), form)
         for said in _statements(spec, store.scheme, strict):
-            work.take(said, spec)
+            work.take(said, spec, name)
     if not work.records:
         raise InputError("no records in it", "export the labels again", where=", ".join(map(str, several)))
     if len(work.unmatched) == work.records:
@@ -165,9 +155,8 @@ def import_labels(
 class _Work:
     """The records of all files until they are written."""
 
-    def __init__(self, store: Store, annotator: str, role: Role, votes: Votes) -> None:
+    def __init__(self, store: Store, role: Role, votes: Votes) -> None:
         self._store = store
-        self._annotator = annotator
         self._role: Role = role
         self._votes: Votes = votes
         self._labels: dict[tuple[str, str, str], tuple[tuple[str, ...], str]] = {}
@@ -185,10 +174,10 @@ class _Work:
         self._undone: list[int] = []
         self._drafts: list[Draft] = []
         self.records = self.present = self.unlabelled = self.irregular = 0
-        self.unmatched: list[Unmatched] = []
+        self.unmatched: list[UnmatchedRecord] = []
 
-    def take(self, said: Judgment, spec: SourceSpec) -> None:
-        """Looks at one record."""
+    def take(self, said: Judgment, spec: SourceSpec, annotator: str = "") -> None:
+        """Looks at one record; the annotator counts where the record names none."""
         self.records += 1
         if not said.labels and said.kind in ("", "open"):
             self.unlabelled += 1
@@ -197,9 +186,9 @@ class _Work:
         item_id, why = self._matcher.find(item)
         if item_id is None:
             text = item.text("query") or item.item_id or " ".join(text.id for text in item.texts)
-            self.unmatched.append(Unmatched(spec.location, said.line or 0, item.topic_id, text[:_SHOWN], why))
+            self.unmatched.append(UnmatchedRecord(spec.location, said.line or 0, item.topic_id, text[:_SHOWN], why))
             return
-        name = self._who(said, spec)
+        name = self._who(said, spec, annotator)
         try:
             labels = self._spelt(said.labels, self._store.item(item_id))
         except InputError as error:
@@ -237,7 +226,7 @@ class _Work:
         self._place = (said.where, said.line)
         return self._votes == "last"
 
-    def written(self) -> Imported:
+    def written(self) -> LabelImport:
         """Writes everything and says what it was.
 
         Raises:
@@ -250,7 +239,7 @@ class _Work:
         for event in events:
             added[event.annotator] = added.get(event.annotator, 0) + 1
         models = tuple(name for name in added if self._roles()[name] == "model")
-        return Imported(
+        return LabelImport(
             str(self._store.path),
             self.records,
             dict(sorted(added.items())),
@@ -286,11 +275,11 @@ class _Work:
         if said.number is not None:
             self._links[spec.location, said.number] = reference
 
-    def _who(self, said: Judgment, spec: SourceSpec) -> str:
-        name = said.annotator.strip() or self._annotator
+    def _who(self, said: Judgment, spec: SourceSpec, annotator: str) -> str:
+        name = said.annotator.strip() or annotator
         if not name:
             fault = "the file does not say who judged"
-            raise InputError(fault, "name them with --annotator", where=spec.location, line=said.line)
+            raise InputError(fault, "give NAME=FILE", where=spec.location, line=said.line)
         role = self._roles().get(name)
         if role is None:
             self._new[name] = cast(Role, said.role or self._role)
@@ -350,15 +339,6 @@ def _item(said: Judgment, scheme: Scheme, spec: SourceSpec) -> Item:
         if not said.item_id:
             raise
         return Item(said.item_id, said.topic_id)
-
-
-def _with_format(text: str, form: str | None) -> str:
-    if form is None:
-        return text
-    names = {"jsonl": "jsonl", "csv": "csv", "doccano": "jsonl", "labelstudio": "json", "qrels": "qrels"}
-    if form not in names:
-        raise InputError(f"no format '{form}'", f"one of {', '.join(names)}", where=text)
-    return f"{text}?format={names[form]}"
 
 
 def _identity(said: Event | Draft) -> tuple[Any, ...]:

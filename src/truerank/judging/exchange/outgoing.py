@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, NamedTuple
 
-from truerank.errors import InputError
 from truerank.judging.events import Event, Kind, Role, Standing
 from truerank.judging.items import Item
 from truerank.judging.store import Store
 from truerank.judging.votes import decide
 
-__all__ = ["RULES", "Outgoing", "Selection", "Which", "select"]
+__all__ = ["RULES", "LabelFormat", "Outgoing", "Selection", "Which", "select"]
 
 Which = Literal["standing", "events", "adjudicated", "majority"]
+LabelFormat = Literal["jsonl", "csv", "doccano", "labelstudio", "qrels"]
 
 #: What each rule says, for reports.
 RULES: Final = {
@@ -64,10 +64,8 @@ def select(
         The statements; for "standing" also the items without any.
 
     Raises:
-        InputError: no such rule or annotator.
+        InputError: no such annotator.
     """
-    if which not in get_args(Which):
-        raise InputError(f"no rule '{which}'", f"one of {', '.join(get_args(Which))}", where=store.path)
     people = {person.name: person for person in store.annotators()}
     for name in annotators:
         store.annotator(name)

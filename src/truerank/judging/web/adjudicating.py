@@ -8,7 +8,7 @@ from typing import Final
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from truerank.judging.events import Disagreement, Progress, Role
+from truerank.judging.events import Disagreement, JudgingProgress, Role
 from truerank.judging.web.forms import Form, Refused, Said
 from truerank.judging.web.labelling import Attempt, Posted, item_page, kept
 from truerank.judging.web.layout import adjudication_rows, counted, item_mark, said_text, who_said_what
@@ -120,7 +120,7 @@ def _page(visit: Visit, number: int, attempt: Attempt | None = None) -> Response
         attempt,
         standings=who_said_what(visit.store, one.item_id),
         heading=f"Disagreement {at + 1} of {len(found)}",
-        progress=Progress(settled, 0, len(found)),
+        progress=JudgingProgress(settled, 0, len(found)),
         previous=steps[0],
         following=steps[1],
         told=_told(visit, one),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final, NamedTuple
 
-from truerank.judging.events import Disagreement, Progress, Standing
+from truerank.judging.events import Disagreement, JudgingProgress, Standing
 from truerank.judging.items import Item
 from truerank.judging.schemes import Choice, Scheme
 from truerank.judging.store import Store
@@ -83,7 +83,7 @@ class Person:
 
     name: str
     role: str
-    progress: Progress
+    progress: JudgingProgress
     settled: int
     pace: str
 
@@ -182,7 +182,7 @@ def people(store: Store) -> tuple[Person, ...]:
         progress = store.progress(who.name)
         if who.role == "model" and not progress.total:
             kinds = Counter(standing.kind for standing in standings if standing.annotator == who.name)
-            progress = Progress(kinds["label"], kinds["skip"], len(store.item_ids()))
+            progress = JudgingProgress(kinds["label"], kinds["skip"], len(store.item_ids()))
         rows.append(Person(who.name, who.role, progress, settled[who.name], _pace(times.get(who.name, ()))))
     order = ("person", "adjudicator", "model")
     return tuple(sorted(rows, key=lambda row: (order.index(row.role), row.name)))

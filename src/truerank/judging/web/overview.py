@@ -78,7 +78,7 @@ def _figures(store: Store) -> dict[str, Any]:
 def _agreement(store: Store) -> tuple[list[_ShownTable], str]:
     """The tables, and what there is to say beside them. Models stand in a table of their own."""
     try:
-        found = agreement(store, bootstrap=0)
+        found = agreement(store, resamples=0)
     except InputError:
         return [], "It is shown as soon as two people have labelled items."
     compared = [part for part in found.compared if part.units]

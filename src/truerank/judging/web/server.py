@@ -7,17 +7,19 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from truerank.errors import InputError, MissingExtraError
+from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.judging.proposers import Proposer
 from truerank.judging.store import Store
 from truerank.judging.web.access import Access, fresh_token, is_loopback, token_hash
+from truerank.options import Flag, Names, Options, Range
+from truerank.reports.results import Result
 
 if TYPE_CHECKING:
     import uvicorn
 
-__all__ = ["Desk", "open_desk", "serve"]
+__all__ = ["Desk", "Serving", "open_desk"]
 
 _BACKLOG: Final = 256
 _KEEP_ALIVE_SECONDS: Final = 30
@@ -25,8 +27,8 @@ _KEEP_ALIVE_SECONDS: Final = 30
 _LAST_SECONDS: Final = 3
 
 
-@dataclass(frozen=True)
-class Desk:
+@dataclass(frozen=True, repr=False)
+class Desk(Result, shown_in="truerank.judging.report"):
     """A store that is ready to be served: the port is taken, nobody is answered yet.
 
     Attributes:
@@ -47,22 +49,6 @@ class Desk:
     _listening: socket.socket
     _server: uvicorn.Server
 
-    def text(self) -> str:
-        """Where to go, who may enter, and the new tokens."""
-        lines = [f"Judging {self.store.path} at {self.addresses[0]}"]
-        lines += [f"  also at {address}" for address in self.addresses[1:]]
-        lines.append(f"  for {', '.join(self.names)}" + (", each with an access token" if self.tokens else ""))
-        if self.new_tokens:
-            lines.append("New access tokens, shown this once:")
-            width = max(len(name) for name, _ in self.new_tokens)
-            lines += [f"  {name:<{width}}  {token}" for name, token in self.new_tokens]
-        if self.tokens and not self.encrypted:
-            lines.append(
-                "Tokens and labels travel unencrypted: give --certificate and --key, or put a proxy with TLS before it."
-            )
-        lines.append("Ctrl-C ends it; every label that was confirmed is kept.")
-        return "\n".join(lines)
-
     def json(self) -> dict[str, Any]:
         """The same as a JSON object."""
         return {
@@ -79,6 +65,11 @@ class Desk:
         with self._listening, self.store, contextlib.suppress(KeyboardInterrupt):
             self._server.run(sockets=[self._listening])
 
+    def go_on(self) -> str:
+        """Serves, after the addresses were printed."""
+        self.run()
+        return "ended; every confirmed label is kept"
+
     def stop(self) -> None:
         """Ends `run`, from another thread."""
         self._server.should_exit = True
@@ -89,20 +80,41 @@ class Desk:
         self.store.close()
 
 
+@dataclass(frozen=True)
+class Serving(Options):
+    """Where the pages are served, and for whom.
+
+    Attributes:
+        host: the address to listen at; 0.0.0.0 for all of this machine's.
+        port: the port; 0 for a free one.
+        annotators: who may enter; by default everybody in the store, models apart.
+        adjudicators: further people who settle disagreements; the store learns about those it does not know.
+        new_tokens: who gets a new access token; their old one ends.
+        tokens: access tokens are asked for on this machine too: it is shared, or behind a proxy.
+        allow_hosts: host names by which a proxy or a DNS entry reaches this server.
+        certificate: a TLS certificate chain in PEM.
+        key: its private key in PEM.
+    """
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Range(at_least=0, at_most=65535)] = 8000
+    annotators: Names = ()
+    adjudicators: Names = ()
+    new_tokens: Names = ()
+    tokens: bool = False
+    allow_hosts: Annotated[tuple[str, ...], Flag(metavar="NAME", reads=list[str], commas=True)] = ()
+    certificate: Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)] = None
+    key: Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)] = None
+
+    def __post_init__(self) -> None:
+        """A certificate needs its key."""
+        super().__post_init__()
+        if (self.certificate is None) != (self.key is None):
+            raise OptionError("certificate", "a certificate and its key belong together", "give both")
+
+
 def open_desk(
-    store: str | Path,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    annotators: Sequence[str] = (),
-    adjudicators: Sequence[str] = (),
-    new_tokens: Sequence[str] = (),
-    tokens: bool = False,
-    allow_hosts: Sequence[str] = (),
-    certificate: str | Path | None = None,
-    key: str | Path | None = None,
-    proposer: Proposer | None = None,
-    batch: int = 1,
+    store: str | Path, serving: Serving = Serving(), *, proposer: Proposer | None = None, batch: int = 1
 ) -> Desk:
     """Opens a store for judging in the browser and takes the port.
 
@@ -111,15 +123,7 @@ def open_desk(
 
     Args:
         store: the store.
-        host: the address to listen at; 0.0.0.0 for all of this machine's.
-        port: the port; 0 for one that is free.
-        annotators: who may enter; everybody whom the store knows, models apart, where none is named.
-        adjudicators: further people who settle disagreements; the store learns about those it does not know.
-        new_tokens: who gets a new access token; their old one ends.
-        tokens: ask for tokens on loopback too: on a machine that is shared, or behind a proxy.
-        allow_hosts: names under which a proxy or a DNS entry reaches this server.
-        certificate: a TLS certificate chain in PEM.
-        key: its private key in PEM.
+        serving: where, and for whom.
         proposer: feeds the store while people judge: an audit that learns from what they say.
         batch: how many items it is asked for at a time.
 
@@ -132,42 +136,31 @@ def open_desk(
         MissingExtraError: FastAPI or Uvicorn is not installed.
     """
     uvicorn, create_app = _web()
-    if (certificate is None) != (key is None):
-        raise InputError("a certificate and its key belong together", "give both", where="--certificate")
-    listening = _listen(host, port)
+    listening = _listen(serving.host, serving.port)
     opened = None
     try:
         opened = Store.open(store)
-        names = _names(opened, annotators, adjudicators)
+        names = _names(opened, serving.annotators, serving.adjudicators)
         # By the address that was taken, not by its name: a name can mean any address.
         address, taken = listening.getsockname()[:2]
-        needed = tokens or not is_loopback(address)
-        made = _make_tokens(opened, names, new_tokens, needed)
-        hosts = _hosts(host, needed, allow_hosts)
+        needed = serving.tokens or not is_loopback(address)
+        made = _make_tokens(opened, names, serving.new_tokens, needed)
+        hosts = _hosts(serving.host, needed, serving.allow_hosts)
         app = create_app(opened, Access(frozenset(names), needed, hosts, f"truerank-{taken}"), proposer, batch)
         config = uvicorn.Config(
             app, lifespan="off", access_log=False, server_header=False, log_level="warning",
             timeout_keep_alive=_KEEP_ALIVE_SECONDS, timeout_graceful_shutdown=_LAST_SECONDS,
-            ssl_certfile=certificate, ssl_keyfile=key,
+            ssl_certfile=serving.certificate, ssl_keyfile=serving.key,
         )  # fmt: skip
-        _load(config, certificate)
-        addresses = _addresses(host, taken, certificate is not None, allow_hosts)
-        return Desk(opened, addresses, names, made, needed, certificate is not None, listening, uvicorn.Server(config))
+        _load(config, serving.certificate)
+        encrypted = serving.certificate is not None
+        addresses = _addresses(serving.host, taken, encrypted, serving.allow_hosts)
+        return Desk(opened, addresses, names, made, needed, encrypted, listening, uvicorn.Server(config))
     except BaseException:
         listening.close()
         if opened is not None:
             opened.close()
         raise
-
-
-def serve(store: str | Path, **options: Any) -> None:
-    """Serves a store until it is interrupted; prints nothing.
-
-    Args:
-        store: the store.
-        **options: as for `open_desk`.
-    """
-    open_desk(store, **options).run()
 
 
 def _web() -> tuple[Any, Any]:
@@ -225,7 +218,7 @@ def _listen(host: str, port: int) -> socket.socket:
             host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except (OSError, UnicodeError, OverflowError) as error:
-        raise InputError(f"'{host}:{port}' is no address", "give an address of this machine", where="--host") from error
+        raise OptionError("host", f"'{host}:{port}' is no address", "give an address of this machine") from error
     listening = socket.socket(family, kind, protocol)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -234,10 +227,11 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.listen(_BACKLOG)
     except (OSError, OverflowError) as error:
         listening.close()
-        raise InputError(
-            f"port {port} of {host} cannot be taken ({_why(error)})", "choose another with --port, or 0 for a free one",
-            where="--port",
-        ) from error  # fmt: skip
+        raise OptionError(
+            "port",
+            f"port {port} of {host} cannot be taken ({_why(error)})",
+            "choose another with `port`, or 0 for a free one",
+        ) from error
     return listening
 
 

@@ -10,18 +10,19 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from truerank.audits.reusability.following import TopicJudgments, TopicOutcome, apply_rule, follow
 from truerank.audits.reusability.learning.active import ActiveLearner, LearnerOptions
 from truerank.audits.reusability.learning.features import Features
 from truerank.audits.reusability.learning.labels_now import document_of, grade_of, grades_by_label
 from truerank.audits.reusability.pools.batches import pool_item
-from truerank.audits.reusability.simulation.following import Found, Outcome, apply_rule, follow
 from truerank.audits.reusability.stopping import StoppingRule, TrackProcedure
+from truerank.audits.reusability.stopping_specs import load_rule
 from truerank.judging import Item, Standing, Store
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Topic
 from truerank.work.progress import Progress
 
-__all__ = ["ACTIVE", "Assistant", "Collection", "open_collection"]
+__all__ = ["ACTIVE", "Assistant", "Collection", "open_collection", "pool_assistant"]
 
 #: What marks the items that the learner chose; all others of a store are the pool.
 ACTIVE: Final = "active"
@@ -128,7 +129,7 @@ class Assistant:
                     return items
             return []
 
-    def outcomes(self, store: Store) -> tuple[Outcome, ...]:
+    def outcomes(self, store: Store) -> tuple[TopicOutcome, ...]:
         """What the rule makes of every topic by the labels as they stand."""
         return apply_rule(
             self.rule, [self._found(one) for one in self._shelf.read(store).values()], budget=self._budget
@@ -142,9 +143,9 @@ class Assistant:
         waiting = len(live.seen) - len(live.grades) - len(live.skipped)
         return max(0, outcome.until - outcome.judged - waiting) if outcome.ending == "trace" else 0
 
-    def _found(self, live: _Live) -> Found:
-        relevant = np.array([grade >= self.options.relevant_from for grade in live.grades.values()], np.int64)
-        return Found(live.topic.topic_id, live.pool, np.cumsum(relevant))
+    def _found(self, live: _Live) -> TopicJudgments:
+        relevant = np.array([grade >= self.options.rel for grade in live.grades.values()], np.int64)
+        return TopicJudgments(live.topic.topic_id, live.pool, np.cumsum(relevant))
 
     def _chosen(self, live: _Live, n: int) -> list[Item]:
         name = live.topic.topic_id
@@ -201,3 +202,39 @@ class _Shelf:
 
 def _topic(item: Item) -> Topic:
     return Topic(item.topic_id, item.text("query") or item.title, item.description, item.narrative)
+
+
+def pool_assistant(
+    store: str | Path,
+    docs: str,
+    *,
+    rule: str | StoppingRule = "track",
+    budget: int | None = None,
+    seed: int = 0,
+    learner: LearnerOptions | None = None,
+    folder: str | Path | None = None,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> Assistant:
+    """What feeds a store with active learning where its pool ends; see `truerank.judge.serve`.
+
+    Args:
+        store: of a relevance scheme; its items are the pool.
+        docs: the collection, see `sources.open_documents`.
+        rule: when a topic is judged enough, see `load_rule`.
+        budget: judgments over all topics; None for no bound.
+        seed: of the learner.
+        learner: see `LearnerOptions`.
+        folder: where index and texts of the collection are kept; None for `STORE.collection`.
+        workers: processes that analyse documents.
+        progress: is told how many documents are done.
+
+    Raises:
+        InputError: a store that does not grade documents; a fault in the documents or the rule.
+    """
+    chosen = load_rule(rule) if isinstance(rule, str) else rule
+    with Store.open(store) as opened:
+        grades_by_label(opened)
+    place = Path(f"{store}.collection") if folder is None else Path(folder)
+    collection = open_collection(docs, place, workers=workers, progress=progress)
+    return Assistant(collection, chosen, seed=seed, options=learner, budget=budget)

@@ -17,8 +17,9 @@ from truerank.audits.survivorship.answers.options import AnswerableOptions, Disc
 from truerank.audits.survivorship.answers.results import Answerable
 from truerank.audits.survivorship.results import file_input
 from truerank.errors import InputError
-from truerank.judging import label_tables
+from truerank.judging import table
 from truerank.judging.ratings import RatingSource
+from truerank.options import Labels
 
 __all__ = ["AnswersFrom", "answerable"]
 
@@ -90,11 +91,9 @@ def answerable(
         first, inputs = read_firsts(source.firsts), {"firsts": file_input(source.firsts)}
     why = None
     if reasons is not None:
-        why = label_tables(
-            reasons,
+        why = table(
+            judgments=Labels(reasons, votes=options.votes, include_models=options.include_models),
             scheme="survivorship",
-            votes=options.votes,
-            include_models=options.include_models,
             confidence=options.confidence,
         )
     result = Answerable(first, options, notes, why, inputs)

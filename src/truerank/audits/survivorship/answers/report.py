@@ -30,7 +30,9 @@ def answerable_draft(result: Answerable) -> Draft:
             overlap = (result.overlap_table(corpus),)
             sections.append(DraftSection(f"overlap-{number}", f"{name}: what they have in common", overlap))
     if result.reasons is not None:
-        sections.append(DraftSection("reasons", "Why queries were left without an answer", result.reasons.tables()))
+        sections.append(
+            DraftSection("reasons", "Why queries were left without an answer", tuple(result.reasons.parts.values()))
+        )
     return Draft(
         title="Can the discarded queries be answered?",
         lead="Queries were discarded because nobody found an answer among the documents shown; rankers look further.",

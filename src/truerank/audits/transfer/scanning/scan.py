@@ -26,7 +26,8 @@ from truerank.audits.transfer.scanning.rows import judged_rows, other_documents
 from truerank.audits.transfer.scanning.scoring import Scoring, id_column, sample_pairs, score_rows
 from truerank.errors import InputError
 from truerank.lexical import analyser_of, build_index
-from truerank.rankers.base import DEFAULT_MODELS, Ranker, RankerSpec, Runtime, spec_of
+from truerank.rankers.base import Ranker, RankerSpec, Runtime, spec_of
+from truerank.rankers.kinds import default_model
 from truerank.rankers.reranking.agreement import agreement, calibrated
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.reports.figures import page_svg
@@ -34,7 +35,7 @@ from truerank.reports.pages import Drawing
 from truerank.sources import grammar
 from truerank.text.passages import policy_named
 from truerank.work.artifacts import Artifacts, digest, installed_versions
-from truerank.work.engines import LocalEngine, open_engine
+from truerank.work.engines import open_engine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import write_pictures
@@ -55,7 +56,7 @@ def default_ranker(runtime: Runtime = _RUNTIME, settings: Mapping[str, str] = _N
         runtime: what runs it.
         settings: of the kind, as texts.
     """
-    checkpoint = DEFAULT_MODELS["monot5"]
+    checkpoint = default_model("monot5")
     if runtime.device != "cpu" and importlib.util.find_spec("torch") is not None:
         import torch
 
@@ -116,7 +117,7 @@ def scan_versions(
     prepared = [_prepared(spec, rows, texts, options) for spec in specs]
     found = []
     for one in prepared:
-        scoring = Scoring(one.opened if isinstance(engine, LocalEngine) else one.spec, texts, one.policy, options.cache)
+        scoring = Scoring(one.opened if engine.in_process else one.spec, texts, one.policy, options.cache)
         job = Job(folder / one.opened.fingerprint[:16], engine, told)
         found.append(score_rows(rows, scoring, job, options.block_size))
         artifacts.log("scored", ranker=one.opened.name, **_counts(found[-1]))

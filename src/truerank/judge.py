@@ -1,0 +1,210 @@
+"""People, or models, judge what the audits propose.
+
+The commands of the group, under one name: those of `truerank.judging`, and the two that also need an audit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from truerank.errors import OptionError
+from truerank.judging.agreement import agreement
+from truerank.judging.endpoints import Patience
+from truerank.judging.exchange import export, import_
+from truerank.judging.making import new
+from truerank.judging.models import ChatModel, ModelRun, Only, judge_with_model
+from truerank.judging.store import Store
+from truerank.judging.tables import table
+from truerank.judging.web import Desk, Serving, open_desk
+from truerank.options import Flag, Options, Range, Seed, command
+from truerank.vectors.encoders import Backend
+from truerank.work.progress import Progress
+
+__all__ = ["agreement", "export", "import_", "model", "new", "serve", "table"]
+
+#: The learner itself says how large a batch is.
+_ANY = 1 << 20
+
+
+@dataclass(frozen=True)
+class ActiveLearning(Options):
+    """What is proposed where the pool ends.
+
+    Attributes:
+        pool: the store is a pool of documents; where it ends, a learner of the labels proposes further documents.
+        docs: the collection of the pool.
+        stopping_rule: the rule by which a topic is judged enough: track, budget:N and so on. In Python also a rule.
+        budget: judgments over all topics; by default without a bound.
+        batch: documents between two trainings; by default 1, growing by a tenth.
+        rel: the lowest grade that counts as relevant.
+        regularisation: the learner's weight of the penalty, λ.
+        index: where the index of the collection is kept; by default STORE.collection.
+        seed: of the presumed non-relevant documents and of ties.
+        workers: processes that analyse documents.
+    """
+
+    pool: bool = False
+    docs: Annotated[str, Flag(metavar="SRC")] = ""
+    stopping_rule: Annotated[Any, Flag(metavar="RULE", reads=str)] = "track"
+    budget: Annotated[int | None, Range(at_least=1)] = None
+    batch: Annotated[int | None, Range(at_least=1)] = None
+    rel: Annotated[int, Range(at_least=1)] = 1
+    regularisation: Annotated[float, Range(above=0)] = 1e-4
+    index: Annotated[str | Path | None, Flag(metavar="DIR", reads=Path)] = None
+    seed: Seed = 0
+    workers: Annotated[int, Range(at_least=1)] = 1
+
+    def __post_init__(self) -> None:
+        """A pool needs its collection."""
+        super().__post_init__()
+        if self.pool and not self.docs:
+            raise OptionError("pool", "no collection to propose documents from", "give `docs`")
+        if self.docs and not self.pool:
+            raise OptionError("docs", "a collection that nothing is proposed from", "give `pool` too")
+
+
+@command
+def serve(
+    store: Annotated[str | Path, Flag(metavar="STORE", positional=True, reads=Path)],
+    serving: Serving = Serving(),
+    learning: ActiveLearning = ActiveLearning(),
+    *,
+    progress: Progress | None = None,
+) -> Desk:
+    """Serves the pages on which people judge, until Ctrl-C.
+
+    On this machine a name is enough. On any other address everybody needs an access token; new ones are printed once,
+    and only their hashes are kept. In Python the pages are served by `run` of what is returned.
+
+    Args:
+        store: the store.
+        serving: where, and for whom.
+        learning: what is proposed where a pool ends.
+        progress: is told how many documents are done.
+
+    Returns:
+        The desk: the port is taken, nobody is answered yet.
+
+    Raises:
+        InputError: no store, or one that does not grade documents for a pool; nobody of a name; the port is in use or
+            the address is not this machine's; no such certificate; a fault in the documents or the stopping rule.
+        MissingExtraError: FastAPI or Uvicorn is not installed.
+
+    Examples:
+
+        truerank judge serve leakage.judged
+
+        truerank judge serve leakage.judged --port 0 --adjudicators carol
+
+        truerank judge serve leakage.judged --host 0.0.0.0 --certificate cert.pem --key key.pem
+
+        truerank judge serve leakage.judged --host 0.0.0.0 --new-tokens ann
+
+        truerank judge serve doc.judged --pool --docs corpus.jsonl --stopping-rule track
+    """
+    if not learning.pool:
+        return open_desk(store, serving)
+    from truerank.audits.reusability.learning.active import LearnerOptions
+    from truerank.audits.reusability.learning.proposer import pool_assistant
+
+    first = 1 if learning.batch is None else learning.batch
+    assistant = pool_assistant(
+        store,
+        learning.docs,
+        rule=learning.stopping_rule,
+        budget=learning.budget,
+        seed=learning.seed,
+        learner=LearnerOptions(
+            learning.rel, regularisation=learning.regularisation, batch=first, growing=learning.batch is None
+        ),
+        folder=learning.index,
+        workers=learning.workers,
+        progress=progress,
+    )
+    return open_desk(store, serving, proposer=assistant, batch=_ANY)
+
+
+@dataclass(frozen=True)
+class EncoderAnnotator(Options):
+    """A sentence encoder in place of a chat model.
+
+    Attributes:
+        encoder: a Hugging Face id, a local folder, or packaged; by default that of the leakage audit. In Python also an
+            open encoder.
+        threshold: a higher cosine is a leak; by default the leakage audit's.
+        backend: what runs the encoder.
+        device: what it runs on.
+    """
+
+    encoder: Annotated[Any, Flag(metavar="NAME", reads=str)] = None
+    threshold: Annotated[float | None, Range(at_least=-1, at_most=1)] = None
+    backend: Backend = "auto"
+    device: str | None = None
+
+
+@command
+def model(
+    store: Annotated[str | Path | Store, Flag(metavar="STORE", positional=True, reads=Path)],
+    chat: ChatModel = ChatModel(),
+    patience: Patience = Patience(),
+    encoding: EncoderAnnotator = EncoderAnnotator(),
+    *,
+    as_: Annotated[str, Flag(metavar="NAME")] = "",
+    only: Only = "all",
+    max_items: Annotated[int | None, Range(at_least=0)] = None,
+    again: bool = False,
+    progress: Progress | None = None,
+) -> ModelRun:
+    """Lets a model label items, as one annotator among others.
+
+    With an endpoint and a model a chat model is asked, by a prompt made of the scheme; whatever is not exactly an
+    answer is a skip with the reason. Without them a sentence encoder labels the pairs of a leakage store by its
+    similarity. Items that the model has looked at before are not asked again, so the same command continues what was
+    stopped. The labels are a model's everywhere; the agreement of annotators compares them with people's.
+
+    Args:
+        store: the store; in Python also an open one.
+        chat: the chat model.
+        patience: how often and how long it is asked.
+        encoding: the encoder.
+        as_: the annotator's name, if not the model's.
+        only: all items, or those that a person has labelled, which is what agreement needs.
+        max_items: at most so many items now.
+        again: items that the model skipped are asked about again.
+        progress: is told how far it is.
+
+    Returns:
+        What was labelled, skipped, and could not be asked.
+
+    Raises:
+        InputError: as for `judging.judge_with_model`; an endpoint, key or prompt that cannot be used; an encoder that
+            cannot be opened, or another scheme than leakage and leak for it.
+
+    Examples:
+
+        truerank judge model leakage.judged --endpoint http://127.0.0.1:8000/v1 --model NAME
+
+        truerank judge model leakage.judged --endpoint https://HOST/v1 --model NAME --key-env MODEL_KEY --only labelled
+        --max-items 100 --per-minute 60
+
+        truerank judge model leakage.judged --encoder packaged --threshold 0.8
+    """
+    if chat:
+        asked = chat.judge(patience)
+        return judge_with_model(store, asked, name=as_, only=only, max_items=max_items, again=again, progress=progress)
+    from truerank.audits.leakage.model_labels import judge_with_encoder
+    from truerank.audits.leakage.options import CALIBRATED_FOR, DEFAULT_THRESHOLD
+
+    return judge_with_encoder(
+        store,
+        CALIBRATED_FOR if encoding.encoder is None else encoding.encoder,
+        threshold=DEFAULT_THRESHOLD if encoding.threshold is None else encoding.threshold,
+        backend=encoding.backend,
+        device=encoding.device,
+        name=as_,
+        only=only,
+        max_items=max_items,
+        progress=progress,
+    )

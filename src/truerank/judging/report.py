@@ -1,0 +1,266 @@
+"""How stores, labels, agreement and the work of models are shown."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from truerank.judging.agreement_results import Agreement, DefinitionAgreement, PairAgreement
+from truerank.judging.coefficients import Score
+from truerank.judging.exchange.exporting import LabelExport
+from truerank.judging.exchange.importing import LabelImport
+from truerank.judging.making import NewStore
+from truerank.judging.models import ModelRun
+from truerank.judging.rating_table import listed
+from truerank.judging.samples import Sample
+from truerank.judging.tables import LabelTables
+from truerank.judging.web.server import Desk
+from truerank.reports.results import Summary, summarises
+from truerank.reports.tables import Cell, Column, Table
+
+__all__ = ["agreement_tables", "export_table", "import_table", "model_table", "sample_table", "store_table"]
+
+#: What the coefficients are called in tables.
+_TITLES: Final = {
+    "percentage": "agreement",
+    "cohen": "Cohen's kappa",
+    "fleiss": "Fleiss' kappa",
+    "krippendorff": "Krippendorff's alpha",
+}
+_WIDEST_MATRIX: Final = 12
+_LISTED: Final = 20
+_NUMBER: Final[dict[str, Any]] = {"align": "right", "format": ",d"}
+_SHARE: Final[dict[str, Any]] = {"align": "right", "format": ".3f"}
+
+
+def sample_table(sample: Sample) -> Table:
+    """The strata of a sample."""
+    columns = (Column("stratum"), Column("items", **_NUMBER), Column("drawn", align="right"))
+    rows = [(stratum.name, stratum.population, stratum.drawn) for stratum in sample.strata]
+    rows.append(("all", sample.population, len(sample.items)))
+    return Table(f"Sample: {'; '.join(sample.plans)}", columns, tuple(rows), rules=(len(rows) - 1,))
+
+
+def store_table(made: NewStore) -> Table:
+    """Who judges how many items of a new store."""
+    shared = made.assignment
+    columns = (Column("annotator"), Column("items", **_NUMBER))
+    rows = tuple((name, len(ids)) for name, ids in shared.work.items())
+    notes = [f"Judged by all: {len(shared.overlap):,}."] if shared.overlap else []
+    notes += [f"Spot check: {len(shared.checked):,}."] if shared.checked else []
+    notes += [f"Adjudication: {', '.join(made.adjudicators)}."] if made.adjudicators else []
+    return Table(f"{made.path}: scheme {made.scheme}", columns, rows, tuple(notes))
+
+
+@summarises(NewStore)
+def _new_store(made: NewStore) -> Summary:
+    parts = (sample_table(made.sample), store_table(made))
+    return Summary(parts, made.json(), notes=(f"judge it: truerank judge serve {made.path}",))
+
+
+@summarises(Desk)
+def _desk(desk: Desk) -> Summary:
+    lines = [f"Judging {desk.store.path} at {desk.addresses[0]}"]
+    lines += [f"  also at {address}" for address in desk.addresses[1:]]
+    lines.append(f"  for {', '.join(desk.names)}" + (", each with an access token" if desk.tokens else ""))
+    if desk.new_tokens:
+        lines.append("New access tokens, shown this once:")
+        width = max(len(name) for name, _ in desk.new_tokens)
+        lines += [f"  {name:<{width}}  {token}" for name, token in desk.new_tokens]
+    if desk.tokens and not desk.encrypted:
+        lines.append(
+            "Tokens and labels travel unencrypted: give --certificate and --key, or put a proxy with TLS before it."
+        )
+    lines.append("Ctrl-C ends it; every label that was confirmed is kept.")
+    return Summary(("\n".join(lines),), desk.json())
+
+
+def import_table(found: LabelImport) -> Table:
+    """The records of an import by what became of them."""
+    marked = {name: f"{name} (model)" if name in found.models else name for name in found.added}
+    rows = [(f"added: {marked[name]}", count) for name, count in found.added.items()]
+    rows += [("there already", found.present), ("without a label", found.unlabelled)]
+    rows += [("not matched", len(found.unmatched)), ("all", found.records)]
+    notes = []
+    if found.irregular:
+        notes.append(f"{found.irregular:,} of them have labels that the scheme does not let stand together.")
+    if found.contradictions:
+        notes.append(f"Contradictions that the rule for votes decided: {listed(found.contradictions)}.")
+    columns = (Column("records"), Column("number", **_NUMBER))
+    return Table(f"Imported into {found.store}", columns, tuple(rows), tuple(notes), (len(rows) - 1,))
+
+
+@summarises(LabelImport)
+def _import(found: LabelImport) -> Summary:
+    lines = [
+        f"{record.file}:{record.line}: topic {record.topic_id}, '{record.text}': {record.why}"
+        for record in found.unmatched
+    ]
+    return Summary((import_table(found), *_first(lines)), found.json())
+
+
+def export_table(found: LabelExport) -> Table:
+    """How much was written and left out."""
+    rows = (
+        ("written", found.written),
+        ("nobody labelled", found.open),
+        ("no answer by the rule", len(found.left_out)),
+    )
+    notes = [f"Rule: {found.rule}."]
+    notes += [f"Labels of models, marked as such: {', '.join(found.models)}."] if found.models else []
+    notes += [f"Also written: {', '.join(map(str, found.beside))}."] if found.beside else []
+    columns = (Column("records"), Column("number", **_NUMBER))
+    return Table(f"{found.path}: {found.form}", columns, rows, tuple(notes))
+
+
+@summarises(LabelExport)
+def _export(found: LabelExport) -> Summary:
+    return Summary((export_table(found), *_first([f"left out: {item}" for item in found.left_out])), found.json())
+
+
+def _first(lines: Sequence[str]) -> tuple[str, ...]:
+    """The first lines, and how many there are more."""
+    more = len(lines) - _LISTED
+    shown = [*lines[:_LISTED], *([f"… and {more:,} more; --json lists all"] if more > 0 else [])]
+    return ("\n".join(shown),) if shown else ()
+
+
+def model_table(found: ModelRun) -> Table:
+    """The labels that a model gave and the reasons why it gave none, with their numbers."""
+    rows = [(name, count) for name, count in found.labels.items()]
+    rows += [(f"skipped: {reason}", count) for reason, count in found.skipped.items()]
+    columns = (Column("answer"), Column("items", **_NUMBER))
+    return Table(f"What the model {found.annotator} answered.", columns, tuple(rows), tuple(_model_notes(found)))
+
+
+def _model_notes(found: ModelRun) -> Iterator[str]:
+    yield f"{found.about}."
+    skipped = sum(found.skipped.values())
+    yield (
+        f"{found.labelled:,} labelled and {skipped:,} skipped now, {found.already:,} before, "
+        f"{found.left:,} left open; all are marked as a model's."
+    )
+    if found.requests[0]:
+        yield f"{found.requests[0]:,} requests, {found.requests[1]:,} of them repeated."
+    if sum(found.tokens):
+        yield f"{found.tokens[0]:,} tokens read, {found.tokens[1]:,} written."
+    if found.failed:
+        fault = next(iter(found.failed.values()))
+        yield f"{len(found.failed):,} without an answer ({fault}); the same command asks again."
+
+
+@summarises(ModelRun)
+def _model(found: ModelRun) -> Summary:
+    return Summary((model_table(found),), found.json())
+
+
+@summarises(LabelTables)
+def _tables(found: LabelTables) -> Summary:
+    return Summary(tuple(found.parts.values()), found.json())
+
+
+@summarises(Agreement)
+def _agreement(found: Agreement) -> Summary:
+    return Summary(agreement_tables(found), found.json())
+
+
+def agreement_tables(found: Agreement) -> tuple[Table, ...]:
+    """The overview; for a single definition its labels, pairs and matrix; the models."""
+    tables = [_overview(found)] if found.compared else []
+    if len(found.compared) == 1:
+        (part,) = found.compared
+        tables.append(_label_table(found, part))
+        if part.pairs:
+            title = f"Agreement of each two annotators ({part.definition.name})."
+            tables.append(_pair_table(found, title, part.pairs))
+        if 0 < len(part.answers) <= _WIDEST_MATRIX:
+            tables.append(_matrix_table(found, part))
+    if found.models:
+        notes = tuple(f"{model.name}: {model.about}." for model in found.about if model.about)
+        notes = notes if found.compared else (*notes, *_agreement_notes(found))
+        title = "Models against people" + ("; these figures are not part of those above." if found.compared else ".")
+        if found.settings["include_models"]:
+            title = "Models against people; models also take part in the figures above."
+        tables.append(_pair_table(found, title, found.models, notes))
+    return tuple(tables)
+
+
+def _overview(found: Agreement) -> Table:
+    """One row per definition."""
+    used = list(dict.fromkeys(name for part in found.compared for name in part.scores))
+    columns = [Column("definition"), Column("items", **_NUMBER), *_score_columns(found, used)]
+    rows = []
+    for part in found.compared:
+        cells: list[Cell] = [part.definition.name, part.units]
+        for name in used:
+            cells += _cells(found, part.scores[name])
+        rows.append(tuple(cells))
+    who = " and ".join(annotator.name for annotator, _ in found.annotators)
+    many = f"{len(found.annotators)} annotators"
+    title = f"Agreement of {who if len(found.annotators) == 2 else many}."
+    return Table(title, tuple(columns), tuple(rows), _agreement_notes(found))
+
+
+def _agreement_notes(found: Agreement) -> tuple[str, ...]:
+    lines = [f"{name}: {meaning}" for name, meaning in found.settings["definitions"].items()]
+    reasons = dict.fromkeys(
+        f"{part.definition.name}, {_TITLES[name]}: {score.reason}."
+        for part in found.compared
+        for name, score in part.scores.items()
+        if score.reason
+    )
+    return (*lines, *reasons, *found.notes)
+
+
+def _score_columns(found: Agreement, names: Sequence[str]) -> list[Column]:
+    titles = ("value", "low", "high") if found.settings["resamples"] else ("value",)
+    return [Column(title, (_TITLES[name],), **_SHARE) for name in names for title in titles]
+
+
+def _cells(found: Agreement, score: Score) -> list[Cell]:
+    return [score.value, score.low, score.high] if found.settings["resamples"] else [score.value]
+
+
+def _label_table(found: Agreement, part: DefinitionAgreement) -> Table:
+    names = list(part.labels[0].scores) if part.labels else []
+    columns = (Column("label"), Column("given", **_NUMBER), *_score_columns(found, names))
+    rows: list[tuple[Cell, ...]] = [
+        (row.label, row.given, *itertools.chain.from_iterable(_cells(found, row.scores[name]) for name in names))
+        for row in part.labels
+    ]
+    notes = tuple(f"{row.label}: {s.reason}." for row in part.labels for s in row.scores.values() if s.reason)
+    title = f"Agreement on each label, given or not given ({part.definition.name})."
+    return Table(title, columns, tuple(rows), tuple(dict.fromkeys(notes)))
+
+
+def _pair_table(found: Agreement, title: str, pairs: Sequence[PairAgreement], notes: tuple[str, ...] = ()) -> Table:
+    names = ("percentage", "cohen")
+    columns = [Column("annotator"), Column("against"), Column("definition"), Column("items", **_NUMBER)]
+    columns += _score_columns(found, names)
+    rows: list[tuple[Cell, ...]] = []
+    for pair in pairs:
+        cells: list[Cell] = [pair.first, pair.second, pair.definition, pair.units]
+        for name in names:
+            cells += _cells(found, pair.scores[name])
+        rows.append(tuple(cells))
+    reasons = dict.fromkeys(
+        f"{pair.first} against {pair.second}, {pair.definition}: {score.reason}."
+        for pair in pairs
+        for score in pair.scores.values()
+        if score.reason
+    )
+    return Table(title, tuple(columns), tuple(rows), (*notes, *reasons))
+
+
+def _matrix_table(found: Agreement, part: DefinitionAgreement) -> Table:
+    names = [annotator.name for annotator, _ in found.annotators]
+    two = len(names) == 2
+    title = f"Rows {names[0]}, columns {names[1]}" if two else "Pairs of ratings of the same item, both ways"
+    columns = [Column(names[0] if two else "one rating")]
+    above = (names[1] if two else "other rating",)
+    columns += [Column(answer, above, **_NUMBER) for answer in part.answers]
+    rows: list[tuple[Cell, ...]] = [
+        (answer, *(int(n) for n in row)) for answer, row in zip(part.answers, part.matrix.tolist(), strict=True)
+    ]
+    return Table(f"{title} ({part.definition.name}).", tuple(columns), tuple(rows))
