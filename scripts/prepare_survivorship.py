@@ -15,7 +15,7 @@ import json
 from pathlib import Path
 
 from truerank.audits import survivorship
-from truerank.experiments.instances import BuildOptions, build_instances
+from truerank.experiments import instances
 from truerank.lexical import build_index
 from truerank.rankers.training.instances import open_instances
 from truerank.work.artifacts import atomic_path, write_text
@@ -56,8 +56,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     out: Path = options.out
-    chosen = BuildOptions(queries_from_documents=options.docs, allow_fewer=True)
-    print(build_instances("none", [options.size], out / "none", chosen, seed=options.seed).text())
+    made = {"queries_from_documents": options.docs, "allow_fewer": True, "seed": options.seed}
+    print(instances.build("none", (options.size,), out=out / "none", **made))
     print(f"{write_documents(out / 'none', out / 'docs.jsonl'):,} documents")
     build_index(str(out / "docs.jsonl"), out / "index")
     train = f"{out / 'none'}?size={2 * hold_out(out / 'none', out, options.dev)}"

@@ -19,8 +19,6 @@ from pathlib import Path
 import truerank
 from rewording import reworded
 from truerank.errors import TruerankError
-from truerank.experiments.grid.viewing import view_for
-from truerank.experiments.instances import CutRule, write_document_queries
 from truerank.sources import read_documents, read_qrels_frame, read_topics
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -60,15 +58,13 @@ def reproduce(given: argparse.Namespace) -> None:
     os.environ.update(TRUERANK_SHARED=str(SHARED.absolute()), LEAKS=str((out / "leaks").absolute()))
     file = out / f"{given.design}.yaml"
     file.unlink(missing_ok=True)
-    design = truerank.read_design(truerank.copy_design(given.design, file))
-    options = truerank.RunOptions(workers=given.workers, max_hours=given.max_hours)
+    truerank.experiment.designs(given.design, out=file)
+    how = {"workers": given.workers, "max_hours": given.max_hours, "dry_run": given.dry_run}
+    print(truerank.experiment.run(file, out=out / "grid", view="terminal", **how))
     if given.dry_run:
-        print(truerank.estimate_grid(design, out / "grid", options, view=view_for()).text())
         return
-    run = truerank.run_grid(design, out / "grid", options, view=view_for())
-    print(run.text())
-    found = truerank.experiment_report(out / "grid", out / "report")
-    print(found.text())
+    # The paper breaks ties by document id, ascending.
+    print(truerank.experiment.report(out / "grid", ties="ascending", out=out / "report"))
     print(f"report: {out / 'report' / 'report.html'}")
 
 
@@ -96,7 +92,7 @@ def make_leaks(name: str, folder: Path) -> None:
     print(f"{name}: {len(queries)} reworded queries, made by this project")
     if not (folder / "audit" / "candidates.parquet").is_file():
         made = folder / "document-queries.tsv"
-        write_document_queries(docs, made, CutRule(ends=ENDS[name]))
+        truerank.instances.queries(docs, ends=ENDS[name], out=made)
         options = truerank.leakage.Options(fields=("title",), encoder="packaged", floor=FLOOR)
         truerank.leakage.audit([str(made)], [topic_file], folder / "audit", options)
 

@@ -6,12 +6,17 @@ from pathlib import Path
 
 import leakage_example
 from truerank import lexical
-from truerank.experiments.instances import BuildOptions
+from truerank.experiments.instances import Built, build
 
 WORDS = [first + second for first in ("ba", "ce", "di", "fo", "gu", "ha", "ke", "li") for second in
          ("mar", "nel", "pod", "rit", "sun", "tav", "vex", "zol")]  # fmt: skip
 TOPICS = 6
 DOCUMENTS = 80
+
+
+def build_set(kind: str, size, out: Path, options: dict, *, seed: int = 0) -> Built:
+    """Builds a set of options by name."""
+    return build(kind, tuple(size), out=out, seed=seed, **options)
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class World:
     candidates: list[tuple[str, str, str, str, float]]
     leaks: list[tuple[str, str]]
 
-    def options(self, **changes) -> BuildOptions:
+    def options(self, **changes) -> dict:
         """Both sources, the audit and the labels, an index."""
         base = {
             "queries": (str(self.folder / "alpha.tsv"), str(self.folder / "beta.tsv")),
@@ -36,9 +41,9 @@ class World:
             "index": str(self.folder / "index"),
             "candidates": (str(self.folder / "audit"),),
             "labels": (str(self.folder / "labels.tsv"),),
-            "top_k": 20,
+            "k": 20,
         }
-        return BuildOptions(**{**base, **changes})
+        return {**base, **changes}
 
 
 def make(folder: Path, *, count: int = 400, seed: int = 7) -> World:

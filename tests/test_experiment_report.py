@@ -22,12 +22,16 @@ from truerank.cli import main
 from truerank.errors import InputError
 from truerank.experiments.grid.design import BenchmarkDesign, ModelDesign, ReportDesign, SetDesign
 from truerank.experiments.grid.results import GridResults, open_results
-from truerank.experiments.report import ExperimentReport, ReportOptions, report
-from truerank.experiments.report.board import Row
+from truerank.experiments.reporting import ExperimentReport, ReportOptions, report
+from truerank.experiments.reporting.board import Row
+from truerank.experiments.reporting.page import pictures as pictures_of
+from truerank.experiments.reporting.page import sentences as sentences_of
+from truerank.experiments.reporting.page import tables as tables_of
 from truerank.measures import Testing
 from truerank.reports.tables import Column, Table
 
 FEW = Testing(resamples=400)
+_FEW_WORDS = ("--resamples", "400", "--ties", "ascending", "--json")
 MODELS = ("knrm", "pacrr", "duet")
 CONDITIONS = ("none", "leak", "test")
 SIZES = (500, 1000, 2000)
@@ -42,7 +46,7 @@ def grid(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def leakage(grid) -> ExperimentReport:
-    return report(grid, options=ReportOptions(method=FEW))
+    return report(grid, testing=FEW, ties="ascending")
 
 
 @pytest.fixture(scope="module")
@@ -124,8 +128,11 @@ def test_every_cell_of_the_tables_3_to_5_agrees_with_a_naive_computation(grid, l
 
 def test_the_printed_table_marks_the_best_and_the_overtakings(leakage) -> None:
     one = leakage.effects[0]
-    table = leakage.tables["effectiveness-north"]
-    assert table == leakage.table() and [column.above for column in table.columns[1:4]] == [("nDCG@10",)] * 3
+    table = tables_of(leakage)["effectiveness-north"]
+    assert (
+        table == next(iter(tables_of(leakage).values()))
+        and [column.above for column in table.columns[1:4]] == [("nDCG@10",)] * 3
+    )
     for place, row in enumerate(table.rows):
         for number, measure in enumerate(small_grid.MEASURES):
             means = [one.estimates[Row("", row[0]), c, measure].mean.mean for c in CONDITIONS]
@@ -140,7 +147,7 @@ def test_the_printed_table_marks_the_best_and_the_overtakings(leakage) -> None:
                 assert ("‡" in cell) == bool(passed), (cell, passed)
     assert "0.7606†‡" in table.latex() and r"\textbf{0.7606†" in table.latex()
     assert "<strong><bdi>0.7606†" in table.html() and "**0.7606†" in table.markdown() and "*0.7606†" in table.text()
-    order = leakage.tables["order-north"]
+    order = tables_of(leakage)["order-north"]
     assert {row[3] for row in order.rows} <= set(MODELS) and len(order.rows) > 3
 
 
@@ -162,7 +169,7 @@ def test_figure_2_shows_differences_on_the_topics_that_leak_and_on_all(leakage, 
             assert found.difference.n == len(ids) and found.difference.mean == pytest.approx(differences.mean())
             half = scipy.stats.t.ppf(0.975, len(ids) - 1) * differences.std(ddof=1) / math.sqrt(len(ids))
             assert found.difference.high - found.difference.low == pytest.approx(2 * half, abs=1e-12)
-    assert len(leakage.pictures) == 2 and len(leakage.tables["sizes"].rows) == 2 * 2 * 2 * 3 * 3
+    assert len(pictures_of(leakage)) == 2 and len(tables_of(leakage)["sizes"].rows) == 2 * 2 * 2 * 3 * 3
 
 
 def naive_ranks(results: GridResults, condition: str, model: str, seed: int) -> dict[tuple[str, str], tuple]:
@@ -199,10 +206,10 @@ def test_tables_6_to_8_agree_with_a_naive_computation(grid, leakage) -> None:
             assert found.offset.difference.mean == pytest.approx((rise + fall).mean())
             assert found.offset.difference.sd == pytest.approx((rise + fall).std(ddof=1))
             assert found.offset.difference.low <= found.offset.difference.mean <= found.offset.difference.high
-    (row, *_) = leakage.tables["memorised-differences"].rows
+    (row, *_) = tables_of(leakage)["memorised-differences"].rows
     # Every score is made larger by 1.2 (test) and 0.05 (leak).
     assert row[:4] == ("north", "knrm", "test", "leak") and row[4:7] == pytest.approx((1.2, 0.05, 1.15))
-    assert "at 1,000 training instances" in leakage.tables["memorised-offsets"].title
+    assert "at 1,000 training instances" in tables_of(leakage)["memorised-offsets"].title
 
 
 def test_the_pilot_orders_the_models_at_one_size(grid, leakage, naive) -> None:
@@ -211,9 +218,12 @@ def test_the_pilot_orders_the_models_at_one_size(grid, leakage, naive) -> None:
     means = {m: statistics.fmean(naive["none", m, 2000, s]["nDCG@10"][t] for s in range(3) for t in naive["none", m, 2000, s]["nDCG@10"]) for m in MODELS}  # fmt: skip  # noqa: E501
     assert list(found.scores.runs) == sorted(MODELS, key=lambda model: -means[model])
     assert found.scores.mean[0, 0] == pytest.approx(max(means.values()))
-    alone = report(grid, options=ReportOptions(kind="pilot", pilot_size=500, measures=("MFR",)))
-    assert list(alone.tables) == ["pilot-north", "pilot-south", "grid"] and "500 instances" in alone.table().title
-    assert alone.effects == () and alone.statements == () and "Nothing is compared" not in alone.text()
+    alone = report(grid, options=ReportOptions(kind="pilot", pilot_size=500, measures="MFR"))
+    assert (
+        list(tables_of(alone)) == ["pilot-north", "pilot-south", "grid"]
+        and "500 instances" in next(iter(tables_of(alone).values())).title
+    )
+    assert alone.effects == () and alone.statements == () and "Nothing is compared" not in repr(alone)
 
 
 def test_what_is_said_follows_from_the_tests_and_claims_no_more(leakage) -> None:
@@ -229,7 +239,7 @@ def test_what_is_said_follows_from_the_tests_and_claims_no_more(leakage) -> None
     assert not weak.shown and weak.verdict == "cannot tell" and "[" in weak.sentence
     # What is not shown comes with the size that could have been.
     assert "too small for these topics to show reliably" in weak.sentence
-    assert leakage.sentences()[0].startswith("north, leak: nDCG@10: no difference is shown")
+    assert sentences_of(leakage)[0].startswith("north, leak: nDCG@10: no difference is shown")
     for one in leakage.memorised:
         tested = said[f"{one.collection}, {one.condition}: memory"]
         assert tested.shown == ("grows, corrected" in tested.sentence)
@@ -244,9 +254,22 @@ def test_what_is_said_follows_from_the_tests_and_claims_no_more(leakage) -> None
 
 
 def test_the_command_writes_the_same_files_as_the_function(grid, leakage, tmp_path, capsys) -> None:
-    leakage.save(tmp_path / "one")
+    report(grid, out=tmp_path / "one", testing=FEW, ties="ascending")
     with pytest.raises(SystemExit) as ended:
-        main(["experiment", "report", str(grid), "--out", str(tmp_path / "two"), "--resamples", "400", "--json"])
+        main(
+            [
+                "experiment",
+                "report",
+                str(grid),
+                "--out",
+                str(tmp_path / "two"),
+                "--resamples",
+                "400",
+                "--ties",
+                "ascending",
+                "--json",
+            ]
+        )
     printed = json.loads(capsys.readouterr().out)
     assert ended.value.code == 0 and printed == json.loads((tmp_path / "two/summary.json").read_text())
     assert printed["kind"] == "leakage" and len(printed["memorisation"]) == 12
@@ -280,12 +303,12 @@ def test_an_unfinished_grid_is_reported_as_far_as_it_goes(tmp_path) -> None:
         return "done" if done and not lacking else "missing"
 
     small_grid.leakage(tmp_path / "grid", unfinished=state)
-    found = report(tmp_path / "grid", options=ReportOptions(method=FEW, memorisation_size=1000))
+    found = report(tmp_path / "grid", options=ReportOptions(memorisation_size=1000), testing=FEW, ties="ascending")
     words = " ".join(found.left_out)
     assert "38 of 162 cells" not in words and "1 failed" in words and "the loss is not a number" in words
     assert "south is left out" in words and "no training size is finished of every training set for duet" in words
     assert "Not finished of knrm on north-leak: 1,000 (seed 2)." in words
-    assert [row[0] for row in found.table().rows] == ["knrm", "pacrr"]
+    assert [row[0] for row in next(iter(tables_of(found).values())).rows] == ["knrm", "pacrr"]
     assert found.effects[0].estimates[Row("", "knrm"), "leak", "nDCG@10"].over_seeds.n == 2
     assert {one.row.model: one.seeds for one in found.memorised} == {"knrm": (0, 1), "pacrr": (0, 1, 2)}
     (row,) = (r for r in found.grid.rows if r[0] == "north-leak" and r[2] == "knrm")
@@ -293,7 +316,12 @@ def test_an_unfinished_grid_is_reported_as_far_as_it_goes(tmp_path) -> None:
     with pytest.raises(InputError, match="no model was trained with 4,000 instances"):
         report(tmp_path / "grid", options=ReportOptions(memorisation_size=4000))
     with pytest.raises(InputError, match="no model was trained on none with 64 instances"):
-        report(tmp_path / "grid", options=ReportOptions(method=FEW, memorisation_size=1000, pilot_size=64))
+        report(
+            tmp_path / "grid",
+            options=ReportOptions(memorisation_size=1000, pilot_size=64),
+            testing=FEW,
+            ties="ascending",
+        )
 
 
 def test_a_missing_baseline_is_a_clear_fault(grid, tmp_path, capsys) -> None:
@@ -301,7 +329,7 @@ def test_a_missing_baseline_is_a_clear_fault(grid, tmp_path, capsys) -> None:
         main(["experiment", "report", str(grid), "--baseline", "clean"])
     captured = capsys.readouterr()
     assert ended.value.code == 2 and captured.err.count("\n") == 1 and "clean" in captured.err
-    with pytest.raises(InputError, match=r"no training set is called 'clean'.*none, leak, test with --baseline"):
+    with pytest.raises(InputError, match=r"no training set is called 'clean'.*none, leak, test with `baseline`"):
         report(grid, options=ReportOptions(baseline="clean"))
     small_grid.leakage(tmp_path / "grid", unfinished=lambda cell: "missing" if cell.kind == "none" else "done")
     with pytest.raises(InputError, match="no cell of the baseline 'none' is finished"):
@@ -315,10 +343,10 @@ def test_a_missing_baseline_is_a_clear_fault(grid, tmp_path, capsys) -> None:
         {"memorisation_size": 5},
         {"kind": "other"},
         {"choose": "x"},
-        {"method": Testing(significance="welch")},
+        {"significance": "welch"},
     ):
         with pytest.raises(InputError):
-            ReportOptions(**options)
+            report(grid, **options)
 
 
 def test_strategies_are_compared_block_by_block_over_ten_trainings(tmp_path) -> None:
@@ -338,8 +366,8 @@ def test_strategies_are_compared_block_by_block_over_ten_trainings(tmp_path) -> 
         return gains[one.label.partition(" | ")[2]] * (1 if one.name.startswith("v1") else 0.2)
 
     small_grid.write_grid(tmp_path, plan, strength)
-    found = report(tmp_path, options=ReportOptions(method=FEW, measures=("P@10", "nDCG@10")))
-    table = found.tables["strategies"]
+    found = report(tmp_path, options=ReportOptions(measures="P@10 nDCG@10"), testing=FEW, ties="ascending")
+    table = tables_of(found)["strategies"]
     assert [row[:2] for row in table.rows] == [
         ("V1≫V2", "T5_Max"), ("V1≫V2", "BM25"), ("V1≫V2", "T5_Min"),
         ("Random", "T5_Max"), ("Random", "BM25"), ("Random", "T5_Min"), ("first stage", ""),
@@ -392,7 +420,7 @@ def test_collections_of_a_benchmark_are_one_sample(tmp_path) -> None:
         benchmarks=(BenchmarkDesign("both", ("north", "south"), 4, 7),),
     )
     small_grid.write_grid(tmp_path, plan, lambda c, one, m, size, seed, v: 0.4 if one.name == "ready" else size / 1000)
-    found = report(tmp_path, options=ReportOptions(method=FEW))
+    found = report(tmp_path, testing=FEW, ties="ascending")
     both, east = found.effects
     assert [one.board.collection for one in found.effects] == ["both", "east"]
     assert (both.measures, east.measures) == (("P@5", "nDCG@10"), ("P@1",))
@@ -439,7 +467,7 @@ def test_collections_of_a_benchmark_are_one_sample(tmp_path) -> None:
     assert (own.over_seeds.n, ready.over_seeds.n, own.difference_over_seeds) == (2, 0, None)
     assert (ready.chosen, ready.sd_seeds, both.unmatched) == ("no training ×4", None, ())
     assert any("Tested as it is, without training" in note and "monot5 (all)" in note for note in both.notes())
-    assert {row[0] for row in found.tables["depths"].rows} == {"both", "east"}
+    assert {row[0] for row in tables_of(found)["depths"].rows} == {"both", "east"}
     first = statistics.fmean(
         sum(grade >= 2 for doc, grade in results.qrels(name).filter(topic_id=t).select("doc_id", "relevance").rows()
             if doc in results.first_stage(name).filter(topic_id=t).sort("rank")["doc_id"].to_list()[:5]) / 5
@@ -447,7 +475,7 @@ def test_collections_of_a_benchmark_are_one_sample(tmp_path) -> None:
     )  # fmt: skip
     assert both.board.first_stage.mean[0, 0] == pytest.approx(first)
     # A grade that is asked for goes before that of the design.
-    graded = report(tmp_path, options=ReportOptions(method=FEW, rel=1, measures=("P@5",)))
+    graded = report(tmp_path, options=ReportOptions(same_rel=True, measures="P@5"), testing=FEW, ties="ascending")
     assert graded.effects[0].estimates[row, "all", "P@5"].mean.mean > ready.mean.mean
     assert graded.effects[1].measures == ("P@5",)
 
@@ -466,7 +494,7 @@ def test_leaks_of_a_benchmark_are_those_of_its_collections(tmp_path, leakage) ->
         joint,
         lambda c, one, model, size, seed, v: order[model] + gains[one.kind] * 1000 / size + 0.1 * np.log2(size / 500),
     )
-    found = report(tmp_path, options=ReportOptions(method=FEW))
+    found = report(tmp_path, testing=FEW, ties="ascending")
     together = {(one.condition, one.row): one for one in found.memorised}
     alone = {(one.collection, one.condition, one.row): one for one in leakage.memorised}
     assert len(together) == 6
@@ -488,8 +516,10 @@ def test_survivorship_names_the_base_of_its_losses(tmp_path) -> None:
     models = [ModelDesign("monot5", "monot5:t5-base", seeds=(0, 1))]
     plan = small_grid.design(sets, models, ("north",), ReportDesign(kind="survivorship", baseline="all"))
     small_grid.write_grid(tmp_path, plan, lambda c, one, m, size, seed, v: gains[one.label])
-    found = report(tmp_path, tmp_path / "report", options=ReportOptions(method=FEW, measures=("nDCG@10", "HMFR")))
-    rows = found.tables["depths"].rows
+    found = report(
+        tmp_path, out=tmp_path / "report", options=ReportOptions(measures="nDCG@10 HMFR"), testing=FEW, ties="ascending"
+    )
+    rows = tables_of(found)["depths"].rows
     assert [row[3] for row in rows] == ["r = 1", "r = 5", "all"] * 2
     means = [one.mean.mean for one in (found.effects[0].estimates[Row("", "monot5"), c, "nDCG@10"] for c in gains)]
     assert rows[0][-2] == pytest.approx((means[0] - means[2]) / means[2])
@@ -497,9 +527,9 @@ def test_survivorship_names_the_base_of_its_losses(tmp_path) -> None:
     assert rows[2][-2:] == (None, None) and "†" in rows[0][5]
     # A harmonic mean over topics has no paired test, and says so by having no difference.
     assert rows[3][1] == "HMFR" and rows[3][6:10] == (None,) * 4
-    pairs = found.tables["pairs-north-1"].rows
+    pairs = tables_of(found)["pairs-north-1"].rows
     assert len(pairs) == 3 and {row[0] for row in pairs} <= set(gains)
-    assert [one.name for one in found.pictures] == ["depths"]
+    assert [one.name for one in pictures_of(found)] == ["depths"]
     assert (tmp_path / "report/figures/depths.svg").is_file()
 
 

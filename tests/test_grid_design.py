@@ -11,10 +11,10 @@ import yaml
 
 from grid_example import DESIGN, write_example
 from truerank.errors import InputError
-from truerank.experiments.designs import copy_design, ready_designs
 from truerank.experiments.grid import expand, read_design
 from truerank.experiments.grid.networks import recipe_of
 from truerank.experiments.grid.results import write_design
+from truerank.experiments.ready import designs as ready_designs
 
 
 def test_a_design_says_what_is_run(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ FAULTS = {
     "both": ("instances: test.jsonl", "instances: test.jsonl, build: {leaks: 2}", 12, "either 'instances' or 'build'"),
     "neither": (", instances: test.jsonl", "", 12, "either 'instances' or 'build'"),
     "build-key": ("instances: test.jsonl", "build: {leak: 2}", 12, "did you mean 'leaks'?"),
-    "build-option": ("instances: test.jsonl", "build: {leaks: 2, negatives: far}", 12, "no negatives called 'far'"),
+    "build-option": ("instances: test.jsonl", "build: {leaks: 2, negatives: far}", 12, "negatives: 'far' is not"),
     "recipe": ("model: knrm,", "model: knrm, recipe: capreolos,", 14, "did you mean 'capreolus'?"),
     "change": ("batch: 4", "batch: many", 14, "batch is 'many'"),
     "change-range": ("batch: 4", "batch: 0", 14, "batch is 0"),
@@ -270,7 +270,7 @@ def test_the_designs_of_the_papers_say_how(tmp_path: Path, monkeypatch: pytest.M
     """What no number tells: measures and grades, the first stage, passages, recipes, and how trainings are repeated."""
     for name in ("TRIPLES", "RUNS", "SELECTED", "CLUEWEB", "AUDIT", "LABELS", "GLOVE"):
         monkeypatch.setenv(name, f"/{name}")
-    read = {name: read_design(copy_design(name, tmp_path)) for name in PAPERS}
+    read = {name: read_design(ready_designs(name, out=tmp_path).written) for name in PAPERS}
     survivorship = read["survivorship"]
     official = {"dev-small": (("RR@10",), 1), "robust04": (("nDCG@20",), 1)} | dict.fromkeys(
         ("dl19", "dl20"), (("nDCG@10", "RR", "AP"), 2)
@@ -316,14 +316,14 @@ def test_ready_designs_can_be_read_and_copied(tmp_path: Path, monkeypatch: pytes
     assert {"leakage", "leakage-larger", "leakage-small"} <= {one.name for one in found.designs}
     for one in found.designs:
         assert one.says and "#" not in one.says
-        copied = copy_design(one.name, tmp_path)
+        copied = ready_designs(one.name, out=tmp_path).written
         for name in {part.partition("}")[0].partition(":-")[0] for part in one.text.split("${")[1:]}:
             monkeypatch.setenv(name, str(tmp_path))
         assert replace(read_design(copied), file=None).sets
     with pytest.raises(InputError, match="is there already"):
-        copy_design("leakage", tmp_path)
+        ready_designs("leakage", out=tmp_path)
     with pytest.raises(InputError, match="no design 'other'"):
-        copy_design("other", tmp_path)
+        ready_designs("other", out=tmp_path)
     # The paper's grid: 72 training sets, five models, five seeds.
     paper = read_design(tmp_path / "leakage.yaml")
     assert len(expand(paper)) == 1800

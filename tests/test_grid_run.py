@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -18,33 +20,41 @@ from truerank.errors import InputError
 from truerank.experiments.grid import (
     GridRun,
     RunOptions,
-    estimate_grid,
+    costs,
     open_results,
     read_design,
-    run_grid,
-    run_status,
 )
 from truerank.experiments.grid.planning import make_plan
+from truerank.experiments.grid.running import run as run_grid
+from truerank.experiments.grid.running import status as status_of
 from truerank.work.engines import LocalEngine
 from truerank.work.progress import Quiet
 from truerank.work.tasks import Lost
 
 _ONE = RunOptions(workers=1)
-_LONG = DESIGN.replace("seeds: [0, 1]", f"seeds: {list(range(8))}")
+_LONG = DESIGN.replace("seeds: [0, 1]", f"seeds: {list(range(5))}")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_trials() -> Iterator[None]:
+    """A trial ends with the first rows: how long a training takes is no matter here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(costs, "_TRIAL_SECONDS", 0.0)
+        yield
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> GridRun:
-    """The uninterrupted grid: 32 cells."""
+    """The uninterrupted grid: 20 cells."""
     folder = tmp_path_factory.mktemp("whole")
-    return run_grid(read_design(write_example(folder, _LONG)), folder / "out", _ONE)
+    return run_grid(read_design(write_example(folder, _LONG)), out=folder / "out", options=_ONE)
 
 
 def test_what_a_grid_leaves(whole: GridRun) -> None:
     results = open_results(whole.folder)
-    assert whole.json()["cells"] == {"all": 32, "done": 32, "failed": 0, "missing": 0}
+    assert whole.cells == {"all": 20, "done": 20, "failed": 0, "missing": 0}
     assert results.cells.equals(pl.read_parquet(whole.folder / "record.parquet"))
-    assert results.cells["cell"].n_unique() == 32
+    assert results.cells["cell"].n_unique() == 20
     assert set(results.cells.filter(pl.col("size") == 24)["steps"]) == {3}  # 12 rows in batches of 4
     cell = results.cells.filter(kind="test", size=60, seed=0)["cell"][0]
     scores = results.scores(cell)
@@ -68,16 +78,16 @@ def test_what_a_grid_leaves(whole: GridRun) -> None:
     assert outside.join(candidates, on=["topic_id", "doc_id"]).is_empty()
     assert results.leaking_topics("notes") == ()
     assert len(results.folds("notes")) == 2
-    manifest = json.loads((whole.folder / "manifest.json").read_text())
-    assert manifest["design"]["models"]["knrm"]["changes"] == {"max_query": 5, "max_document": 20, "batch": 4}
-    assert "done" in whole.text() and whole.estimate is not None and "32 runs" in whole.estimate.sentence()
+    summary = json.loads((whole.folder / "summary.json").read_text())
+    assert summary["design"]["models"]["knrm"]["changes"] == {"max_query": 5, "max_document": 20, "batch": 4}
+    assert "done" in repr(whole) and whole.estimate is not None and "20 runs" in whole.estimate.sentence()
 
 
-def test_killed_twice_and_resumed_it_equals_the_uninterrupted_one(whole: GridRun, tmp_path: Path) -> None:
+def test_killed_interrupted_and_resumed_it_equals_the_uninterrupted_one(whole: GridRun, tmp_path: Path) -> None:
     design = write_example(tmp_path, _LONG)
     out = tmp_path / "out"
     finished: dict[Path, int] = {}
-    for wanted, ending in ((3, signal.SIGKILL), (12, signal.SIGKILL), (20, signal.SIGINT)):
+    for wanted, ending in ((2, signal.SIGKILL), (6, signal.SIGINT)):
         run = _start(design, out)
         _wait_for(lambda wanted=wanted: len(_done(out)) >= wanted)
         run.send_signal(ending)
@@ -86,7 +96,7 @@ def test_killed_twice_and_resumed_it_equals_the_uninterrupted_one(whole: GridRun
         _wait_for(lambda: not _workers_alive(out))
         now = {path: path.stat().st_mtime_ns for path in _done(out)}
         assert finished.items() <= now.items()
-        assert len(now) < 32
+        assert len(now) < 20
         finished = now
     run = _start(design, out)
     assert run.wait(120) == 0
@@ -101,58 +111,63 @@ def test_killed_twice_and_resumed_it_equals_the_uninterrupted_one(whole: GridRun
 
 def test_ray_gives_the_same_numbers(whole: GridRun, tmp_path: Path) -> None:
     ray = pytest.importorskip("ray")
-    design = read_design(write_example(tmp_path, DESIGN))
+    design = read_design(write_example(tmp_path, DESIGN.replace("seeds: [0, 1]", "seeds: [0]")))
     try:
-        run = run_grid(design, tmp_path / "out", RunOptions(engine="ray", workers=2))
+        run = run_grid(design, out=tmp_path / "out", options=RunOptions(engine="ray", workers=2))
         with pytest.raises(InputError, match=r"a block needs \d+ CPU, and the cluster has"):
             settings = {"models.knrm.cpus": "4096"}
-            run_grid(read_design(design.file, settings=settings), tmp_path / "out", RunOptions(engine="ray"))
+            run_grid(
+                read_design(design.file, settings=settings), out=tmp_path / "out", options=RunOptions(engine="ray")
+            )
     finally:
         ray.shutdown()
-    assert run.json()["cells"]["done"] == 8
+    assert run.cells["done"] == 4
     for cell in run.record["cell"]:
         own, other = (root / "cells" / cell / "scores.parquet" for root in (run.folder, whole.folder))
         assert own.read_bytes() == other.read_bytes()
 
 
-def test_extended_partly_failed_and_tried_again(tmp_path: Path) -> None:
-    path = write_example(tmp_path, DESIGN.replace("seeds: [0, 1]", "seeds: [0]"))
-    out = tmp_path / "out"
-    run_grid(read_design(path), out, _ONE)
+def test_extended_partly_failed_and_tried_again(whole: GridRun, tmp_path: Path) -> None:
+    """The same data in another folder, with a model and a seed more: what is there is not run again."""
+    path = write_example(tmp_path)
+    out = shutil.copytree(whole.folder, tmp_path / "out")
     before = {file: file.stat().st_mtime_ns for file in _done(out)}
-    assert len(before) == 4
-    poisoned = DESIGN.replace(
+    assert len(before) == 20
+    poisoned = DESIGN.replace("seeds: [0, 1]", "seeds: [0, 9]").replace(
         "models:\n",
         "models:\n  poison: {model: knrm, vectors: vectors.txt, changes: {max_query: 5, precision: fp16}}\n",
     )
     path.write_text(poisoned)
-    run = run_grid(read_design(path), out, _ONE)
-    assert before.items() <= {file: file.stat().st_mtime_ns for file in _done(out)}.items()
+    run = run_grid(read_design(path), out=out, options=_ONE)
+    after = {file: file.stat().st_mtime_ns for file in _done(out)}
+    assert before.items() <= after.items() and len(after) == 24
     of_model = {name: set(some["status"]) for (name,), some in run.record.group_by("model")}
     assert of_model == {"poison": {"failed"}, "knrm": {"done"}}
     assert all("precision fp16 on the CPU" in reason for _, reason in run.failed)
-    assert "cell.log" in run.text()
+    assert "cell.log" in repr(run)
     log = (out / "cells" / run.failed[0][0] / "cell.log").read_text()
     assert "Traceback" in log and "leave precision=no there" in log
     # What failed is not tried again unless that is asked for.
-    assert run_grid(read_design(path), out, _ONE).estimate.left == 0
-    again = run_grid(read_design(path), out, RunOptions(workers=1, retry_failed=True))
+    assert run_grid(read_design(path), out=out, options=_ONE).estimate.left == 0
+    again = run_grid(read_design(path), out=out, options=RunOptions(workers=1, retry_failed=True))
     assert len(again.failed) == 8
-    status = run_status(out)
-    assert status.json()["cells"] == {"all": 16, "done": 8, "failed": 8, "missing": 0}
+    status = status_of(out)
+    assert status.cells == {"all": 16, "done": 8, "failed": 8, "missing": 0}
     with pytest.raises(InputError, match="not finished"):
         open_results(out).scores(run.failed[0][0])
 
 
 def test_costs_are_told_before_and_can_be_too_high(tmp_path: Path) -> None:
     design = read_design(write_example(tmp_path))
-    estimate = estimate_grid(design, tmp_path / "out", _ONE)
+    costed = run_grid(design, out=tmp_path / "out", options=_ONE, dry_run=True)
+    estimate = costed.estimate
+    assert estimate is not None and not (tmp_path / "out" / "manifest.json").exists()
     assert (estimate.cells, estimate.trainings, estimate.left, estimate.done) == (8, 8, 8, 0)
     assert 0 < estimate.hours(16) <= estimate.hours(1) < 1
     assert not _done(tmp_path / "out")
-    assert "a short trial" in estimate.text()
-    with pytest.raises(InputError, match=r"--max-hours: 8 runs to do .* and 1e-09 hours were allowed"):
-        run_grid(design, tmp_path / "out", RunOptions(workers=1, max_hours=1e-9))
+    assert "a short trial" in repr(costed)
+    with pytest.raises(InputError, match=r"max_hours: 8 runs to do .* and 1e-09 hours were allowed"):
+        run_grid(design, out=tmp_path / "out", options=RunOptions(workers=1, max_hours=1e-9))
     with pytest.raises(InputError, match="no results of a grid"):
         open_results(tmp_path)
     with pytest.raises(InputError, match="no engine called"):
@@ -176,7 +191,7 @@ def test_costs_are_told_before_and_can_be_too_high(tmp_path: Path) -> None:
 def test_faults_of_the_data_are_told_before_anything_runs(old: str, new: str, message: str, tmp_path: Path) -> None:
     design = read_design(write_example(tmp_path, DESIGN.replace(old, new)))
     with pytest.raises(InputError, match=message):
-        run_grid(design, tmp_path / "out", _ONE)
+        run_grid(design, out=tmp_path / "out", options=_ONE)
     assert not (tmp_path / "out" / "cells").exists()
 
 
@@ -190,7 +205,7 @@ def test_documents_of_training_that_only_share_an_id_are_told_apart(tmp_path: Pa
         row["role"] = "none"
     (tmp_path / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     settings = {"seeds": "[0]", "sets.none.sizes": "24", "sets.test.sizes": "24"}
-    results = open_results(run_grid(read_design(path, settings=settings), tmp_path / "out", _ONE).folder)
+    results = open_results(run_grid(read_design(path, settings=settings), out=tmp_path / "out", options=_ONE).folder)
     leaked = results.leaked("notes").filter("relevant")
     assert leaked["doc_id"].to_list() == [f"training:{rows[0]['relevant_id']}", rows[1]["relevant_id"]]
     assert results.leaking_topics("notes") == ("t0", "t1")
@@ -209,21 +224,21 @@ def test_draws_a_checkpoint_and_topics_that_are_counted(tmp_path: Path) -> None:
     rows = (tmp_path / "none.jsonl").read_text().splitlines(keepends=True)
     for seed, own in ((0, rows), (1, rows[::-1])):
         (tmp_path / f"rows-{seed}.jsonl").write_text("".join(own))
-    drawn = run_grid(read_design(path), tmp_path / "out", RunOptions(workers=1, keep_models=True))
-    assert drawn.json()["cells"] == {"all": 2, "done": 2, "failed": 0, "missing": 0}
+    drawn = run_grid(read_design(path), out=tmp_path / "out", options=RunOptions(workers=1, keep_models=True))
+    assert drawn.cells == {"all": 2, "done": 2, "failed": 0, "missing": 0}
     by_seed = dict(drawn.record.select("seed", "cell").rows())
     # Alone, each draw is the same set: its cell has the same address, which follows from the rows.
     for seed in (0, 1):
         path.write_text(plain.replace("{seed}", str(seed)))
         alone = make_plan(read_design(path, settings={"seeds": f"[{seed}]"}), tmp_path / f"alone-{seed}", Quiet())
         assert [cell.address for cell in alone.cells] == [by_seed[seed]]
-    assert set(json.loads((drawn.folder / "manifest.json").read_text())["sets"]) == {"none.0", "none.1"}
+    assert set(json.loads((drawn.folder / "summary.json").read_text())["sets"]) == {"none.0", "none.1"}
 
     model = drawn.folder / "cells" / by_seed[1] / "model"
     ready = plain.replace("models:\n", f"  ready: {{kind: other, for: notes, checkpoint: {model}}}\nmodels:\n")
     ready = ready.replace("  knrm: {", "  ready: {model: monot5:t5-base, sets: [ready]}\n  knrm: {sets: [none], ")
     path.write_text(ready)
-    run = run_grid(read_design(path), tmp_path / "out", _ONE)
+    run = run_grid(read_design(path), out=tmp_path / "out", options=_ONE)
     assert run.estimate is not None
     assert (run.estimate.trainings, run.estimate.done, run.estimate.left) == (3, 2, 1)
     results = open_results(run.folder)
@@ -233,7 +248,7 @@ def test_draws_a_checkpoint_and_topics_that_are_counted(tmp_path: Path) -> None:
 
     wrong = read_design(path, settings={"collections.notes.topic_count": "7"})
     with pytest.raises(InputError, match="notes has 6 judged topics with a text, and the design says 7"):
-        estimate_grid(wrong, tmp_path / "wrong", _ONE)
+        run_grid(wrong, out=tmp_path / "wrong", options=_ONE, dry_run=True)
 
 
 class _Deadly:
@@ -284,7 +299,7 @@ def _wait_for(condition, seconds: float = 90) -> None:
 
 def _same_results(one: Path, other: Path) -> None:
     """All files but logs and inputs have the same bytes; the designs differ in the folder of the data."""
-    exempt = {"run.log", "cell.log", "lock", "design.yaml", "manifest.json"}
+    exempt = {"run.log", "cell.log", "lock", "design.yaml", "manifest.json", "summary.json"}
     names = [
         sorted(
             path.relative_to(root)

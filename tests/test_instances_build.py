@@ -15,17 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import instances_example
+from instances_example import build_set
 from truerank import lexical
 from truerank.errors import InputError
 from truerank.experiments.instances import (
-    BuildOptions,
     CutRule,
-    build_instances,
-    export_instances,
+    export,
     open_built,
-    write_document_queries,
 )
 from truerank.experiments.instances import first_stage as stages
+from truerank.experiments.instances import (
+    queries as write_queries,
+)
 from truerank.experiments.instances.drawing import Excluded, Wanted, scan
 from truerank.experiments.instances.leaks import Leak, spread, verified_leaks
 from truerank.rankers.training.instances import Instance, open_instances
@@ -61,7 +62,7 @@ def best(world, text):
 
 
 def test_no_leak(world, tmp_path):
-    built = build_instances("none", [200, 20], tmp_path / "none", world.options(), seed=3)
+    built = build_set("none", [200, 20], tmp_path / "none", world.options(), seed=3)
     assert built.sizes == (20, 200)
     frame = rows(built)
     assert frame["number"].to_list() == list(range(100))
@@ -83,19 +84,19 @@ def test_no_leak(world, tmp_path):
         )
         ranks.append(rank)
     assert max(ranks) > 15 and min(ranks) < 5, "drawn from all of the first stage, not from its head"
-    assert built.manifest["counts"]["by_size"]["20"] == {"none: alpha": 5, "none: beta": 5}
-    assert built.manifest["inputs"]["queries"][0]["excluded"] >= 30
+    assert built.about["counts"]["by_size"]["20"] == {"none: alpha": 5, "none: beta": 5}
+    assert built.about["inputs"]["queries"][0]["excluded"] >= 30
 
 
 def test_same_input_same_bytes_and_a_smaller_set_is_a_prefix(world, tmp_path):
-    large = build_instances("none", [300], tmp_path / "a", world.options(), seed=3)
-    again = build_instances("none", [300], tmp_path / "b", world.options(), seed=3)
+    large = build_set("none", [300], tmp_path / "a", world.options(), seed=3)
+    again = build_set("none", [300], tmp_path / "b", world.options(), seed=3)
     for name in ("instances.parquet", "manifest.json"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     assert not (tmp_path / "a" / ".work").exists()
-    small = build_instances("none", [40], tmp_path / "c", world.options(), seed=3)
+    small = build_set("none", [40], tmp_path / "c", world.options(), seed=3)
     assert rows(small).equals(rows(large).head(20))
-    other = build_instances("none", [300], tmp_path / "d", world.options(), seed=4)
+    other = build_set("none", [300], tmp_path / "d", world.options(), seed=4)
     assert ids(rows(other)) != ids(rows(again))
 
 
@@ -104,8 +105,8 @@ def test_the_draw_does_not_depend_on_the_order_of_the_source(world, tmp_path):
     random.Random(1).shuffle(queries)
     instances_example.lines(tmp_path / "alpha.tsv", queries)
     options = world.options(queries=(str(tmp_path / "alpha.tsv"), str(world.folder / "beta.tsv")))
-    shuffled = build_instances("none", [100], tmp_path / "a", options, seed=3)
-    plain = build_instances("none", [100], tmp_path / "b", world.options(), seed=3)
+    shuffled = build_set("none", [100], tmp_path / "a", options, seed=3)
+    plain = build_set("none", [100], tmp_path / "b", world.options(), seed=3)
     assert ids(rows(shuffled)) == ids(rows(plain))
 
 
@@ -116,15 +117,15 @@ def test_a_run_and_an_index_give_the_same_rows(world, tmp_path, first_rank):
     run = found.run.with_columns(pl.col("rank") - (1 - first_rank)).sample(fraction=1, shuffle=True, seed=1)
     run = pl.concat([run.filter(pl.col("rank") == first_rank), run.filter(pl.col("rank") != first_rank)])
     lexical.write_run(run, tmp_path / "bm25.run")
-    options = world.options(index=None, runs=(str(tmp_path / "bm25.run"),))
-    by_run = build_instances("none", [100], tmp_path / "a", options)
-    by_index = build_instances("none", [100], tmp_path / "b", world.options())
+    options = world.options(index=None, run=(str(tmp_path / "bm25.run"),))
+    by_run = build_set("none", [100], tmp_path / "a", options)
+    by_index = build_set("none", [100], tmp_path / "b", world.options())
     assert rows(by_run).equals(rows(by_index))
 
 
 def test_workers_and_an_index_made_here_give_the_same_rows(world, tmp_path):
-    plain = build_instances("none", [200], tmp_path / "a", world.options())
-    several = build_instances("none", [200], tmp_path / "b", world.options(workers=2, index=None))
+    plain = build_set("none", [200], tmp_path / "a", world.options())
+    several = build_set("none", [200], tmp_path / "b", world.options(workers=2, index=None))
     assert rows(plain).equals(rows(several))
 
 
@@ -133,7 +134,7 @@ def test_negatives_from_judgments(world, tmp_path):
     others = {query: next(doc for doc in world.documents if doc not in own) for query, own in world.relevant.items()}
     (tmp_path / "graded.qrels").write_text(judged + "".join(f"{query} 0 {doc} 0\n" for query, doc in others.items()))
     options = world.options(train_qrels=(str(tmp_path / "graded.qrels"),), negatives="judged", index=None)
-    frame = rows(build_instances("none", [60], tmp_path / "set", options))
+    frame = rows(build_set("none", [60], tmp_path / "set", options))
     assert set(frame["origin"]) == {"qrels 1; judged 0"}
     assert all(others[query] == doc for query, doc in frame.select("query_id", "nonrelevant_id").rows())
 
@@ -142,14 +143,14 @@ def test_documents_that_the_collection_lacks_are_passed_over(world, tmp_path):
     lacking = [f"{doc_id}\t{text}" for doc_id, text in world.documents.items() if int(doc_id[1:]) % 4]
     instances_example.lines(tmp_path / "docs.tsv", [*lacking, "d0\t "])
     options = world.options(docs=str(tmp_path / "docs.tsv"), index=None)
-    frame = rows(build_instances("none", [120], tmp_path / "a", options))
+    frame = rows(build_set("none", [120], tmp_path / "a", options))
     assert all(int(doc_id[1:]) % 4 for doc_id in (*frame["relevant_id"], *frame["nonrelevant_id"]))
     # With the index of the whole collection the first stage brings documents that have no text here.
     options = world.options(docs=str(tmp_path / "docs.tsv"))
-    built = build_instances("none", [120], tmp_path / "b", options)
+    built = build_set("none", [120], tmp_path / "b", options)
     frame = rows(built)
     assert all(int(doc_id[1:]) % 4 for doc_id in (*frame["relevant_id"], *frame["nonrelevant_id"]))
-    assert any("lacks" in reason for reason in built.manifest["skipped"])
+    assert any("lacks" in reason for reason in built.about["skipped"])
 
 
 def test_a_source_that_is_too_small(world, tmp_path):
@@ -157,24 +158,24 @@ def test_a_source_that_is_too_small(world, tmp_path):
     instances_example.lines(tmp_path / "beta.tsv", (f"{one}\t{text}" for one, text in few))
     sources = (str(world.folder / "alpha.tsv"), str(tmp_path / "beta.tsv"))
     with pytest.raises(InputError, match=r"beta has 20 usable queries, fewer than its share of 50"):
-        build_instances("none", [200], tmp_path / "a", world.options(queries=sources))
-    built = build_instances("none", [200], tmp_path / "a", world.options(queries=sources, allow_fewer=True))
+        build_set("none", [200], tmp_path / "a", world.options(queries=sources))
+    built = build_set("none", [200], tmp_path / "a", world.options(queries=sources, allow_fewer=True))
     assert dict(rows(built)["source"].value_counts().rows()) == {"alpha": 80, "beta": 20}
-    assert any("beta has 20" in note for note in built.manifest["notes"])
+    assert any("beta has 20" in note for note in built.about["notes"])
     with pytest.raises(InputError, match="usable queries"):
-        build_instances("none", [20_000], tmp_path / "b", world.options())
+        build_set("none", [20_000], tmp_path / "b", world.options())
 
 
 def test_sources_that_hold_the_same_queries(world, tmp_path):
     shutil.copy(world.folder / "alpha.tsv", tmp_path / "twin.tsv")
     options = world.options(queries=(str(world.folder / "alpha.tsv"), str(tmp_path / "twin.tsv")))
-    frame = rows(build_instances("none", [400], tmp_path / "set", options))
+    frame = rows(build_set("none", [400], tmp_path / "set", options))
     assert frame["query"].n_unique() == 200 and set(frame["source"].value_counts()["count"]) == {100}
 
 
 def test_a_killed_build_continues(world, tmp_path, monkeypatch):
     monkeypatch.setattr(stages, "_BLOCK", 25)
-    expected = build_instances("none", [200], tmp_path / "a", world.options())
+    expected = build_set("none", [200], tmp_path / "a", world.options())
     retrieve, searched = lexical.retrieve, []
 
     def failing(searcher, model, text, k):
@@ -185,9 +186,9 @@ def test_a_killed_build_continues(world, tmp_path, monkeypatch):
 
     monkeypatch.setattr(lexical, "retrieve", failing)
     with pytest.raises(KeyboardInterrupt):
-        build_instances("none", [200], tmp_path / "b", world.options())
+        build_set("none", [200], tmp_path / "b", world.options())
     assert not (tmp_path / "b" / "instances.parquet").exists()
-    continued = build_instances("none", [200], tmp_path / "b", world.options())
+    continued = build_set("none", [200], tmp_path / "b", world.options())
     for name in ("instances.parquet", "manifest.json"):
         assert (expected.folder / name).read_bytes() == (continued.folder / name).read_bytes()
     repeated = len(searched) - len(set(searched))
@@ -198,9 +199,9 @@ def test_a_killed_build_continues(world, tmp_path, monkeypatch):
 
 
 def test_verified_leaks(world, tmp_path):
-    none = build_instances("none", [200], tmp_path / "none", world.options())
+    none = build_set("none", [200], tmp_path / "none", world.options())
     options = world.options(leaks=12, topics=str(world.folder / "topics.tsv"))
-    frame = rows(build_instances("leak", [40, 200], tmp_path / "leak", options))
+    frame = rows(build_set("leak", [40, 200], tmp_path / "leak", options))
     leaking, fill = frame.head(12), frame.slice(12)
     assert set(leaking["role"]) == {"leak"} and set(fill["role"]) == {"none"}
     assert set(leaking.select("topic_id", "query_id").rows()) <= set(world.leaks)
@@ -211,26 +212,26 @@ def test_verified_leaks(world, tmp_path):
         assert row["nonrelevant_id"] not in world.relevant[row["query_id"]]
     assert ids(fill) == ids(rows(none).head(88))
     filled = world.options(leaks=12, topics=str(world.folder / "topics.tsv"), fill=str(tmp_path / "none"))
-    assert rows(build_instances("leak", [40, 200], tmp_path / "filled", filled)).equals(frame)
+    assert rows(build_set("leak", [40, 200], tmp_path / "filled", filled)).equals(frame)
 
 
 def test_more_leaks_than_there_are(world, tmp_path):
     with pytest.raises(InputError, match=r"there are 20 leaking queries with documents, not 21"):
-        build_instances("leak", [100], tmp_path / "a", world.options(leaks=21))
-    built = build_instances("leak", [100], tmp_path / "a", world.options(leaks=21, allow_fewer=True))
+        build_set("leak", [100], tmp_path / "a", world.options(leaks=21))
+    built = build_set("leak", [100], tmp_path / "a", world.options(leaks=21, allow_fewer=True))
     assert rows(built)["role"].to_list() == ["leak"] * 20 + ["none"] * 30
-    assert built.manifest["leaks"] == {"rows": 20, "usable": 20, "topics": 5, "verified": 20, "unverified": 0}
+    assert built.about["leaks"] == {"rows": 20, "usable": 20, "topics": 5, "verified": 20, "unverified": 0}
 
 
 def test_leaks_that_nobody_verified_are_named_so(world, tmp_path):
-    options = world.options(leaks=16, labels=(), threshold=0.95, test="test")
-    built = build_instances("leak", [100], tmp_path / "leak", options)
+    options = world.options(leaks=16, labels=(), threshold=0.95, test_set="test")
+    built = build_set("leak", [100], tmp_path / "leak", options)
     above = {(topic, query) for topic, _, query, _, similarity in world.candidates if similarity > 0.95}
     leaking = rows(built).filter(role="leak").select("topic_id", "query_id").rows()
     assert set(leaking) <= above and len(leaking) == 16
-    assert "16 of the leaks are candidates that nobody verified." in built.manifest["notes"]
+    assert "16 of the leaks are candidates that nobody verified." in built.about["notes"]
     judged = world.options(leaks=10, threshold=0.95)
-    found = rows(build_instances("leak", [100], tmp_path / "judged", judged)).filter(role="leak")
+    found = rows(build_set("leak", [100], tmp_path / "judged", judged)).filter(role="leak")
     assert set(found.select("topic_id", "query_id").rows()) <= set(world.leaks), "what was judged no leak is left out"
 
 
@@ -242,16 +243,16 @@ def test_leaks_of_other_topics_and_unknown_ones(world, tmp_path):
     )
     labels = (str(world.folder / "labels.tsv"), str(tmp_path / "labels.tsv"))
     options = world.options(leaks=4, labels=labels, topics=str(tmp_path / "topics.tsv"))
-    built = build_instances("leak", [40], tmp_path / "leak", options)
+    built = build_set("leak", [40], tmp_path / "leak", options)
     assert set(rows(built).filter(role="leak")["topic_id"]) == {"1", "2"}
-    assert built.manifest["skipped"]["leaks that no source of queries holds"] == 1
-    assert built.manifest["skipped"]["leaks without a relevant or a non-relevant document"] == 1
+    assert built.about["skipped"]["leaks that no source of queries holds"] == 1
+    assert built.about["skipped"]["leaks without a relevant or a non-relevant document"] == 1
 
 
 def test_test_leakage(world, tmp_path):
-    none = build_instances("none", [100], tmp_path / "none", world.options())
+    none = build_set("none", [100], tmp_path / "none", world.options())
     test = {"topics": str(world.folder / "topics.tsv"), "qrels": str(world.folder / "test.qrels")}
-    frame = rows(build_instances("test", [40, 100], tmp_path / "test", world.options(leaks=12, **test)))
+    frame = rows(build_set("test", [40, 100], tmp_path / "test", world.options(leaks=12, **test)))
     tested = frame.head(12)
     assert set(tested["role"]) == {"test"} and tested["query_id"].equals(tested["topic_id"].rename("query_id"))
     assert sorted(tested["topic_id"].value_counts()["count"]) == [2] * 6
@@ -261,23 +262,23 @@ def test_test_leakage(world, tmp_path):
     pairs = tested.group_by("topic_id").agg(pl.col("relevant_id", "nonrelevant_id").n_unique())
     assert set(pairs["relevant_id"]) == set(pairs["nonrelevant_id"]) == {2}
     assert ids(frame.slice(12)) == ids(rows(none).head(38))
-    fill = BuildOptions(leaks=12, docs=str(world.folder / "docs.tsv"), fill=str(tmp_path / "none"), **test)
-    assert rows(build_instances("test", [40, 100], tmp_path / "filled", fill)).equals(frame)
+    fill = dict(leaks=12, docs=str(world.folder / "docs.tsv"), fill=str(tmp_path / "none"), **test)
+    assert rows(build_set("test", [40, 100], tmp_path / "filled", fill)).equals(frame)
     with pytest.raises(InputError, match=r"there are 12 rows of test topics \(6 topics"):
-        build_instances("test", [100], tmp_path / "more", world.options(leaks=13, **test))
+        build_set("test", [100], tmp_path / "more", world.options(leaks=13, **test))
 
 
 def test_judgments_of_relevant_documents_only(world, tmp_path):
     options = world.options(
         leaks=6, topics=str(world.folder / "topics.tsv"), qrels=str(world.folder / "relevant.qrels")
     )
-    built = build_instances("test", [40], tmp_path / "test", options)
+    built = build_set("test", [40], tmp_path / "test", options)
     for row in rows(built).filter(role="test").iter_rows(named=True):
         found = best(world, world.topics[row["topic_id"]])
         assert world.judged[row["topic_id"]].get(row["nonrelevant_id"], 0) == 0
         rank = found.index(row["nonrelevant_id"]) + 1
         assert row["origin"] == f"judged 1; first-stage rank {rank}, unjudged"
-    assert any("relevant documents only" in note for note in built.manifest["notes"])
+    assert any("relevant documents only" in note for note in built.about["notes"])
 
 
 # Queries from documents
@@ -295,16 +296,19 @@ def test_what_a_document_gives():
 
 
 def test_queries_from_documents(world, tmp_path):
-    counts = write_document_queries(str(world.folder / "docs.tsv"), tmp_path / "made.tsv", CutRule(5, 30))
+    counts = write_queries(str(world.folder / "docs.tsv"), out=tmp_path / "made.tsv", cut=CutRule(5, 30))
     made = dict(line.split("\t") for line in (tmp_path / "made.tsv").read_text().splitlines())
     assert counts.read == len(made) == instances_example.DOCUMENTS
     leaking = list(made)[:10]
     audit = [("test", "1", "title", "docs", query, made[query], 0.95) for query in leaking]
     instances_example.leakage_example.save(instances_example.leakage_example.audit(audit), tmp_path / "audit")
-    options = BuildOptions(
-        queries_from_documents=str(world.folder / "docs.tsv"), words=5, rest=30, candidates=(str(tmp_path / "audit"),)
-    )
-    frame = rows(build_instances("none", [100], tmp_path / "set", options))
+    options = {
+        "queries_from_documents": str(world.folder / "docs.tsv"),
+        "words": 5,
+        "rest": 30,
+        "candidates": (str(tmp_path / "audit"),),
+    }
+    frame = rows(build_set("none", [100], tmp_path / "set", options))
     assert not set(leaking) & set(frame["query_id"])
     for row in frame.iter_rows(named=True):
         words = world.documents[row["relevant_id"]].split()
@@ -317,11 +321,11 @@ def test_records_with_a_title_only_are_in_no_row(world, tmp_path):
     texts = [f"{one}\t{text if number % 2 else ' '.join(text.split()[:9])}"
              for number, (one, text) in enumerate(world.documents.items())]  # fmt: skip
     instances_example.lines(tmp_path / "docs.tsv", texts)
-    options = BuildOptions(queries_from_documents=str(tmp_path / "docs.tsv"))
-    frame = rows(build_instances("none", [60], tmp_path / "set", options))
+    options = {"queries_from_documents": str(tmp_path / "docs.tsv")}
+    frame = rows(build_set("none", [60], tmp_path / "set", options))
     assert all(int(doc_id[1:]) % 2 for doc_id in (*frame["relevant_id"], *frame["nonrelevant_id"]))
     with pytest.raises(InputError, match="leaves 60 words"):
-        build_instances("none", [60], tmp_path / "other", BuildOptions(**{**vars(options), "rest": 60}))
+        build_set("none", [60], tmp_path / "other", {**options, "rest": 60})
 
 
 # Tables of audits
@@ -346,20 +350,20 @@ def depths(path, **changes):
 
 def test_by_depth(world, tmp_path):
     source = depths(tmp_path / "rows.parquet")
-    built = build_instances("by-depth", [], tmp_path / "two", BuildOptions(rows=source, depth=2))
+    built = build_set("by-depth", [], tmp_path / "two", {"rows": source, "depth": 2})
     frame = rows(built)
     assert frame.select("query_id", "depth", "role").rows() == [
         (f"q{number}", depth, "by-depth") for number, depth in ((0, 1), (2, 1), (3, 2), (5, 1), (6, 2))
     ]
-    assert built.sizes == (10,) and built.manifest["skipped"] == {
+    assert built.sizes == (10,) and built.about["skipped"] == {
         "rows of another depth": 2,
         "rows without the text of a query or document": 1,
     }
-    small = build_instances("by-depth", [2, 4], tmp_path / "one", BuildOptions(rows=source, depth=1))
+    small = build_set("by-depth", [2, 4], tmp_path / "one", {"rows": source, "depth": 1})
     assert rows(small)["query_id"].to_list() == ["q0", "q2"]
     for sizes, depth, fault in (([8], 1, "3 rows fit, not 4"), ([], 0, "0 rows fit, not 1")):
         with pytest.raises(InputError, match=fault):
-            build_instances("by-depth", sizes, tmp_path / "one", BuildOptions(rows=source, depth=depth))
+            build_set("by-depth", sizes, tmp_path / "one", {"rows": source, "depth": depth})
         assert [path.name for path in (tmp_path / "one").iterdir()] == ["run.log"], "no mixture of two sets"
 
 
@@ -368,11 +372,11 @@ def test_by_depth_of_ids(world, tmp_path):
         tmp_path / "rows.tsv",
         ["query_id\trelevant_id\tnonrelevant_id\tdepth", "1\td1\td2\t1", "2\td3\td4\t7", "3\td5\td6\t2"],
     )
-    options = BuildOptions(
-        rows=str(tmp_path / "rows.tsv"), depth=3, topics=str(world.folder / "topics.tsv"),
-        docs=str(world.folder / "docs.tsv"),
-    )  # fmt: skip
-    frame = rows(build_instances("by-depth", [4], tmp_path / "set", options))
+    options = {
+        "rows": str(tmp_path / "rows.tsv"), "depth": 3, "topics": str(world.folder / "topics.tsv"),
+        "docs": str(world.folder / "docs.tsv"),
+    }  # fmt: skip
+    frame = rows(build_set("by-depth", [4], tmp_path / "set", options))
     assert frame.select("query", "relevant", "nonrelevant").rows() == [
         (world.topics["1"], world.documents["d1"], world.documents["d2"]),
         (world.topics["3"], world.documents["d5"], world.documents["d6"]),
@@ -382,13 +386,13 @@ def test_by_depth_of_ids(world, tmp_path):
 def test_by_version(tmp_path):
     source = depths(tmp_path / "rows.parquet", depth=["T5_Max", "T5_Min"] * 4)
     pl.read_parquet(source).rename({"depth": "strategy"}).write_parquet(source)
-    options = BuildOptions(rows=source, version="T5_Min")
-    frame = rows(build_instances("by-version", [], tmp_path / "set", options))
+    options = {"rows": source, "strategy": "T5_Min"}
+    frame = rows(build_set("by-version", [], tmp_path / "set", options))
     assert frame["query_id"].to_list() == ["q1", "q3", "q5"] and set(frame["version"]) == {"T5_Min"}
     with pytest.raises(InputError, match=r"rows.parquet:2: rows of several versions \('T5_Max', 'T5_Min'\)"):
-        build_instances("by-version", [], tmp_path / "other", BuildOptions(rows=source))
+        build_set("by-version", [], tmp_path / "other", {"rows": source})
     with pytest.raises(InputError, match="no column 'depth'"):
-        build_instances("by-depth", [], tmp_path / "other", BuildOptions(rows=source, depth=1))
+        build_set("by-depth", [], tmp_path / "other", {"rows": source, "depth": 1})
 
 
 # Reading and writing
@@ -401,7 +405,7 @@ def test_every_format_holds_the_rows(world, tmp_path):
     options = world.options(
         docs=str(tmp_path / "docs.jsonl"), write=("jsonl", "parquet", "sentence-transformers", "triples")
     )
-    built = build_instances("none", [20, 40], tmp_path / "set", options)
+    built = build_set("none", [20, 40], tmp_path / "set", options)
     frame = rows(built)
     assert any("\n" in text and "\t" in text for text in frame["relevant"])
     for size, count in ((20, 10), (40, 20)):
@@ -416,19 +420,19 @@ def test_every_format_holds_the_rows(world, tmp_path):
             Instance("", *("" if field.endswith("id") else normalise(value)
                            for field, value in list(one._asdict().items())[1:])) for one in wanted
         ]  # fmt: skip
-    assert set(built.manifest["exports"]) == {name for name in built.manifest["artifacts"] if "/" in name}
+    assert set(built.about["exports"]) == {name for name in built.artifacts if "/" in name}
     with pytest.raises(InputError, match="there are 40 instances, not 42"):
-        export_instances(built, "jsonl", tmp_path / "more.jsonl", 42)
+        export(built, file_format="jsonl", out=tmp_path / "more.jsonl", size=42)
 
 
 def test_a_size_is_a_source(world, tmp_path):
-    build_instances("none", [20, 40], tmp_path / "set", world.options())
+    build_set("none", [20, 40], tmp_path / "set", world.options())
     frame = rows(open_built(tmp_path / "set"))
     whole, part = open_instances(str(tmp_path / "set")), open_instances(f"{tmp_path / 'set'}?size=20")
     assert [one.query_id for one in whole] == frame["query_id"].to_list() and len(whole) == 20
     assert [one.query_id for one in part] == frame["query_id"].to_list()[:10] and len(part) == 10
     assert part.name == "set-20"
-    build_instances("none", [20, 100], tmp_path / "larger", world.options())
+    build_set("none", [20, 100], tmp_path / "larger", world.options())
     assert open_instances(f"{tmp_path / 'larger'}?size=20").fingerprint == part.fingerprint != whole.fingerprint
     for spec, fault in ((f"{tmp_path / 'set'}?size=42", "has 40 instances"), (f"{tmp_path}?size=2", "no built")):
         with pytest.raises(InputError, match=fault):
@@ -442,40 +446,40 @@ def test_a_size_is_a_source(world, tmp_path):
     ("kind", "sizes", "changes", "fault"),
     [
         ("none", [7], {}, "7 is no size"),
-        ("none", [], {}, "--size: is missing"),
-        ("some", [10], {}, "no kind of training set"),
+        ("none", [], {}, "size: is missing"),
+        ("some", [10], {}, "kind: 'some' is not one of the choices"),
         ("none", [10], {"leaks": 3}, "no row of this set leaks"),
-        ("none", [10], {"queries": ()}, "--queries: is missing"),
-        ("none", [10], {"docs": None}, "--docs: is missing"),
-        ("none", [10], {"train_qrels": ()}, "--train-qrels: is missing"),
+        ("none", [10], {"queries": ()}, "queries: is missing"),
+        ("none", [10], {"docs": None}, "docs: is missing"),
+        ("none", [10], {"train_qrels": ()}, "train_qrels: is missing"),
         ("none", [10], {"train_qrels": ("a", "b", "c")}, "3 sources for 2 sources of queries"),
-        ("none", [10], {"runs": ("x.run",)}, "two first stages"),
-        ("none", [10], {"rows": "x"}, "use --kind by-depth"),
+        ("none", [10], {"run": ("x.run",)}, "two first stages"),
+        ("none", [10], {"rows": "x"}, "use `kind` by-depth"),
         ("none", [10], {"queries_from_documents": "x"}, "go with no other queries"),
         ("none", [10], {"candidates": ("nowhere",)}, "no candidates.parquet here"),
         ("none", [10], {"preset": "terrier"}, "another analyser"),
-        ("leak", [10], {}, "--leaks: is missing"),
+        ("leak", [10], {}, "leaks: is missing"),
         ("leak", [10], {"leaks": 8}, "5 rows, fewer than the 8 that leak"),
-        ("leak", [10], {"leaks": 2, "labels": ()}, "--labels: is missing"),
-        ("leak", [10], {"leaks": 2, "labels": (), "threshold": 0.9, "test": "x"}, "no test set called 'x'"),
+        ("leak", [10], {"leaks": 2, "labels": ()}, "labels: is missing"),
+        ("leak", [10], {"leaks": 2, "labels": (), "threshold": 0.9, "test_set": "x"}, "no test set called 'x'"),
         ("leak", [10], {"leaks": 2, "fill": "nowhere"}, "no training set there"),
-        ("test", [10], {"leaks": 2}, "--topics: is missing"),
-        ("by-depth", [10], {}, "--rows: is missing"),
-        ("by-depth", [10], {"rows": "x"}, "--depth: is missing"),
+        ("test", [10], {"leaks": 2}, "topics: is missing"),
+        ("by-depth", [10], {}, "rows: is missing"),
+        ("by-depth", [10], {"rows": "x"}, "depth: is missing"),
         ("by-version", [10], {"rows": "x", "depth": 1}, "depths belong to by-depth"),
     ],
 )  # fmt: skip
 def test_faults_are_one_line(world, tmp_path, kind, sizes, changes, fault):
     with pytest.raises(InputError, match=fault) as raised:
-        build_instances(kind, sizes, tmp_path / "set", world.options(**changes))
+        build_set(kind, sizes, tmp_path / "set", world.options(**changes))
     assert "\n" not in str(raised.value)
     assert not (tmp_path / "set" / "instances.parquet").exists()
 
 
-@pytest.mark.parametrize("changes", [{"top_k": 0}, {"write": ("xml",)}, {"field": "name"}, {"ends": "("}])
-def test_options_that_cannot_be(changes):
+@pytest.mark.parametrize("changes", [{"k": 0}, {"write": ("xml",)}, {"field": "name"}, {"ends": "("}])
+def test_options_that_cannot_be(changes, tmp_path):
     with pytest.raises(InputError):
-        BuildOptions(**changes)
+        build_set("none", [10], tmp_path / "set", changes)
 
 
 def test_a_redacted_audit_is_refused(world, tmp_path):
@@ -483,7 +487,7 @@ def test_a_redacted_audit_is_refused(world, tmp_path):
     path = tmp_path / "audit" / "candidates.parquet"
     pl.read_parquet(path).with_columns(query_text=pl.lit("hmac:01234567:0123456789abcdef")).write_parquet(path)
     with pytest.raises(InputError, match="redacted"):
-        build_instances("none", [10], tmp_path / "set", world.options(candidates=(str(tmp_path / "audit"),)))
+        build_set("none", [10], tmp_path / "set", world.options(candidates=(str(tmp_path / "audit"),)))
 
 
 # Draws
@@ -522,7 +526,7 @@ def test_leaks_take_turns(pairs, seed):
 
 
 def test_numbers_of_places_are_uniform():
-    from truerank.experiments.instances.keyed import Keyed
+    from truerank.experiments.instances.drawing import Keyed
 
     keys = Keyed(0, "test")
     first = [int(np.argmin(keys.of_places(f"query {number}", np.arange(1, 101)))) for number in range(3000)]
@@ -549,16 +553,18 @@ def test_the_verified_leaks_of_the_paper():
 @pytest.mark.skipif(not SHARED.is_dir(), reason=f"no shared data at {SHARED}")
 def test_vaswani_and_cacm(tmp_path):
     vaswani = SHARED / "collections" / "vaswani"
-    options = BuildOptions(
-        queries_from_documents=str(vaswani / "docs.trec.gz"), topics=str(vaswani / "topics.trec.txt"),
-        qrels=str(vaswani / "qrels.txt"), leaks=93, per_topic=1,
-    )  # fmt: skip
-    built = build_instances("test", [500], tmp_path / "vaswani", options)
+    options = {
+        "queries_from_documents": str(vaswani / "docs.trec.gz"), "topics": str(vaswani / "topics.trec.txt"),
+        "qrels": str(vaswani / "qrels.txt"), "leaks": 93, "rows_per_topic": 1,
+    }  # fmt: skip
+    built = build_set("test", [500], tmp_path / "vaswani", options)
     frame = rows(built)
     assert dict(frame["role"].value_counts().rows()) == {"test": 93, "none": 157}
     assert frame.filter(role="test")["topic_id"].n_unique() == 93
-    queries = write_document_queries(
-        str(SHARED / "collections" / "cacm" / "cacm.tar.gz"), tmp_path / "cacm.tsv",
-        CutRule(ends=r"CACM (January|February|March|April|May|June|July|August|September|October|November|December),?"),
+    queries = write_queries(
+        str(SHARED / "collections" / "cacm" / "cacm.tar.gz"), out=tmp_path / "cacm.tsv",
+        cut=CutRule(
+            ends=r"CACM (January|February|March|April|May|June|July|August|September|October|November|December),?"
+        ),
     )  # fmt: skip
     assert queries.read == 3204 and 1400 < queries.read - queries.skipped < 1700, "about half have a title only"

@@ -7,13 +7,14 @@ import shutil
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 import instances_example
 import truerank
-from truerank.cli.app import app
+from instances_example import build_set
+from truerank.cli import main
 from truerank.errors import InputError
-from truerank.experiments.instances import BuildOptions, build_instances, instance_stats, open_built
+from truerank.experiments.instances import open_built
+from truerank.experiments.instances import stats as stats_of
 from truerank.work.artifacts import hash_file
 
 NAMES = {
@@ -42,9 +43,9 @@ def sets(world, tmp_path_factory):
     folder = tmp_path_factory.mktemp("sets")
     topics = str(world.folder / "topics.tsv")
     test = {"topics": topics, "qrels": str(world.folder / "test.qrels")}
-    build_instances("none", [40, 200], folder / "none", world.options())
-    build_instances("leak", [40, 200], folder / "leak", world.options(leaks=12, topics=topics))
-    build_instances("test", [40, 200], folder / "test", world.options(leaks=12, **test))
+    build_set("none", [40, 200], folder / "none", world.options())
+    build_set("leak", [40, 200], folder / "leak", world.options(leaks=12, topics=topics))
+    build_set("test", [40, 200], folder / "test", world.options(leaks=12, **test))
     return folder
 
 
@@ -72,8 +73,8 @@ def at(place, /, **values):
 
 
 def test_what_was_built_holds(sets):
-    stats = instance_stats([sets / "none", sets / "leak", sets / "test"])
-    assert stats.holds and stats.json()["holds"]
+    stats = stats_of([sets / "none", sets / "leak", sets / "test"])
+    assert stats.holds and truerank.summary(stats).json["holds"]
     assert all(one.holds for own in stats.properties for one in own), "nothing is left unchecked"
     common = {name for key, name in NAMES.items() if key not in ("verified", "topics")}
     assert [set(verdicts(stats, place)) - common for place in range(3)] == [
@@ -86,19 +87,19 @@ def test_what_was_built_holds(sets):
     assert none_leak.queries == len(set(frames[0]["query"]) & set(frames[1]["query"])) == 88
     documents = [set(frame["relevant_id"]) | set(frame["nonrelevant_id"]) for frame in frames]
     assert (none_leak.rows, none_leak.documents) == (88, len(documents[0] & documents[1]))
-    assert "12 of 12 rows of 5 topics, 2 to 3 each" in stats.text() and "BROKEN" not in stats.text()
+    assert "12 of 12 rows of 5 topics, 2 to 3 each" in repr(stats) and "BROKEN" not in repr(stats)
 
 
 def test_the_beginning_of_a_set(sets):
-    stats = instance_stats([f"{sets / 'leak'}?size=40", sets / "none"])
-    assert stats.holds and stats.json()["sets"][0]["counts"] == {
+    stats = stats_of([f"{sets / 'leak'}?size=40", sets / "none"])
+    assert stats.holds and truerank.summary(stats).json["sets"][0]["counts"] == {
         "leak: alpha": 12,
         "none: alpha": 4,
         "none: beta": 4,
     }
     assert stats.pairs[0].same_fill.numbers == "8 of the first 8"
     with pytest.raises(InputError, match="has 200 instances, not 400"):
-        instance_stats([f"{sets / 'leak'}?size=400"])
+        stats_of([f"{sets / 'leak'}?size=400"])
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_the_beginning_of_a_set(sets):
     ],
 )
 def test_a_changed_row_breaks_its_property(sets, tmp_path, kind, change, broken):
-    stats = instance_stats([changed(sets, kind, tmp_path / "set", change)])
+    stats = stats_of([changed(sets, kind, tmp_path / "set", change)])
     assert verdicts(stats)[NAMES[broken]] is False and not stats.holds
     assert verdicts(stats)[NAMES["built"]] is True
 
@@ -126,7 +127,7 @@ def test_a_leaking_query_among_the_others(sets, world, tmp_path):
     by_text = changed(sets, "none", tmp_path / "a", at(2, query=text))
     by_id = changed(sets, "none", tmp_path / "b", at(2, query_id=query_id, source="alpha"))
     for folder, numbers in ((by_text, "1 by text and 0 by id"), (by_id, "0 by text and 1 by id")):
-        stats = instance_stats([folder])
+        stats = stats_of([folder])
         found = next(one for one in stats.properties[0] if one.name == NAMES["candidates"])
         assert found.holds is False and found.numbers.startswith(numbers)
 
@@ -134,7 +135,7 @@ def test_a_leaking_query_among_the_others(sets, world, tmp_path):
 def test_a_relevant_document_as_the_other(sets, world, tmp_path):
     row = open_built(sets / "none").lazy().collect().row(2, named=True)
     same = changed(sets, "none", tmp_path / "a", at(2, nonrelevant_id=row["relevant_id"]))
-    assert verdicts(instance_stats([same]))[NAMES["apart"]] is False
+    assert verdicts(stats_of([same]))[NAMES["apart"]] is False
     frame = open_built(sets / "none").lazy().collect()
     query, other = next(
         (query, doc_id) for query in frame["query_id"] for doc_id in sorted(world.relevant[query])
@@ -142,59 +143,59 @@ def test_a_relevant_document_as_the_other(sets, world, tmp_path):
     )  # fmt: skip
     number = frame["query_id"].to_list().index(query)
     judged = changed(sets, "none", tmp_path / "b", at(number, nonrelevant_id=other))
-    assert verdicts(instance_stats([judged]))[NAMES["judged"]] is False
-    assert verdicts(instance_stats([judged]))[NAMES["apart"]] is True
+    assert verdicts(stats_of([judged]))[NAMES["judged"]] is False
+    assert verdicts(stats_of([judged]))[NAMES["apart"]] is True
 
 
 def test_repeats_and_tampering(sets, tmp_path):
     query = open_built(sets / "none").lazy().collect()["query"][0]
     repeated = changed(sets, "none", tmp_path / "a", at(4, query=f" {query} "))
-    assert verdicts(instance_stats([repeated]))[NAMES["repeats"]] is False
+    assert verdicts(stats_of([repeated]))[NAMES["repeats"]] is False
     shutil.copytree(sets / "none", tmp_path / "b")
     frame = pl.read_parquet(tmp_path / "b" / "instances.parquet")
     frame.write_parquet(tmp_path / "b" / "instances.parquet", compression="lz4")
-    assert verdicts(instance_stats([tmp_path / "b"]))[NAMES["built"]] is False
+    assert verdicts(stats_of([tmp_path / "b"]))[NAMES["built"]] is False
 
 
 def test_rows_without_a_leak_that_differ(sets, world, tmp_path):
     moved = changed(sets, "leak", tmp_path / "leak", at(20, nonrelevant_id="d0"))
-    stats = instance_stats([sets / "none", moved])
+    stats = stats_of([sets / "none", moved])
     assert stats.pairs[0].same_fill == ("same rows without a leak", False, "87 of the first 88")
-    build_instances("none", [40], tmp_path / "other", world.options(), seed=5)
-    assert instance_stats([sets / "none", tmp_path / "other"]).pairs[0].same_fill.holds is None
+    build_set("none", [40], tmp_path / "other", world.options(), seed=5)
+    assert stats_of([sets / "none", tmp_path / "other"]).pairs[0].same_fill.holds is None
 
 
 def test_evidence_that_is_gone_is_said(sets, world, tmp_path):
     shutil.copytree(world.folder / "audit", tmp_path / "audit")
-    build_instances("none", [40], tmp_path / "set", world.options(candidates=(str(tmp_path / "audit"),)))
+    build_set("none", [40], tmp_path / "set", world.options(candidates=(str(tmp_path / "audit"),)))
     shutil.rmtree(tmp_path / "audit")
-    stats = instance_stats([tmp_path / "set"])
+    stats = stats_of([tmp_path / "set"])
     missing = next(one for one in stats.properties[0] if one.name == NAMES["candidates"])
     assert missing.holds is None and "audit is not there" in missing.numbers and stats.holds
-    given = instance_stats([tmp_path / "set"], candidates=[str(world.folder / "audit")])
+    given = stats_of([tmp_path / "set"], candidates=[str(world.folder / "audit")])
     assert verdicts(given)[NAMES["candidates"]] is True
     with pytest.raises(InputError, match=r"no candidates.parquet here"):
-        instance_stats([tmp_path / "set"], candidates=[str(tmp_path)])
+        stats_of([tmp_path / "set"], candidates=[str(tmp_path)])
 
 
 def test_sets_that_another_one_fills(sets, world, tmp_path):
     audit = (str(world.folder / "audit"),)
-    made = BuildOptions(queries_from_documents=str(world.folder / "docs.tsv"), rest=30, top_k=20, candidates=audit)
-    build_instances("none", [100], tmp_path / "made", made)
+    made = {"queries_from_documents": str(world.folder / "docs.tsv"), "rest": 30, "k": 20, "candidates": audit}
+    build_set("none", [100], tmp_path / "made", made)
     options = world.options(leaks=4, fill=str(tmp_path / "made"), candidates=(), index=str(world.folder / "index"))
-    build_instances("leak", [60], tmp_path / "leak", options)
+    build_set("leak", [60], tmp_path / "leak", options)
     topics = {"topics": str(world.folder / "topics.tsv"), "qrels": str(world.folder / "test.qrels")}
-    filled = BuildOptions(leaks=6, docs=str(world.folder / "docs.tsv"), fill=str(sets / "none"), **topics)
-    build_instances("test", [60], tmp_path / "test", filled)
-    stats = instance_stats([tmp_path / "made", tmp_path / "leak", tmp_path / "test"])
+    filled = dict(leaks=6, docs=str(world.folder / "docs.tsv"), fill=str(sets / "none"), **topics)
+    build_set("test", [60], tmp_path / "test", filled)
+    stats = stats_of([tmp_path / "made", tmp_path / "leak", tmp_path / "test"])
     assert all(one.holds for own in stats.properties for one in own), "with the audit of the set that filled them"
-    assert open_built(tmp_path / "leak").manifest["notes"] == []
+    assert open_built(tmp_path / "leak").about["notes"] == []
     numbers = [{one.name: one.numbers for one in own} for own in stats.properties]
     assert [own[NAMES["balance"]] for own in numbers] == ["100: 50", "60: 26", "60: 12 + 12"]
     assert [own[NAMES["judged"]][:7] for own in numbers] == ["0 of 50", "0 of 30", "0 of 30"], "every row is checked"
     assert stats.pairs[0].same_fill.numbers == "26 of the first 26"
     shutil.rmtree(tmp_path / "made")
-    assert instance_stats([tmp_path / "leak"]).holds
+    assert stats_of([tmp_path / "leak"]).holds
 
 
 def test_a_set_by_depth(tmp_path):
@@ -203,35 +204,39 @@ def test_a_set_by_depth(tmp_path):
         {name: [f"{name} {number}" for number in range(4)] for name in names} | {"depth": [1, 2, 1, 3]}
     )
     table.write_parquet(tmp_path / "rows.parquet")
-    options = BuildOptions(rows=str(tmp_path / "rows.parquet"), depth=2)
-    build_instances("by-depth", [], tmp_path / "set", options)
-    stats = instance_stats([tmp_path / "set"])
+    options = {"rows": str(tmp_path / "rows.parquet"), "depth": 2}
+    build_set("by-depth", [], tmp_path / "set", options)
+    stats = stats_of([tmp_path / "set"])
     assert verdicts(stats)["no row is deeper than 2"] is True and stats.holds
     changed(tmp_path, "set", tmp_path / "deep", lambda frame: frame.with_columns(depth=pl.col("depth") + 1))
-    assert not instance_stats([tmp_path / "deep"]).holds
+    assert not stats_of([tmp_path / "deep"]).holds
 
 
-def test_the_commands(sets, world, tmp_path):
-    runner = CliRunner()
+def test_the_commands(sets, world, tmp_path, capsys):
+    def called(*words: str) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        return ended.value.code, capsys.readouterr().out
+
     folder = world.folder
     words = ["instances", "build", "--kind", "none", "--size", "40", "--size", "20", "--out", str(tmp_path / "set")]
-    words += ["--queries", str(folder / "alpha.tsv"), "--queries", str(folder / "beta.tsv"), "--top-k", "20"]
+    words += ["--queries", str(folder / "alpha.tsv"), "--queries", str(folder / "beta.tsv"), "-k", "20"]
     words += ["--train-qrels", str(folder / "train.qrels"), "--docs", str(folder / "docs.tsv")]
     words += ["--index", str(folder / "index"), "--candidates", str(folder / "audit"), "--write", "triples"]
-    built = json.loads(runner.invoke(app, [*words, "--labels", str(folder / "labels.tsv"), "--json"]).stdout)
+    built = json.loads(called(*words, "--labels", str(folder / "labels.tsv"), "--json")[1])
     assert built["sizes"] == [20, 40] and built["rows"] == 20
     assert open_built(tmp_path / "set").lazy().collect().equals(open_built(sets / "none").lazy().head(20).collect())
-    shown = runner.invoke(app, words).stdout
+    shown = called(*words)[1]
     assert "40    20" in shown and "twice" not in shown
-    good = runner.invoke(app, ["instances", "stats", str(tmp_path / "set"), "--fail-on", "broken"])
-    assert good.exit_code == 0 and "properties: 0 broken" in good.stdout
+    good = called("instances", "stats", str(tmp_path / "set"), "--fail-on", "broken")
+    assert good[0] == 0 and "properties: 0 broken" in good[1]
     bad = changed(sets, "none", tmp_path / "bad", at(1, origin="first-stage rank 500"))
-    broken = runner.invoke(app, ["instances", "stats", str(bad), "--fail-on", "broken", "--json"])
-    assert broken.exit_code == 1 and json.loads(broken.stdout)["holds"] is False
-    assert runner.invoke(app, ["instances", "stats", str(bad)]).exit_code == 0
+    broken = called("instances", "stats", str(bad), str(sets / "none"), "--fail-on", "broken", "--json")
+    assert broken[0] == 1 and json.loads(broken[1])["holds"] is False and len(json.loads(broken[1])["pairs"]) == 1
+    assert called("instances", "stats", str(bad))[0] == 0
     out = tmp_path / "out.jsonl"
-    words = ["instances", "export", str(tmp_path / "set"), "--size", "20", "--format", "jsonl", "--out", str(out)]
-    assert runner.invoke(app, words).exit_code == 0 and len(out.read_text().splitlines()) == 10
+    words = ["instances", "export", str(tmp_path / "set"), "--size", "20", "--file-format", "jsonl", "--out", str(out)]
+    assert called(*words)[0] == 0 and len(out.read_text().splitlines()) == 10
     words = [
         "instances",
         "queries",
@@ -242,5 +247,6 @@ def test_the_commands(sets, world, tmp_path):
         str(tmp_path / "q.tsv"),
         "--json",
     ]
-    assert json.loads(runner.invoke(app, words).stdout)["queries"] == 80
-    assert truerank.build_instances is build_instances and truerank.instance_stats is instance_stats
+    assert json.loads(called(*words)[1])["queries"] == 80
+    assert len((tmp_path / "q.tsv").read_text().splitlines()) == 80
+    assert truerank.instances.stats is stats_of

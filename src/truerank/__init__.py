@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from truerank.version import __version__
 
 if TYPE_CHECKING:
+    from truerank import experiments as experiment  # noqa: F401
     from truerank import judge as judge
     from truerank import judging as judging
     from truerank import lexical as lexical
@@ -17,20 +18,7 @@ if TYPE_CHECKING:
     from truerank.audits import track as track
     from truerank.audits import transfer as transfer
     from truerank.audits.leakage.demo import demo as demo
-    from truerank.experiments.designs import copy_design as copy_design
-    from truerank.experiments.designs import ready_designs as ready_designs
-    from truerank.experiments.grid import RunOptions as RunOptions
-    from truerank.experiments.grid import estimate_grid as estimate_grid
-    from truerank.experiments.grid import open_results as open_results
-    from truerank.experiments.grid import read_design as read_design
-    from truerank.experiments.grid import run_grid as run_grid
-    from truerank.experiments.grid import run_status as run_status
-    from truerank.experiments.instances import BuildOptions as BuildOptions
-    from truerank.experiments.instances import build_instances as build_instances
-    from truerank.experiments.instances import export_instances as export_instances
-    from truerank.experiments.instances import instance_stats as instance_stats
-    from truerank.experiments.instances import write_document_queries as write_document_queries
-    from truerank.experiments.report import report as experiment_report  # noqa: F401
+    from truerank.experiments import instances as instances
     from truerank.lexical.building import build_index as build_index
     from truerank.lexical.building import index as index
     from truerank.lexical.searching import search as search
@@ -56,23 +44,8 @@ _PUBLIC: Final = {
     "truerank.audits.survivorship": ("survivorship",),
     "truerank.audits.track": ("track",),
     "truerank.audits.transfer": ("transfer",),
-    "truerank.experiments.designs": ("copy_design", "ready_designs"),
-    "truerank.experiments.grid": (
-        "RunOptions",
-        "estimate_grid",
-        "open_results",
-        "read_design",
-        "run_grid",
-        "run_status",
-    ),
-    "truerank.experiments.instances": (
-        "BuildOptions",
-        "build_instances",
-        "export_instances",
-        "instance_stats",
-        "write_document_queries",
-    ),
-    "truerank.experiments.report": ("experiment_report",),
+    "truerank.experiments": ("experiment",),
+    "truerank.experiments.instances": ("instances",),
     "truerank.judge": ("judge",),
     "truerank.judging": ("judging",),
     "truerank.lexical": ("lexical",),
@@ -94,11 +67,10 @@ _PUBLIC: Final = {
     "truerank.work.merging": ("merge",),
 }
 _HOMES: Final = {name: module for module, names in _PUBLIC.items() for name in names}
-#: Names that differ from those in their modules.
-_CALLED: Final = {"experiment_report": "report"}
-
 #: Names that are packages.
-_ROOMS: Final = frozenset({"judge", "judging", "leakage", "lexical", "pool", "survivorship", "track", "transfer"})
+_ROOMS: Final = frozenset(
+    {"experiment", "instances", "judge", "judging", "leakage", "lexical", "pool", "survivorship", "track", "transfer"}
+)
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 
@@ -107,7 +79,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'truerank' has no attribute {name!r}")
     module = importlib.import_module(_HOMES[name])
-    return module if name in _ROOMS else getattr(module, _CALLED.get(name, name))
+    return module if name in _ROOMS else getattr(module, name)
 
 
 def __dir__() -> list[str]:

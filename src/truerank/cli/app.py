@@ -28,10 +28,6 @@ _OK, _USAGE, _INTERNAL, _INTERRUPTED = 0, 2, 70, 130
 NOT_CARRIED: Final = (
     Entry("leakage", "leakage", "app", "Are my test queries in my training data?"),
     Entry("demo", "demo", "demo", "Audits the embedded sample, where the truth is known; needs no network."),
-    Entry(
-        "instances", "instances", "app", "Training sets with known faults: built, proven, written for other programs."
-    ),
-    Entry("experiment", "experiment", "app", "Grids of trainings on sets that differ only in a fault."),
 )
 
 

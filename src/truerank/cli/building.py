@@ -117,8 +117,9 @@ def _runner(command: Command) -> Callable[..., int]:
         fail_on = values.pop("fail_on", getattr(command.result, "fails_on", "never"))
         given = {name: value for name, value in values.items() if value is not None}
         try:
-            with terminal_progress() as shown:
-                supplied = {"progress": shown} if "progress" in command.takes else {}
+            with terminal_progress(False if "view" in command.takes else None) as shown:
+                every = {"progress": shown, "view": "terminal"}
+                supplied = {name: every[name] for name in command.takes}
                 result = command.function(**command.arguments(given), **supplied)
         except TruerankError as error:
             raise in_flags(error, command) from error

@@ -42,6 +42,14 @@ COMMANDS: Final[Mapping[str, str]] = {
     "judge agreement": "truerank.judging.agreement:agreement",
     "judge table": "truerank.judging.tables:table",
     "judge model": "truerank.judge:model",
+    "instances build": "truerank.experiments.instances.building:build",
+    "instances stats": "truerank.experiments.instances.checking:stats",
+    "instances queries": "truerank.experiments.instances.document_queries:queries",
+    "instances export": "truerank.experiments.instances.built:export",
+    "experiment run": "truerank.experiments.grid.running:run",
+    "experiment status": "truerank.experiments.grid.running:status",
+    "experiment designs": "truerank.experiments.ready:designs",
+    "experiment report": "truerank.experiments.reporting.making:report",
     "evaluate": "truerank.measures.scoring:evaluate",
     "compare": "truerank.measures.run_comparison:compare",
     "index": "truerank.lexical.building:index",
@@ -58,6 +66,8 @@ GROUPS: Final[Mapping[str, str]] = {
     "survivorship": "truerank.audits.survivorship",
     "track": "truerank.audits.track",
     "transfer": "truerank.audits.transfer",
+    "instances": "truerank.experiments.instances",
+    "experiment": "truerank.experiments",
 }
 
 

@@ -22,8 +22,8 @@ from truerank.reports.results import Result
 
 __all__ = ["Command", "Option", "command_at", "flag_of", "in_flags"]
 
-#: Parameters that the command line supplies itself.
-_SUPPLIED: Final = frozenset({"progress"})
+#: Parameters that the command line supplies itself: progress, or what shows it in a way of its own.
+_SUPPLIED: Final = frozenset({"progress", "view"})
 _MISSING: Final = inspect.Parameter.empty
 #: Where the name of an option stands in the text of an error.
 _QUOTED: Final = re.compile(r"`([a-z_]+)`")

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from truerank.experiments.grid.results import open_results as open_results
     from truerank.experiments.grid.running import GridRun as GridRun
     from truerank.experiments.grid.running import RunOptions as RunOptions
-    from truerank.experiments.grid.running import estimate_grid as estimate_grid
-    from truerank.experiments.grid.running import run_grid as run_grid
-    from truerank.experiments.grid.running import run_status as run_status
 
 #: Where each name lies; loaded on use, so that a worker process loads no more than it needs.
 _HOMES = {
@@ -29,12 +26,9 @@ _HOMES = {
     "GridRun": "running",
     "ReportDesign": "design",
     "RunOptions": "running",
-    "estimate_grid": "running",
     "expand": "cells",
     "open_results": "results",
     "read_design": "reading",
-    "run_grid": "running",
-    "run_status": "running",
 }
 __all__ = [
     "Cell",
@@ -44,12 +38,9 @@ __all__ = [
     "GridRun",
     "ReportDesign",
     "RunOptions",
-    "estimate_grid",
     "expand",
     "open_results",
     "read_design",
-    "run_grid",
-    "run_status",
 ]
 
 

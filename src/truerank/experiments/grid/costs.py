@@ -18,7 +18,6 @@ from truerank.experiments.grid.results import cell_folder, has_failed, is_done
 from truerank.experiments.grid.sets import rows_of
 from truerank.experiments.grid.working import LOG_FILE, Spent, scored_sample
 from truerank.rankers.training.fitting import fit
-from truerank.reports.tables import Column, Table
 from truerank.work.progress import Progress
 
 __all__ = ["CostEstimate", "ModelCost", "estimate_cost", "pending_works", "seconds_of"]
@@ -93,10 +92,6 @@ class CostEstimate:
         """Hours until the last training ends; a training is not divided."""
         return max(sum(one.hours for one in self.models) / workers, self.longest / _HOUR)
 
-    def text(self) -> str:
-        """The table, and the sentence that a user reads before it starts."""
-        return f"{self.table().text()}{self.sentence()}\n"
-
     def sentence(self) -> str:
         """How many runs, and how long."""
         if not self.left:
@@ -107,20 +102,6 @@ class CostEstimate:
             f"about {_duration(self.hours(self.workers))} here with {self.workers} workers, "
             f"{_duration(self.hours(self.cluster))} on a cluster of {self.cluster} workers."
         )
-
-    def table(self) -> Table:
-        """What is left, by model."""
-        number: dict[str, Any] = {"align": "right"}
-        columns = (
-            Column("model"),
-            Column("runs", **number, format=",d"),
-            Column("shortest (s)", **number, format=",.1f"),
-            Column("longest (s)", **number, format=",.1f"),
-            Column("hours of one worker", **number, format=",.3f"),
-            Column("known from"),
-        )
-        rows = tuple((one.model, one.trainings, one.smallest, one.largest, one.hours, one.known) for one in self.models)
-        return Table("What is left to be run", columns, rows)
 
     def json(self) -> dict[str, Any]:
         """All of it."""

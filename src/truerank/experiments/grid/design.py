@@ -155,7 +155,7 @@ class SetDesign:
         instances: what `open_instances` opens, where the set is there already.
         topics: texts of the queries that its rows name by id only.
         docs: texts of the documents that its rows name by id only.
-        build: options of `build_instances`, and its seed, where the set is built here; `fill` may name another set.
+        build: options of `instances build`, and its seed, where the set is built here; `fill` may name another set.
         label: how tables call it: the kind, a strategy, a depth.
         checkpoint: a ranker that is tested as it is, without training, in place of what would be trained on the set.
     """

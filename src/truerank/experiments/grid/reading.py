@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -52,13 +51,14 @@ _OF_SET: Final = ("kind", "label", "for", "sizes", "instances", "topics", "docs"
 _OF_MODEL: Final = (
     "model", "recipe", "changes", "vectors", "aggregate", "policy", "depth", "seeds", "sizes", "sets", "gpus", "cpus",
 )  # fmt: skip
-#: Options of `build_instances` that are places of data, relative to the design file.
+#: Options of `instances build` that are places of data, relative to the design file.
 BUILD_PLACES: Final = frozenset((
-    "queries", "train_qrels", "docs", "queries_from_documents", "candidates", "labels", "runs", "index", "fill",
+    "queries", "train_qrels", "docs", "queries_from_documents", "candidates", "labels", "run", "index", "fill",
     "topics", "qrels", "test_docs", "test_run", "test_index", "rows",
 ))  # fmt: skip
-_OF_BUILD: Final = ("seed", *(each.name for each in fields(BuildOptions)))
-_MANY: Final = frozenset(each.name for each in fields(BuildOptions) if str(each.type).startswith("tuple"))
+_BUILD_DEFAULTS: Final = BuildOptions().json()
+_OF_BUILD: Final = ("seed", *_BUILD_DEFAULTS)
+_MANY: Final = frozenset(name for name, usual in _BUILD_DEFAULTS.items() if isinstance(usual, list))
 _REPORT_OF_KIND: Final[Mapping[str, str]] = {"by-version": "transfer", "by-depth": "survivorship"}
 
 
@@ -264,7 +264,7 @@ class _Reader:
             key: tuple(each) if key in _MANY else each for key, each in built.items() if key != "seed"
         }
         table.read("seed", lambda each: each.content == "{seed}" or each.whole(0), 0)
-        value.checked(lambda: BuildOptions(**given).check(kind))
+        value.checked(lambda: BuildOptions.flat(given).check(kind))
         return built
 
     def _build_value(self, key: str, value: Value, sets: list[str]) -> Any:

@@ -77,7 +77,7 @@ LEAKED_SCHEMA: Final[dict[str, Any]] = {
 }
 DESIGN_FILE: Final = "design.yaml"
 RECORD_FILE: Final = "record.parquet"
-_LEAKED_FILE: Final = "leaked.parquet"
+LEAKED_FILE: Final = "leaked.parquet"
 _CELL_FILE: Final = "cell.json"
 _FAILED_FILE: Final = "failed.json"
 _SCORES_FILE: Final = "scores.parquet"
@@ -87,7 +87,7 @@ def open_results(out: str | Path) -> GridResults:
     """Opens the folder of a grid, finished or not.
 
     Args:
-        out: the folder that `run_grid` writes to.
+        out: the folder that `experiment run` writes to.
 
     Raises:
         InputError: it holds no grid.
@@ -168,7 +168,7 @@ class GridResults:
 
     def leaked(self, collection: str) -> pl.DataFrame:
         """The leaked documents of a collection, columns as in `LEAKED_SCHEMA`; no rows where nothing leaked."""
-        path = self.folder / _LEAKED_FILE
+        path = self.folder / LEAKED_FILE
         if not path.is_file():
             return pl.DataFrame(schema=LEAKED_SCHEMA)
         with path.open("rb") as stream:
@@ -275,7 +275,7 @@ def write_collection(
 
 def write_leaked(out: Path, leaked: pl.DataFrame) -> None:
     """Writes which documents leaked, columns as in `LEAKED_SCHEMA`."""
-    _parquet(out / _LEAKED_FILE, leaked.select(*LEAKED_SCHEMA).cast(pl.Schema(LEAKED_SCHEMA)))
+    _parquet(out / LEAKED_FILE, leaked.select(*LEAKED_SCHEMA).cast(pl.Schema(LEAKED_SCHEMA)))
 
 
 def write_design(out: Path, design: Design) -> None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Annotated, ClassVar, Final, Literal
 
 import polars as pl
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.experiments.grid.costs import CostEstimate, estimate_cost, pending_works
 from truerank.experiments.grid.design import Design
 from truerank.experiments.grid.planning import Plan, Work, make_plan
+from truerank.experiments.grid.reading import read_design
 from truerank.experiments.grid.results import (
+    DESIGN_FILE,
+    LEAKED_FILE,
+    RECORD_FILE,
+    RECORD_SCHEMA,
     GridResults,
     cell_folder,
     open_results,
@@ -23,57 +28,56 @@ from truerank.experiments.grid.results import (
     write_record,
 )
 from truerank.experiments.grid.tracking import open_tracker
-from truerank.experiments.grid.viewing import NoView, View
-from truerank.experiments.grid.working import LOG_FILE, Outcome, TrainAndScore, note_failure
-from truerank.reports.tables import Column, Table
-from truerank.work.artifacts import Artifacts, installed_versions
+from truerank.experiments.grid.viewing import NoView, View, view_for
+from truerank.experiments.grid.working import Outcome, TrainAndScore, note_failure
+from truerank.options import Flag, Options, Range, command
+from truerank.reports.results import Result
+from truerank.sources.inputs import inputs_of
+from truerank.work.artifacts import Artifacts
 from truerank.work.engines import Engine, open_engine
+from truerank.work.runs import Run, locked, plain
+from truerank.work.runs import run as started
 from truerank.work.tasks import Lost
 from truerank.work.workers import processors
 
-__all__ = ["GridRun", "GridStatus", "RunOptions", "estimate_grid", "run_grid", "run_status"]
+__all__ = ["STATES", "GridRun", "GridStatus", "RunOptions", "run", "status"]
 
-_PACKAGES: Final = ("truerank", "torch", "transformers", "numpy", "polars")
-_NAMED: Final = 5
+_PACKAGES: Final = ("torch", "transformers")
 
 
 @dataclass(frozen=True)
-class RunOptions:
-    """How a grid is run; nothing of it but the device decides about results.
+class RunOptions(Options):
+    """How the grid is run; nothing of it but the device decides about results.
 
     Attributes:
-        engine: "local", "ray" (a cluster on this machine) or "ray:ADDRESS".
-        workers: trainings at a time; None for one on each processor, or as many as the cluster has room for.
-        device: None for a GPU where there is one (on a cluster, where the design asks for one); small models run on the
-            CPU.
-        retry_failed: run again what failed before.
-        keep_models: save the trained rankers.
-        max_hours: refuse to start where the estimate is larger.
-        cluster: workers of the cluster that the estimate is compared with.
-        record: "mlflow:URI", to record the cells there too.
+        engine: local (processes of this machine), ray (a cluster on this machine) or ray:ADDRESS.
+        workers: trainings at a time; by default one for each processor, or as many as the cluster has room for.
+        device: cpu, cuda, cuda:1; by default a GPU where there is one (on a cluster, where the design asks for one),
+            except for small models.
+        max_hours: refuses to start where the estimate is larger.
+        estimate_for: workers of a cluster that the estimate is also made for.
+        retry_failed: runs again what failed before.
+        keep_models: saves the trained rankers.
+        record: mlflow:URI records the cells in MLflow, too.
     """
 
-    engine: str = "local"
-    workers: int | None = None
+    engine: Annotated[str, Flag(metavar="local|ray[:ADDRESS]")] = "local"
+    workers: Annotated[int | None, Range(at_least=1)] = None
     device: str | None = None
+    max_hours: Annotated[float | None, Flag(metavar="HOURS"), Range(at_least=0)] = None
+    estimate_for: Annotated[int, Range(at_least=1)] = 16
     retry_failed: bool = False
     keep_models: bool = False
-    max_hours: float | None = None
-    cluster: int = 16
-    record: str | None = None
+    record: Annotated[str | None, Flag(metavar="mlflow:URI")] = None
 
     def __post_init__(self) -> None:
-        if self.workers is not None and self.workers < 1:
-            raise InputError(f"{self.workers} workers", "give 1 or more", where="--workers")
-        if self.cluster < 1:
-            raise InputError(f"a cluster of {self.cluster} workers", "give 1 or more", where="--cluster")
+        super().__post_init__()
         if self.engine not in ("local", "ray") and not self.engine.startswith("ray:"):
-            fault = f"no engine called '{self.engine}'"
-            raise InputError(fault, "use 'local', 'ray' or 'ray:ADDRESS'", where="--engine")
+            raise OptionError("engine", f"no engine called '{self.engine}'", "use local, ray or ray:ADDRESS")
 
 
-@dataclass(frozen=True)
-class GridStatus:
+@dataclass(frozen=True, repr=False)
+class GridStatus(Result, shown_in="truerank.experiments.grid.report"):
     """How far a grid is.
 
     Attributes:
@@ -84,104 +88,81 @@ class GridStatus:
         notes: what was left out of collections and why.
     """
 
+    verdict_words: ClassVar[tuple[str, ...]] = ("failed",)
+
     folder: Path
     name: str
     record: pl.DataFrame
     failed: tuple[tuple[str, str], ...]
     notes: tuple[str, ...] = ()
 
-    def table(self) -> Table:
-        """How many cells of each model and set are done."""
-        number: dict[str, Any] = {"align": "right", "format": ",d"}
-        counted = (
-            self.record.group_by("model", "set", maintain_order=True)
-            .agg(pl.len().alias("cells"), *((pl.col("status") == one).sum().alias(one) for one in _STATES))
-            .rows()
-        )
-        columns = (Column("model"), Column("set"), Column("cells", **number), *(Column(s, **number) for s in _STATES))
-        return Table(f"{self.name}: cells", columns, tuple(counted), notes=self.notes)
-
-    def text(self) -> str:
-        """The table, and what failed where."""
-        lines = [self.table().text()]
-        for address, reason in self.failed[:_NAMED]:
-            lines.append(f"failed: {cell_folder(self.folder, address) / LOG_FILE}: {reason}\n")
-        if len(self.failed) > _NAMED:
-            lines.append(f"and {len(self.failed) - _NAMED:,} others, see record.parquet\n")
-        if self.failed:
-            lines.append("The others are not concerned; --retry-failed runs these again.\n")
-        return "".join(lines)
-
-    def json(self) -> dict[str, Any]:
-        """Counts, and what failed."""
-        counts = {one: int((self.record["status"] == one).sum()) for one in _STATES}
-        return {
-            "folder": str(self.folder),
-            "name": self.name,
-            "cells": {"all": len(self.record), **counts},
-            "failed": [{"cell": address, "reason": reason} for address, reason in self.failed],
-            "notes": list(self.notes),
-        }
+    @property
+    def cells(self) -> dict[str, int]:
+        """How many cells there are, and how many of each state."""
+        return {"all": len(self.record), **_states(self.record)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GridRun(GridStatus):
     """What a run of a grid left behind: how far it is, and what it was expected to cost.
 
     Attributes:
         estimate: made before it started.
+        only_costed: nothing was run; the record is empty.
     """
 
+    fails_on: ClassVar[str] = "failed"
+
     estimate: CostEstimate | None = None
-
-    def json(self) -> dict[str, Any]:
-        """Counts, what failed, and the estimate."""
-        return {**super().json(), "estimate": None if self.estimate is None else self.estimate.json()}
+    only_costed: bool = False
 
 
-_STATES: Final = ("done", "failed", "missing")
+STATES: Final = ("done", "failed", "missing")
 
 
-def run_status(out: str | Path) -> GridStatus:
-    """How far a grid is, whether a run is at work or not.
+@command
+def status(results: Annotated[str | Path, Flag(metavar="DIR", positional=True, reads=Path)]) -> GridStatus:
+    """Says how many cells of a grid are done, failed or missing; also while it runs.
 
     Args:
-        out: the folder of the results.
+        results: what `experiment run` writes.
+
+    Returns:
+        How far it is.
 
     Raises:
         InputError: it holds no grid.
+
+    Examples:
+
+        truerank experiment status grid/
     """
-    results = open_results(out)
-    return GridStatus(results.folder, results.design.name, results.cells, tuple(_failed(results.cells, results)))
+    found = open_results(results)
+    return GridStatus(found.folder, found.design.name, found.cells, tuple(_failed(found.cells, found)))
 
 
-def estimate_grid(
-    design: Design, out: str | Path, options: RunOptions = RunOptions(), *, view: View | None = None
-) -> CostEstimate:
-    """What a grid will cost, without running it; arguments and errors as in `run_grid`.
-
-    What cells share is made: sets, first stages, vocabularies. A short trial of each model follows where no finished
-    cell tells its rates.
-    """
-    shown = view or NoView()
-    artifacts = Artifacts(out)
-    with _alone(artifacts.work):
-        plan = make_plan(design, artifacts.folder, shown)
-        return _estimated(plan, artifacts.folder, options, shown)[0]
-
-
-def run_grid(
-    design: Design, out: str | Path, options: RunOptions = RunOptions(), *, view: View | None = None
+@command
+def run(
+    design: Annotated[Design | str | Path, Flag(metavar="FILE", positional=True, reads=Path)],
+    *,
+    set_: Annotated[Mapping[str, str], Flag(metavar="KEY=VALUE")] = MappingProxyType({}),
+    dry_run: bool = False,
+    options: RunOptions = RunOptions(),
+    out: Annotated[str | Path, Flag(metavar="DIR", reads=Path)],
+    view: View | Literal["terminal"] | None = None,
 ) -> GridRun:
-    """Runs all cells of a design that are not done; a run that was ended anywhere goes on.
+    """Runs the cells of a design that are not done: trains each model on each set, reranks, records.
 
-    Every cell has an address that follows from all that decides its result, so that nothing is run twice: not after a
-    kill, not where the design was extended. A cell that fails does not stop the others.
+    The cost is estimated first: from finished cells, or from a short trial of each model. Every cell has an address
+    that follows from all that decides its result: killed and called again, the run goes on, and no cell is run twice;
+    nor is one where the design was extended. A cell that fails does not stop the others.
 
     Args:
-        design: the experiment, see `read_design`.
-        out: the folder of the results.
+        design: the design, YAML: docs/experiments.md. In Python also one that `read_design` read.
+        set_: a value of the design: collections.vaswani.docs=FILE.
+        dry_run: says what it would cost, and stops. What cells share is made: sets, first stages, vocabularies.
         options: how it is run.
+        out: the folder of the results.
         view: is told how far it is.
 
     Returns:
@@ -190,23 +171,50 @@ def run_grid(
     Raises:
         InputError: a fault in the sources; an estimate above `max_hours`; another run is at work in the folder.
         MissingExtraError: what trains the models, or the engine, is not installed.
+
+    Examples:
+
+        truerank experiment run leakage-small.yaml --out grid/ --dry-run
+
+        truerank experiment run leakage-small.yaml --out grid/ --workers 2 --max-hours 1
+
+        truerank experiment run leakage.yaml --out /shared/grid --engine ray:auto --set models.monot5.gpus=1
     """
-    shown = view or NoView()
-    artifacts = Artifacts(out)
-    folder = artifacts.folder
-    with _alone(artifacts.work), open_tracker(options.record, design, folder) as tracker:
+    if isinstance(design, Design) and set_:
+        raise OptionError("set_", "the design was read already", "give the values to `read_design`")
+    wanted = design if isinstance(design, Design) else read_design(design, settings=set_)
+    shown = view_for() if view == "terminal" else view or NoView()
+    if dry_run:
+        return _costed(wanted, Path(out), options, shown)
+    given = {"set": dict(set_), **plain({"": options})}
+    with started("experiment run", inputs_of(design=wanted.file), given, out, packages=_PACKAGES) as job:
+        return _run(wanted, job, options, shown)
+
+
+def _costed(design: Design, folder: Path, options: RunOptions, shown: View) -> GridRun:
+    """What a grid will cost; no manifest is written, and that of an earlier run stays."""
+    artifacts = Artifacts(folder)
+    with locked(artifacts.work, folder):
+        plan = make_plan(design, folder, shown)
+        estimate = _estimated(plan, folder, options, shown)[0]
+    return GridRun(folder, design.name, pl.DataFrame(schema=RECORD_SCHEMA), (), _notes(plan), estimate, True)
+
+
+def _run(design: Design, job: Run, options: RunOptions, shown: View) -> GridRun:
+    folder = job.folder
+    with open_tracker(options.record, design, folder) as tracker:
         plan = make_plan(design, folder, shown)
         write_design(folder, design)
         write_leaked(folder, plan.leaked)
         write_record(folder, plan.cells)
         estimate, seconds, works = _estimated(plan, folder, options, shown)
         if options.max_hours is not None and estimate.hours(_workers(options)) > options.max_hours:
-            raise InputError(
+            raise OptionError(
+                "max_hours",
                 f"{estimate.sentence().rstrip('.')}, and {options.max_hours:g} hours were allowed",
-                "raise --max-hours, or make the design smaller",
-                where="--max-hours",
+                "raise it, or make the design smaller",
             )
-        artifacts.log("started", runs=len(works), engine=options.engine, estimate=estimate.json())
+        job.log("started", runs=len(works), engine=options.engine, estimate=estimate.json())
         try:
             with shown.running(estimate):
                 for work, outcome in _outcomes(works, seconds, folder, options, shown):
@@ -219,12 +227,29 @@ def run_grid(
             # Also what an earlier run finished, which had no such record.
             for work in plan.works:
                 tracker.record(work)
-        artifacts.log("ended", **{one: int((record["status"] == one).sum()) for one in _STATES})
-        _write_manifest(artifacts, plan, record)
-        failed = tuple(_failed(record, open_results(folder)))
-        run = GridRun(folder, design.name, record, failed, _notes(plan), estimate)
-    artifacts.tidy()
-    return run
+        job.log("ended", **_states(record))
+        _publish(job, plan, record)
+        return GridRun(
+            folder, design.name, record, tuple(_failed(record, open_results(folder))), _notes(plan), estimate
+        )
+
+
+def _publish(job: Run, plan: Plan, record: pl.DataFrame) -> None:
+    job.json(
+        "summary.json",
+        {
+            "design": plan.design.json(),
+            "sets": {name: one.json() for name, one in plan.sets.items()},
+            "collections": {name: one.json() for name, one in plan.collections.items()},
+            "cells": _states(record),
+        },
+    )
+    for name in (RECORD_FILE, DESIGN_FILE, LEAKED_FILE):
+        job.note(name)
+
+
+def _states(record: pl.DataFrame) -> dict[str, int]:
+    return {one: int((record["status"] == one).sum()) for one in STATES}
 
 
 def _estimated(
@@ -236,7 +261,7 @@ def _estimated(
         folder,
         works,
         workers=_workers(options),
-        cluster=options.cluster,
+        cluster=options.estimate_for,
         device=options.device,
         told=shown,
     )
@@ -282,26 +307,6 @@ def _engine(options: RunOptions) -> Engine:
     return open_engine(options.engine, workers, tolerant=True)
 
 
-@contextlib.contextmanager
-def _alone(work: Path) -> Iterator[None]:
-    """Inside, no other run is at work in the folder; the system ends the claim with the process."""
-    try:
-        import fcntl
-    except ImportError:  # no such locks on Windows
-        yield
-        return
-    work.mkdir(parents=True, exist_ok=True)
-    path = work / "lock"
-    with path.open("w") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            fault = "another run is at work here"
-            raise InputError(fault, "wait for it, or end it", where=work.parent) from error
-        yield
-        path.unlink(missing_ok=True)
-
-
 def _failed(record: pl.DataFrame, results: GridResults) -> Iterator[tuple[str, str]]:
     for address in record.filter(pl.col("status") == "failed")["cell"].unique(maintain_order=True):
         yield address, results.failure(address)
@@ -309,16 +314,3 @@ def _failed(record: pl.DataFrame, results: GridResults) -> Iterator[tuple[str, s
 
 def _notes(plan: Plan) -> tuple[str, ...]:
     return tuple(f"{name}: {note}." for name, one in plan.collections.items() for note in one.notes)
-
-
-def _write_manifest(artifacts: Artifacts, plan: Plan, record: pl.DataFrame) -> None:
-    artifacts.manifest(
-        {
-            "command": "experiment run",
-            "versions": installed_versions(*_PACKAGES),
-            "design": plan.design.json(),
-            "sets": {name: one.json() for name, one in plan.sets.items()},
-            "collections": {name: one.json() for name, one in plan.collections.items()},
-            "cells": {one: int((record["status"] == one).sum()) for one in _STATES},
-        }
-    )

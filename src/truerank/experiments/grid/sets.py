@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import polars as pl
 
@@ -101,12 +101,12 @@ def _built(design: SetDesign, out: Path, progress: Progress) -> Path:
     mark = out / "sets" / f"{design.name}.json"
     if mark.is_file() and json.loads(mark.read_text(encoding="utf-8")).get("options") == wanted:
         return folder
-    from truerank.experiments.instances import BuildOptions, build_instances
+    from truerank.experiments.instances import build
+    from truerank.experiments.instances.options import Kind
 
     progress.start(f"building {design.name}")
     chosen: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
-    options = BuildOptions(**chosen)
-    build_instances(design.kind, design.sizes, folder, options=options, seed=seed, progress=progress)
+    build(cast(Kind, design.kind), design.sizes, out=folder, seed=seed, progress=progress, **chosen)
     with atomic_path(mark) as temporary:
         temporary.write_text(json.dumps({"options": wanted}) + "\n", encoding="utf-8")
     return folder

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from truerank.errors import InputError, MissingExtraError
+from truerank.errors import MissingExtraError, OptionError
 from truerank.experiments.grid.design import Design
 from truerank.experiments.grid.planning import Work
 from truerank.experiments.grid.results import GridResults, is_done, open_results
@@ -50,7 +50,7 @@ def open_tracker(record: str | None, design: Design, out: Path) -> Iterator[Trac
         return
     kind, _, address = record.partition(":")
     if kind != "mlflow" or not address:
-        raise InputError(f"no record called '{record}'", "give mlflow:URI", where="--record")
+        raise OptionError("record", f"no record called '{record}'", "give mlflow:URI")
     yield _Mlflow(address, design, out)
 
 
@@ -71,7 +71,7 @@ class _Mlflow:
             self._experiment = found.experiment_id if found else self._client.create_experiment(design.name)
         except (MlflowException, OSError) as error:
             fault = f"no MLflow answers at '{address}' ({' '.join(str(error).split())[:120]})"
-            raise InputError(fault, "check the address", where="--record") from error
+            raise OptionError("record", fault, "check the address") from error
 
     def record(self, work: Work) -> None:
         """Records what was trained on what, how it ended, and the measures on each collection."""

@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import yaml
 
-from truerank.errors import InputError, TruerankError
+from truerank.errors import InputError, OptionError, TruerankError
 
 __all__ = ["Table", "Value", "read_tree"]
 
@@ -51,7 +51,9 @@ class Value:
         try:
             return read()
         except TruerankError as error:
-            self.fault(error.fault, error.remedy)
+            # The option is a key of the file here.
+            name = f"{error.option}: " if isinstance(error, OptionError) else ""
+            self.fault(f"{name}{error.fault}".replace("`", ""), error.remedy.replace("`", ""))
 
     def table(self, known: Collection[str] | None = None) -> Table:
         """As a mapping, whose keys are among the known ones."""

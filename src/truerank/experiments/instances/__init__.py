@@ -1,23 +1,23 @@
-"""Training sets with known faults: built, proven, read."""
+"""Training sets with known faults: built, proven, written for other programs."""
 
-from truerank.experiments.instances.building import build_instances
-from truerank.experiments.instances.built import Built, open_built
-from truerank.experiments.instances.document_queries import CutRule, DocumentQueries, write_document_queries
-from truerank.experiments.instances.options import FORMATS, KINDS, BuildOptions
-from truerank.experiments.instances.stats import InstanceStats, instance_stats
-from truerank.experiments.instances.writing import export_instances
+from truerank.experiments.instances.building import build
+from truerank.experiments.instances.built import Built, Export, export, open_built
+from truerank.experiments.instances.checking import InstanceStats, stats
+from truerank.experiments.instances.document_queries import CutRule, DocumentQueries, QueryFile, queries
+from truerank.experiments.instances.options import FORMATS, KINDS
 
 __all__ = [
     "FORMATS",
     "KINDS",
-    "BuildOptions",
     "Built",
     "CutRule",
     "DocumentQueries",
+    "Export",
     "InstanceStats",
-    "build_instances",
-    "export_instances",
-    "instance_stats",
+    "QueryFile",
+    "build",
+    "export",
     "open_built",
-    "write_document_queries",
+    "queries",
+    "stats",
 ]

@@ -10,32 +10,27 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.errors import InputError
-from truerank.experiments.instances.built import TABLE, Built, open_built
-from truerank.experiments.instances.drafts import SCHEMA, Draft
-from truerank.experiments.instances.drawing import Wanted
+from truerank.errors import InputError, OptionError
+from truerank.experiments.instances.built import ROWS, TABLE, Built, open_built
+from truerank.experiments.instances.drawing import SCHEMA, Draft, Wanted
 from truerank.experiments.instances.filling import Prepared, Training
 from truerank.experiments.instances.leaks import (
     Candidates,
+    JudgedTopics,
     Leak,
+    TopicPlan,
     excluded,
     leaks_above,
+    plan_topics,
     read_candidates,
+    read_judged_topics,
     spread,
+    topic_drafts,
     verified_leaks,
     wanted,
 )
-from truerank.experiments.instances.opening import Opened
+from truerank.experiments.instances.opening import Opened, Texts, filled
 from truerank.experiments.instances.options import BuildOptions
-from truerank.experiments.instances.texts import Texts, filled
-from truerank.experiments.instances.topic_rows import (
-    JudgedTopics,
-    TopicPlan,
-    plan_topics,
-    read_judged_topics,
-    topic_drafts,
-)
-from truerank.experiments.instances.writing import ROWS
 from truerank.judging.labels import Judgments, open_judgments
 from truerank.sources.topics import read_topics
 from truerank.text.normalising import normalise
@@ -140,7 +135,7 @@ class _Lead:
 
 
 @dataclass(frozen=True)
-class _Drawn:
+class _Supply:
     """Rows whose texts are there: of each source, and of leaking queries."""
 
     lanes: list[Prepared]
@@ -202,8 +197,8 @@ def _leaks(kind: str, options: BuildOptions, candidates: Candidates) -> tuple[Ju
     if kind != "leak":
         return judgments, []
     topics = None if options.topics is None else {topic.topic_id for topic in read_topics(options.topics).topics}
-    if options.test is not None:
-        candidates = _of_test(candidates, options.test)
+    if options.test_set is not None:
+        candidates = _of_test(candidates, options.test_set)
         own = set(candidates.table["topic_id"])
         topics = own if topics is None else topics & own
     if options.threshold is not None:
@@ -213,7 +208,7 @@ def _leaks(kind: str, options: BuildOptions, candidates: Candidates) -> tuple[Ju
     if not leaks:
         source = "labels" if options.threshold is None else "candidates"
         fault = f"the {source} hold no leak" + ("" if topics is None else f" of the {len(topics):,} topics")
-        raise InputError(fault, "check labels, topics and threshold", where="--labels")
+        raise OptionError("labels", fault, "check labels, topics and `threshold`")
     return judgments, leaks
 
 
@@ -221,11 +216,11 @@ def _of_test(candidates: Candidates, test: str) -> Candidates:
     names = candidates.table["test"].unique(maintain_order=True).to_list()
     if test not in names:
         fault = f"no test set called '{test}' among the candidates"
-        raise InputError(fault, f"there are {', '.join(names) or 'none'}", where="--test")
+        raise OptionError("test_set", fault, f"there are {', '.join(names) or 'none'}")
     return Candidates(candidates.table.filter(pl.col("test") == test), candidates.inputs)
 
 
-def _drawn(training: Training, opened: Opened, lead: _Lead, fill_rows: int) -> _Drawn:
+def _drawn(training: Training, opened: Opened, lead: _Lead, fill_rows: int) -> _Supply:
     """Draws until there is enough of every source, or it holds no more."""
     options, lanes = opened.options, training.lanes
     share = -(-fill_rows // max(1, len(lanes))) if options.fill is None and lanes else 0
@@ -250,7 +245,7 @@ def _drawn(training: Training, opened: Opened, lead: _Lead, fill_rows: int) -> _
     missing = {"leaks whose documents the collection lacks": len(leaking) - len(kept)}
     skipped = Counter({reason: number for one in whole for reason, number in one.skipped.items()})
     skipped.update({reason: number for reason, number in {**lost, **missing}.items() if number})
-    return _Drawn(whole, kept, dict(skipped))
+    return _Supply(whole, kept, dict(skipped))
 
 
 def _collect(opened: Opened, drafts: Sequence[Draft], plans: Sequence[TopicPlan]) -> None:
@@ -275,7 +270,7 @@ def _has_texts(draft: Draft, texts: Texts) -> bool:
     return texts.has(draft.relevant_id) and texts.has(draft.nonrelevant_id)
 
 
-def _lead_rows(lead: _Lead, drawn: _Drawn, opened: Opened, asked: int) -> _Chosen:
+def _lead_rows(lead: _Lead, drawn: _Supply, opened: Opened, asked: int) -> _Chosen:
     """The rows that leak, of those that can be had."""
     if not asked:
         return _Chosen()
@@ -285,15 +280,15 @@ def _lead_rows(lead: _Lead, drawn: _Drawn, opened: Opened, asked: int) -> _Chose
     if len(drafts) < asked:
         fault = f"{len(drafts):,} {what}, not {asked:,}"
         if not opened.options.allow_fewer:
-            remedy = f"ask for --leaks {len(drafts)}, or --allow-fewer"
-            raise InputError(f"there are {fault}", remedy, where="--leaks")
+            remedy = f"ask for `leaks` {len(drafts)}, or give `allow_fewer`"
+            raise OptionError("leaks", f"there are {fault}", remedy)
         notes = (*notes, f"There are only {fault}.")
     taken = drafts[:asked]
     topics = len({draft.topic_id for draft in taken})
     return _Chosen(taken, {"rows": len(taken), "usable": len(drafts), "topics": topics, **about}, notes)
 
 
-def _of_leaks(drawn: _Drawn, seed: int, asked: int) -> tuple[list[Draft], dict[str, Any], tuple[str, ...], str]:
+def _of_leaks(drawn: _Supply, seed: int, asked: int) -> tuple[list[Draft], dict[str, Any], tuple[str, ...], str]:
     """The rows of leaking queries, spread over the topics; what is to be said of them; what they are called."""
     by_leak = {(leak.topic_id, leak.text or leak.query_id): draft for leak, draft in drawn.leaking}
     ordered = spread((leak for leak, _ in drawn.leaking), seed)
@@ -308,20 +303,20 @@ def _of_topics(
     lead: _Lead, topics: JudgedTopics, opened: Opened
 ) -> tuple[list[Draft], dict[str, Any], tuple[str, ...], str]:
     """The rows of test topics; what is to be said of them; what they are called."""
-    times = opened.options.per_topic
+    times = opened.options.rows_per_topic
     drafts = topic_drafts(lead.plans, topics.name, times, opened.test_texts.has)
     negatives = "first stage, unjudged" if topics.relevant_only else "judged"
     notes = (_UNJUDGED,) if topics.relevant_only else ()
     what = f"rows of test topics ({len(topics.judged):,} topics, {times} rows of each at most)"
-    return drafts, {"per_topic": times, "negatives": negatives}, notes, what
+    return drafts, {"rows_per_topic": times, "negatives": negatives}, notes, what
 
 
-def _fill(drawn: _Drawn, count: int, opened: Opened, barred: Collection[str]) -> _Fill:
+def _fill(drawn: _Supply, count: int, opened: Opened, barred: Collection[str]) -> _Fill:
     """The rows without a leak."""
     options = opened.options
     if options.fill is not None:
         frame = _filled_from(options.fill, opened.seed, count, barred)
-        return _Fill(frame=frame, inputs=open_built(options.fill).manifest["inputs"])
+        return _Fill(frame=frame, inputs=open_built(options.fill).about["inputs"])
     taken = _taken(drawn.lanes, count)
     notes = _too_small(drawn.lanes, taken, count, options.allow_fewer) if taken.empty else []
     return _Fill(taken.rows, notes=tuple(notes))
@@ -354,7 +349,7 @@ def _too_small(lanes: Sequence[Prepared], taken: _Taken, count: int, allow_fewer
         for place in taken.empty
     ]
     if not allow_fewer:
-        raise InputError("; ".join(told), "ask for a smaller size, or --allow-fewer", where="--queries")
+        raise OptionError("queries", "; ".join(told), "ask for a smaller size, or give `allow_fewer`")
     notes = [f"{sentence}; other sources make up for it as far as they can." for sentence in told]
     found = len(taken.rows)
     return [*notes, f"There are only {found:,} rows without a leak, not {count:,}."] if found < count else notes

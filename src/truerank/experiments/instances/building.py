@@ -4,122 +4,142 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.experiments.instances.assembling import Assembled, assemble
-from truerank.experiments.instances.built import COMMAND, TABLE, Built, open_built
+from truerank.experiments.instances.built import (
+    SUMMARY,
+    TABLE,
+    Built,
+    export_name,
+    open_built,
+    write_export,
+    write_rows,
+)
+from truerank.experiments.instances.document_queries import CutRule
 from truerank.experiments.instances.opening import Opened
-from truerank.experiments.instances.options import BuildOptions, checked_sizes
+from truerank.experiments.instances.options import (
+    BuildOptions,
+    FirstStageOptions,
+    Format,
+    Kind,
+    LeakOptions,
+    TableOptions,
+    TestOptions,
+    TrainingOptions,
+    checked_sizes,
+)
 from truerank.experiments.instances.tables import EXTRA, TableRows
-from truerank.experiments.instances.writing import export_instances, export_name, write_rows
-from truerank.work.artifacts import Artifacts, digest, installed_versions
+from truerank.options import Flag, Seed, command
+from truerank.records import Input
+from truerank.work.artifacts import digest
 from truerank.work.progress import Progress, Quiet
+from truerank.work.runs import Run
+from truerank.work.runs import run as started
 
-__all__ = ["build_instances"]
+__all__ = ["build"]
 
 _EXPORTS: Final = "exports"
 
 
-def build_instances(
-    kind: str,
-    sizes: Sequence[int],
-    out: str | Path,
-    options: BuildOptions | None = None,
+@command
+def build(
+    kind: Kind,
+    size: Annotated[tuple[int, ...], Flag(metavar="N", reads=list[int])] = (),
     *,
-    seed: int = 0,
+    training: TrainingOptions = TrainingOptions(),
+    cut: CutRule = CutRule(),
+    first_stage: FirstStageOptions = FirstStageOptions(),
+    leak: LeakOptions = LeakOptions(),
+    testing: TestOptions = TestOptions(),
+    table: TableOptions = TableOptions(),
+    write: Annotated[tuple[Format, ...], Flag(metavar="FORMAT", reads=list[Format])] = (),
+    allow_fewer: bool = False,
+    seed: Seed = 0,
+    out: Annotated[str | Path, Flag(metavar="DIR", reads=Path)],
     progress: Progress | None = None,
 ) -> Built:
-    """Builds a training set, in several sizes at once, each the beginning of the next.
+    """Builds a training set that differs from others only in its fault, in several sizes at once.
 
-    Rows that leak come first, then those that do not, in the order of the `none` set of the same sources and seed: sets
-    of one seed and size differ only in the fault. Everything is chosen by hashes keyed with the seed; the same input
-    gives the same bytes. Killed and called again, searching for non-relevant documents continues.
+    An instance is a pair of a query and a document: a size of 1,000 has 500 rows, each a query with one relevant and
+    one non-relevant document. Each size is the beginning of the next. Rows that leak come first; the others are those
+    of the set of the kind none with the same sources and seed. Everything is chosen by hashes keyed with the seed; the
+    same input gives the same bytes. Killed and called again, searching for non-relevant documents continues.
 
     Args:
-        kind: "none": no row leaks; "leak": so many rows are of training queries that leak test topics; "test": so many
-            rows are of the test topics and their judgments; "by-depth" and "by-version": rows of a table that
+        kind: which fault the set has. none: no candidate of an audit, equal shares of the sources. leak: so many
+            leaking queries, spread over the topics, with the relevant document of the training query. test: so many
+            rows of the test topics with judged documents. by-depth, by-version: rows of a table that
             `survivorship triples` or `transfer select` wrote.
-        sizes: in instances, that is pairs of a query and a document: a size of 1,000 has 500 rows, each with one
-            relevant and one non-relevant document. By depth and by version there may be none: then all rows.
-        out: the folder.
-        options: where everything comes from, see `BuildOptions`.
+        size: in instances, twice the rows; repeat for several sizes. By depth and by version there may be none: then
+            all rows.
+        training: training data.
+        cut: how documents make queries.
+        first_stage: where non-relevant documents come from.
+        leak: rows that leak.
+        testing: test data.
+        table: rows of a table.
+        write: also write each size as jsonl, parquet, sentence-transformers or triples; repeat.
+        allow_fewer: take what there is where it is less than asked for.
         seed: of all choices.
+        out: the folder of the set.
         progress: is told how far it is.
 
     Returns:
-        The set; the folder holds `instances.parquet`, `manifest.json` and what `write` asks for.
+        The set; the folder holds `instances.parquet`, `summary.json`, `manifest.json` and what `write` asks for.
 
     Raises:
         InputError: a fault in a source or an option; fewer rows than asked for, with how many there are.
 
+    Examples:
+
+        truerank instances build --kind none --queries irds:msmarco-document/train --queries irds:msmarco-document/orcas
+        --docs irds:msmarco-document --index index/ --candidates audit/ --size 1000 --size 128000 --out none/
+
+        truerank instances build --kind leak --leaks 500 --labels judged.jsonl --topics topics.trec
+        --queries queries.tsv --train-qrels qrels.tsv --docs docs.jsonl --candidates audit/ --size 1000 --out leak/
+
+        truerank instances build --kind test --leaks 500 --topics topics.trec --qrels qrels.txt --test-docs robust.jsonl
+        --queries queries.tsv --train-qrels qrels.tsv --docs docs.jsonl --candidates audit/ --size 1000 --out test/
+
+        truerank instances build --kind none --queries-from-documents docs.trec.gz --candidates audit/ --size 1000
+        --out none/
+
+        truerank instances build --kind by-depth --rows triples.parquet --depth 1 --out depth-1/
+
     Source: leakage paper, section 4, "Training Datasets".
     """
-    given, told = options or BuildOptions(), progress or Quiet()
-    given.check(kind)
-    wanted = checked_sizes(sizes)
-    artifacts = Artifacts(out)
-    if kind in EXTRA:
-        return _from_table(kind, artifacts, wanted, given, seed)
-    if not wanted:
-        raise InputError("is missing", "give one size or several, in instances: 1000 are 500 queries", where="--size")
-    lead = given.leaks or 0
-    if wanted[0] // 2 < lead:
-        fault = f"the size {wanted[0]:,} has {wanted[0] // 2:,} rows, fewer than the {lead:,} that leak"
-        raise InputError(fault, f"begin with a size of {2 * lead:,}", where="--size")
-    work = artifacts.work / digest({"kind": kind, "seed": seed, **asdict(given)})[:32]
-    work.mkdir(parents=True, exist_ok=True)
-    assembled = assemble(kind, wanted[-1] // 2, Opened(given, seed, work, told))
-    told.start("writing")
-    _forget(artifacts)
-    rows = write_rows(artifacts, assembled.blocks(), work / "rows", {})
-    built = _finished(artifacts, (kind, seed), wanted, given, _described(assembled, rows))
-    shutil.rmtree(work)
-    artifacts.tidy()
-    return built
+    options = BuildOptions.of(
+        training, first_stage, leak, testing, table, cut=cut, write=write, allow_fewer=allow_fewer
+    )
+    options.check(kind)
+    sizes = checked_sizes(size)
+    from_table, lead = kind in EXTRA, options.leaks or 0
+    if not sizes and not from_table:
+        raise OptionError("size", "is missing", "give one size or several, in instances: 1000 are 500 queries")
+    if sizes and not from_table and sizes[0] // 2 < lead:
+        fault = f"the size {sizes[0]:,} has {sizes[0] // 2:,} rows, fewer than the {lead:,} that leak"
+        raise OptionError("size", fault, f"begin with a size of {2 * lead:,}")
+    with started("instances build", (), {"kind": kind, "size": sizes, **options.json(), "seed": seed}, out) as job:
+        work = job.unfinished(digest({"kind": kind, "seed": seed, **asdict(options)}))
+        if from_table:
+            described = _from_table(kind, job, work, sizes, options)
+        else:
+            opened = Opened(options, seed, work, progress or Quiet())
+            described = _assembled(assemble(kind, sizes[-1] // 2, opened), job, work)
+        _finish(job, (kind, seed), sizes, options, described)
+    return open_built(job.folder)
 
 
-def _from_table(kind: str, artifacts: Artifacts, sizes: tuple[int, ...], options: BuildOptions, seed: int) -> Built:
-    table = TableRows(kind, options)
-    wanted = sizes[-1] // 2 if sizes else None
-    _forget(artifacts)
-    rows = write_rows(artifacts, table.blocks(wanted), artifacts.work / "rows", EXTRA[kind])
-    if not rows or (wanted is not None and rows < wanted and not options.allow_fewer):
-        (artifacts.folder / TABLE).unlink(missing_ok=True)
-        artifacts.tidy()
-        fault = f"{rows:,} rows fit, not {wanted or 1:,}; {table.left_out:,} have another {next(iter(EXTRA[kind]))}"
-        raise InputError(fault, "ask for a smaller size, or --allow-fewer", where=options.rows)
-    kept = tuple(size for size in sizes if size <= 2 * rows)
-    skipped = {
-        f"rows of another {next(iter(EXTRA[kind]))}": table.left_out,
-        "rows without the text of a query or document": table.empty,
-    }
-    notes = [] if wanted is None or rows >= wanted else [f"There are only {rows:,} rows."]
-    if wanted is not None and rows == wanted:
-        notes.append(f"The table was read as far as its row {table.read:,}.")
-    described = {
-        "rows": rows,
-        "inputs": {"rows": table.inputs},
-        "leaks": None,
-        "skipped": {reason: number for reason, number in skipped.items() if number},
-        "notes": notes,
-    }
-    built = _finished(artifacts, (kind, seed), kept or (2 * rows,), options, described)
-    artifacts.tidy()
-    return built
-
-
-def _forget(artifacts: Artifacts) -> None:
-    """Without its manifest an earlier set of this folder is none: a killed build leaves no mixture of two."""
-    (artifacts.folder / "manifest.json").unlink(missing_ok=True)
-
-
-def _described(assembled: Assembled, rows: int) -> dict[str, Any]:
+def _assembled(assembled: Assembled, job: Run, work: Path) -> dict[str, Any]:
+    assembled.opened.progress.start("writing")
+    _forget(job)
     return {
-        "rows": rows,
+        "rows": write_rows(job, assembled.blocks(), work / "rows", {}),
         "inputs": assembled.inputs,
         "leaks": assembled.leaks,
         "skipped": assembled.skipped,
@@ -127,42 +147,85 @@ def _described(assembled: Assembled, rows: int) -> dict[str, Any]:
     }
 
 
-def _finished(
-    artifacts: Artifacts,
-    drawn: tuple[str, int],
-    sizes: tuple[int, ...],
-    options: BuildOptions,
-    described: Mapping[str, Any],
-) -> Built:
-    """Counts, exports and the manifest; `drawn` are kind and seed."""
+def _from_table(kind: str, job: Run, work: Path, sizes: tuple[int, ...], options: BuildOptions) -> dict[str, Any]:
+    table = TableRows(kind, options)
+    wanted = sizes[-1] // 2 if sizes else None
+    _forget(job)
+    rows = write_rows(job, table.blocks(wanted), work / "rows", EXTRA[kind])
+    column = next(iter(EXTRA[kind]))
+    if not rows or (wanted is not None and rows < wanted and not options.allow_fewer):
+        (job.folder / TABLE).unlink(missing_ok=True)
+        shutil.rmtree(work)
+        fault = f"{rows:,} rows fit, not {wanted or 1:,}; {table.left_out:,} have another {column}"
+        raise InputError(fault, "ask for a smaller size, or give `allow_fewer`", where=options.rows)
+    skipped = {
+        f"rows of another {column}": table.left_out,
+        "rows without the text of a query or document": table.empty,
+    }
+    notes = [] if wanted is None or rows >= wanted else [f"There are only {rows:,} rows."]
+    if wanted is not None and rows == wanted:
+        notes.append(f"The table was read as far as its row {table.read:,}.")
+    return {
+        "rows": rows,
+        "inputs": {"rows": table.inputs},
+        "leaks": None,
+        "skipped": {reason: number for reason, number in skipped.items() if number},
+        "notes": notes,
+    }
+
+
+def _forget(job: Run) -> None:
+    """Without its manifest an earlier set of this folder is none: a killed build leaves no mixture of two."""
+    for name in ("manifest.json", SUMMARY):
+        (job.folder / name).unlink(missing_ok=True)
+
+
+def _finish(
+    job: Run, drawn: tuple[Kind, int], sizes: tuple[int, ...], options: BuildOptions, described: Mapping[str, Any]
+) -> None:
+    """Counts, exports and the summary; `drawn` are kind and seed."""
     kind, seed = drawn
     rows = int(described["rows"])
     kept = tuple(size for size in sizes if size <= 2 * rows) or (2 * rows,)
-    built = Built(artifacts.folder, kind, kept, seed, {"rows": rows})
+    built = Built(job.folder, kind, kept, seed, {"rows": rows})
     by_size = {str(size): _counts(built, size) for size in kept}
-    shutil.rmtree(artifacts.folder / _EXPORTS, ignore_errors=True)
+    shutil.rmtree(job.folder / _EXPORTS, ignore_errors=True)
     exports = {}
     for form in options.write:
         for size in kept:
             name = f"{_EXPORTS}/{export_name(form, size)}"
-            export_instances(built, form, artifacts.folder / name, size)
-            artifacts.note(name)
+            write_export(built, form, job.folder / name, size)
+            job.note(name)
             exports[name] = {"format": form, "size": size}
-    manifest = {
-        "command": COMMAND,
-        "versions": installed_versions("truerank", "polars"),
-        "kind": kind,
-        "seed": seed,
-        "sizes": list(kept),
-        "counting": "an instance is a pair of a query and a document: a size of 1,000 has 500 rows",
-        "options": _changed(options),
-        **described,
-        "counts": {"by_size": by_size},
-        "exports": exports,
-    }
-    artifacts.manifest(manifest)
-    artifacts.log("built", kind=kind, rows=rows)
-    return open_built(artifacts.folder)
+    job.json(
+        SUMMARY,
+        {
+            "kind": kind,
+            "seed": seed,
+            "sizes": list(kept),
+            "counting": "an instance is a pair of a query and a document: a size of 1,000 has 500 rows",
+            "options": options.changed(),
+            **described,
+            "counts": {"by_size": by_size},
+            "exports": exports,
+        },
+    )
+    job.read(*_inputs(described["inputs"], options.index))
+    job.skipped = dict(described["skipped"])
+    job.log("built", kind=kind, rows=rows)
+
+
+def _inputs(described: Mapping[str, Any], index: str | None) -> Iterator[Input]:
+    """What was read, as a manifest has it; an index that was made on the way has no place."""
+    for role, found in described.items():
+        if role == "first_stage":
+            if "index" in found:
+                yield Input(Path(index or role).name, index or "", "index", None, found["index"])
+            continue
+        for one in found if isinstance(found, list) else [found]:
+            source = str(one.get("source") or one.get("folder") or "")
+            known = str(one.get("sha256") or one.get("fingerprint") or "").removeprefix("sha256:").partition(";")[0]
+            yield Input(str(one.get("name") or Path(source).name), source, role, one.get("read"), known or None)
 
 
 def _counts(built: Built, size: int) -> dict[str, int]:
@@ -170,10 +233,3 @@ def _counts(built: Built, size: int) -> dict[str, int]:
     frame = built.lazy().head(size // 2).select("role", "source").collect()
     counts = Counter(f"{role}: {source}" for role, source in frame.iter_rows())
     return dict(sorted(counts.items(), key=lambda item: (item[0].startswith("none:"), item[0])))
-
-
-def _changed(options: BuildOptions) -> dict[str, Any]:
-    """The options that are not as they are by default."""
-    plain = BuildOptions()
-    changed = {part.name: getattr(options, part.name) for part in fields(options)}
-    return {name: value for name, value in changed.items() if value != getattr(plain, name)}

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
-from truerank.experiments.instances.keyed import Keyed
+from truerank.errors import InputError, OptionError
+from truerank.experiments.instances.drawing import Keyed
+from truerank.options import Flag, Options, Range, command
 from truerank.records import Document
+from truerank.reports.results import Result
 from truerank.sources.blocks import QueryBlock, SourceCounts
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.sources.grammar import SourceSpec
+from truerank.sources.inputs import inputs_of
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import atomic_path
+from truerank.work.runs import run as started
 
-__all__ = ["CutRule", "DocumentQueries", "MadeQuery", "write_document_queries"]
+__all__ = ["CutRule", "DocumentQueries", "MadeQuery", "QueryFile", "queries"]
 
 _PREFIX: Final = "doc-"
 
@@ -34,22 +38,25 @@ class MadeQuery(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CutRule:
+class CutRule(Options):
     """How a document becomes a query and a document.
 
-    Args:
-        words: words that make the query where there is no title.
-        rest: words that must be left of the text; a record with fewer has a title only.
+    Attributes:
+        words: words that make the query where a document has no title.
+        rest: words that must be left of the document; records with fewer have a title only and make no query.
         ends: a regular expression; what stands behind its first match counts neither as query nor as rest.
     """
 
-    words: int = 8
-    rest: int = 20
-    ends: str = ""
-    _ends: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
+    words: Annotated[int, Range(at_least=1)] = 8
+    rest: Annotated[int, Range(at_least=1)] = 20
+    ends: Annotated[str, Flag(metavar="REGEX")] = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_ends", re.compile(self.ends) if self.ends else None)
+        super().__post_init__()
+        try:
+            re.compile(self.ends)
+        except re.error as error:
+            raise OptionError("ends", f"'{self.ends}' is no regular expression ({error})", "correct it") from error
 
     def __call__(self, document: Document) -> MadeQuery | None:
         """The title and the body; without a title the first words and the words behind them; None for a record that
@@ -64,7 +71,7 @@ class CutRule:
         return MadeQuery(" ".join(words[: self.words]), " ".join([*words[self.words :], *tail.split()]))
 
     def _divided(self, body: str) -> tuple[str, str]:
-        match = None if self._ends is None else self._ends.search(body)
+        match = re.search(self.ends, body) if self.ends else None
         return (body, "") if match is None else (body[: match.start()], body[match.start() :])
 
 
@@ -122,7 +129,7 @@ class DocumentQueries:
         self._counts = SourceCounts(read=read, skipped=skipped)
         if read == skipped:
             fault = f"none of {read:,} documents leaves {self._rule.rest} words beside its title or first words"
-            raise InputError(fault, "lower --rest or --words", where=self.spec.location)
+            raise InputError(fault, "lower `rest` or `words`", where=self.spec.location)
 
     def usable(self, doc_ids: Sequence[str]) -> Sequence[bool]:
         """Which documents have more than a title."""
@@ -142,25 +149,56 @@ class DocumentQueries:
         return np.sort(np.concatenate(parts))
 
 
-def write_document_queries(docs: str, out: str | Path, rule: CutRule | None = None) -> SourceCounts:
-    """Writes the queries that a collection's documents make, so that `leakage audit` can be run over them.
+@dataclass(frozen=True, repr=False)
+class QueryFile(Result, shown_in="truerank.experiments.instances.report"):
+    """The queries that a collection's documents make, in a file.
+
+    Attributes:
+        out: the file.
+        read: documents read.
+        skipped: of them, those that have a title only.
+    """
+
+    out: Path
+    read: int
+    skipped: int
+
+
+@command
+def queries(
+    docs: Annotated[str, Flag(metavar="SRC", positional=True)],
+    *,
+    cut: CutRule = CutRule(),
+    out: Annotated[str | Path, Flag(metavar="FILE", reads=Path)],
+) -> QueryFile:
+    """Writes the queries that a collection's own documents make, so that they can be audited.
+
+    The title is the query and the body the document; without a title, the first words and what follows them. Records
+    with a title only make none.
 
     Args:
-        docs: the collection, see `sources.open_documents`.
-        out: lines `id TAB query`; the ids are those of the training sets.
-        rule: how a document is divided.
+        docs: the collection.
+        cut: how a document is divided.
+        out: lines: id TAB query; the ids are those of the training sets. A manifest lies beside it.
 
     Returns:
-        How many documents were read, and how many have a title only (`skipped`).
+        How many documents were read, and how many have a title only.
 
     Raises:
         InputError: a fault in the collection, or every record has a title only.
+
+    Examples:
+
+        truerank instances queries docs.trec.gz --out queries.tsv
     """
-    queries = DocumentQueries(docs, rule or CutRule())
-    with atomic_path(Path(out)) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as target:
-        for block in queries.batches():
-            target.writelines(_lines(block))
-    return queries.counts
+    source, target = DocumentQueries(docs, cut), Path(out)
+    with started("instances queries", inputs_of(docs=docs), {"cut": cut}, target, file=True) as job:
+        with atomic_path(target) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
+            for block in source.batches():
+                stream.writelines(_lines(block))
+        job.note(target.name)
+        job.skipped = {"title_only": source.counts.skipped}
+    return QueryFile(target, source.counts.read, source.counts.skipped)
 
 
 def _lines(block: QueryBlock) -> Iterable[str]:

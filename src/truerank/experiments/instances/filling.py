@@ -2,21 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import polars as pl
+
 from truerank.experiments.instances.document_queries import DocumentQueries
-from truerank.experiments.instances.drafts import Draft
-from truerank.experiments.instances.drawing import Excluded, Queries, Scanned, Wanted, scan
+from truerank.experiments.instances.drawing import Draft, Excluded, Keyed, Queries, Scanned, Wanted, scan
 from truerank.experiments.instances.first_stage import Asked, FirstStage, Usable, everything
-from truerank.experiments.instances.judged import Judged, judged_documents
-from truerank.experiments.instances.keyed import Keyed
 from truerank.experiments.instances.leaks import Leak
 from truerank.experiments.instances.options import BuildOptions
 from truerank.records import Query
+from truerank.sources.qrels import QREL_SCHEMA, qrel_frames
 
-__all__ = ["Lane", "Prepared", "Training"]
+__all__ = ["Lane", "Prepared", "QueryGrades", "Training", "judged_documents"]
+
+
+class QueryGrades(NamedTuple):
+    """The judged documents of a query with their grades, in the order of the judgments."""
+
+    relevant: tuple[tuple[str, int], ...] = ()
+    others: tuple[tuple[str, int], ...] = ()
+
+
+def judged_documents(
+    specs: Sequence[str], wanted: Sequence[Collection[str]], relevant_from: int
+) -> list[dict[str, QueryGrades]]:
+    """Looks up the judgments of some queries; each source of judgments is read once, as a stream.
+
+    Args:
+        specs: for each source of queries the source of its judgments; several may share one.
+        wanted: for each source of queries the ids.
+        relevant_from: lowest grade of a relevant document.
+
+    Returns:
+        For each source of queries the documents by query id; queries without any judgment are absent.
+    """
+    tables: dict[str, pl.DataFrame] = {}
+    for spec in dict.fromkeys(specs):
+        ids = {one for own, some in zip(specs, wanted, strict=True) if own == spec for one in some}
+        asked = pl.Series(sorted(ids), dtype=pl.String).implode()
+        parts = [frame.filter(pl.col("topic_id").is_in(asked)) for frame in qrel_frames(spec)]
+        tables[spec] = pl.concat([pl.DataFrame(schema=QREL_SCHEMA), *parts])
+    return [_by_query(tables[spec], some, relevant_from) for spec, some in zip(specs, wanted, strict=True)]
+
+
+def _by_query(table: pl.DataFrame, wanted: Collection[str], relevant_from: int) -> dict[str, QueryGrades]:
+    own = table.filter(pl.col("topic_id").is_in(pl.Series(list(wanted), dtype=pl.String).implode()))
+    lists = (
+        own.unique(("topic_id", "doc_id"), keep="first", maintain_order=True)
+        .group_by("topic_id", maintain_order=True)
+        .agg("doc_id", "relevance")
+    )
+    found: dict[str, QueryGrades] = {}
+    for query_id, doc_ids, grades in lists.iter_rows():
+        pairs = tuple(zip(doc_ids, grades, strict=True))
+        found[query_id] = QueryGrades(
+            tuple(pair for pair in pairs if pair[1] >= relevant_from),
+            tuple(pair for pair in pairs if pair[1] < relevant_from),
+        )
+    return found
 
 
 class Lane(NamedTuple):
@@ -102,8 +148,8 @@ class Training:
         ordered = [(leaks[place], rows[place]) for place in sorted(rows)]
         return ordered, {reason: number for reason, number in skipped.items() if number}
 
-    def _prepared(self, lane: Lane, scanned: Scanned, judged: dict[str, Judged], count: int) -> Prepared:
-        queries = [query for query in scanned.drawn if judged.get(query.query_id, Judged()).relevant]
+    def _prepared(self, lane: Lane, scanned: Scanned, judged: dict[str, QueryGrades], count: int) -> Prepared:
+        queries = [query for query in scanned.drawn if judged.get(query.query_id, QueryGrades()).relevant]
         drafts: list[Draft] = []
         at = 0
         while at < len(queries) and len(drafts) < count:
@@ -121,21 +167,23 @@ class Training:
             {f"{lane.name}: {reason}": number for reason, number in skipped.items() if number},
         )
 
-    def _judged(self, queries: Sequence[Sequence[Query]]) -> list[dict[str, Judged]]:
+    def _judged(self, queries: Sequence[Sequence[Query]]) -> list[dict[str, QueryGrades]]:
         """The judgments of queries by source, without relevant documents that the collection is known to lack."""
         specs = [(place, lane.qrels) for place, lane in enumerate(self.lanes) if lane.qrels is not None]
         ids = [[query.query_id for query in queries[place]] for place, _ in specs]
-        read = judged_documents([spec for _, spec in specs], ids, self._options.relevant_from) if specs else []
+        read = judged_documents([spec for _, spec in specs], ids, self._options.rel) if specs else []
         by_place = {place: own for (place, _), own in zip(specs, read, strict=True)}
         return [
             _there(lane, by_place[place] if place in by_place else _own_documents(queries[place]))
             for place, lane in enumerate(self.lanes)
         ]
 
-    def _drafts(self, lane: Lane, queries: Sequence[Query], judged: dict[str, Judged], role: str) -> list[Draft | None]:
+    def _drafts(
+        self, lane: Lane, queries: Sequence[Query], judged: dict[str, QueryGrades], role: str
+    ) -> list[Draft | None]:
         """A row for each query, None where it lacks a relevant or a non-relevant document."""
         distinct = {query.query_id: query for query in queries}.values()
-        answerable = [query for query in distinct if judged.get(query.query_id, Judged()).relevant]
+        answerable = [query for query in distinct if judged.get(query.query_id, QueryGrades()).relevant]
         others = self._others(lane, answerable, judged)
         drafts: dict[str, Draft] = {}
         for query_id, text in answerable:
@@ -148,7 +196,9 @@ class Training:
             drafts[query_id] = Draft(role, None, lane.name, query_id, text, doc_id, other_id, f"{came}; {origin}")
         return [drafts.get(query.query_id) for query in queries]
 
-    def _others(self, lane: Lane, queries: Sequence[Query], judged: dict[str, Judged]) -> dict[str, tuple[str, str]]:
+    def _others(
+        self, lane: Lane, queries: Sequence[Query], judged: dict[str, QueryGrades]
+    ) -> dict[str, tuple[str, str]]:
         """A non-relevant document for each query, and where it comes from."""
         if lane.stage is None:
             found: dict[str, tuple[str, str]] = {}
@@ -171,11 +221,11 @@ class Training:
         return scanned.by_text.get(leak.text) if leak.text else scanned.by_id.get(leak.query_id)
 
 
-def _own_documents(queries: Sequence[Query]) -> dict[str, Judged]:
-    return {query.query_id: Judged(((DocumentQueries.document_of(query.query_id), 1),)) for query in queries}
+def _own_documents(queries: Sequence[Query]) -> dict[str, QueryGrades]:
+    return {query.query_id: QueryGrades(((DocumentQueries.document_of(query.query_id), 1),)) for query in queries}
 
 
-def _there(lane: Lane, judged: dict[str, Judged]) -> dict[str, Judged]:
+def _there(lane: Lane, judged: dict[str, QueryGrades]) -> dict[str, QueryGrades]:
     if lane.stage is None or lane.qrels is None:
         return judged
     known = lane.stage.known({doc_id for own in judged.values() for doc_id, _ in own.relevant})

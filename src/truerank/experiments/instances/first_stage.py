@@ -15,7 +15,7 @@ import polars as pl
 
 from truerank import lexical
 from truerank.errors import InputError
-from truerank.experiments.instances.keyed import Keyed
+from truerank.experiments.instances.drawing import Keyed
 from truerank.sources.runs import run_frames
 from truerank.work.artifacts import atomic_path, digest
 from truerank.work.progress import Progress

@@ -2,29 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from truerank import lexical
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.experiments.instances.document_queries import CutRule, DocumentQueries
-from truerank.experiments.instances.drawing import Queries
+from truerank.experiments.instances.drawing import Draft, Queries
 from truerank.experiments.instances.filling import Lane
 from truerank.experiments.instances.first_stage import FirstStage, IndexStage, RunStage
 from truerank.experiments.instances.options import BuildOptions
-from truerank.experiments.instances.texts import Texts
 from truerank.lexical.index import Index
+from truerank.rankers.reranking.document_texts import DocumentTexts
+from truerank.records import Document
 from truerank.sources import compressed
 from truerank.sources.documents import open_documents
 from truerank.sources.grammar import parse, unique_names
 from truerank.sources.queries import open_queries
+from truerank.text.normalising import normalise
 from truerank.work.artifacts import digest, hash_file
 from truerank.work.progress import Progress
 
-__all__ = ["Opened", "described_file"]
+__all__ = ["Opened", "Texts", "described_file", "filled"]
+
+_BLOCK: Final = 1000
+
+
+class Texts:
+    """The texts of one collection's documents.
+
+    Args:
+        docs: the collection; None where no row needs it.
+        folder: where they are kept.
+        rule: for collections whose documents make the queries: what is left of a training document.
+        progress: is told how many documents were read.
+    """
+
+    def __init__(self, docs: str | None, folder: Path, rule: CutRule | None, progress: Progress) -> None:
+        self._docs, self._folder, self._rule, self._progress = docs, folder, rule, progress
+        self._store: DocumentTexts | None = None
+        self._there: frozenset[str] = frozenset()
+
+    def collect(self, doc_ids: Iterable[str]) -> None:
+        """Reads the collection for these documents."""
+        wanted = frozenset(doc_ids)
+        if not wanted or self._docs is None:
+            return
+        path = self._folder / f"texts-{digest(sorted(wanted))[:32]}.sqlite"
+        DocumentTexts.collect(path, self._docs, wanted, self._progress)
+        self._store = DocumentTexts(path)
+        there: set[str] = set()
+        ids = self._store.ids()
+        while some := list(islice(ids, _BLOCK)):
+            there.update(doc_id for doc_id, text in self._read(some, cut=False).items() if normalise(text))
+        self._there = frozenset(there)
+
+    def has(self, doc_id: str) -> bool:
+        """Whether the collection holds this document, and a text in it."""
+        return doc_id in self._there
+
+    def of(self, doc_ids: Sequence[str], *, cut: bool) -> dict[str, str]:
+        """The texts of documents that were collected; `cut` says without the words that make the query."""
+        return self._read(doc_ids, cut=cut and self._rule is not None)
+
+    def _read(self, doc_ids: Sequence[str], *, cut: bool) -> dict[str, str]:
+        if self._store is None:
+            return {}
+        documents = {
+            doc_id: Document(doc_id, "", title, body)
+            for doc_id, (title, body) in self._store.texts(list(doc_ids)).items()
+        }
+        if not cut or self._rule is None:
+            return {doc_id: document.text for doc_id, document in documents.items()}
+        made = {doc_id: self._rule(document) for doc_id, document in documents.items()}
+        return {doc_id: one.rest for doc_id, one in made.items() if one is not None}
+
+
+def filled(drafts: Sequence[Draft], training: Texts, testing: Texts) -> list[tuple[str, str]]:
+    """The texts of the relevant and the non-relevant document of each row."""
+    texts = {}
+    for of_test, store in ((False, training), (True, testing)):
+        ids = [doc_id for one in drafts if one.of_test is of_test for doc_id in (one.relevant_id, one.nonrelevant_id)]
+        texts[of_test] = store.of(ids, cut=not of_test)
+    return [(texts[one.of_test][one.relevant_id], texts[one.of_test][one.nonrelevant_id]) for one in drafts]
 
 
 @dataclass(frozen=True)
@@ -75,13 +139,13 @@ class Opened:
         """The first stage of the test topics."""
         options = self.options
         if options.test_run is not None:
-            return RunStage(options.test_run, options.top_k)
+            return RunStage(options.test_run, options.k)
         if options.test_index is not None:
             return self._searched(Path(options.test_index), "test")
         if self.test_docs == self.docs:
             return self._index_stage
         if self.test_docs is None:
-            raise InputError("is missing", "the texts of the test documents are needed", where="--test-docs")
+            raise OptionError("test_docs", "is missing", "the texts of the test documents are needed")
         return self._searched(self._made_index(self.test_docs, "test-index"), "test")
 
     @cached_property
@@ -104,7 +168,7 @@ class Opened:
             if docs is not None:
                 opened = open_documents(docs)
                 found[name] = {"name": opened.name, "source": docs, "fingerprint": opened.fingerprint}
-        files = {"train_qrels": options.train_qrels, "runs": options.runs, "labels": options.labels}
+        files = {"train_qrels": options.train_qrels, "run": options.run, "labels": options.labels}
         files |= {name: (spec,) for name in ("qrels", "topics", "test_run") if (spec := getattr(options, name))}
         found |= {name: [described_file(spec) for spec in specs] for name, specs in files.items() if specs}
         if (options.queries or options.queries_from_documents) and options.negatives == "first-stage":
@@ -113,12 +177,12 @@ class Opened:
 
     @cached_property
     def _rule(self) -> CutRule:
-        return CutRule(self.options.words, self.options.rest, self.options.ends)
+        return self.options.cut
 
     @cached_property
     def _first_stage(self) -> Mapping[str, Any]:
-        about: dict[str, Any] = {"top_k": self.options.top_k}
-        if self.options.runs:
+        about: dict[str, Any] = {"k": self.options.k}
+        if self.options.run:
             return about
         opened = lexical.open_index(self._index_folder)
         return {**about, **self._model.json(), "preset": self.options.preset, "index": opened.fingerprint}
@@ -135,15 +199,15 @@ class Opened:
             return options.train_qrels[place if len(options.train_qrels) > 1 else 0]
         spec = parse(options.queries[place])
         if spec.scheme != "irds":
-            raise InputError("is missing", f"name the judgments of {spec.name}", where="--train-qrels")
+            raise OptionError("train_qrels", "is missing", f"name the judgments of {spec.name}")
         return spec.spec
 
     def _stage(self, place: int) -> FirstStage | None:
         options = self.options
         if options.negatives == "judged":
             return None
-        if options.runs:
-            return RunStage(options.runs[place if len(options.runs) > 1 else 0], options.top_k)
+        if options.run:
+            return RunStage(options.run[place if len(options.run) > 1 else 0], options.k)
         return self._index_stage
 
     @cached_property
@@ -151,7 +215,7 @@ class Opened:
         if self.options.index is not None:
             return Path(self.options.index)
         if self.docs is None:
-            raise InputError("is missing", "the texts of the training documents are needed", where="--docs")
+            raise OptionError("docs", "is missing", "the texts of the training documents are needed")
         return self._made_index(self.docs, "index")
 
     @cached_property
@@ -169,13 +233,13 @@ class Opened:
         index = lexical.open_index(folder)
         lexical.require_analyser(index, self.options.preset)
         # What was found is kept under a name that stands for all it depends on.
-        about = [purpose, index.fingerprint, self._model.json(), self.options.top_k, self.seed, self.options.words,
-                 self.options.rest, self.options.ends]  # fmt: skip
+        about = [purpose, index.fingerprint, self._model.json(), self.options.k, self.seed, self._rule.words,
+                 self._rule.rest, self._rule.ends]  # fmt: skip
         cache = self.work / digest(about)[:16]
         return IndexStage(
             folder,
             self._model,
-            self.options.top_k,
+            self.options.k,
             cache=cache,
             workers=self.options.workers,
             progress=self.progress,

@@ -35,24 +35,24 @@ class LoadedSet(NamedTuple):
     """A built set, or the beginning of one.
 
     `rows` has the columns of the table without the texts of documents, and `texts`: whether all three are there.
-    `fill_manifest` is that of the set that gave the rows without a leak, where there is one and it is still there.
+    `fill_about` is what is known of the set that gave the rows without a leak, where it is still there.
     """
 
     label: str
     built: Built
     sizes: tuple[int, ...]
     rows: pl.DataFrame
-    fill_manifest: Mapping[str, Any] | None = None
+    fill_about: Mapping[str, Any] | None = None
 
     @property
-    def manifests(self) -> tuple[Mapping[str, Any], ...]:
-        """Its own manifest, and that of the set that gave the rows without a leak."""
-        return (self.built.manifest,) if self.fill_manifest is None else (self.built.manifest, self.fill_manifest)
+    def abouts(self) -> tuple[Mapping[str, Any], ...]:
+        """What was said of itself, and of the set that gave the rows without a leak."""
+        return (self.built.about,) if self.fill_about is None else (self.built.about, self.fill_about)
 
     @property
     def options(self) -> Mapping[str, Any]:
         """The options that the set was built with and that are not as they are by default."""
-        found: Mapping[str, Any] = self.built.manifest["options"]
+        found: Mapping[str, Any] = self.built.about["options"]
         return found
 
     @property
@@ -94,15 +94,15 @@ def load_set(label: str, built: Built, size: int | None) -> LoadedSet:
         frame.with_columns(texts=pl.all_horizontal(texts)).drop("relevant", "nonrelevant").collect(engine="streaming")
     )
     sizes = built.sizes if size is None else tuple(one for one in {*built.sizes, size} if one <= size)
-    return LoadedSet(label, built, tuple(sorted(sizes)), rows, _fill_manifest(built))
+    return LoadedSet(label, built, tuple(sorted(sizes)), rows, _fill_about(built))
 
 
-def _fill_manifest(built: Built) -> Mapping[str, Any] | None:
-    fill = built.manifest["inputs"].get("fill")
+def _fill_about(built: Built) -> Mapping[str, Any] | None:
+    fill = built.about["inputs"].get("fill")
     table = None if fill is None else Path(fill["folder"]) / TABLE
     if table is None or not table.is_file() or hash_file(table) != fill["sha256"]:
         return None
-    return open_built(fill["folder"]).manifest
+    return open_built(fill["folder"]).about
 
 
 def proofs(one: LoadedSet, evidence: Evidence) -> Iterator[Property]:
@@ -132,7 +132,7 @@ def proofs(one: LoadedSet, evidence: Evidence) -> Iterator[Property]:
 
 
 def _unchanged(one: LoadedSet) -> Property:
-    then = one.built.manifest.get("artifacts", {}).get(TABLE)
+    then = one.built.artifacts.get(TABLE)
     now = hash_file(one.built.folder / TABLE)
     return Property("the table is the one that was built", then == now, f"SHA-256 {now[:12]}…")
 
@@ -174,7 +174,7 @@ def _by_judgments(one: LoadedSet, evidence: Evidence) -> Property:
     name = "no non-relevant document was judged relevant to its query"
     if evidence.relevant is None:
         return Property(name, None, _LACKING + evidence.missing.get("qrels", "no judgments"))
-    made = any(manifest["options"].get("queries_from_documents") for manifest in one.manifests)
+    made = any(about["options"].get("queries_from_documents") for about in one.abouts)
     checked = wrong = 0
     columns = ("source", "query_id", "nonrelevant_id")
     for source, query_id, doc_id in one.rows.select(columns).iter_rows():
@@ -187,9 +187,9 @@ def _by_judgments(one: LoadedSet, evidence: Evidence) -> Property:
 
 
 def _balanced(one: LoadedSet) -> Property:
-    filled = one.built.manifest["inputs"].get("fill") is not None
-    manifest = one.fill_manifest if filled else one.built.manifest
-    queries = [] if manifest is None else manifest["inputs"]["queries"]
+    filled = one.built.about["inputs"].get("fill") is not None
+    about = one.fill_about if filled else one.built.about
+    queries = [] if about is None else about["inputs"]["queries"]
     names = [source["name"] for source in queries] or one.fill["source"].unique(maintain_order=True).to_list()
     told, holds = [], True
     for size in one.sizes:
@@ -220,7 +220,7 @@ def _no_candidate(one: LoadedSet, evidence: Evidence) -> Property:
 
 
 def _ranks(one: LoadedSet) -> Property:
-    name, top = "non-relevant documents of the first stage stand among its best", int(one.options.get("top_k", 100))
+    name, top = "non-relevant documents of the first stage stand among its best", int(one.options.get("k", 100))
     found = one.rows["origin"].str.extract(r"first-stage rank (\d+)").cast(pl.Int64).drop_nulls()
     ranks: list[int] = found.to_list()
     judged = len(one.rows) - len(ranks)
@@ -252,7 +252,7 @@ def _leaks(one: LoadedSet, evidence: Evidence) -> Property:
 
 def _topics(one: LoadedSet) -> Property:
     rows = one.rows.filter(pl.col("role") == "test")
-    most = int(one.options.get("per_topic", 2))
+    most = int(one.options.get("rows_per_topic", 2))
     groups = rows.group_by("topic_id").agg(
         pl.len().alias("rows"),
         pl.col("relevant_id").n_unique().alias("relevant"),

@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.experiments.instances.drafts import SCHEMA
+from truerank.experiments.instances.built import ROWS
+from truerank.experiments.instances.drawing import SCHEMA
 from truerank.experiments.instances.options import BuildOptions
-from truerank.experiments.instances.writing import ROWS
 from truerank.rankers.training.instances import Instance, open_instances
 from truerank.sources import formats, hub
 from truerank.sources.columns import named
@@ -41,7 +41,7 @@ class TableRows:
 
     Args:
         kind: "by-depth" or "by-version".
-        options: `rows`, `depth`, `version`; `topics`, `field` and `docs` for texts that stand there as ids only.
+        options: `rows`, `depth`, `strategy`; `topics`, `field` and `docs` for texts that stand there as ids only.
 
     Attributes:
         read: rows read so far.
@@ -86,16 +86,16 @@ class TableRows:
 
     def _kept(self) -> Iterator[_Row]:
         self.read = self.left_out = self.empty = 0
-        version = self.options.version
+        version = self.options.strategy
         for row in self._rows():
             self.read += 1
             if self.kind == "by-depth":
                 keep = self._depth(row) <= (self.options.depth or 0)
             else:
                 version = row.value if version is None else version
-                if self.options.version is None and row.value != version:
+                if self.options.strategy is None and row.value != version:
                     fault = f"rows of several versions ('{version}', '{row.value}')"
-                    raise InputError(fault, "choose one with --version", where=self.options.rows, line=row.line)
+                    raise InputError(fault, "choose one with `strategy`", where=self.options.rows, line=row.line)
                 keep = row.value == version
             instance = row.instance
             if not keep:

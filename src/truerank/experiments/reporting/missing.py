@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from truerank.experiments.grid.results import GridResults, cell_folder
-from truerank.experiments.report.board import size_name
+from truerank.experiments.reporting.board import size_name
 from truerank.reports.tables import Column, Table
 
 __all__ = ["grid_table", "missing_sentences"]

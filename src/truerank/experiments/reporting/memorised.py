@@ -7,11 +7,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import polars as pl
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.experiments.grid.results import GridResults
 from truerank.experiments.memorising import Change, Memorisation, Spread, difference_of_differences, memorisation
-from truerank.experiments.report.board import Board, Row, size_name
-from truerank.experiments.report.options import ReportOptions
+from truerank.experiments.reporting.board import Board, Row, size_name
+from truerank.experiments.reporting.options import ReportChoices
 from truerank.measures import correct
 from truerank.reports.tables import Cell, Column, Table
 
@@ -89,7 +89,7 @@ class Memorised(NamedTuple):
 
 
 def memorised(
-    results: GridResults, boards: Sequence[Board], options: ReportOptions
+    results: GridResults, boards: Sequence[Board], options: ReportChoices
 ) -> tuple[tuple[Memorised, ...], tuple[str, ...]]:
     """What every row remembers of every leak, at one training size.
 
@@ -124,15 +124,15 @@ def memorised(
                     continue
                 found.append(_one(results, board, (row, condition, size), pairs, options))
     if missing and not found and options.memorisation_size is not None:
-        raise InputError(
+        raise OptionError(
+            "memorisation_size",
             f"no model was trained with {size_name(options.memorisation_size)} instances with and without a leak",
             "choose another size",
-            where="--memorisation-size",
         )
     return tuple(found), tuple(missing)
 
 
-def memorised_tables(found: Sequence[Memorised], baseline: str, options: ReportOptions) -> dict[str, Table]:
+def memorised_tables(found: Sequence[Memorised], baseline: str, options: ReportChoices) -> dict[str, Table]:
     """The tables by name: ranks, scores, the difference of the differences, offsets."""
     if not found:
         return {}
@@ -147,7 +147,7 @@ def memorised_tables(found: Sequence[Memorised], baseline: str, options: ReportO
 
 
 def _one(
-    results: GridResults, board: Board, key: tuple[Row, str, int], pairs: pl.DataFrame, options: ReportOptions
+    results: GridResults, board: Board, key: tuple[Row, str, int], pairs: pl.DataFrame, options: ReportChoices
 ) -> Memorised:
     row, condition, size = key
     sides = [_scores(results, board, row, side, size) for side in (condition, board.baseline)]
@@ -208,7 +208,7 @@ def _layout(found: Sequence[Memorised]) -> tuple[list[str], list[tuple[str, Row]
     return list(dict.fromkeys(one.collection for one in found)), places, by_place
 
 
-def significant(found: Sequence[Memorised], name: str, options: ReportOptions) -> frozenset[Place]:
+def significant(found: Sequence[Memorised], name: str, options: ReportChoices) -> frozenset[Place]:
     """Where a difference ("rank", "score", "offset") is significant by the paired t-test, corrected for all of them."""
     p = [getattr(one, name).p for one in found]
     corrected = correct(p, options.method.correction)
@@ -219,7 +219,7 @@ def significant(found: Sequence[Memorised], name: str, options: ReportOptions) -
     )
 
 
-def _sides(found: Sequence[Memorised], name: str, form: str, title: str, options: ReportOptions) -> Table:
+def _sides(found: Sequence[Memorised], name: str, form: str, title: str, options: ReportChoices) -> Table:
     """With and without the leak, and the difference with its interval, side by side for each collection."""
     collections, places, by_place = _layout(found)
     marked = significant(found, name, options)
@@ -244,7 +244,7 @@ def _sides(found: Sequence[Memorised], name: str, form: str, title: str, options
     return Table(title, tuple(columns), tuple(rows), _notes(found, options), _rules(places))
 
 
-def _offsets(found: Sequence[Memorised], baseline: str, options: ReportOptions) -> Table:
+def _offsets(found: Sequence[Memorised], baseline: str, options: ReportChoices) -> Table:
     """The increase of the offset and its two parts, side by side for each collection."""
     collections, places, by_place = _layout(found)
     marked = significant(found, "offset", options)
@@ -277,7 +277,7 @@ def _offsets(found: Sequence[Memorised], baseline: str, options: ReportOptions) 
 
 
 def _differences(
-    found: Sequence[Memorised], options: ReportOptions
+    found: Sequence[Memorised], options: ReportChoices
 ) -> Iterator[tuple[str, Row, str, str, Spread, Spread, Spread]]:
     """Of each row with a leak of test data and another one: both changes of the score, and their difference."""
     for one in found:
@@ -289,7 +289,7 @@ def _differences(
                 yield one.collection, one.row, one.condition, other.condition, *changes, both
 
 
-def _differences_table(rows: Sequence[tuple[Any, ...]], baseline: str, options: ReportOptions) -> Table:
+def _differences_table(rows: Sequence[tuple[Any, ...]], baseline: str, options: ReportChoices) -> Table:
     columns = (
         Column("collection"),
         Column("model"),
@@ -312,7 +312,7 @@ def _differences_table(rows: Sequence[tuple[Any, ...]], baseline: str, options: 
     )
 
 
-def _notes(found: Sequence[Memorised], options: ReportOptions) -> tuple[str, ...]:
+def _notes(found: Sequence[Memorised], options: ReportChoices) -> tuple[str, ...]:
     topics = dict.fromkeys(f"{one.collection}, {one.condition}: {one.topics:,} topics" for one in found)
     notes = [
         "Macro-averaged over topics (mean within a topic and seed, then over seeds) ± standard deviation over topics. "
@@ -327,7 +327,7 @@ def _notes(found: Sequence[Memorised], options: ReportOptions) -> tuple[str, ...
     return tuple(notes)
 
 
-def _bootstrap(options: ReportOptions) -> str:
+def _bootstrap(options: ReportChoices) -> str:
     return f"percentile bootstrap over topics, {options.method.draws:,} draws, seed {options.method.seed}"
 
 
@@ -336,7 +336,7 @@ def _at(found: Sequence[Memorised]) -> str:
     return f"at {' or '.join(sizes)} training instances"
 
 
-def _interval_title(options: ReportOptions) -> str:
+def _interval_title(options: ReportChoices) -> str:
     return f"{100 * options.confidence:.6g}% interval"
 
 

@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.experiments.report.board import Board, Row
-from truerank.experiments.report.options import ReportOptions
-from truerank.experiments.report.tuning import Tuned, tuned
+from truerank.experiments.reporting.board import Board, Row
+from truerank.experiments.reporting.options import ReportChoices
+from truerank.experiments.reporting.tuning import Tuned, tuned
 from truerank.measures import (
     Comparison,
     Difference,
@@ -77,7 +77,7 @@ class Effectiveness:
     """
 
     board: Board
-    options: ReportOptions
+    options: ReportChoices
     estimates: Mapping[tuple[Row, str, str], Estimate]
     values: Mapping[tuple[Row, str], Floats]
     comparison: Comparison | None
@@ -264,7 +264,7 @@ class Effectiveness:
         return f"{self.options.method.corrected()}, α = {self.options.method.alpha:g}"
 
 
-def effectiveness(board: Board, options: ReportOptions) -> Effectiveness:
+def effectiveness(board: Board, options: ReportChoices) -> Effectiveness:
     """Tunes every row under every condition and compares it with itself under the baseline.
 
     Args:
@@ -300,7 +300,7 @@ def effectiveness(board: Board, options: ReportOptions) -> Effectiveness:
     )
 
 
-def _comparison(board: Board, found: Mapping[tuple[Row, str], Tuned], options: ReportOptions) -> Comparison | None:
+def _comparison(board: Board, found: Mapping[tuple[Row, str], Tuned], options: ReportChoices) -> Comparison | None:
     """Every row under every condition against itself under the baseline; corrected by measure over all of them."""
     means = [m for m, kind in zip(board.scores.measures, board.scores.aggregates, strict=True) if kind == "mean"]
     pairs = [
@@ -323,7 +323,7 @@ def _estimate(
     found: Mapping[tuple[Row, str], Tuned],
     key: tuple[Row, str, str],
     comparison: Comparison | None,
-    options: ReportOptions,
+    options: ReportChoices,
 ) -> Estimate:
     row, condition, measure = key
     one, place = found[row, condition], board.scores.measures.index(measure)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from truerank.experiments.report.effectiveness import Effectiveness, Estimate
+from truerank.experiments.reporting.effectiveness import Effectiveness, Estimate
 from truerank.measures import Comparison, compare_evaluations, lower_is_better
 from truerank.reports.figures import Line, LinePanel
 from truerank.reports.tables import Column, Table

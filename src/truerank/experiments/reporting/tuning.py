@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.experiments.report.board import Board, Row, size_name
-from truerank.experiments.report.options import Choose
+from truerank.experiments.reporting.board import Board, Row, size_name
+from truerank.experiments.reporting.options import Choose
 from truerank.measures import Choice, Evaluation
 from truerank.measures.cross_validation import choose
 

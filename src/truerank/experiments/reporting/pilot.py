@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from truerank.errors import InputError
-from truerank.experiments.report.board import Board, Row, size_name
-from truerank.experiments.report.options import ReportOptions
+from truerank.errors import OptionError
+from truerank.experiments.reporting.board import Board, Row, size_name
+from truerank.experiments.reporting.options import ReportChoices
 from truerank.measures import Comparison, Evaluation, compare_evaluations, lower_is_better, mean_interval
 from truerank.reports.tables import Cell, Column, Table
 
@@ -39,7 +39,7 @@ class Pilot:
     seeds: dict[str, np.ndarray[Any, np.dtype[np.float64]]]
     comparison: Comparison | None
     left_out: tuple[str, ...]
-    options: ReportOptions
+    options: ReportChoices
 
     def table(self) -> Table:
         """One row per model."""
@@ -88,7 +88,7 @@ class Pilot:
         return tuple(cells)
 
 
-def pilot(board: Board, options: ReportOptions) -> Pilot | None:
+def pilot(board: Board, options: ReportChoices) -> Pilot | None:
     """The models of a collection trained on the baseline at one size.
 
     Args:
@@ -138,9 +138,9 @@ def _size(board: Board, rows: Sequence[Row], wanted: int | None) -> int:
     if wanted is None:
         return max(counts, key=lambda size: (counts[size], size == 0, size))
     if wanted not in counts:
-        raise InputError(
+        raise OptionError(
+            "pilot_size",
             f"no model was trained on {board.baseline} with {size_name(wanted)} instances",
             f"one of {', '.join(map(size_name, sorted(counts)))}",
-            where="--pilot-size",
         )
     return wanted

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.experiments.report.board import Board, Row, size_name
-from truerank.experiments.report.options import ReportOptions
+from truerank.experiments.reporting.board import Board, Row, size_name
+from truerank.experiments.reporting.options import ReportChoices
 from truerank.measures import Interval, difference_interval, mean_interval
 from truerank.reports.figures import Line, LinePanel
 from truerank.reports.tables import Column, Table
@@ -49,7 +49,7 @@ class SizeEffect(NamedTuple):
     difference: Interval
 
 
-def size_effects(board: Board, options: ReportOptions) -> tuple[SizeEffect, ...]:
+def size_effects(board: Board, options: ReportChoices) -> tuple[SizeEffect, ...]:
     """The effect of every condition on every row at each size, by the first measure.
 
     Args:
@@ -120,7 +120,7 @@ def panels(effects: Sequence[SizeEffect], topics: str) -> tuple[LinePanel, ...]:
     return tuple(found)
 
 
-def _effects(board: Board, options: ReportOptions) -> Iterator[SizeEffect]:
+def _effects(board: Board, options: ReportChoices) -> Iterator[SizeEffect]:
     ids = np.array(board.scores.topics)
     chosen = {"leaking": np.isin(ids, np.array(board.leaking, dtype=ids.dtype)), "all": np.ones(len(ids), dtype=bool)}
     for topics, inside in chosen.items():

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from truerank.experiments.memorising import Spread
-from truerank.experiments.report.effectiveness import Effectiveness, Estimate
-from truerank.experiments.report.memorised import Memorised, Place, significant
-from truerank.experiments.report.options import ReportOptions
+from truerank.experiments.reporting.effectiveness import Effectiveness, Estimate
+from truerank.experiments.reporting.memorised import Memorised, Place, significant
+from truerank.experiments.reporting.options import ReportChoices
 from truerank.measures import detectable_difference, lower_is_better
 
 __all__ = ["Statement", "effect_statements", "memory_statements", "order_statements"]
@@ -38,7 +38,7 @@ def order_statements(found: Sequence[Effectiveness]) -> tuple[str, ...]:
     return tuple(_orders(found))
 
 
-def memory_statements(found: Sequence[Memorised], baseline: str, options: ReportOptions) -> tuple[Statement, ...]:
+def memory_statements(found: Sequence[Memorised], baseline: str, options: ReportChoices) -> tuple[Statement, ...]:
     """By collection and leak, what became of the ranks of leaked documents."""
     places = dict.fromkeys((one.collection, one.condition) for one in found)
     clear = significant(found, "offset", options)

@@ -8,24 +8,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, ClassVar, Final, NamedTuple
 
 import polars as pl
 
 from truerank.errors import InputError
 from truerank.experiments.instances.built import open_built
-from truerank.experiments.instances.judged import judged_documents
+from truerank.experiments.instances.filling import judged_documents
 from truerank.experiments.instances.leaks import excluded, leaks_above, read_candidates
 from truerank.experiments.instances.proofs import Evidence, LoadedSet, Property, load_set, proofs
 from truerank.judging.labels import open_judgments
 from truerank.judging.votes import Votes
-from truerank.reports.tables import Cell, Column, Table
+from truerank.options import Flag, Sources, command
+from truerank.reports.results import Result
 from truerank.sources.grammar import parse
 
-__all__ = ["InstanceStats", "Pair", "instance_stats"]
+__all__ = ["InstanceStats", "Pair", "stats"]
 
 _SIZED: Final = re.compile(r"(?P<folder>.+)\?size=(?P<size>\d+)")
-_VERDICTS: Final = {True: "holds", False: "BROKEN", None: "not checked"}
 _ROW: Final = ("query_id", "relevant_id", "nonrelevant_id")
 
 
@@ -40,8 +40,8 @@ class Pair(NamedTuple):
     same_fill: Property
 
 
-@dataclass(frozen=True)
-class InstanceStats:
+@dataclass(frozen=True, repr=False)
+class InstanceStats(Result, shown_in="truerank.experiments.instances.report"):
     """What was checked of several sets.
 
     Attributes:
@@ -49,6 +49,8 @@ class InstanceStats:
         properties: for each set what it promises.
         pairs: every two of them.
     """
+
+    verdict_words: ClassVar[tuple[str, ...]] = ("broken",)
 
     sets: tuple[LoadedSet, ...]
     properties: tuple[tuple[Property, ...], ...]
@@ -60,95 +62,44 @@ class InstanceStats:
         checked = [one for own in self.properties for one in own] + [pair.same_fill for pair in self.pairs]
         return all(one.holds is not False for one in checked)
 
-    def json(self) -> dict[str, Any]:
-        """Everything, as plain numbers and texts."""
-        return {
-            "holds": self.holds,
-            "sets": [
-                {
-                    "set": one.label,
-                    "kind": one.built.kind,
-                    "seed": one.built.seed,
-                    "sizes": list(one.sizes),
-                    "rows": len(one.rows),
-                    "counts": {f"{role}: {source}": number for role, source, number in _counts(one)},
-                    "properties": [each._asdict() for each in own],
-                }
-                for one, own in zip(self.sets, self.properties, strict=True)
-            ],
-            "pairs": [{**pair._asdict(), "same_fill": pair.same_fill._asdict()} for pair in self.pairs],
-        }
 
-    def counts_table(self) -> Table:
-        """The rows of each set by role and source."""
-        rows: list[tuple[Cell, ...]] = [
-            (one.label, one.built.kind, role, source, number)
-            for one in self.sets
-            for role, source, number in _counts(one)
-        ]
-        columns = (
-            Column("set"), Column("kind"), Column("role"), Column("source"),
-            Column("rows", align="right", format=",d"),
-        )  # fmt: skip
-        return Table("Rows by role and source", columns, tuple(rows))
-
-    def table(self) -> Table:
-        """What each set promises, and whether it holds."""
-        rows = [
-            (one.label, each.name, _VERDICTS[each.holds], each.numbers)
-            for one, own in zip(self.sets, self.properties, strict=True)
-            for each in own
-        ]
-        broken = sum(each.holds is False for own in self.properties for each in own)
-        unchecked = sum(each.holds is None for own in self.properties for each in own)
-        note = f"{len(rows):,} properties: {broken} broken, {unchecked} not checked."
-        columns = (Column("set"), Column("property"), Column("verdict"), Column("numbers"))
-        return Table("What the sets promise", columns, tuple(rows), notes=(note,))
-
-    def pairs_table(self) -> Table:
-        """What every two sets share."""
-        rows: list[tuple[Cell, ...]] = [
-            (pair.first, pair.second, pair.rows, pair.queries, pair.documents, _VERDICTS[pair.same_fill.holds],
-             pair.same_fill.numbers)
-            for pair in self.pairs
-        ]  # fmt: skip
-        numbers = [Column(name, align="right", format=",d") for name in ("rows", "queries", "documents")]
-        columns = (Column("set"), Column("next to"), *numbers, Column("same rows without a leak"), Column("numbers"))
-        return Table("What two sets share", columns, tuple(rows))
-
-    def text(self) -> str:
-        """The tables in plain characters."""
-        tables = [self.counts_table(), self.table(), *([self.pairs_table()] if self.pairs else [])]
-        return "\n".join(table.text() for table in tables)
-
-
-def instance_stats(
-    sets: Sequence[str | Path],
+@command
+def stats(
+    folders: Annotated[Sequence[str | Path], Flag(metavar="DIR…", positional=True, reads=list[str])],
     *,
-    candidates: Sequence[str] = (),
-    labels: Sequence[str] = (),
+    candidates: Annotated[tuple[str, ...], Flag(metavar="DIR", reads=list[str])] = (),
+    labels: Sources = (),
     votes: Votes | None = None,
-    train_qrels: Sequence[str] = (),
-    qrels: str | None = None,
+    train_qrels: Sources = (),
+    qrels: Annotated[str | None, Flag(metavar="SRC")] = None,
 ) -> InstanceStats:
-    """Proves what training sets promise: counts, balance, nested sizes, overlap, no leak among the rows without one, no
-    relevant document as a non-relevant one.
+    """Proves what training sets promise: each property with holds, BROKEN or not checked, and its numbers.
+
+    Counts, balance of the sources, nested sizes, texts, repeats, ranks of the non-relevant documents; that no leaking
+    query is in a row without a leak; that no relevant document is the non-relevant one of its query; of several sets
+    what they share, and that their rows without a leak are the same.
 
     Args:
-        sets: folders that `instances build` wrote, or `DIR?size=N` for the beginning of one.
-        candidates: audits to check against; default: those that each set was built with.
-        labels: judged pairs; default: those that each set was built with.
-        votes: how one answer is made of several voices; default: the rule that each set was built with.
-        train_qrels: training judgments; default: those that each set was built with.
-        qrels: test judgments; default: those that each set was built with.
+        folders: what `instances build` wrote; DIR?size=N: the beginning of one.
+        candidates: audits to check against; by default those that each set was built with.
+        labels: judged pairs; by default those that each set was built with.
+        votes: how several voices make one answer; by default as each set was built.
+        train_qrels: training judgments; by default those that each set was built with.
+        qrels: test judgments; by default those that each set was built with.
 
     Returns:
         The properties of each set and of every two of them.
 
     Raises:
         InputError: no set there, or a source that was named cannot be read.
+
+    Examples:
+
+        truerank instances stats none/ leak/ test/
+
+        truerank instances stats 'leak/?size=1000' --candidates audit/ --fail-on broken
     """
-    loaded = tuple(_loaded(str(one)) for one in sets)
+    loaded = tuple(_loaded(str(one)) for one in folders)
     if not loaded:
         raise InputError("no training set was named", "give the folders that 'instances build' wrote")
     given = {"candidates": tuple(candidates), "labels": tuple(labels), "train_qrels": tuple(train_qrels)}
@@ -187,7 +138,7 @@ def _own_sources(one: LoadedSet, given: dict[str, tuple[str, ...]], qrels: str |
     missing: dict[str, str] = {}
     found: dict[str, tuple[str, ...]] = {}
     for name, named in given.items():
-        built_with = [tuple(manifest["options"].get(name) or ()) for manifest in one.manifests]
+        built_with = [tuple(about["options"].get(name) or ()) for about in one.abouts]
         specs = named or next(filter(None, built_with), ())
         gone = [spec for spec in specs if not named and not _is_there(spec)]
         found[name] = () if gone else specs
@@ -209,10 +160,10 @@ def _is_there(spec: str) -> bool:
 def _judged_by(one: LoadedSet, sources: _Sources) -> dict[str, tuple[str, int]]:
     """For each source of queries the judgments, and the lowest grade that is relevant."""
     judged: dict[str, tuple[str, int]] = {}
-    for manifest in one.manifests:
-        bound = int(manifest["options"].get("relevant_from", 1))
-        queries = manifest["inputs"].get("queries") or []
-        own = tuple(manifest["options"].get("train_qrels") or ())
+    for about in one.abouts:
+        bound = int(about["options"].get("rel", 1))
+        queries = about["inputs"].get("queries") or []
+        own = tuple(about["options"].get("train_qrels") or ())
         specs = sources.train_qrels if len(sources.train_qrels) in (1, len(queries)) else own
         for place, source in enumerate(queries):
             spec = specs[place if len(specs) > 1 else 0] if specs else source["source"]
@@ -230,7 +181,7 @@ def _relevant(
     for one, sources in zip(loaded, own, strict=True):
         use = {(name, False): judged for name, judged in _judged_by(one, sources).items()}
         if sources.qrels is not None:
-            judged = (sources.qrels, int(one.options.get("test_relevant_from", 1)))
+            judged = (sources.qrels, int(one.options.get("test_rel", 1)))
             use |= {(name, True): judged for name in one.rows.filter(pl.col("role") == "test")["source"].unique()}
         uses.append(use)
         for (name, tests), key in use.items():
@@ -244,7 +195,7 @@ def _relevant(
             for query_id in _ids(one, name, tests)
             if query_id in read[key]
         }
-        if use or any(manifest["options"].get("queries_from_documents") for manifest in one.manifests)
+        if use or any(about["options"].get("queries_from_documents") for about in one.abouts)
         else None
         for one, use in zip(loaded, uses, strict=True)
     ]
@@ -274,11 +225,6 @@ def _evidence(
     )
 
 
-def _counts(one: LoadedSet) -> list[tuple[str, str, int]]:
-    counts = one.rows.group_by("role", "source", maintain_order=True).len()
-    return list(counts.iter_rows())
-
-
 def _pair(one: LoadedSet, other: LoadedSet) -> Pair:
     rows = one.rows.select(_ROW).unique().join(other.rows.select(_ROW).unique(), on=_ROW)
     queries = set(one.rows["query"]) & set(other.rows["query"])
@@ -305,9 +251,9 @@ def _same_fill(one: LoadedSet, other: LoadedSet) -> Property:
 
 def _made_of(one: LoadedSet) -> object:
     """The sources and candidates that the rows without a leak come from; of another set, of that one."""
-    manifest = one.manifests[-1]
-    fill = manifest["inputs"].get("fill")
+    about = one.abouts[-1]
+    fill = about["inputs"].get("fill")
     if fill is not None:
         return fill["sha256"]
-    queries = [(source["name"], source["fingerprint"]) for source in manifest["inputs"].get("queries") or []]
-    return queries, [audit["sha256"] for audit in manifest["inputs"].get("candidates") or []]
+    queries = [(source["name"], source["fingerprint"]) for source in about["inputs"].get("queries") or []]
+    return queries, [audit["sha256"] for audit in about["inputs"].get("candidates") or []]

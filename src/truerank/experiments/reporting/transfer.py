@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from truerank.experiments.report.board import Row
-from truerank.experiments.report.effectiveness import Effectiveness
+from truerank.experiments.reporting.board import Row
+from truerank.experiments.reporting.effectiveness import Effectiveness
 from truerank.measures import lower_is_better
 from truerank.reports.tables import Cell, Column, Table
 

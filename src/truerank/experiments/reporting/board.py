@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.experiments.grid.design import BenchmarkDesign, Design
 from truerank.experiments.grid.results import GridResults
-from truerank.experiments.report.options import GROUP_SIGN, ReportOptions
+from truerank.experiments.reporting.options import GROUP_SIGN, ReportChoices
 from truerank.measures import Evaluation, Policy, evaluate
 from truerank.measures.folds import Folds
 from truerank.measures.grammar import parse_measures
@@ -134,7 +134,7 @@ def size_name(size: int) -> str:
     return f"{size:,}" if size else "all"
 
 
-def boards(results: GridResults, options: ReportOptions) -> tuple[Board, ...]:
+def boards(results: GridResults, options: ReportChoices) -> tuple[Board, ...]:
     """Scores the finished cells of every collection, some at a time.
 
     Args:
@@ -148,8 +148,8 @@ def boards(results: GridResults, options: ReportOptions) -> tuple[Board, ...]:
         InputError: nothing is finished; no training set is the baseline, or none of its cells is finished; an unknown
             measure.
     """
-    if options.measures:
-        parse_measures(options.measures)
+    if options.measures is not None:
+        parse_measures(options.named)
     cells = arranged(results.cells, results.design, pooled=options.kind == "transfer")
     _check_baseline(cells, options.baseline or "")
     if not (cells["status"] == "done").any():
@@ -158,7 +158,7 @@ def boards(results: GridResults, options: ReportOptions) -> tuple[Board, ...]:
     if not any(_has_baseline(board) for board in found):
         raise InputError(
             f"no cell of the baseline '{options.baseline}' is finished",
-            "run 'truerank experiment run' again, or choose another one with --baseline",
+            "run 'truerank experiment run' again, or choose another one with `baseline`",
             where=results.folder,
         )
     return found
@@ -205,7 +205,7 @@ def _labels(design: Design) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _boards(results: GridResults, cells: pl.DataFrame, options: ReportOptions) -> Iterator[Board]:
+def _boards(results: GridResults, cells: pl.DataFrame, options: ReportChoices) -> Iterator[Board]:
     baseline, design = options.baseline or "", results.design
     checkpoints = frozenset(each.name for each in design.sets if each.checkpoint is not None)
     for benchmark in design.reported:
@@ -219,7 +219,7 @@ def _boards(results: GridResults, cells: pl.DataFrame, options: ReportOptions) -
         scores, first_stages = [], []
         for collection in benchmark.collections:
             judged = results.qrels(collection)
-            scoring = (options.measures or design.measures_of(collection), _policy(design, collection, options))
+            scoring = (options.named or design.measures_of(collection), _policy(design, collection, options))
             scores.append(_scored(results, collection, judged, done, scoring))
             first = {"first stage": results.first_stage(collection)}
             first_stages.append(evaluate(judged, first, [*scoring[0]], scoring[1]))
@@ -285,25 +285,25 @@ def _scored(
     )
 
 
-def _policy(design: Design, collection: str, options: ReportOptions) -> Policy:
+def _policy(design: Design, collection: str, options: ReportChoices) -> Policy:
     """The policy with the grade that is relevant, and the depth that was reranked, beyond which a relevant document is
     not found (MFR)."""
     policy, own = options.policy, design.collection(collection)
     changes: dict[str, Any] = {}
     if policy.depth is None:
         changes["depth"] = max(own.depth, *(model.depth or own.depth for model in design.models))
-    if options.rel is not None or policy.rel == Policy().rel:
-        changes["rel"] = options.rel or own.rel
+    if policy.rel == Policy().rel and not options.same_rel:
+        changes["rel"] = own.rel
     return replace(policy, **changes)
 
 
 def _check_baseline(cells: pl.DataFrame, baseline: str) -> None:
     labels = cells["condition"].unique(maintain_order=True).to_list()
     if baseline not in labels:
-        raise InputError(
+        raise OptionError(
+            "baseline",
             f"no training set is called '{baseline}', which is the baseline",
-            f"name one of {', '.join(labels)} with --baseline",
-            where="--baseline",
+            f"name one of {', '.join(labels)} with `baseline`",
         )
 
 

@@ -1,0 +1,154 @@
+"""The report on an experiment: what its grid shows as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Final
+
+from truerank.experiments.grid.results import DESIGN_FILE, RECORD_FILE, GridResults, open_results
+from truerank.experiments.reporting.board import Board, boards
+from truerank.experiments.reporting.effectiveness import Effectiveness, effectiveness
+from truerank.experiments.reporting.memorised import Memorised, memorised
+from truerank.experiments.reporting.missing import grid_table, missing_sentences
+from truerank.experiments.reporting.options import ReportChoices, ReportOptions
+from truerank.experiments.reporting.pilot import Pilot, pilot
+from truerank.experiments.reporting.sizes import SizeEffect, size_effects
+from truerank.experiments.reporting.statements import Statement, effect_statements, memory_statements
+from truerank.measures.method import Testing
+from truerank.options import Flag, Out, Scoring, command
+from truerank.reports.results import Result
+from truerank.reports.tables import Table
+from truerank.sources.inputs import inputs_of
+from truerank.work.publishing import publish
+from truerank.work.runs import run as started
+
+__all__ = ["ExperimentReport", "report"]
+
+_PACKAGES: Final = ("scipy", "ir-measures", "matplotlib")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExperimentReport(Result, shown_in="truerank.experiments.reporting.page"):
+    """What a grid shows.
+
+    Attributes:
+        name: of the experiment.
+        options: the choices behind it, with those of the design filled in.
+        boards: the scores by collection.
+        effects: effectiveness by training set, by collection; empty for a pilot.
+        sizes: the effect by training size; of leakage only.
+        memorised: what was memorised; of leakage only.
+        pilots: the models without the fault, by collection.
+        grid: how much of the grid is finished.
+        left_out: what the report does not show, and why, in sentences.
+        out: the folder that it was written to.
+    """
+
+    name: str
+    options: ReportChoices
+    boards: tuple[Board, ...]
+    effects: tuple[Effectiveness, ...]
+    sizes: tuple[SizeEffect, ...]
+    memorised: tuple[Memorised, ...]
+    pilots: tuple[Pilot, ...]
+    grid: Table
+    left_out: tuple[str, ...]
+    out: Path | None = None
+
+    @cached_property
+    def statements(self) -> tuple[Statement, ...]:
+        """What was found, most important first."""
+        return (*effect_statements(self.effects), *memory_statements(self.memorised, self.baseline, self.options))
+
+    @property
+    def baseline(self) -> str:
+        """What the others are compared with."""
+        return self.options.baseline or ""
+
+
+@command
+def report(
+    results: Annotated[GridResults | str | Path, Flag(metavar="DIR", positional=True, reads=Path)],
+    *,
+    options: ReportOptions = ReportOptions(),
+    testing: Testing = Testing(),
+    scoring: Scoring = Scoring(),
+    out: Out = None,
+) -> ExperimentReport:
+    """Makes tables, figures and a page of what a grid has found so far.
+
+    Effectiveness by training set, cross-validated, with tests, intervals over topics and the spread over seeds; models
+    whose order changes; the effect by training size; what was memorised of leaked documents; the models without the
+    fault. What is not finished is named.
+
+    Args:
+        results: what `experiment run` wrote, finished or not. In Python also opened results.
+        options: what the report shows.
+        testing: how training sets are compared with the baseline.
+        scoring: how runs are scored; `rel` 1 stands for the lowest relevant grade of each collection of the design
+            (but with `same_rel`).
+        out: the folder of the report.
+
+    Returns:
+        The report.
+
+    Raises:
+        InputError: no results there; nothing finished, or nothing of the baseline; an unknown measure or size.
+
+    Examples:
+
+        truerank experiment report grid/ --out report/
+
+        truerank experiment report grid/ --measures "nDCG@10 RR" --memorisation-size 2000 --ties ascending --out report/
+
+        truerank experiment report transfer-grid/ --kind transfer --baseline T5_Min --json
+
+    Source: leakage paper, section 4, Tables 3 to 8 and Figure 2; transfer paper, section 6, Tables 4 and 5;
+    survivorship paper, section 5, Figure 1.
+    """
+    found = results if isinstance(results, GridResults) else open_results(results)
+    choices = ReportChoices(**vars(options), policy=scoring, method=testing).of(found.design)
+    made = _made(found, choices)
+    if out is None:
+        return made
+    read = inputs_of(results=[found.folder / RECORD_FILE, found.folder / DESIGN_FILE])
+    with started("experiment report", read, choices.json(), out, packages=_PACKAGES) as job:
+        job.skipped = {"left_out": list(made.left_out)}
+        publish(made, job)
+    return replace(made, out=Path(out))
+
+
+def _made(results: GridResults, options: ReportChoices) -> ExperimentReport:
+    found = boards(results, options)
+    effects = () if options.kind == "pilot" else tuple(effectiveness(board, options) for board in found)
+    leakage = options.kind == "leakage"
+    remembered, missing = memorised(results, found, options) if leakage else ((), ())
+    wanted = leakage or options.kind == "pilot"
+    pilots = [one for board in found if wanted and (one := pilot(board, options)) is not None]
+    return ExperimentReport(
+        name=results.design.name,
+        options=options,
+        boards=found,
+        effects=effects,
+        sizes=tuple(effect for board in found if leakage for effect in size_effects(board, options)),
+        memorised=remembered,
+        pilots=tuple(pilots),
+        grid=grid_table(results),
+        left_out=(*missing_sentences(results), *_left_out(results, found, effects), *missing),
+    )
+
+
+def _left_out(results: GridResults, found: tuple[Board, ...], effects: tuple[Effectiveness, ...]) -> Iterator[str]:
+    there = {board.collection for board in found}
+    for collection in (each.name for each in results.design.reported):
+        if collection not in there:
+            yield f"{collection} is left out: no cell that is tested on it is finished."
+    for one in effects:
+        if one.unmatched:
+            names = ", ".join(row.name for row in one.unmatched)
+            yield f"{one.board.collection}: no training size is finished of every training set for {names}."
+        if one.comparison is None:
+            yield f"{one.board.collection}: no model is finished both on {one.board.baseline} and on another set."

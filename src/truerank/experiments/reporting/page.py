@@ -1,0 +1,197 @@
+"""What `experiment report` prints, and its page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from truerank.experiments.reporting import survivorship
+from truerank.experiments.reporting.making import ExperimentReport
+from truerank.experiments.reporting.memorised import memorised_tables
+from truerank.experiments.reporting.sizes import TOPICS, SizeEffect, panels, sizes_table
+from truerank.experiments.reporting.statements import order_statements
+from truerank.experiments.reporting.transfer import strategies_table
+from truerank.measures.report import difference_table
+from truerank.reports.figures import Picture, line_panels
+from truerank.reports.pages import Prose
+from truerank.reports.report import Report, ReportPart, ReportSection, Verdict
+from truerank.reports.results import Summary, reports, summarises
+from truerank.reports.tables import Table
+
+__all__ = ["pictures", "sentences", "tables"]
+
+_TITLES: Final = {
+    "found": "What was found",
+    "effectiveness": "Effectiveness by training set",
+    "sizes": "Effect by training size",
+    "memory": "What was memorised",
+    "pilot": "The models without the fault",
+    "details": "Every comparison",
+    "grid": "The grid",
+}
+#: Tables with more rows are in their files only.
+_LONGEST: Final = 60
+#: Tables that are for files and the page, not for a terminal.
+_LONG: Final = ("sizes",)
+_SECTIONS: Final = {
+    "effectiveness": "effectiveness",
+    "strategies": "effectiveness",
+    "depths": "effectiveness",
+    "order": "effectiveness",
+    "sizes": "sizes",
+    "memorised": "memory",
+    "pilot": "pilot",
+    "pairs": "details",
+    "grid": "grid",
+}
+_WHAT: Final = {
+    "leakage": "Rankers trained on sets that differ only in a leak",
+    "transfer": "Rankers trained on documents selected by different strategies",
+    "survivorship": "Rankers trained on sets annotated to different depths",
+    "pilot": "Rankers trained without any fault",
+}
+
+
+@summarises(ExperimentReport)
+def _summary(result: ExperimentReport) -> Summary:
+    found = tables(result)
+    shown = [table for name, table in found.items() if name not in _LONG and not name.endswith("-details")]
+    notes = () if result.out is None else (f"report: {result.out / 'report.html'}",)
+    return Summary((*sentences(result), *shown), _facts(result, found), notes=notes, width=120)
+
+
+@reports(ExperimentReport)
+def _report(result: ExperimentReport) -> Report:
+    found = tables(result)
+    parts: dict[str, list[ReportPart]] = {name: [] for name in _TITLES}
+    said = [*order_statements(result.effects), *result.left_out]
+    if said:
+        parts["found"].append(Prose(tuple(said)))
+    for picture in pictures(result):
+        parts[_SECTIONS[picture.name.partition("-")[0]]].append(picture)
+    for name, table in found.items():
+        section = "details" if name.endswith("-details") else _SECTIONS[name.partition("-")[0]]
+        if len(table.rows) > _LONGEST:
+            parts[section].append(Prose((f"{table.title} {len(table.rows):,} rows: tables/{name}.csv.",)))
+        else:
+            parts[section].append(_with_new_notes(table, parts[section]))
+    collections = ", ".join(f"{one.collection} ({len(one.scores.topics):,} topics)" for one in result.boards)
+    compared = "" if result.options.kind == "pilot" else f", compared with {result.baseline}"
+    return Report(
+        title=f"Experiment: {result.name}",
+        lead=f"{_WHAT[str(result.options.kind)]}{compared}, on {collections}.",
+        verdicts=tuple(
+            Verdict(one.verdict, one.sentence, subject=one.subject, tone="bad" if one.shown else "open")
+            for one in result.statements
+        ),
+        sections=tuple(ReportSection(name, _TITLES[name], tuple(some)) for name, some in parts.items()),
+        tables=found,
+        json=_facts(result, found),
+        footer=(
+            "An interval that holds 0 is no proof that there is no effect. Every table is in tables/ as CSV and LaTeX, "
+            "every figure in figures/. This page asks the network for nothing.",
+        ),
+    )
+
+
+def tables(result: ExperimentReport) -> Mapping[str, Table]:
+    """The tables by name, in reading order; the first is the main one of the kind of report."""
+    return dict(_tables(result))
+
+
+def pictures(result: ExperimentReport) -> tuple[Picture, ...]:
+    """The figures in reading order."""
+    return tuple(_pictures(result))
+
+
+def sentences(result: ExperimentReport) -> tuple[str, ...]:
+    """What was found and what is missing, one paragraph each."""
+    found = [f"{one.subject}: {one.sentence}" for one in result.statements]
+    if not found:
+        found = ["Nothing is compared with the baseline."] if result.options.kind != "pilot" else []
+    return (*found, *order_statements(result.effects), *result.left_out)
+
+
+def _facts(result: ExperimentReport, found: Mapping[str, Table]) -> dict[str, Any]:
+    """What `summary.json` holds."""
+    return {
+        "name": result.name,
+        "kind": result.options.kind,
+        "baseline": result.baseline,
+        "measures": list(dict.fromkeys(name for board in result.boards for name in board.scores.measures)),
+        "findings": [one._asdict() for one in result.statements],
+        "sentences": list(sentences(result)),
+        "effectiveness": [one.json() for one in result.effects],
+        "sizes": [_size_json(one) for one in result.sizes],
+        "memorisation": [one.json() for one in result.memorised],
+        "pilot": [one.json() for one in result.pilots],
+        "left_out": list(result.left_out),
+        "tables": list(found),
+        "options": result.options.json(),
+    }
+
+
+def _first_measure(result: ExperimentReport) -> str:
+    """That of figures and sentences; a benchmark may have its own."""
+    return " or ".join(dict.fromkeys(board.scores.measures[0] for board in result.boards))
+
+
+def _tables(result: ExperimentReport) -> Iterator[tuple[str, Table]]:
+    names = {one: f"effectiveness-{one.board.collection}" for one in result.effects}
+    if result.effects and result.options.kind == "transfer":
+        yield "strategies", strategies_table(result.effects)
+    elif result.effects and result.options.kind == "survivorship":
+        yield "depths", survivorship.depth_table(result.effects)
+    else:
+        for one, name in names.items():
+            yield name, one.table()
+    if result.sizes:
+        yield "sizes", sizes_table(result.sizes, _first_measure(result), result.baseline)
+    yield from memorised_tables(result.memorised, result.baseline, result.options).items()
+    for each in result.pilots:
+        yield f"pilot-{each.collection}", each.table()
+    for one, name in names.items():
+        if result.options.kind == "survivorship":
+            for number, (row, found) in enumerate(survivorship.depths_compared(one).items(), start=1):
+                title = f"{one.board.collection}, {row}: training sets compared with each other."
+                yield f"pairs-{one.board.collection}-{number}", replace(difference_table(found), title=title)
+        order = one.order_table()
+        if order is not None:
+            yield name.replace("effectiveness", "order"), order
+        yield f"{name}-details", one.details()
+    yield "grid", result.grid
+
+
+def _pictures(result: ExperimentReport) -> Iterator[Picture]:
+    if result.options.kind == "survivorship" and result.effects:
+        figure = line_panels(
+            survivorship.depth_panels(result.effects), x_label="depth of the annotation", y_label="mean over topics"
+        )
+        caption = (
+            "Effectiveness by the depth of the annotation behind the training set, with "
+            f"{100 * result.options.confidence:.6g}% intervals over topics. The differences are tested in the table."
+        )
+        yield Picture("depths", caption, figure)
+    for topics in TOPICS if result.sizes else ():
+        chosen = panels(result.sizes, topics)
+        if chosen:
+            measure = _first_measure(result)
+            words = "the topics that leak" if topics == "leaking" else "all topics"
+            caption = (
+                f"{measure} with the fault minus {result.baseline}, by training size in instances, on {words}; "
+                f"{100 * result.options.confidence:.6g}% intervals over topics, not corrected for their number."
+            )
+            figure = line_panels(chosen, x_label="training instances", y_label=f"difference of {measure}")
+            yield Picture(f"sizes-{topics}", caption, figure)
+
+
+def _size_json(one: SizeEffect) -> dict[str, Any]:
+    intervals = {name: getattr(one, name)._asdict() for name in ("mean", "baseline", "difference")}
+    return {**one._asdict(), "row": one.row.name, "seeds": list(one.seeds), **intervals}
+
+
+def _with_new_notes(table: Table, before: Sequence[ReportPart]) -> Table:
+    """The table without the notes that stand below another table of its section."""
+    said = {note for part in before if isinstance(part, Table) for note in part.notes}
+    return replace(table, notes=tuple(note for note in table.notes if note not in said))
