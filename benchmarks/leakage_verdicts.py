@@ -14,6 +14,7 @@ import argparse
 import json
 import random
 import re
+import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -162,7 +163,7 @@ def broader(words: list[str], draw: random.Random) -> list[str] | None:
     return words[:place] + words[place + 1 :]
 
 
-#: By the names of the sensitivity check, as far as it has them.
+#: By how the names of the sensitivity check begin.
 KINDS: Final[dict[str, Rewording]] = {
     "order": order,
     "inflection": inflection,
@@ -250,10 +251,8 @@ def planted(texts: Sequence[str], kind: str, draw: random.Random) -> tuple[list[
 
 
 def promise(test: dict[str, Any], kind: str) -> list[float]:
-    """The shares that the audit's sensitivity check gives for a kind, if it has one."""
-    same = {kind, kind.replace(" ", "_"), kind.replace(" ", "-")}
-    rows = test.get("sensitivity") or []
-    return [row["share"] for row in rows if row.get("share") is not None and row["kind"].split(" (")[0] in same]
+    """The shares that the audit's sensitivity check gives for a kind: "stop words" are two kinds there."""
+    return [row["share"] for row in test["sensitivity"] if row["share"] is not None and row["kind"].startswith(kind)]
 
 
 def main() -> None:
@@ -271,12 +270,12 @@ def main() -> None:
         texts = collections()
         log, plants = work / "log.tsv", work / "plants.tsv"
         write_log(log, options.lines, [text for several in texts.values() for text in several])
-        every = [(f"{name}|{place}", text) for name, several in texts.items() for place, text in enumerate(several)]
-        real = set(audited([log], every, work).candidates["topic_id"])
-        pools = {
-            name: [text for place, text in enumerate(several) if f"{name}|{place}" not in real]
-            for name, several in texts.items()
-        }
+        every = [text for several in texts.values() for text in several]
+        real = audited([log], [(str(place), text) for place, text in enumerate(every)], work).candidates["topic_id"]
+        leaking = {every[int(place)] for place in real}
+        pools = {name: [text for text in several if text not in leaking] for name, several in texts.items()}
+        sizes = ", ".join(f"{name} {len(pool)} of {len(texts[name])}" for name, pool in pools.items())
+        print(f"topics without a leak in the log: {sizes}", file=sys.stderr, flush=True)
         draw, tallies = random.Random(options.seed), {kind: Tally() for kind in ("none", *KINDS)}
         for number in range(options.sets):
             kind = list(tallies)[number % len(tallies)]
@@ -293,9 +292,12 @@ def main() -> None:
             tally.sets += 1
             tally.clean += test["verdict"] == "CLEAN"
             tally.verdicts[test["verdict"]] += 1
+            listed = len({(topic, query) for topic, query in pairs if query == f"plant-{topic}"})
             tally.leaks += len(leaks)
-            tally.listed += len({(topic, query) for topic, query in pairs if query == f"plant-{topic}"})
+            tally.listed += listed
             tally.promised += promise(test, kind)
+            told = f"{number + 1} of {options.sets}: {kind}, {listed} of {len(leaks)} listed, {test['verdict']}"
+            print(told, file=sys.stderr, flush=True)
     header = ("kind", "sets", "CLEAN", "verdicts", "planted leaks that are listed", "share promised (mean)")
     print(table(header, [tally.row(kind) for kind, tally in tallies.items() if tally.sets]))
 

@@ -24,10 +24,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from shared_data import ROOT, SHARED, require_shared, table
-from truerank.audits import reusability
+from truerank import pool
+from truerank.audits.reusability import Simulation
+from truerank.audits.reusability.simulation.page import simulation_tables
+from truerank.options import Workers
 from truerank.records import Document
 from truerank.sources import read_documents, read_qrels_frame, read_topics
-from truerank.work.processes import ProcessEngine, processors
+from truerank.work.workers import processors
 
 SOURCES = {"vaswani": ("docs.trec.gz", "topics.trec.txt"), "cacm": ("cacm.tar.gz", "topics.txt")}
 RULES = {"vaswani": ("budget:200", "budget:300", "heuristic"), "cacm": ("budget:200", "budget:300", "heuristic")}
@@ -45,24 +48,24 @@ def simulate(name: str, runs: Path, out: Path, trials: int, workers: int) -> Non
         subprocess.run(
             [sys.executable, str(ROOT / "scripts" / "make_runs.py"), str(runs), "--collections", name], check=True
         )
-    sources = reusability.SimulationSources(
+    started = time.perf_counter()
+    found = pool.simulate(
         sorted(given.glob("*.run")),
         str(source / "qrels.txt"),
         str(given / "topics.tsv"),
         str(source / SOURCES[name][0]),
-        [given / "runs.tsv"],
-        sparse=str(given / "sparse.qrels"),
-    )
-    options = reusability.SimulationOptions(trials=trials, share=SHARE, rules=RULES[name])
-    started = time.perf_counter()
-    found = reusability.simulate(
-        sources, out / name, options=options, work=out / f"{name}.traces", engine=ProcessEngine(workers)
+        pooling=pool.Pooling(metadata=(str(given / "runs.tsv"),), sparse_qrels=str(given / "sparse.qrels")),
+        options=pool.SimulationOptions(trials=trials, share=SHARE, stopping_rule=RULES[name]),
+        processes=Workers(workers=workers),
+        work=out / f"{name}.traces",
+        out=out / name,
     )
     seconds = time.perf_counter() - started
+    said, tables = pool.verdict_of(found), simulation_tables(found)
     print(f"\n## {name}\n")
-    print("\n".join(f"- {sentence}" for sentence in (*found.verdict.sentences(), found.verdict.criteria())), "\n")
+    print("\n".join(f"- {sentence}" for sentence in (*said.sentences(), said.criteria())), "\n")
     for part in PRINTED:
-        print(found.tables[part].markdown())
+        print(tables[part].markdown())
     print_sanity(found)
     print(
         f"{seconds:,.0f} s with {workers} processes (less where traces were kept), peak {peak():,.0f} MiB in the "
@@ -70,7 +73,7 @@ def simulate(name: str, runs: Path, out: Path, trials: int, workers: int) -> Non
     )
 
 
-def print_sanity(found: reusability.Simulation) -> None:
+def print_sanity(found: Simulation) -> None:
     """What has to hold of any simulation."""
     original, control = (found.judgings_of(rule) for rule in ("Original Size", "Random order, original size"))
     taus = [
@@ -86,18 +89,18 @@ def print_sanity(found: reusability.Simulation) -> None:
 
 def estimate(sizes: list[int]) -> None:
     """Prints what a simulation of the track's size would take."""
-    topics, trials, conditions, length, pool = TRACK
+    topics, trials, conditions, length, pooled = TRACK
     traces = topics * (1 + trials * conditions)
     rows = []
     for size in sizes:
         started = time.perf_counter()
-        features = reusability.Features.of_documents(documents(size))
+        features = pool.Features.of_documents(documents(size))
         built = time.perf_counter() - started
         seconds, steps, judged = [], 0, 0
         for topic, text, grades in some_topics():
             started = time.perf_counter()
-            done = reusability.trace(
-                features, topic, text, features.doc_ids[:pool], lambda key, known=grades: known.get(key, 0),
+            done = pool.trace(
+                features, topic, text, features.doc_ids[:pooled], lambda key, known=grades: known.get(key, 0),
                 length=length, seed=1,
             )  # fmt: skip
             seconds.append(time.perf_counter() - started)

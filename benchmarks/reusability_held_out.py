@@ -33,12 +33,14 @@ import scipy.stats
 
 from pool_simulation import SOURCES
 from shared_data import ROOT, SHARED, require_shared, table
-from truerank.audits import reusability
+from truerank import pool
+from truerank.audits.reusability import Simulation
 from truerank.audits.reusability.simulation.outcomes import ALL_TEAMS
+from truerank.audits.reusability.simulation.page import official_lines
 from truerank.audits.reusability.simulation.unlike import UNLIKE, UNLIKE_PASSED
 from truerank.measures import evaluate
+from truerank.options import Workers
 from truerank.sources import read_qrels_frame, read_run_frame
-from truerank.work.engines import LocalEngine
 
 #: Judgments of a trace at most.
 LENGTH = 400
@@ -84,20 +86,22 @@ def trials(runs: pl.DataFrame, pools: Sequence[str]) -> Iterator[Trial]:
         yield Trial(f"{len(dense)} dense runs", tuple(dense), (("lexical", lexical),))
 
 
-def sources(name: str, pooled: Sequence[str], given: Path) -> reusability.SimulationSources:
-    """What a simulation of some runs reads."""
+def simulated(name: str, pooled: Sequence[str], given: Path, work: Path, options: pool.SimulationOptions) -> Simulation:
+    """The simulation of some runs."""
     source = SHARED / "collections" / name
-    return reusability.SimulationSources(
+    return pool.simulate(
         [given / f"{run}.run" for run in pooled],
         str(source / "qrels.txt"),
         str(given / "topics.tsv"),
         str(source / SOURCES[name][0]),
-        [given / "runs.tsv"],
-        sparse=str(given / "sparse.qrels"),
+        pooling=pool.Pooling(metadata=(str(given / "runs.tsv"),), sparse_qrels=str(given / "sparse.qrels")),
+        options=options,
+        processes=Workers(workers=1),
+        work=work,
     )
 
 
-def without(simulation: reusability.Simulation, team: str) -> reusability.Simulation:
+def without(simulation: Simulation, team: str) -> Simulation:
     """The simulation without the unlike systems of a team's kind."""
     kinds = [name for name, teams in KINDS.items() if team in teams or team == name]
     changes = tuple(
@@ -107,9 +111,9 @@ def without(simulation: reusability.Simulation, team: str) -> reusability.Simula
     return dataclasses.replace(simulation, changes=changes, unlike=unlike)
 
 
-def before(simulation: reusability.Simulation, measure: str) -> tuple[str, float, int]:
+def before(simulation: Simulation, measure: str) -> tuple[str, float, int]:
     """The word, the difference and the ranks of the verdict by the teams left out alone."""
-    evidence = next(one.evidence[0] for one in simulation.verdict.measures if one.measure == measure)
+    evidence = next(one.evidence[0] for one in pool.verdict_of(simulation).measures if one.measure == measure)
     scorer, official = simulation.standing.scorer, simulation.standing.official
     number, margin = scorer.names.index(measure), 0.0
     for judging in simulation.judgings:
@@ -127,9 +131,9 @@ def swaps(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return (np.subtract.outer(first, first) > 1e-12) & (np.subtract.outer(second, second) < -1e-12)
 
 
-def fates(simulation: reusability.Simulation, runs: dict[str, pl.DataFrame], new: pl.DataFrame) -> list[Fate]:
+def fates(simulation: Simulation, runs: dict[str, pl.DataFrame], new: pl.DataFrame) -> list[Fate]:
     """What becomes of a new run: by the official judgments, beside those with its first documents and complete ones."""
-    lines = [line.split() for line in simulation._qrels_lines()]
+    lines = [line.split() for line in official_lines(simulation)]
     official = pl.DataFrame(
         [(topic, doc_id, int(grade)) for topic, _, doc_id, grade in lines],
         {"topic_id": pl.String, "doc_id": pl.String, "relevance": pl.Int64},
@@ -175,20 +179,18 @@ def kept(word: str, some: Sequence[Fate], runs: int) -> int | None:
 
 
 def rows(
-    name: str, given: Path, work: Path, pools: Sequence[str], options: reusability.SimulationOptions
+    name: str, given: Path, work: Path, pools: Sequence[str], options: pool.SimulationOptions
 ) -> Iterator[list[str]]:
     """The rows of a collection: one for each trial, held-out team and measure; the last cells are for sums."""
     metadata = pl.read_csv(given / "runs.tsv", separator="\t")
     frames = {run: read_run_frame(given / f"{run}.run") for run in metadata["run"]}
     for trial in trials(metadata, pools):
-        simulation = reusability.simulate(
-            sources(name, trial.pooled, given), options=options, work=work, engine=LocalEngine()
-        )
+        simulation = simulated(name, trial.pooled, given, work, options)
         pooled = {run: frames[run] for run in trial.pooled}
         for team, held_out in trial.held_out:
             seen = without(simulation, team)
             every = [fates(simulation, pooled, frames[run]) for run in held_out]
-            for number, verdict in enumerate(seen.verdict.measures):
+            for number, verdict in enumerate(pool.verdict_of(seen).measures):
                 some = [fate[number] for fate in every]
                 word, margin, ranks = before(simulation, verdict.measure)
                 old = kept(word, some, len(pooled)), sum(fate.fuller_swap <= margin for fate in some)
@@ -226,8 +228,8 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("build/held-out"))
     given = parser.parse_args()
     require_shared()
-    options = reusability.SimulationOptions(
-        trials=given.trials, length=LENGTH, measures=MEASURES, rules=(), unlike=tuple(KINDS)
+    options = pool.SimulationOptions(
+        trials=given.trials, length=LENGTH, measures=MEASURES, stopping_rule=(), unlike=",".join(KINDS)
     )
     every = []
     for name in given.collections.split(","):

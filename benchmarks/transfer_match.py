@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from truerank.audits.transfer import MatchOptions, UrlRules, match_versions
+from truerank import transfer
 
 
 def written(folder: Path, documents: int) -> tuple[dict[str, str], str]:
@@ -42,7 +42,7 @@ def measure(documents: int) -> str:
     with tempfile.TemporaryDirectory() as folder:
         files, qrels = written(Path(folder), documents)
         begun = time.process_time()
-        found = match_versions(files, qrels, options=MatchOptions(urls=UrlRules(drop_tracking=True)))
+        found = transfer.match(files, qrels, drop_tracking=True)
         seconds = time.process_time() - begun
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     matched = found.status("V2")["matched"]

@@ -142,17 +142,20 @@ def scanned(name: str, source: Abstracts, versions: Path, work: Path, given: arg
         some = versions / f"fold-{number}.qrels"
         some.write_text("".join(f"{' '.join(row)}\n" for row in qrels if row[0] in keep))
         out = versions / f"scan-{name}-{number}-{given.policy.replace(':', '-')}-{given.share:g}-{given.given}"
-        options = transfer.ScanOptions(
-            ranker=first,
-            also=tuple(others),
-            given=given.given,
-            policy=given.policy,
-            sampled=given.sampled,
-            cache=str(work / "scores.sqlite"),
-            items=0,
-        )
         files = {version: str(versions / f"{file}.jsonl") for version, file in (("V1", "a"), ("V2", "b"))}
-        found = transfer.scan_versions(files, str(some), str(versions / "topics.tsv"), out, options)
+        found = transfer.scan(
+            files,
+            str(some),
+            str(versions / "topics.tsv"),
+            model=first,
+            with_=tuple(others),
+            split=given.policy,
+            cache=str(work / "scores.sqlite"),
+            given=given.given,
+            sampled=given.sampled,
+            items=0,
+            out=out,
+        )
         parts.append(differences(found))
     return pl.concat(parts)
 

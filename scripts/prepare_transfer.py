@@ -65,12 +65,12 @@ def main() -> None:
     print(f"{made.pages:,} pages, {made.judged:,} judged, {made.harmful:,} of these lost what was relevant\n")
     halves(out, shared / given.collection / "qrels.txt")
     versions = {"V1": str(out / "a.jsonl"), "V2": str(out / "b.jsonl")}
-    options = transfer.ScanOptions(ranker=RankerSpec(given.model), policy=POLICY, given="nothing")
-    scan = transfer.scan_versions(versions, str(out / "train.qrels"), str(out / "topics.tsv"), out / "scan", options)
-    print(scan.text())
+    sources = (versions, str(out / "train.qrels"), str(out / "topics.tsv"))
+    scan = transfer.scan(*sources, model=RankerSpec(given.model), split=POLICY, given="nothing", out=out / "scan")
+    print(scan)
     for name, data_set in (("flagged", "V1>>V2 MaxP"), ("all", "all versions")):
-        chosen = transfer.SelectOptions(STRATEGIES, data_set=data_set, aggregation="max", part="best")
-        print(transfer.select_instances(scan, out / name, chosen).text())
+        chosen = transfer.SelectOptions(STRATEGIES, data_set=data_set, passages="max", part="best")
+        print(transfer.select(scan, out / name, options=chosen))
 
 
 if __name__ == "__main__":

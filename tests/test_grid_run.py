@@ -25,8 +25,9 @@ from truerank.experiments.grid import (
     run_status,
 )
 from truerank.experiments.grid.planning import make_plan
+from truerank.work.engines import LocalEngine
 from truerank.work.progress import Quiet
-from truerank.work.workers import Lost, WorkerEngine
+from truerank.work.tasks import Lost
 
 _ONE = RunOptions(workers=1)
 _LONG = DESIGN.replace("seeds: [0, 1]", f"seeds: {list(range(8))}")
@@ -254,7 +255,7 @@ class _Block:
 
 
 def test_a_worker_that_dies_takes_no_other_block_along() -> None:
-    found = dict(WorkerEngine(2).run(_Deadly(), [_Block(number) for number in range(4)]))
+    found = dict(LocalEngine(2, tolerant=True).run(_Deadly(), [_Block(number) for number in range(4)]))
     assert found == {0: 0, 1: Lost("its process was killed by SIGKILL, perhaps for want of memory"), 2: 4, 3: 6}
 
 

@@ -146,7 +146,7 @@ def test_labels_count_as_they_stand(small: tuple) -> None:
     assert fresh.next(dict(reversed(judged.items())), 20) == before
     assert not set(fresh.next(judged, 20, excluded=before[:5])) & set(before[:5])
     assert fresh.next(judged, 0) == []
-    high = ActiveLearner(features, "t2", queries["t2"], 1, LearnerOptions(relevant_from=9))
+    high = ActiveLearner(features, "t2", queries["t2"], 1, LearnerOptions(rel=9))
     assert high.next(judged, 5) == fresh.next(changed, 5)
 
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from truerank.audits.reusability import (
     ConstantBudget,
     Decision,
-    Found,
     Keeping,
     OriginalSize,
-    Outcome,
-    Progress,
     StoppingRule,
+    TopicJudgments,
+    TopicOutcome,
+    TopicProgress,
     TrackProcedure,
     apply_rule,
     follow,
@@ -27,13 +27,13 @@ from truerank.audits.reusability import (
 from truerank.errors import InputError
 
 
-def found(pool: int, *parts: tuple[int, int], topic: str = "t", whole: bool = False) -> Found:
+def found(pool: int, *parts: tuple[int, int], topic: str = "t", whole: bool = False) -> TopicJudgments:
     """A topic whose judgments come in parts: so many, of which so many are relevant, the relevant ones first."""
     grades = [grade for size, relevant in parts for grade in [1] * relevant + [0] * (size - relevant)]
-    return Found(topic, pool, np.cumsum(np.array(grades, np.int64)), whole)
+    return TopicJudgments(topic, pool, np.cumsum(np.array(grades, np.int64)), whole)
 
 
-def short(outcome: Outcome) -> tuple[int, int, str, bool]:
+def short(outcome: TopicOutcome) -> tuple[int, int, str, bool]:
     return outcome.judged, outcome.relevant, outcome.reason, outcome.kept
 
 
@@ -90,7 +90,7 @@ def short(outcome: Outcome) -> tuple[int, int, str, bool]:
         pytest.param(found(60, (160, 4)), ConstantBudget(20), (20, 4, "20 judgments", True), id="small budget"),
     ],
 )
-def test_the_steps(topic: Found, rule: StoppingRule, expected: tuple[int, int, str, bool]) -> None:
+def test_the_steps(topic: TopicJudgments, rule: StoppingRule, expected: tuple[int, int, str, bool]) -> None:
     assert short(follow(rule, topic)) == expected
 
 
@@ -110,7 +110,7 @@ def test_the_end_of_the_trace_bounds_a_rule() -> None:
     assert outcome.reason == "not stopped by the end of the trace, 50 judgments"
     assert follow(never, found(10, (50, 20), whole=True)).reason == "all 50 documents are judged"
     assert follow(TrackProcedure(), found(10, (5, 1))).ending == "trace"
-    nothing = follow(TrackProcedure(), Found("t", 0, np.empty(0, np.int64)))
+    nothing = follow(TrackProcedure(), TopicJudgments("t", 0, np.empty(0, np.int64)))
     assert (nothing.judged, nothing.kept, nothing.why_not) == (0, False, "fewer than 3 relevant")
 
 
@@ -134,7 +134,7 @@ def test_the_assessors_budget_cuts_topics_in_the_same_step() -> None:
     st.one_of(st.none(), st.integers(1, 500)),
 )
 def test_a_track_procedure_always_ends(pool: int, grades: list[bool], increment: float, cap: int | None) -> None:
-    topic = Found("t", pool, np.cumsum(np.array(grades, np.int64)))
+    topic = TopicJudgments("t", pool, np.cumsum(np.array(grades, np.int64)))
     outcome = follow(TrackProcedure(increment, cap=cap), topic)
     assert outcome.judged <= min(len(grades), cap or len(grades))
     assert outcome.relevant == sum(grades[: outcome.judged])
@@ -150,7 +150,7 @@ def test_rules_by_name(tmp_path: Path) -> None:
     assert load_rule("heuristic:cap=900,min_relevant=5").keeping == Keeping(5, 0.6)
     assert load_rule("budget:401") == ConstantBudget(401)
     assert load_rule("budget:401,max_ratio=0.5").keeping == Keeping(3, 0.5)
-    assert load_rule("original", sizes={"t": 4}).stop(Progress("t", 1, 1, 0, np.zeros(1, np.int64))).until == 4
+    assert load_rule("original", sizes={"t": 4}).stop(TopicProgress("t", 1, 1, 0, np.zeros(1, np.int64))).until == 4
     own = tmp_path / "own.py"
     own.write_text(
         "from dataclasses import dataclass\n"
@@ -209,4 +209,4 @@ def test_decisions_and_keeping() -> None:
     assert Decision.go_on(5, "x") == Decision("continue", "x", 5)
     assert Keeping().why_not(6, 10) == "" and Keeping().why_not(7, 11) == "relevant/judged above 0.6"
     assert Keeping().why_not(2, 10) == "fewer than 3 relevant" and Keeping(0, None).why_not(0, 0) == ""
-    assert Progress("t", 0, 0, 0, np.empty(0, np.int64)).ratio == 0.0
+    assert TopicProgress("t", 0, 0, 0, np.empty(0, np.int64)).ratio == 0.0

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+import truerank
 from truerank import leakage
 from truerank.audits.leakage.estimating import TestEvidence, summarise_test
 from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, KindFound, Sensitivity, SourceCount
-from truerank.errors import InputError
+from truerank.errors import InputError, ShardFinishedError
 from truerank.records import Topic
 from truerank.sources import SourceCounts, TopicSet, open_queries, read_topics
 from truerank.sources.sample import SAMPLE
@@ -154,6 +156,21 @@ def test_killed_audit_ends_with_the_same_bytes(mode: str, tmp_path: Path) -> Non
     assert again.stdout == first
     assert digests(tmp_path / "killed") == digests(tmp_path / "whole")
     assert again.stderr.decode() == f"report: {tmp_path / 'killed' / 'report.html'}\n"
+
+
+def test_shards_of_an_audit_end_with_the_bytes_of_one_process(tmp_path: Path) -> None:
+    few = tmp_path / "few.tsv"
+    few.write_text("".join(f"{query.query_id}\t{query.text}\n" for query in islice(open_queries(TRAIN[0]), 400)))
+    options = replace(OPTIONS, block_size=64)
+    given = ([str(few)], TESTS[:1])
+    leakage.audit(*given, tmp_path / "whole", options)
+    shards = [tmp_path / f"shard-{part}" for part in (1, 2)]
+    for part, folder in enumerate(shards, start=1):
+        with pytest.raises(ShardFinishedError):
+            leakage.audit(*given, folder, replace(options, engine=f"shard:{part}/2"))
+    truerank.merge(shards)
+    leakage.audit(*given, shards[1], options)
+    assert digests(shards[1]) == digests(tmp_path / "whole")
 
 
 def test_other_audits_keep_their_unfinished_work(tmp_path: Path) -> None:

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 from truerank import judging
-from truerank.audits.reusability import PoolOptions, PoolSources, adaptive_pool, build, depth_pool, teams_of
-from truerank.cli.app import app
+from truerank.audits.reusability import adaptive_pool, build, depth_pool, teams_of
+from truerank.cli import main
 from truerank.errors import InputError
 from truerank.judging import Store
 
@@ -46,20 +45,22 @@ def runs_in(folder: Path) -> list[str]:
     return [str(folder / f"{name}.run") for name in RUNS]
 
 
+def command(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 0
+
+
 def test_a_depth_pool_by_hand(folder: Path) -> None:
-    sources = PoolSources(sparse=str(folder / "sparse.qrels"), metadata=(str(folder / "teams.tsv"),))
-    pool = build(runs_in(folder), sources=sources, options=PoolOptions(2))
+    given = {"sparse_qrels": str(folder / "sparse.qrels"), "metadata": (str(folder / "teams.tsv"),)}
+    pool = build(runs_in(folder), depth=2, **given)
     by_topic = {topic: set(part["doc_id"]) for (topic,), part in pool.documents.group_by("topic_id")}
     assert by_topic == {"1": {"d1", "d2", "d7", "d9"}, "2": {"e1", "e2", "e5", "e7"}}
     assert [tuple(row)[:4] for row in pool.topics] == [("1", 4, 1, 2), ("2", 4, 0, 3)]
     assert [tuple(row)[:4] for row in pool.teams] == [("Alpha", 2, 5, 3), ("Beta", 1, 4, 2)]
     row = pool.documents.filter(pl.col("doc_id") == "d9").row(0, named=True)
     assert (row["runs"], row["place"], row["sparse"], row["grade"]) == (0, None, True, None)
-    judged = build(
-        runs_in(folder),
-        sources=PoolSources(judgments=str(folder / "full.qrels"), team_prefix="_"),
-        options=PoolOptions(3, relevant_from=1),
-    )
+    judged = build(runs_in(folder), qrels=str(folder / "full.qrels"), team_prefix="_", depth=3, rel=1)
     assert [(team.team, team.relevant, team.unique_relevant) for team in judged.teams] == [("a", 4, 3), ("b", 2, 1)]
     assert judged.topics[0].judged == judged.topics[0].documents and judged.topics[0].relevant == 3
 
@@ -100,22 +101,20 @@ def test_methods_that_follow_what_is_found() -> None:
             adaptive_pool({"x": good}, lambda d: 0, **{"budget": 1, **wrong})
 
 
-def test_batches_are_judged_and_followed(folder: Path) -> None:
+def test_batches_are_judged_and_followed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = folder / "pool"
     arguments = [
         "pool", "build", *(part for run in runs_in(folder) for part in ("--run", run)), "--metadata",
         str(folder / "teams.tsv"), "--topics", str(folder / "topics.tsv"), "--docs", str(folder / "docs.jsonl"),
     ]  # fmt: skip
-    result = CliRunner().invoke(
-        app, [*arguments, "--assessors", "ann,bob", "--depth", "2", "--out", str(out), "--json"]
-    )
-    assert result.exit_code == 0, result.output
-    value = json.loads(result.stdout)
-    assert value["without"] == ["3"] and [one["assessor"] for one in value["batches"]] == ["ann", "bob"]
+    command([*arguments, "--annotators", "ann,bob", "--depth", "2", "--out", str(out), "--json"])
+    value = json.loads(capsys.readouterr().out)
+    assert value["without"] == ["3"] and [one["annotator"] for one in value["batches"]] == ["ann", "bob"]
     assert {path.name for path in out.iterdir()} == {
         "pool.csv", "topics.csv", "teams.csv", "batches.csv", "batches", "manifest.json",
     }  # fmt: skip
     manifest = json.loads((out / "manifest.json").read_text())
+    assert (manifest["command"], manifest["skipped"]) == ("pool build", {"topics_without_runs": ["3"]})
     assert set(manifest["artifacts"]) >= {"batches/ann.jsonl", "batches/bob.jsonl", "pool.csv"}
     store = folder / "judged"
     judging.new(
@@ -130,9 +129,8 @@ def test_batches_are_judged_and_followed(folder: Path) -> None:
         for item in items[:2]:
             opened.record(item.item_id, "ann", "label", [names[1]])
     # The next documents by what the store says; with the old batch of bob gone.
-    next_ones = ["--method", "maxmean", "--judgments", str(store), "--batch", "2", "--out", str(out)]
-    result = CliRunner().invoke(app, [*arguments, *next_ones])
-    assert result.exit_code == 0, result.output
+    next_ones = ["--method", "maxmean", "--qrels", str(store), "--batch", "2", "--out", str(out)]
+    command([*arguments, *next_ones])
     assert {path.name for path in (out / "batches").iterdir()} == {"annotator.jsonl"}
     lines = [json.loads(line) for line in (out / "batches/annotator.jsonl").read_text().splitlines()]
     judged = {items[0].texts[1].id, items[1].texts[1].id}
@@ -140,12 +138,12 @@ def test_batches_are_judged_and_followed(folder: Path) -> None:
     assert len([line for line in lines if line["topic_id"] == "1"]) == 2
     # Same input, same bytes.
     before = (out / "manifest.json").read_bytes()
-    CliRunner().invoke(app, [*arguments, *next_ones])
+    command([*arguments, *next_ones])
     assert (out / "manifest.json").read_bytes() == before
 
 
 def test_without_texts_a_batch_is_a_run(folder: Path) -> None:
-    build(runs_in(folder), folder / "pool", options=PoolOptions(1, assessors=("a", "b")))
+    build(runs_in(folder), depth=1, annotators=("a", "b"), out=folder / "pool")
     assert (folder / "pool/batches/a.run").read_text() == "1 Q0 d1 1 3 pool\n1 Q0 d2 2 2 pool\n1 Q0 d7 3 1 pool\n"
     judging.new(
         folder / "s", "relevance-documents", str(folder / "pool/batches/b.run"),
@@ -163,35 +161,30 @@ def test_what_pools_refuse(folder: Path) -> None:
     (folder / "empty.run").write_text("")
     names = {name: str(folder / name) for name in ("part.tsv", "none.tsv", "some.tsv", "zero.qrels", "few.jsonl")}
     both = {"topics": str(folder / "topics.tsv"), "docs": names["few.jsonl"]}
-    sources = (
+    options = (
         ({"topics": names["part.tsv"]}, "a_one: the run has topics that are not known (1): 2"),
         ({"topics": names["none.tsv"], "subset": True}, "has none of the topics"),
         ({"metadata": (names["some.tsv"],)}, "no team for the run a_two"),
         ({"team_prefix": "-"}, "no team for the run a_one, a_two, b_one and no '-' in its name"),
-        ({"judgments": names["zero.qrels"]}, "no document has the grade 1"),
+        ({"qrels": names["zero.qrels"]}, "no document has the grade 1"),
         ({"docs": "x"}, "need the topics' texts"),
         ({"subset": True}, "no topics are named"),
         (both, "documents of the pool are not in it"),
-    )
-    for given, message in sources:
-        with pytest.raises(InputError) as raised:
-            build(runs, folder / "out", sources=PoolSources(**given))
-        assert message in str(raised.value)
-    options = (
         ({"method": "maxmean"}, "maxmean follows judgments"),
-        ({"method": "best"}, "no method"),
-        ({"depth": 0}, "the depth is 0"),
-        ({"assessors": ("a", "a")}, "twice"),
-        ({"assessors": ("../x",)}, "is no name"),
-        ({"assessors": ()}, "nobody judges"),
+        ({"method": "best"}, "method: 'best' is not one of the choices"),
+        ({"depth": 0}, "depth: must be at least 1, got 0"),
+        ({"fading": 2.0}, "fading: must be at least 0 and at most 1"),
+        ({"annotators": ("a", "a")}, "twice"),
+        ({"annotators": ("../x",)}, "'../x' cannot be the name of a file"),
+        ({"annotators": ()}, "nobody judges"),
     )
     for given, message in options:
         with pytest.raises(InputError) as raised:
-            build(runs, options=PoolOptions(**given))
+            build(runs, out=folder / "out", **given)
         assert message in str(raised.value)
     for given, message in (([], "no runs"), ([str(folder / "empty.run")], "the file is empty")):
         with pytest.raises(InputError, match=message):
             build(given)
-    part = build(runs, sources=PoolSources(topics=str(folder / "part.tsv"), subset=True))
+    part = build(runs, topics=str(folder / "part.tsv"), subset=True)
     assert [row.topic_id for row in part.topics] == ["1"]
     assert teams_of(["x", "y"]) == {"x": "x", "y": "y"}

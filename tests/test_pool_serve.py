@@ -16,8 +16,6 @@ from truerank.audits.reusability import (
     Assistant,
     Features,
     LearnerOptions,
-    PoolOptions,
-    PoolSources,
     build,
     load_rule,
     open_collection,
@@ -43,8 +41,8 @@ def folder(tmp_path: Path) -> Path:
         for rank, doc in enumerate((*list(GRADES[topic])[:3], "d0298", "d0299"), start=1)
     ]
     (tmp_path / "a.run").write_text("".join(lines))
-    sources = PoolSources(topics=str(tmp_path / "topics.tsv"), docs=str(tmp_path / "docs.jsonl"))
-    build([tmp_path / "a.run"], tmp_path / "pool", sources=sources, options=PoolOptions(5))
+    texts = {"topics": str(tmp_path / "topics.tsv"), "docs": str(tmp_path / "docs.jsonl")}
+    build([tmp_path / "a.run"], depth=5, out=tmp_path / "pool", **texts)
     return tmp_path
 
 
@@ -144,7 +142,7 @@ def test_the_pages_and_what_is_refused(folder: Path) -> None:
     from judging_web_sample import Browser
 
     store, docs = make_store(folder), str(folder / "docs.jsonl")
-    with running(store, docs, stopping="budget:12", port=0) as desk:
+    with running(store, docs, stopping_rule="budget:12", port=0) as desk:
         for item_id in desk.store.assigned("ann"):
             label(desk.store, desk.store.item(item_id), "ann")
         ann = Browser(desk.addresses[0]).enter("ann")
@@ -160,7 +158,7 @@ def test_the_pages_and_what_is_refused(folder: Path) -> None:
         ({"docs": str(folder / "other.jsonl")}, "made from another collection"),
         ({"store": folder / "pairs"}, "does not grade documents"),
         ({"store": folder / "none"}, "none"),
-        ({"stopping": "no-rule"}, "no stopping rule"),
+        ({"stopping_rule": "no-rule"}, "no stopping rule"),
         ({"budget": 0}, "budget: must be at least 1, got 0"),
         ({"docs": ""}, "pool: no collection to propose documents from"),
         ({"pool": False}, "docs: a collection that nothing is proposed from"),

@@ -21,31 +21,33 @@ import scipy.stats
 import pool_collection
 from dying_task import Block, Dying
 from truerank.audits import reusability
-from truerank.audits.reusability import Features, SimulationOptions, SimulationSources, depth_pool, load_rule, simulate
+from truerank.audits.reusability import Features, SimulationOptions, depth_pool, load_rule, simulate, verdict_of
 from truerank.audits.reusability.simulation.leave_out import LEAVE_OUT_UNIQUES
 from truerank.audits.reusability.simulation.options import UNLIKE_SYSTEMS, unlike_systems
 from truerank.audits.reusability.simulation.outcomes import RANDOM
+from truerank.audits.reusability.simulation.page import simulation_tables
 from truerank.audits.reusability.simulation.unlike import UNLIKE_COMPLETE, UNLIKE_OWN, UNLIKE_PASSED
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.measures import evaluate
 from truerank.reports.figures import to_svg
 from truerank.reports.figures.heat_maps import HeatMap, heat_maps
+from truerank.reports.results import summary as summary_of
 from truerank.sources import read_documents, read_qrels_frame, read_run_frame, read_topics
 from truerank.work.engines import LocalEngine
-from truerank.work.processes import ProcessEngine
 
 ROOT = Path(__file__).parents[1]
 SHARED = Path(os.environ.get("TRUERANK_SHARED", ROOT.parent / "shared")) / "data" / "collections"
 ORIGINAL = "Original Size"
 OPTIONS = SimulationOptions(
     trials=2,
-    depth=5,
     length=130,
-    rules=("budget:60", "heuristic:cap=120"),
+    stopping_rule=("budget:60", "heuristic:cap=120"),
     measures="AP P@10 nDCG@10",
-    unlike=("latent", "lexical", "feedback"),
+    unlike="latent,lexical,feedback",
 )
+#: Documents of each run in the pools.
+DEPTH = 5
 
 
 class Counting(LocalEngine):
@@ -68,16 +70,16 @@ def files(tmp_path_factory) -> pool_collection.Files:
     return pool_collection.make(tmp_path_factory.mktemp("pool"))
 
 
-def sources(files: pool_collection.Files, **changes) -> SimulationSources:
-    given = SimulationSources(files.runs, str(files.qrels), str(files.topics), str(files.docs), (files.metadata,))
-    return dataclasses.replace(given, **changes)
+def sources(files: pool_collection.Files, **changes) -> dict[str, object]:
+    texts = {name: str(getattr(files, name)) for name in ("qrels", "topics", "docs")}
+    return {"run": files.runs, **texts, "metadata": (str(files.metadata),), "depth": DEPTH, **changes}
 
 
 @pytest.fixture(scope="module")
 def whole(files, tmp_path_factory):
     """A simulation, and the folder that it was written to."""
     folder = tmp_path_factory.mktemp("report") / "out"
-    return simulate(sources(files), folder, options=OPTIONS, engine=LocalEngine()), folder
+    return simulate(**sources(files), out=folder, options=OPTIONS, engine=LocalEngine()), folder
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -100,7 +102,7 @@ def test_a_left_out_team_by_another_way(whole, files):
     runs = {path.stem: read_run_frame(path) for path in files.runs}
     features = Features.of_documents(read_documents(str(files.docs)))
     grades = {row[:2]: row[2] for row in read_qrels_frame(str(files.qrels)).rows()}
-    pool = depth_pool({name: run for name, run in runs.items() if not name.startswith("east")}, OPTIONS.depth)
+    pool = depth_pool({name: run for name, run in runs.items() if not name.startswith("east")}, DEPTH)
     official = simulation.standing.official
     texts = {topic.topic_id: topic.title for topic in read_topics(str(files.topics)).topics}
     parts = []
@@ -154,14 +156,14 @@ def test_all_judged_gives_tau_1_and_drop_0(files, tmp_path):
     everything.write_text(
         "".join(f"{topic} 0 {doc_id} {grades.get((topic, doc_id), 0)}\n" for topic in topics for doc_id in files.ids)
     )
-    options = dataclasses.replace(OPTIONS, trials=1, length=1000, rules=("budget:400",))
-    found = simulate(sources(files, official=str(everything)), options=options, engine=LocalEngine())
+    options = dataclasses.replace(OPTIONS, trials=1, length=1000, stopping_rule=("budget:400",))
+    found = simulate(**sources(files, official=str(everything)), options=options, engine=LocalEngine())
     changes = [one for one in found.changes if one.rule in (ORIGINAL, "Budget 400")]
     assert len(changes) == 3 * 1 * (1 + 4 + 1)
     assert all((one.tau, one.drop, one.largest_swap) == (1.0, 0, 0.0) for one in changes)
     assert found.is_complete
     assert {len(one.qrels.sets) for one in found.judgings_of(ORIGINAL)} == {pool_collection.TOPICS}
-    verdict = found.verdict
+    verdict = verdict_of(found)
     assert {one.evidence[0].word for one in verdict.measures} == {"HELD"}
     assert all(one.unmoved == 1 for one in verdict.measures)
     assert "each of these 4 teams left out: smallest τ 1.0000; no new run lost a rank" in verdict.sentences()[1]
@@ -181,8 +183,8 @@ def test_leave_out_uniques_by_another_way(whole, files):
     simulation, folder = whole
     runs = {path.stem: read_run_frame(path) for path in files.runs}
     official = read_qrels_frame(str(folder / "official.qrels"))
-    with_team = depth_pool({name: run for name, run in runs.items() if name.startswith("south")}, OPTIONS.depth)
-    others = depth_pool({name: run for name, run in runs.items() if not name.startswith("south")}, OPTIONS.depth)
+    with_team = depth_pool({name: run for name, run in runs.items() if name.startswith("south")}, DEPTH)
+    others = depth_pool({name: run for name, run in runs.items() if not name.startswith("south")}, DEPTH)
     keys = ["topic_id", "doc_id"]
     alone = with_team.join(others, on=keys, how="anti")
     kept = official.join(alone, on=keys, how="anti")
@@ -217,10 +219,10 @@ def test_an_unlike_system_by_another_way(whole, files, tmp_path):
         rows += [(topic, features.doc_ids[at], float(scores[at])) for at in best]
     latent = pl.DataFrame(rows, {"topic_id": pl.String, "doc_id": pl.String, "score": pl.Float64}, orient="row")
     keys = ["topic_id", "doc_id"]
-    first = depth_pool({"latent": latent}, OPTIONS.depth)
+    first = depth_pool({"latent": latent}, DEPTH)
     system = next(one for one in simulation.unlike if one.name == "latent")
-    assert system.first == len(first) == OPTIONS.depth * pool_collection.TOPICS
-    assert system.pooled == first.join(depth_pool(runs, OPTIONS.depth), on=keys, how="semi").height
+    assert system.first == len(first) == DEPTH * pool_collection.TOPICS
+    assert system.pooled == first.join(depth_pool(runs, DEPTH), on=keys, how="semi").height
     assert 0 < system.overlap < 1 and system.ungraded is None and not simulation.has_non_relevant
     official = read_qrels_frame(str(folder / "official.qrels"))
     known = read_qrels_frame(str(files.qrels)).join(official.select("topic_id").unique(), on="topic_id", how="semi")
@@ -256,8 +258,8 @@ def test_grades_that_are_missing_decide(files, tmp_path):
             f"{topic} 0 {doc_id} 0\n" for topic in "123456" for doc_id in files.ids[:9] if (topic, doc_id) not in grades
         )
     )
-    options = dataclasses.replace(OPTIONS, trials=1, measures="P@10", rules=(), unlike=("lexical",))
-    found = simulate(sources(files, qrels=str(qrels), official=str(qrels)), options=options, engine=LocalEngine())
+    options = dataclasses.replace(OPTIONS, trials=1, measures="P@10", stopping_rule=(), unlike="lexical")
+    found = simulate(**sources(files, qrels=str(qrels), official=str(qrels)), options=options, engine=LocalEngine())
     graded = {row[:2] for row in read_qrels_frame(str(qrels)).rows()}
     (system,) = found.unlike
     change = next(one for one in found.of_rule(UNLIKE_PASSED, "P@10") if not one.trial)
@@ -265,13 +267,13 @@ def test_grades_that_are_missing_decide(files, tmp_path):
     here = int(found.of_rule(UNLIKE_OWN, "P@10")[0].positions[-1])
     assert change.own_gain == here - int(change.positions[-1]) >= 0
     blind = f"{system.ungraded / system.first:.0%} of lexical's first 5"
-    assert blind in found.verdict.blind and len(graded) > len(grades)
+    assert blind in verdict_of(found).blind and len(graded) > len(grades)
     # A HELD by all tests becomes UNKNOWN: what nobody judged decides.
     calm = tuple(
         one._replace(own_gain=3) if one.rule == UNLIKE_PASSED else one._replace(tau=1.0, own=min(one.own or 0, 0))
         for one in found.changes
     )
-    (measure,) = dataclasses.replace(found, changes=calm).verdict.measures
+    (measure,) = verdict_of(dataclasses.replace(found, changes=calm)).measures
     assert measure.word == "UNKNOWN" and "what nobody judged decides its rank" in measure.reason
 
 
@@ -282,7 +284,7 @@ def test_the_word_is_that_of_the_worst_test(whole):
         """The word for AP with changes of a rule replaced, all others calm."""
         calm = [one._replace(tau=1.0, own=min(one.own or 0, 0), largest_swap=0.0) for one in simulation.changes]
         found = [one._replace(**changes.get(one.rule, {})) if one.rule in changes else one for one in calm]
-        verdict = dataclasses.replace(simulation, changes=tuple(found)).verdict
+        verdict = verdict_of(dataclasses.replace(simulation, changes=tuple(found)))
         return next(one for one in verdict.measures if one.measure == "AP")
 
     assert word().word == "HELD" and word().largest_swap == 0
@@ -296,18 +298,17 @@ def test_the_word_is_that_of_the_worst_test(whole):
     # Nothing contradicts, but no unlike system was tried, or none that is unlike.
     kept = tuple(one for one in simulation.changes if not one.rule.startswith("Unlike"))
     calm = tuple(one._replace(tau=1.0, own=min(one.own or 0, 0)) for one in kept)
-    alone = dataclasses.replace(simulation, changes=calm, unlike=()).verdict
+    alone = verdict_of(dataclasses.replace(simulation, changes=calm, unlike=()))
     assert {one.word for one in alone.measures} == {"UNKNOWN"}
     assert "No unlike system was tried: the teams given may be alike" in alone.alike_sentence()
     alike = tuple(system._replace(pooled=system.first) for system in simulation.unlike)
-    assert {one.word for one in dataclasses.replace(simulation, changes=calm, unlike=alike).verdict.measures} == {
-        "UNKNOWN"
-    }
+    known = verdict_of(dataclasses.replace(simulation, changes=calm, unlike=alike))
+    assert {one.word for one in known.measures} == {"UNKNOWN"}
 
 
 def test_a_verdict_claims_no_more_than_was_tried(whole):
     simulation, folder = whole
-    verdict = simulation.verdict
+    verdict = verdict_of(simulation)
     said = " ".join([*verdict.sentences(), verdict.criteria()])
     assert not re.search(r"\b(never|safe|unsafe|no effect)\b", said, re.IGNORECASE)
     assert "in these 2 trials with these 4 teams and 3 systems unlike them" in verdict.summary()
@@ -342,10 +343,10 @@ def test_rules_cost_and_keep_what_the_traces_say(whole):
     for trial, topic in traces.select("trial", "topic_id").unique().rows():
         part = traces.filter((pl.col("trial") == trial) & (pl.col("topic_id") == topic))
         assert part["doc_id"].n_unique() == len(part) == OPTIONS.length
-    row = next(row for row in simulation.tables["table7"].rows if row[0] == "Budget 60")
+    row = next(row for row in simulation_tables(simulation)["table7"].rows if row[0] == "Budget 60")
     assert row[1] == f"{60 * pool_collection.TOPICS:,}"
-    assert simulation.tables["table7"].rows[1][0] == ORIGINAL
-    assert len(simulation.tables["table6"].rows) == OPTIONS.trials
+    assert simulation_tables(simulation)["table7"].rows[1][0] == ORIGINAL
+    assert len(simulation_tables(simulation)["table6"].rows) == OPTIONS.trials
 
 
 def test_heat_maps_count_every_trial_and_team(whole):
@@ -369,14 +370,19 @@ def test_report_says_what_was_found(whole):
     simulation, folder = whole
     page = (folder / "report.html").read_text()
     summary = json.loads((folder / "summary.json").read_text())
-    for sentence in simulation.verdict.sentences():
+    for sentence in verdict_of(simulation).sentences():
         assert sentence.split(":")[0] in page
-    assert summary["verdict"]["sentences"] == list(simulation.verdict.sentences())
+    assert summary["verdict"]["sentences"] == list(verdict_of(simulation).sentences())
     assert {one["measure"] for one in summary["verdict"]["measures"]} == {"AP", "P@10", "nDCG@10"}
     assert page.count("<svg") == 2 + page.count("<svg class") and "http://" not in page.replace("http://www.w3.org", "")
     manifest = json.loads((folder / "manifest.json").read_text())
     assert set(manifest["artifacts"]) == set(contents(folder)) - {"manifest.json"}
-    shares = [risk.share for risk in simulation.verdict.topics]
+    assert (manifest["command"], manifest["seeds"]) == ("pool simulate", {"seed": 0})
+    # What `--fail-on` looks at: one verdict for each measure.
+    words = [(one.subject, one.word) for one in summary_of(simulation).verdicts]
+    assert words == [(one.measure, one.word) for one in verdict_of(simulation).measures]
+    assert simulation.verdict_words == ("NOT HELD", "WITH CARE", "UNKNOWN")
+    shares = [risk.share for risk in verdict_of(simulation).topics]
     assert sum(shares) == pytest.approx(1) and shares == sorted(shares, reverse=True)
     assert not (folder / ".work").exists()
 
@@ -384,9 +390,9 @@ def test_report_says_what_was_found(whole):
 def test_interrupted_and_resumed_equals_uninterrupted(whole, files, tmp_path):
     _, folder = whole
     with pytest.raises(KeyboardInterrupt):
-        simulate(sources(files), tmp_path / "out", options=OPTIONS, engine=Counting(stop_after=9))
+        simulate(**sources(files), out=tmp_path / "out", options=OPTIONS, engine=Counting(stop_after=9))
     rest = Counting()
-    simulate(sources(files), tmp_path / "out", options=OPTIONS, engine=rest)
+    simulate(**sources(files), out=tmp_path / "out", options=OPTIONS, engine=rest)
     assert rest.done == pool_collection.TOPICS * (1 + OPTIONS.trials) - 9
     assert contents(tmp_path / "out") == contents(folder)
 
@@ -394,9 +400,11 @@ def test_interrupted_and_resumed_equals_uninterrupted(whole, files, tmp_path):
 def test_kept_traces_serve_other_rules_and_more_trials(files, tmp_path):
     first, second, third = Counting(), Counting(), Counting()
     options = dataclasses.replace(OPTIONS, trials=1)
-    simulate(sources(files), options=options, work=tmp_path, engine=first)
-    simulate(sources(files), options=dataclasses.replace(options, rules=("track",)), work=tmp_path, engine=second)
-    simulate(sources(files), options=dataclasses.replace(options, trials=2), work=tmp_path, engine=third)
+    simulate(**sources(files), options=options, work=tmp_path, engine=first)
+    simulate(
+        **sources(files), options=dataclasses.replace(options, stopping_rule=("track",)), work=tmp_path, engine=second
+    )
+    simulate(**sources(files), options=dataclasses.replace(options, trials=2), work=tmp_path, engine=third)
     assert (first.done, second.done, third.done) == (2 * pool_collection.TOPICS, 0, pool_collection.TOPICS)
 
 
@@ -409,7 +417,7 @@ def test_interrupted_processes_lose_nothing(whole, files, tmp_path):
     words += ["--metadata", str(files.metadata), "--qrels", str(files.qrels), "--topics", str(files.topics)]
     words += ["--docs", str(files.docs), "--trials", "2", "--depth", "5", "--length", "130", "--unlike"]
     words += ["latent, lexical,feedback", "--measures"]
-    words += [OPTIONS.measures, *(word for rule in OPTIONS.rules for word in ("--rule", rule))]
+    words += [OPTIONS.measures, *(word for rule in OPTIONS.stopping_rule for word in ("--stopping-rule", rule))]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     with subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 60
@@ -418,14 +426,14 @@ def test_interrupted_processes_lose_nothing(whole, files, tmp_path):
         process.send_signal(signal.SIGINT)
         assert process.wait(60) in (130, 0)
     rest = Counting()
-    simulate(sources(files), out, options=OPTIONS, engine=rest)
+    simulate(**sources(files), out=out, options=OPTIONS, engine=rest)
     assert rest.done < pool_collection.TOPICS * (1 + OPTIONS.trials)
     assert contents(out) == contents(folder)
 
 
 def test_a_worker_that_is_killed_ends_with_a_message():
     with pytest.raises(InputError, match="a worker was lost: its process ended with code 9"):
-        list(ProcessEngine(1).run(Dying(), [Block(0)]))
+        list(LocalEngine(1).run(Dying(), [Block(0)]))
 
 
 FAULTS = {
@@ -440,11 +448,11 @@ FAULTS = {
     "topics unknown": ({"qrels": "1 0 d001 1\n"}, {}, "topics that are not known"),
     "another collection": ({"docs": "x1\tsome words here\nx2\tmore words\n"}, {}, "the collection has none of"),
     "a measure that is no mean": ({}, {"measures": "NumRet"}, "'NumRet' is not simulated"),
-    "two rules of one name": ({}, {"rules": ("budget:60", "budget:60")}, "two rules are called 'Budget 60'"),
-    "a rule that keeps nothing": ({}, {"rules": ("budget:1",)}, "keeps none of the 6 topics"),
-    "no such rule": ({}, {"rules": ("never",)}, "no stopping rule 'never'"),
-    "no such system": ({}, {"unlike": ("dense", "odd")}, "no unlike system 'odd'"),
-    "no share": ({}, {"share": 0.0}, "a share of 0"),
+    "two rules of one name": ({}, {"stopping_rule": ("budget:60", "budget:60")}, "two rules are called 'Budget 60'"),
+    "a rule that keeps nothing": ({}, {"stopping_rule": ("budget:1",)}, "keeps none of the 6 topics"),
+    "no such rule": ({}, {"stopping_rule": ("never",)}, "no stopping rule 'never'"),
+    "no such system": ({}, {"unlike": "dense,odd"}, "no unlike system 'odd'"),
+    "no share": ({}, {"share": 0.0}, "share: must be above 0 and at most 1, got 0"),
 }
 
 
@@ -455,18 +463,18 @@ def test_bad_input_is_refused(name, files, tmp_path):
     for what, text in texts.items():
         path = tmp_path / f"{what}.{'qrels' if what == 'qrels' else 'tsv'}"
         path.write_text(text)
-        given[what] = (path,) if what == "metadata" else str(path)
+        given[what] = (str(path),) if what == "metadata" else str(path)
     with pytest.raises(InputError) as caught:
         options = dataclasses.replace(OPTIONS, trials=1, length=60, **changes)
-        simulate(sources(files, **given), options=options, engine=LocalEngine())
+        simulate(**sources(files, **given), options=options, engine=LocalEngine())
     assert message in str(caught.value)
 
 
 def test_a_rule_that_never_stops_is_bounded_and_named(files, tmp_path):
     own = tmp_path / "own.py"
     own.write_text("def on_and_on(progress):\n    return progress.judged + 10\n")
-    options = dataclasses.replace(OPTIONS, trials=1, length=80, rules=(f"{own}:on_and_on",))
-    found = simulate(sources(files), options=options, engine=LocalEngine())
+    options = dataclasses.replace(OPTIONS, trials=1, length=80, stopping_rule=(f"{own}:on_and_on",))
+    found = simulate(**sources(files), options=options, engine=LocalEngine())
     assert any("6 topics were still open at the end of a trace" in note for note in found.notes)
     assert load_rule(f"{own}:on_and_on").name in found.rules
 
@@ -487,9 +495,10 @@ def test_cacm_with_runs_of_two_teams(tmp_path, capsys):
     capsys.readouterr()
     words = [word for path in paths for word in ("--run", str(path))]
     words += [
-        *f"--team-prefix - --qrels {judged} --topics {tmp_path}/runs/topics.tsv --docs {collection.source}".split()
+        *f"--team-prefix=- --qrels {judged} --topics {tmp_path}/runs/topics.tsv --docs {collection.source}".split()
     ]
-    words += [*f"--share 0.1 --trials 1 --sparse {tmp_path}/runs/sparse.qrels --rule budget:150 --workers 1".split()]
+    words += [*f"--share 0.1 --trials 1 --sparse-qrels {tmp_path}/runs/sparse.qrels --workers 1".split()]
+    words += ["--stopping-rule", "budget:150"]
     # Without the encoder, which takes most of a minute here.
     words += ["--unlike", "latent,feedback"]
     with pytest.raises(SystemExit) as ended:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from truerank import judging
-from truerank.audits import reusability
-from truerank.audits.reusability import Keeping, topics
-from truerank.cli.app import app
+from truerank.audits.reusability import topics
+from truerank.audits.reusability.topic_report import topic_notes
+from truerank.cli import main
 from truerank.errors import InputError
 from truerank.judging import Item, Store, Text
 
@@ -32,7 +30,7 @@ def test_the_numbers_of_the_track() -> None:
     if not counts.is_file():
         pytest.skip(f"{counts} is not there (TRUERANK_SHARED)")
     qrels = {"doc": str(SHARED / "qrels/dl19-doc.qrels.gz"), "passage": str(SHARED / "qrels/dl19-passage.qrels.gz")}
-    found = topics(counts, qrels=qrels, relevant_from={"passage": 2})
+    found = topics(counts, qrels=qrels, rel={"passage": 2})
     doc, passage = found.tasks
     assert [len(task.topics) for task in found.tasks] == [52, 52] and len(doc.kept) == len(passage.kept) == 43
     assert (passage.judged, passage.judged_kept, passage.differences) == (11_904, 9_260, ())
@@ -47,9 +45,9 @@ def test_the_numbers_of_the_track() -> None:
     assert [one.topic_id for one in passage.left_out] == [
         "100983", "287683", "423273", "966413", "1104031", "1104492", "1121986", "1132213", "1134787",
     ]  # fmt: skip
-    text = found.text()
+    text = repr(found)
     assert "47923 (1,476 here, 1,475 there), 451602 (415 here, 414 there)" in text and "20,157 judged, 16,258" in text
-    from_qrels = topics(qrels["passage"], relevant_from=2)
+    from_qrels = topics(qrels["passage"], rel=2)
     assert (from_qrels.tasks[0].judged_kept, len(from_qrels.tasks[0].kept)) == (9_260, 43)
 
 
@@ -59,7 +57,13 @@ def test_bounds_and_reasons(tmp_path: Path) -> None:
     assert {one.topic_id: one.why_not for one in task.topics} == {
         "7": "", "8": "fewer than 3 relevant", "9": "relevant/judged above 0.6", "10": "",
     }  # fmt: skip
-    assert [one.topic_id for one in topics(source, keeping=Keeping(2, None)).tasks[0].kept] == ["7", "8", "9", "10"]
+    wider = topics(source, min_relevant=2, max_ratio=None)
+    assert [one.topic_id for one in wider.tasks[0].kept] == [
+        "7",
+        "8",
+        "9",
+        "10",
+    ]
     qrels = written(tmp_path, "t.qrels", "7 0 a 1\n7 0 b 0\n11 0 c 1\n")
     compared = topics(source, qrels=qrels).tasks[0]
     assert compared.by_qrels() == (32, 12) and compared.beyond == ("10", "11")
@@ -94,10 +98,10 @@ def test_judgments_without_non_relevant_rows_are_named(tmp_path: Path) -> None:
     # A file whose ending says nothing is read as qrels too.
     for name, text in (("a.qrels", rows), ("qrels.txt", rows), ("b.txt", rows.replace(" ", "\t"))):
         task = topics(written(tmp_path, name, text)).tasks[0]
-        assert not task.kept and "lack their non-relevant rows" in task.notes()[-1]
-        assert "--max-ratio none" in task.notes()[-1]
+        assert not task.kept and "lack their non-relevant rows" in topic_notes(task)[-1]
+        assert "--max-ratio none" in topic_notes(task)[-1]
     for text in (rows + "1 0 e 0\n", rows + "".join(f"2 0 e{number} 0\n" for number in range(9))):
-        notes = topics(written(tmp_path, "c.qrels", text)).tasks[0].notes()
+        notes = topic_notes(topics(written(tmp_path, "c.qrels", text)).tasks[0])
         assert not any("non-relevant rows" in note for note in notes)
 
 
@@ -118,19 +122,27 @@ def test_bad_statistics(name: str, text: str, message: str, tmp_path: Path) -> N
     assert message in str(raised.value)
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = written(
         tmp_path, "judged.csv", "topic,doc_relevant,doc_judged,p_relevant,p_judged\n7,3,10,0,4\n8,2,9,4,9\n"
     )
-    run = CliRunner().invoke
-    result = run(app, ["pool", "topics", source, "--json", "--out", str(tmp_path / "kept.tsv")])
-    assert result.exit_code == 0, result.output
-    value = json.loads(result.stdout)
+
+    def command(*words: str) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main(["pool", "topics", *words])
+        assert ended.value.code == (2 if "--max-ratio" in words else 0)
+        return "".join(capsys.readouterr())
+
+    value = json.loads(command(source, "--json", "--out", str(tmp_path / "kept.tsv")))
     assert [task["kept"] for task in value["tasks"]] == [1, 1]
     assert value["tasks"][1]["left_out"] == {"7": "fewer than 3 relevant"}
     assert (tmp_path / "kept.tsv").read_text() == "doc\t7\np\t8\n"
+    manifest = json.loads((tmp_path / "kept.tsv.manifest.json").read_text())
+    assert manifest["skipped"]["p"] == {"7": "fewer than 3 relevant"} and manifest["options"]["max_ratio"] == 0.6
     for form, sign in (("markdown", "| 7 |"), ("latex", "\\begin{tabular}"), ("csv", "topic,"), ("text", "7 ")):
-        assert sign in run(app, ["pool", "topics", source, "--format", form]).stdout
+        assert sign in command(source, "--format", form)
+    for wrong in ("2", "0", "much"):
+        assert command(source, "--max-ratio", wrong).startswith("--max-ratio: ")
     with pytest.raises(InputError, match="no task 'x'"):
-        reusability.topics(source, qrels={"x": source})
-    assert re.search("Which|which", run(app, ["pool", "topics", "--help"]).stdout)
+        topics(source, qrels={"x": source})
+    assert "Which topics" in command("--help") or "which topics" in command("--help")

@@ -304,7 +304,7 @@ def test_faults_of_the_user_are_named(models: Path, tmp_path: Path) -> None:
     for options, message in (
         ({"max_tokens": 1000}, "reads 512"),
         ({"max_tokens": "many"}, "a setting that cannot be read"),
-        ({"nothing": 1}, "no such setting: 'nothing'"),
+        ({"nothing": 1}, "no such setting: nothing"),
         ({"device": "cuda:99"}, "no device"),
         ({"device": "cpu", "precision": "fp16"}, "for GPUs"),
         ({"precision": "fp8"}, "precision: 'fp8' is not one of the choices"),

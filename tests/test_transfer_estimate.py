@@ -9,7 +9,8 @@ import pytest
 from scipy.stats import binomtest
 
 from transfer_example import FAULTS, Files, options, write
-from truerank.audits.transfer import Scan, describe_sets, estimate_errors, scan_versions
+from truerank import transfer
+from truerank.audits.transfer import Scan
 from truerank.audits.transfer.describing import registered_domain
 from truerank.audits.transfer.estimating import Counts, _estimate
 from truerank.cli import main
@@ -32,13 +33,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 @pytest.fixture(scope="module")
 def scan(files: Files) -> Scan:
-    return scan_versions(files.versions, files.qrels, files.topics, files.folder / "scan", options())
+    return transfer.scan(files.versions, files.qrels, files.topics, out=files.folder / "scan", **options())
 
 
 def test_table_3_of_the_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "table3.csv"
     path.write_text(TABLE_3)
-    found = estimate_errors(counts=path)
+    found = transfer.estimate(counts=path)
     printed = {part.counts.name: part for part in found.parts}
     errors = {name: part.errors and round(part.errors.value) for name, part in printed.items()}
     assert errors == {
@@ -82,7 +83,7 @@ def test_labels_of_a_scan(scan: Scan, tmp_path: Path, capsys: pytest.CaptureFixt
             item["label"] = ["V1 better" if item["topic_id"] == "20" else broken]
             item.pop("V1"), item.pop("V2")
             out.write(json.dumps(item) + "\n")
-    found = {part.counts.name: part for part in estimate_errors(str(labels), scan).parts}
+    found = {part.counts.name: part for part in transfer.estimate(scan, str(labels)).parts}
     one = found["old>>new MaxP"]
     assert one.counts.labels == {"00": 0, "01": 0, "10": 6, "11": 0, "21": 1, "12": 0}
     assert one.precision is not None and one.precision.value == pytest.approx(6 / 7)
@@ -118,21 +119,21 @@ def test_labels_of_a_scan(scan: Scan, tmp_path: Path, capsys: pytest.CaptureFixt
 def test_faults_in_counts_are_named(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "counts.csv").write_text(text)
     with pytest.raises(InputError, match=message):
-        estimate_errors(counts=tmp_path / "counts.csv")
+        transfer.estimate(counts=tmp_path / "counts.csv")
 
 
 def test_nothing_to_estimate_from(scan: Scan, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nothing to estimate from"):
-        estimate_errors()
+        transfer.estimate()
     with pytest.raises(InputError, match="confidence"):
-        estimate_errors(counts="x.csv", confidence=1)
+        transfer.estimate(counts="x.csv", confidence=1)
     (tmp_path / "other.jsonl").write_text('{"topic_id": "3", "doc_id": "old3", "dataset": "x", "label": ["both"]}\n')
     with pytest.raises(InputError, match="no data set of the scan"):
-        estimate_errors(str(tmp_path / "other.jsonl"), scan)
+        transfer.estimate(scan, str(tmp_path / "other.jsonl"))
 
 
 def test_description_is_that_of_a_plain_count(scan: Scan, capsys: pytest.CaptureFixture[str]) -> None:
-    found = {part.name: part for part in describe_sets(scan).parts}
+    found = {part.name: part for part in transfer.describe(scan).parts}
     one = found["old>>new MaxP"]
     topics = [topic for topic, (_, side) in FAULTS.items() if side == "new"]
     assert one.documents == one.with_url == len(topics) == 7

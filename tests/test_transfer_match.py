@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from truerank.audits.transfer import MatchOptions, UrlRules, load_matched, match_versions
+from truerank.audits.transfer import MatchOptions, UrlRules, load_matched, match
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.text.urls import normalise_url
@@ -73,8 +73,8 @@ def of_version(matched: Any, version: str) -> dict[str, tuple[str, str | None, s
 
 
 def test_every_outcome_has_its_reason(versions: dict[str, str], qrels: str, tmp_path: Path) -> None:
-    options = MatchOptions(urls=UrlRules(drop_tracking=True))
-    matched = match_versions(versions, qrels, tmp_path / "out", options)
+    rules = UrlRules(drop_tracking=True)
+    matched = match(versions, qrels, urls=rules, out=tmp_path / "out")
     shared = "shares its document of V2 with other judged documents"
     assert of_version(matched, "V2") == {
         "a1": ("matched", "b1", shared),
@@ -103,27 +103,27 @@ def test_every_outcome_has_its_reason(versions: dict[str, str], qrels: str, tmp_
     again = load_matched(tmp_path / "out")
     assert again.frame.equals(matched.frame)
     assert again.pairs.equals(matched.pairs)
-    assert again.text() == matched.text()
+    assert repr(again) == repr(matched)
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir() if path.name != "run.log"}
-    match_versions(versions, qrels, tmp_path / "out", options)
+    match(versions, qrels, urls=rules, out=tmp_path / "out")
     assert before == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir() if path.name != "run.log"}
 
 
 def test_without_the_rule_a_tracked_url_is_another_one(versions: dict[str, str], qrels: str) -> None:
-    matched = match_versions(versions, qrels)
+    matched = match(versions, qrels)
     assert of_version(matched, "V2")["a2"] == ("lost", None, "no document with this URL in V2")
     assert matched.folder is None
 
 
 def test_by_id_and_by_mapping(versions: dict[str, str], qrels: str, tmp_path: Path) -> None:
-    by_id = match_versions(versions, qrels, options=MatchOptions(by="id"))
+    by_id = match(versions, qrels, matching=MatchOptions(match_by="id"))
     assert of_version(by_id, "bare")["a7"] == ("matched", "a7", "")
     assert of_version(by_id, "bare")["a1"] == ("lost", None, "no document with this id in bare")
     assert of_version(by_id, "V2")["nowhere"] == ("lost", None, "neither in V1 nor in V2")
     mapping = tmp_path / "map.tsv"
     mapping.write_text("V2\tV1\nb1\ta1\nb2\ta1\nb3\ta2\nb3\ta3\nb77\ta4\n\ta5\n", encoding="utf-8")
     pair = {name: versions[name] for name in ("V1", "V2")}
-    mapped = match_versions(pair, qrels, options=MatchOptions(by="mapping", mapping=str(mapping)))
+    mapped = match(pair, qrels, match_by="mapping", mapping=str(mapping))
     found = of_version(mapped, "V2")
     assert found["a1"] == ("ambiguous", None, "2 documents of V2")
     assert found["a2"][:2] == found["a3"][:2] == ("matched", "b3")
@@ -142,9 +142,7 @@ def test_against_a_plain_count(tmp_path: Path, seed: int) -> None:
         ]
 
     first, second = some("a"), some("b")
-    matched = match_versions(
-        {"A": collection(tmp_path / "a.jsonl", first), "B": collection(tmp_path / "b.jsonl", second)}
-    )
+    matched = match({"A": collection(tmp_path / "a.jsonl", first), "B": collection(tmp_path / "b.jsonl", second)})
     held: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for doc, url in second:
         held[normalise_url(url)].append((doc, url))
@@ -169,10 +167,10 @@ def test_a_killed_match_goes_on_with_the_version_it_was_reading(
             if self.read.count("reading bare") == 1 and what == "reading bare":
                 raise KeyboardInterrupt
 
-    whole = match_versions(versions, qrels, tmp_path / "whole")
+    whole = match(versions, qrels, out=tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        match_versions(versions, qrels, tmp_path / "out", progress=Killed())
-    resumed = match_versions(versions, qrels, tmp_path / "out", progress=Killed())
+        match(versions, qrels, out=tmp_path / "out", progress=Killed())
+    resumed = match(versions, qrels, out=tmp_path / "out", progress=Killed())
     assert Killed.read == ["reading V1", "reading V2", "reading bare", "reading bare"]
     assert resumed.pairs.equals(whole.pairs)
     names = [path.name for path in (tmp_path / "whole").iterdir() if path.name != "run.log"]
@@ -193,8 +191,8 @@ def test_the_command_and_its_faults(
     faults: list[tuple[list[str], str]] = [
         ([*given[:2]], "one version has nothing to be compared with"),
         ([*given, "--version", f"V2={versions['bare']}"], "two versions called 'V2'"),
-        ([*given, "--by", "mapping"], "a mapping file goes with matching by mapping"),
-        ([*given, "--by", "mapping", "--mapping", str(tmp_path / "none")], "no such file"),
+        ([*given, "--match-by", "mapping"], "a mapping file goes with matching by mapping"),
+        ([*given, "--match-by", "mapping", "--mapping", str(tmp_path / "none")], "no such file"),
         ([*given[:2], "--version", f"key={versions['V2']}"], "a version cannot be called 'key'"),
     ]
     for words, fault in faults:

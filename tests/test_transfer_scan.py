@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ import pytest
 import truerank
 from tiny_models import save_ance, save_t5
 from transfer_example import FAULTS, TOPICS, Files, options, write
-from truerank.audits.transfer import Scan, ScanOptions, load_scan, match_versions, scan_versions, transfer_card
+from truerank import transfer
+from truerank.audits.transfer import Scan, load_scan
 from truerank.audits.transfer.scanning.candidates import Comparing, _flagged
 from truerank.audits.transfer.scanning.judging_items import band_of
 from truerank.audits.transfer.scanning.probabilities import difference, fit_curve, topic_levels
@@ -25,6 +25,8 @@ from truerank.cli import main
 from truerank.errors import InputError
 from truerank.judging import load_scheme
 from truerank.rankers.base import Pair, RankerSpec, Runtime, open_ranker
+from truerank.reports.results import summary
+from truerank.sources.documents import DocumentSource
 from truerank.text.passages import passages, policy_named
 from truerank.work.engines import LocalEngine
 
@@ -36,7 +38,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 @pytest.fixture(scope="module")
 def scan(files: Files) -> Scan:
-    return scan_versions(files.versions, files.qrels, files.topics, files.folder / "scan", options())
+    return transfer.scan(files.versions, files.qrels, files.topics, out=files.folder / "scan", **options())
 
 
 def content(folder: Path) -> dict[str, str]:
@@ -59,7 +61,9 @@ def test_each_candidate_says_what_named_it(scan: Scan, files: Files, tmp_path: P
         every.filter(~pl.col("texts"))
     )
     alone = {
-        kind: scan_versions(files.versions, files.qrels, files.topics, tmp_path / kind, options(evidence=kind, items=0))
+        kind: transfer.scan(
+            files.versions, files.qrels, files.topics, out=tmp_path / kind, **options(evidence=kind, items=0)
+        )
         for kind in ("scores", "texts")
     }
     for kind, chosen in (("scores", scores), ("texts", pl.col("texts"))):
@@ -87,7 +91,7 @@ def test_a_folder_called_like_the_ranker_changes_nothing(
 ) -> None:
     (tmp_path / "bm25").mkdir()
     monkeypatch.chdir(tmp_path)
-    found = scan_versions(files.versions, files.qrels, files.topics, tmp_path / "out", options(items=0))
+    found = transfer.scan(files.versions, files.qrels, files.topics, out=tmp_path / "out", **options(items=0))
     assert found.scores.equals(scan.scores)
 
 
@@ -141,7 +145,7 @@ def test_sets_counts_and_what_is_left_out(scan: Scan) -> None:
     low = summary["below"]["new"]["max"]
     assert low["below"] == int((scan.scores.filter(pl.col("version") == "new")["max"] < 0.1).sum()) >= 5
     again = load_scan(scan.folder)
-    assert again.text() == scan.text() and "old>>new MaxP" in again.text()
+    assert repr(again) == repr(scan) and "old>>new MaxP" in repr(again)
     report = (scan.folder / "report.html").read_text(encoding="utf-8")
     assert "404 Not Found" in report and "quartz3" in report and "CHANGED" in report
     for name in ("figure1.svg", "figure1.pdf", "figure2.svg", "figure2.pdf"):
@@ -191,18 +195,40 @@ def test_a_killed_scan_ends_with_the_same_bytes(
         with monkeypatch.context() as patch:
             patch.setattr(scanning, "open_engine", lambda _, blocks=blocks: _Stopping(blocks))
             with pytest.raises(KeyboardInterrupt):
-                scan_versions(files.versions, files.qrels, files.topics, tmp_path / "out", options())
-    scan_versions(files.versions, files.qrels, files.topics, tmp_path / "out", options())
+                transfer.scan(files.versions, files.qrels, files.topics, out=tmp_path / "out", **options())
+    transfer.scan(files.versions, files.qrels, files.topics, out=tmp_path / "out", **options())
     assert scan.folder is not None
     assert content(tmp_path / "out") == content(scan.folder)
 
 
+def test_a_version_is_streamed_once(files: Files, scan: Scan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    batches = DocumentSource.batches
+
+    def counted(source: DocumentSource, *given: Any) -> Iterator[Any]:
+        read.append(source.spec.name)
+        return batches(source, *given)
+
+    monkeypatch.setattr(DocumentSource, "batches", counted)
+    given = (files.versions, files.qrels, files.topics)
+    found = transfer.scan(*given, **options(items=0))
+    # The judged version once more, for the statistics of BM25.
+    assert sorted(read) == ["new", "old", "old"]
+    assert found.scores.equals(scan.scores) and found.folder is None
+    # Documents of a first stage need not be judged ones: they are looked for in a pass of their own.
+    run = tmp_path / "first.run"
+    run.write_text("".join(f"{topic} Q0 old-list 1 1.0 x\n" for topic in range(TOPICS)))
+    read.clear()
+    transfer.scan(*given, first_stage=str(run), sampled=5, **options(items=0, probability="logistic"))
+    assert sorted(read) == ["new", "old", "old", "old"]
+
+
 def test_the_cache_and_an_earlier_match_change_nothing(scan: Scan, files: Files, tmp_path: Path) -> None:
-    matched = match_versions(files.versions, files.qrels, tmp_path / "matched")
+    matched = transfer.match(files.versions, files.qrels, out=tmp_path / "matched")
     for _ in range(2):
         out = tmp_path / "out"
         changed = options(cache=str(tmp_path / "scores.sqlite"))
-        found = scan_versions(files.versions, files.qrels, files.topics, out, changed, matched=matched)
+        found = transfer.scan(files.versions, files.qrels, files.topics, out=out, matched=matched, **changed)
         assert found.candidates.equals(scan.candidates) and found.scores.equals(scan.scores)
     log = [json.loads(line) for line in (tmp_path / "out" / "run.log").read_text().splitlines()]
     first, second = (line for line in log if line["event"] == "scored")
@@ -210,8 +236,8 @@ def test_the_cache_and_an_earlier_match_change_nothing(scan: Scan, files: Files,
 
 
 def test_a_percentile_in_place_of_probabilities(files: Files, tmp_path: Path) -> None:
-    found = scan_versions(
-        files.versions, files.qrels, files.topics, tmp_path, options(percentile=80, items=0, probability="raw")
+    found = transfer.scan(
+        files.versions, files.qrels, files.topics, out=tmp_path, **options(percentile=80, items=0, probability="raw")
     )
     differences = found.scores.pivot("version", index="row", values="max")
     differences = (differences["old"] - differences["new"]).abs().to_numpy()
@@ -226,10 +252,9 @@ def test_monot5_gives_probabilities_and_the_best_of_versions(files: Files, tmp_p
     small = [line for line in Path(files.qrels).read_text().splitlines() if line.split()[0] in "4567"]
     (tmp_path / "small.qrels").write_text("\n".join(small) + "\n")
     versions = {**files.versions, "third": files.versions["new"]}
-    chosen = ScanOptions(
-        ranker=RankerSpec(f"monot5:{folder}"), pairs=(("old", "new"),), best={"best": ("new", "third")}, items=1
-    )
-    found = scan_versions(versions, str(tmp_path / "small.qrels"), files.topics, tmp_path / "out", chosen)
+    chosen = {"pair": (("old", "new"),), "best": {"best": ("new", "third")}, "items": 1}
+    judged, out = str(tmp_path / "small.qrels"), tmp_path / "out"
+    found = transfer.scan(versions, judged, files.topics, model=f"monot5:{folder}", out=out, **chosen)
     assert found.summary["probability"] == {"kind": "exp", "given": "nothing"}
     assert found.scores["max"].to_list() == pytest.approx(np.exp(found.scores["max_score"].to_numpy()), abs=1e-6)
     assert found.scores["first"].is_between(0, 1).all() and set(found.summary["below"]) == {
@@ -292,7 +317,7 @@ def test_a_second_ranker_is_weighed_in(files: Files, scan: Scan, tmp_path: Path)
     index = tmp_path / "index"
     truerank.build_index(files.versions["old"], index, analyser=truerank.lexical.analyser_of("terrier"))
     also = (RankerSpec(f"bm25:{index}"),)
-    both = scan_versions(files.versions, files.qrels, files.topics, tmp_path / "both", options(also=also))
+    both = transfer.scan(files.versions, files.qrels, files.topics, out=tmp_path / "both", **options(with_=also))
     assert both.summary["ranker"]["name"].count("+") == 1 and len(both.summary["ranker"]["fingerprints"]) == 2
     assert len(both.summary["probability"]["max"]["slopes"]) == 2
     assert set(both.candidates.filter("max")["topic_id"]) == set(scan.candidates.filter("max")["topic_id"])
@@ -315,54 +340,53 @@ def test_eight_bits_say_how_they_agree(files: Files, tmp_path: Path, monkeypatch
     pytest.importorskip("nncf")
     monkeypatch.setenv("TRUERANK_CACHE", str(tmp_path / "cache"))
     low = RankerSpec(f"ance:{save_ance(tmp_path / 'ance')}", Runtime(device="cpu", precision="int8"))
-    found = scan_versions(
-        files.versions, files.qrels, files.topics, tmp_path / "out", options(ranker=low, also=(RankerSpec("bm25"),))
-    )
+    chosen = options(model=low, with_=(RankerSpec("bm25"),))
+    found = transfer.scan(files.versions, files.qrels, files.topics, out=tmp_path / "out", **chosen)
     (told,) = found.summary["agreement"].values()
     # Of judged documents and those that calibrate.
     assert told["pairs"] == 200 and 0.8 < told["tau"] <= 1
     (note,) = (one for one in found.summary["notes"] if "low precision" in one)
-    assert f"tau {told['tau']:.4f}" in note and note in found.text().replace("\n", " ")
+    assert f"tau {told['tau']:.4f}" in note and note in repr(found).replace("\n", " ")
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"policy": "paragraphs"}, "no passage policy"),
+        ({"split": "paragraphs"}, "no passage policy"),
         ({"probability": "raw"}, "percentile"),
-        ({"percentile": 100.0}, "no percentile"),
-        ({"also": (RankerSpec("bm25"),), "percentile": 90.0}, "weighed by a curve only"),
-        ({"also": (RankerSpec("bm25"),), "probability": "exp"}, "weighed by a curve only"),
-        ({"given": "all"}, "nothing is given by 'all'"),
+        ({"percentile": 100.0}, "percentile: must be at least 0 and below 100, got 100"),
+        ({"with_": (RankerSpec("bm25"),), "percentile": 90.0}, "weighed by a curve only"),
+        ({"with_": (RankerSpec("bm25"),), "probability": "exp"}, "weighed by a curve only"),
+        ({"given": "all"}, "given: 'all' is not one of the choices"),
         ({"given": "judged", "percentile": 90.0}, "nothing can be given"),
-        ({"cut_off": 1.5}, "between 0 and 1"),
-        ({"floor": -0.1}, "between 0 and 1"),
-        ({"evidence": "people"}, "no evidence by 'people'"),
-        ({"relevance": 9}, "no judgment of grade 9"),
-        ({"pairs": (("old", "older"),)}, "no version 'older'"),
-        ({"pairs": (("old", "old"),)}, "compared with itself"),
+        ({"cut_off": 1.5}, "cut_off: must be above 0 and below 1, got 1.5"),
+        ({"floor": -0.1}, "floor: must be at least 0 and below 1, got -0.1"),
+        ({"evidence": "people"}, "evidence: 'people' is not one of the choices"),
+        ({"rel": 9}, "no judgment of grade 9"),
+        ({"pair": (("old", "older"),)}, "no version 'older'"),
+        ({"pair": ("old=old",)}, "compared with itself"),
         ({"probability": "exp"}, "no logarithm of a probability"),
-        ({"ranker": RankerSpec("nothing:here")}, "nothing"),
+        ({"model": "nothing:here"}, "nothing"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
 def test_faults_are_named(files: Files, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        scan_versions(files.versions, files.qrels, files.topics, tmp_path, replace(options(), **changes))
+        transfer.scan(files.versions, files.qrels, files.topics, out=tmp_path, **options(**changes))
 
 
 def test_a_ranker_that_tells_nothing(files: Files, tmp_path: Path) -> None:
     topics = tmp_path / "topics.tsv"
     topics.write_text("".join(f"{topic}\tunheard{topic}\n" for topic in range(TOPICS)))
     with pytest.raises(InputError, match="does not tell judged documents from others"):
-        scan_versions(files.versions, files.qrels, str(topics), tmp_path / "out", options())
+        transfer.scan(files.versions, files.qrels, str(topics), out=tmp_path / "out", **options())
 
 
 def test_nothing_to_compare(files: Files, tmp_path: Path) -> None:
     (tmp_path / "other.jsonl").write_text('{"doc_id": "x", "url": "http://else.org/", "body": "nothing"}\n')
     versions = {"old": files.versions["old"], "new": str(tmp_path / "other.jsonl")}
     with pytest.raises(InputError, match="no judged document can be compared"):
-        scan_versions(versions, files.qrels, files.topics, tmp_path / "out", options())
+        transfer.scan(versions, files.qrels, files.topics, out=tmp_path / "out", **options())
     with pytest.raises(InputError, match="not the folder of a scan"):
         load_scan(tmp_path)
 
@@ -370,7 +394,7 @@ def test_nothing_to_compare(files: Files, tmp_path: Path) -> None:
 def test_the_command_and_the_card(files: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["transfer", "scan", "--qrels", files.qrels, "--topics", files.topics, "--model", "bm25", "--json"]
     words += [word for name, path in files.versions.items() for word in ("--version", f"{name}={path}")]
-    words += ["--policy", "sliding:30:15", "--pair", "old=new", "--out", str(tmp_path / "out")]
+    words += ["--split", "sliding:30:15", "--pair", "old=new", "--out", str(tmp_path / "out")]
     with pytest.raises(SystemExit) as ended:
         main(words)
     told = json.loads(capsys.readouterr().out)
@@ -378,11 +402,12 @@ def test_the_command_and_the_card(files: Files, tmp_path: Path, capsys: pytest.C
     with pytest.raises(SystemExit) as ended:
         main([*words[:-2], "--out", str(tmp_path / "bad"), "--set", "k1=much"])
     assert ended.value.code == 2 and capsys.readouterr().err.count("\n") == 1
-    card = transfer_card(tmp_path / "out", date="2022-09-05")
-    assert card.json()["compared"] == TOPICS - 1 and "old&gt;&gt;new MaxP" in card.markdown()
-    assert json.loads(card.text())["date"] == "2022-09-05"
+    card = transfer.card(tmp_path / "out", date="2022-09-05")
+    markdown = summary(card).show("markdown")
+    assert card.json()["compared"] == TOPICS - 1 and "old&gt;&gt;new MaxP" in markdown and repr(card) + "\n" == markdown
+    assert json.loads(summary(card).show("json"))["date"] == "2022-09-05"
     with pytest.raises(InputError, match="is no date"):
-        transfer_card(tmp_path / "out", date="yesterday")
+        transfer.card(tmp_path / "out", date="yesterday")
 
 
 def test_the_default_ranker_is_monot5() -> None:

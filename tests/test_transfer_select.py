@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from transfer_example import FAULTS, Files, options, write
-from truerank.audits.transfer import Scan, SelectOptions, scan_versions, select_instances
+from truerank import transfer
+from truerank.audits.transfer import Scan
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.rankers.training.instances import open_instances
@@ -29,7 +30,7 @@ def scan(files: Files) -> Scan:
     third = files.folder / "third.jsonl"
     third.write_text("".join(Path(files.versions["old"]).read_text().splitlines(keepends=True)[5:15]))
     versions = {**files.versions, "third": str(third)}
-    return scan_versions(versions, files.qrels, files.topics, files.folder / "scan", options(items=0))
+    return transfer.scan(versions, files.qrels, files.topics, out=files.folder / "scan", **options(items=0))
 
 
 def tables(folder: Path) -> dict[str, pl.DataFrame]:
@@ -37,7 +38,7 @@ def tables(folder: Path) -> dict[str, pl.DataFrame]:
 
 
 def test_strategies_differ_by_the_version_alone(scan: Scan, tmp_path: Path) -> None:
-    found = select_instances(scan, tmp_path, SelectOptions(STRATEGIES, data_set="old>>new MaxP"))
+    found = transfer.select(scan, tmp_path, strategy=STRATEGIES, data_set="old>>new MaxP")
     made = tables(tmp_path)
     assert found.rows == 7
     for name, frame in made.items():
@@ -60,45 +61,45 @@ def test_strategies_differ_by_the_version_alone(scan: Scan, tmp_path: Path) -> N
 
 
 def test_sizes_seeds_and_parts(scan: Scan, tmp_path: Path) -> None:
-    chosen = {"strategies": ("max", "random"), "size": 20}
-    first = select_instances(scan, tmp_path / "a", SelectOptions(**chosen))
-    select_instances(scan, tmp_path / "b", SelectOptions(**chosen))
-    other = select_instances(scan, tmp_path / "c", SelectOptions(**chosen, seed=1, part="best"))
+    chosen = {"strategy": ("max", "random"), "size": 20}
+    first = transfer.select(scan, tmp_path / "a", **chosen)
+    transfer.select(scan, tmp_path / "b", **chosen)
+    other = transfer.select(scan, tmp_path / "c", **chosen, seed=1, part="best")
     read = {name: pl.read_parquet(tmp_path / name / "max.parquet") for name in "abc"}
     assert (tmp_path / "a/max.parquet").read_bytes() == (tmp_path / "b/max.parquet").read_bytes()
     assert first.rows == other.rows == 10 and read["a"]["query_id"].to_list() != read["c"]["query_id"].to_list()
     assert all(len(text.split()) <= 30 for text in (*read["c"]["relevant"], *read["c"]["nonrelevant"]))
     for row in read["c"].iter_rows(named=True):
         assert f"quartz{row['query_id']}" in row["relevant"]
-    assert first.json()["instances"] == 20 and "10 training rows" in first.text()
+    assert first.json()["instances"] == 20 and "10 training rows" in repr(first)
     manifest = json.loads((tmp_path / "a/manifest.json").read_text())
-    assert manifest["settings"]["seed"] == 0 and set(manifest["artifacts"]) == {"max.parquet", "random.parquet"}
+    assert manifest["seeds"] == {"seed": 0}
+    assert set(manifest["artifacts"]) == {"max.parquet", "random.parquet", "summary.json"}
 
 
 def test_several_draws_are_what_their_seeds_give_alone(scan: Scan, tmp_path: Path) -> None:
-    chosen = {"strategies": ("max", "random"), "size": 20, "part": "best"}
-    together = select_instances(scan, tmp_path / "all", SelectOptions(**chosen, seed=3, draws=2))
+    chosen = {"strategy": ("max", "random"), "size": 20, "part": "best"}
+    together = transfer.select(scan, tmp_path / "all", **chosen, seed=3, seeds=2)
     assert (together.seeds, together.rows) == ((3, 4), 10)
-    assert sum(together.chosen["random"].values()) == 20 and "each of 2 draws (seeds 3 to 4)" in together.text()
+    assert sum(together.chosen["random"].values()) == 20 and "each of 2 draws (seeds 3 to 4)" in repr(together)
     drawn = []
     for seed in (3, 4):
-        alone = select_instances(scan, tmp_path / str(seed), SelectOptions(**chosen, seed=seed))
-        for name in ("max.parquet", "random.parquet", "manifest.json"):
+        alone = transfer.select(scan, tmp_path / str(seed), **chosen, seed=seed)
+        for name in ("max.parquet", "random.parquet", "summary.json", "manifest.json"):
             assert (alone.folder / name).read_bytes() == (tmp_path / "all" / f"seed-{seed}" / name).read_bytes()
         drawn.append(pl.read_parquet(alone.folder / "max.parquet"))
     assert drawn[0]["query_id"].to_list() != drawn[1]["query_id"].to_list()
     assert not (tmp_path / "all" / ".work").exists()
-    with pytest.raises(InputError, match="--draws: 0 draws"):
-        SelectOptions(draws=0)
+    with pytest.raises(InputError, match="seeds: must be at least 1, got 0"):
+        transfer.select(scan, tmp_path / "none", seeds=0)
 
 
 def test_rules_for_what_a_version_lacks(scan: Scan, tmp_path: Path) -> None:
-    third = SelectOptions(("version:third",))
-    available = select_instances(scan, tmp_path / "a", third)
+    available = transfer.select(scan, tmp_path / "a", strategy=("version:third",))
     assert available.chosen["version:third"] == {"old": 19, "third": 10} and available.fallbacks["version:third"] == 19
-    skipping = select_instances(scan, tmp_path / "b", SelectOptions(("version:third", "min"), missing="skip"))
+    skipping = transfer.select(scan, tmp_path / "b", strategy=("version:third", "min"), lacking="skip")
     assert skipping.rows == 10 and skipping.skipped == {"a version lacks the document": 19}
-    judged = select_instances(scan, tmp_path / "c", SelectOptions(("min",), missing="judged"))
+    judged = transfer.select(scan, tmp_path / "c", strategy=("min",), lacking="judged")
     assert judged.fallbacks["min"] == 19 and judged.chosen["min"]["old"] >= 19
 
 
@@ -108,7 +109,7 @@ def test_a_given_first_stage(scan: Scan, files: Files, tmp_path: Path) -> None:
     listed = [(topic, rank, doc) for topic, some in places.items() for rank, doc in enumerate(some, 1)]
     lines = [f"{topic} Q0 old{doc} {rank} {-rank} x" for topic, rank, doc in listed]
     run.write_text("\n".join(lines) + "\n")
-    found = select_instances(scan, tmp_path / "out", SelectOptions(("max",), run=str(run), qrels=files.qrels))
+    found = transfer.select(scan, tmp_path / "out", strategy=("max",), run=str(run), qrels=files.qrels)
     table = pl.read_parquet(tmp_path / "out/max.parquet")
     # Topic 7 has no other document, topic 0 was not compared; the rest is not in the run.
     assert sorted(table["query_id"]) == list("12345689") and set(table["nonrelevant_id"]) == {"old7"}
@@ -119,19 +120,19 @@ def test_a_given_first_stage(scan: Scan, files: Files, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"strategies": ("best",)}, "no strategy 'best'"),
-        ({"strategies": ()}, "strategies are missing"),
-        ({"strategies": ("version:2015",)}, "no version '2015'"),
+        ({"strategy": ("best",)}, "no strategy 'best'"),
+        ({"strategy": ()}, "strategies are missing"),
+        ({"strategy": ("version:2015",)}, "no version '2015'"),
         ({"data_set": "V1>>V2"}, "no data set 'V1>>V2'"),
         ({"negatives": "older"}, "no version 'older'"),
         ({"size": 3}, "no whole rows"),
-        ({"depth": 0}, "the depth is 0"),
+        ({"depth": 0}, "depth: must be at least 1, got 0"),
     ],
     ids=["strategy", "none", "version", "set", "negatives", "size", "depth"],
 )
 def test_faults_are_named(scan: Scan, tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        select_instances(scan, tmp_path, SelectOptions(**changes))
+        transfer.select(scan, tmp_path, **changes)
 
 
 def test_the_command(scan: Scan, files: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,8 @@ import polars as pl
 import pytest
 
 from archive_server import Snapshot, WebArchive, serve
-from truerank.audits.transfer import ArchiveOptions, ContentOptions, SnapshotOptions, fetch_snapshots
+from truerank import transfer
+from truerank.audits.transfer import ArchiveOptions
 from truerank.errors import InputError
 from truerank.sources import read_documents
 from truerank.sources.archive import Capture, nearest, read_record
@@ -38,12 +38,12 @@ def archive() -> Iterator[WebArchive]:
         yield running
 
 
-def quick(archive: WebArchive, **changes: Any) -> SnapshotOptions:
+def quick(archive: WebArchive, **changes: Any) -> dict[str, Any]:
     settings = {
         "base_url": archive.url, "search_rate": 0.0, "page_rate": 0.0, "retries": 2, "backoff": 0.01, "max_wait": 0.02,
         "timeout": 0.6, "max_seconds": 0.8, "max_bytes": 4 << 20, **changes,
     }  # fmt: skip
-    return SnapshotOptions(years=YEARS, archive=ArchiveOptions(**settings))
+    return {"years": YEARS, "archive": ArchiveOptions(**settings)}
 
 
 def collection(path: Path, urls: list[str]) -> str:
@@ -124,7 +124,7 @@ def test_every_misbehaviour_is_an_explained_row(archive: WebArchive, tmp_path: P
     docs = collection(tmp_path / "docs.jsonl", [*urls, "", "nohost", "http://never.org/asked"])
     qrels = tmp_path / "q.qrels"
     qrels.write_text("".join(f"1 0 d{at} 1\n" for at in range(len(urls) + 3)) + "2 0 absent 1\n", encoding="utf-8")
-    result = fetch_snapshots(tmp_path / "out", quick(archive), docs=docs, qrels=str(qrels))
+    result = transfer.snapshots(tmp_path / "out", docs=docs, qrels=str(qrels), **quick(archive))
     wanted = CATALOGUE | {f"list-{name}": said for name, said in LISTS.items()}
     wanted |= {name: said for name, (_, said) in PAGES.items()}
     wanted["nohost"] = ("missed", "its URL names no host")
@@ -148,7 +148,7 @@ def test_every_misbehaviour_is_an_explained_row(archive: WebArchive, tmp_path: P
         len((tmp_path / "out" / "misses.tsv").read_text().splitlines())
         == 1 + result.frame.filter(pl.col("status") != "found").height
     )
-    by_timemap = fetch_snapshots(tmp_path / "other", quick(archive, lookup="timemap", retries=0), docs=docs)
+    by_timemap = transfer.snapshots(tmp_path / "other", docs=docs, **quick(archive, lookup="timemap", retries=0))
     seen = outcomes(by_timemap)
     for name in ("plain", "gzip", "robots", "huge", "gone", "moved", "pdf", "other-year", "asked", "list-garbage"):
         assert seen[name] == wanted[name]
@@ -165,12 +165,12 @@ def test_the_nearest_capture_that_can_be_read(archive: WebArchive, tmp_path: Pat
         Snapshot("20161224000000", body("christmas")),
     )
     docs = collection(tmp_path / "docs.jsonl", ["http://a.org/x#part", "http://a.org/x"])
-    result = fetch_snapshots(tmp_path / "out", quick(archive), docs=docs)
+    result = transfer.snapshots(tmp_path / "out", docs=docs, **quick(archive))
     titles = {year: [one.title for one in read_documents(path)] for year, path in result.files().items()}
     assert titles == {"2015": ["a day late"] * 2, "2016": ["christmas"] * 2}
     assert result.counts()["all_years"] == 2
-    december = replace(quick(archive), day="12-31")
-    result = fetch_snapshots(tmp_path / "december", december, docs=docs)
+    december = {**quick(archive), "day": "12-31"}
+    result = transfer.snapshots(tmp_path / "december", docs=docs, **december)
     assert result.frame["timestamp"].to_list() == ["20150703130000", "20161224000000"] * 2
     captures = [Capture("u", f"2015070{day}120000") for day in (1, 3)]
     assert [one.timestamp for one in nearest(captures, 2015, (7, 2))] == ["20150701120000", "20150703120000"]
@@ -183,11 +183,11 @@ def test_what_failed_is_asked_for_again_and_nothing_else(archive: WebArchive, tm
         archive.add(url, Snapshot("20150702000000", body(f"page {number}"), behaviour=behaviour, times=2))
     docs = collection(tmp_path / "docs.jsonl", urls)
     options = quick(archive, retries=1)
-    first = fetch_snapshots(tmp_path / "out", options, docs=docs)
+    first = transfer.snapshots(tmp_path / "out", docs=docs, **options)
     assert first.counts()["years"]["2015"] == {"found": 17, "missed": 0, "failed": 3}
-    assert "run the same command again" in first.text()
+    assert "run the same command again" in repr(first)
     asked = len(archive.at)
-    second = fetch_snapshots(tmp_path / "out", options, docs=docs)
+    second = transfer.snapshots(tmp_path / "out", docs=docs, **options)
     assert second.counts()["years"]["2015"] == {"found": 20, "missed": 0, "failed": 0}
     # robots.txt, and for each of the three the list of captures and the page.
     assert len(archive.at) - asked == 1 + 3 * 2
@@ -201,8 +201,8 @@ def test_what_failed_is_asked_for_again_and_nothing_else(archive: WebArchive, tm
     assert titles == [f"page {number}" for number in range(20)]
     # With other texts wanted, they come out of the WARC files.
     asked = len(archive.at)
-    again = replace(options, content=ContentOptions(main_content=False))
-    fetch_snapshots(tmp_path / "out", again, docs=docs)
+    again = {**options, "all_text": True}
+    transfer.snapshots(tmp_path / "out", docs=docs, **again)
     assert len(archive.at) == asked
 
 
@@ -246,30 +246,47 @@ def test_an_archive_that_is_down_or_closed(archive: WebArchive, tmp_path: Path) 
     archive.dies_after = 60
     options = quick(archive, retries=1)
     with pytest.raises(InputError, match=r"no longer answers .*it continues"):
-        fetch_snapshots(tmp_path / "out", options, docs=docs)
+        transfer.snapshots(tmp_path / "out", docs=docs, **options)
     archive.dies_after = None
-    result = fetch_snapshots(tmp_path / "out", options, docs=docs)
+    result = transfer.snapshots(tmp_path / "out", docs=docs, **options)
     assert result.counts()["all_years"] == 40
     archive.robots = "User-agent: *\nDisallow: /cdx/\n"
     with pytest.raises(InputError, match="closes /cdx/search/cdx to programs"):
-        fetch_snapshots(tmp_path / "closed", options, docs=docs)
+        transfer.snapshots(tmp_path / "closed", docs=docs, **options)
     archive.robots = "User-agent: *\nCrawl-delay: 1\n"
     archive.at.clear()
-    fetch_snapshots(tmp_path / "slow", quick(archive), docs=collection(tmp_path / "few.jsonl", urls[:1]))
+    transfer.snapshots(tmp_path / "slow", docs=collection(tmp_path / "few.jsonl", urls[:1]), **quick(archive))
     asked = [at for at, path in archive.at if path != "/robots.txt"]
     assert len(asked) == 3
     assert min(later - earlier for earlier, later in itertools.pairwise(asked)) > 0.95
     with pytest.raises(InputError, match="cannot be reached"):
         gone = quick(archive, base_url="http://127.0.0.1:9", retries=0)
-        fetch_snapshots(tmp_path / "gone", gone, docs=docs)
+        transfer.snapshots(tmp_path / "gone", docs=docs, **gone)
     with pytest.raises(InputError, match="the URLs come from one place"):
-        fetch_snapshots(tmp_path / "both", options)
+        transfer.snapshots(tmp_path / "both", **options)
+
+
+def test_rare_settings_come_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "archive.toml"
+    file.write_text('retries = 1\nbackoff = 1\ncdx_path = "/cdx"\n')
+    found = ArchiveOptions(user_agent="me").with_file(file)
+    assert found == ArchiveOptions(user_agent="me", retries=1, backoff=1, cdx_path="/cdx")
+    for text, message in (
+        ("user_agent = 'x'", "no setting 'user_agent'"),
+        ("retries = 1.5", r"retries is 1\.5"),
+        ("timeout = true", "timeout is True"),
+        ("retries", "not readable"),
+        ("timeout = 0", "timeout: must be above 0, got 0"),
+    ):
+        file.write_text(text)
+        with pytest.raises(InputError, match=message):
+            ArchiveOptions().with_file(file)
 
 
 def test_a_table_of_urls(archive: WebArchive, tmp_path: Path) -> None:
     archive.add("http://a.org/x?a=1&b=2", Snapshot("20150702000000", body("x")))
     table = tmp_path / "urls.tsv"
     table.write_text("doc_id\turl\nD1\thttp://a.org/x?a=1&b=2\nD2\t\n", encoding="utf-8")
-    result = fetch_snapshots(tmp_path / "out", quick(archive), urls=str(table))
+    result = transfer.snapshots(tmp_path / "out", urls=str(table), **quick(archive))
     rows = result.frame.filter(pl.col("year") == 2015).select("doc_id", "status", "reason").rows()
     assert rows == [("D1", "found", ""), ("D2", "missed", "the document has no URL")]

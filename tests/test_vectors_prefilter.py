@@ -97,6 +97,16 @@ def test_filter_that_drops_leaks_is_found_out(tmp_path: Path) -> None:
     assert recall.low - 0.02 <= passed / everything <= recall.high + 0.02
 
 
+def test_without_a_pair_nothing_tells_the_recall(tmp_path: Path) -> None:
+    found = search_filtered(tmp_path, log(3000), 0.6, floor=0.999)
+    none = found.pairs.clear()
+    recall = estimate_recall([(found.filtered.with_sample(none), none)])
+    assert (recall.recall, recall.low, recall.high) == (None, 0, 1)
+    missed = found.filtered.sample.select(pl.col("position")).head(1).join(found.pairs, on="position", how="left")
+    seen = estimate_recall([(found.filtered.with_sample(missed), none)])
+    assert (seen.recall, seen.low, seen.high) == (0, 0, 0)
+
+
 def test_sample_is_dense_below_the_cut_and_the_same_for_any_block_size(tmp_path: Path) -> None:
     filtered = search_filtered(tmp_path, log(5000), 0.4).filtered
     share = filtered.strata["sampled"] / filtered.strata["size"]

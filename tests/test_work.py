@@ -12,10 +12,11 @@ from typing import NamedTuple
 import polars as pl
 import pytest
 
-from truerank.errors import InputError
+import truerank
+from truerank.errors import InputError, ShardFinishedError
 from truerank.work.artifacts import Artifacts, atomic_path, digest
 from truerank.work.blocks import BlockStore, run_blocks
-from truerank.work.engines import LocalEngine, RayEngine, open_engine
+from truerank.work.engines import LocalEngine, RayEngine, ShardEngine, in_order, open_engine
 
 
 class Numbers(NamedTuple):
@@ -34,6 +35,13 @@ class Square:
             return pl.DataFrame({"square": [value**2 for value in block.values]})
 
         return work
+
+
+class Unable:
+    """A task that cannot be opened."""
+
+    def open(self) -> Callable[[Numbers], pl.DataFrame]:
+        raise AssertionError("nothing is left to do")
 
 
 BLOCKS = [Numbers(number, (number, number + 100)) for number in range(20, 32)]
@@ -155,3 +163,48 @@ def test_artifacts_refuse_a_file_as_folder(tmp_path: Path) -> None:
 
 def test_digest_ignores_key_order() -> None:
     assert digest({"a": 1, "b": [2]}) == digest({"b": [2], "a": 1}) != digest({"a": 1, "b": [3]})
+
+
+def test_results_come_in_the_order_of_the_blocks() -> None:
+    assert list(in_order(iter([(2, "c"), (0, "a"), (1, "b"), (3, "d")]))) == ["a", "b", "c", "d"]
+    found = in_order(LocalEngine(2).run(Square(), BLOCKS))
+    assert [frame["square"][0] for frame in found] == [block.values[0] ** 2 for block in BLOCKS]
+
+
+def test_shards_share_the_blocks_and_merge_to_what_one_process_makes(tmp_path: Path) -> None:
+    whole = BlockStore(tmp_path / "whole" / ".work" / "run" / "step")
+    assert run_blocks(Square(), BLOCKS, whole, LocalEngine()) == 12
+    folders = [tmp_path / f"shard-{part}" for part in (1, 2, 3)]
+    stores = [BlockStore(folder / ".work" / "run" / "step") for folder in folders]
+    for part, store in enumerate(stores, start=1):
+        engine = open_engine(f"shard:{part}/3")
+        assert engine == ShardEngine(part, 3)
+        with pytest.raises(ShardFinishedError, match=f"shard:{part}/3: worked on 4 blocks, 8 are of other shards"):
+            run_blocks(Square(), BLOCKS, store, engine)
+    own = [{path.name for path in store.folder.iterdir()} for store in stores]
+    assert not own[0] & own[1] and not own[1] & own[2] and not own[0] & own[2]
+    merged = truerank.merge(folders)
+    assert merged.blocks == 12 and list(merged.own.values()) == [4, 4, 4]
+    for store in stores:
+        assert {path.name: path.read_bytes() for path in store.folder.iterdir()} == {
+            path.name: path.read_bytes() for path in whole.folder.iterdir()
+        }
+        # Nothing is left to do, for a shard too.
+        assert run_blocks(Unable(), BLOCKS, store, ShardEngine(1, 3)) == 12
+
+
+def test_shards_of_other_runs_are_not_merged(tmp_path: Path) -> None:
+    for name, run in (("a", "one"), ("b", "other")):
+        BlockStore(tmp_path / name / ".work" / run)
+    with pytest.raises(InputError, match="unfinished work of another run"):
+        truerank.merge([tmp_path / "a", tmp_path / "b"])
+    with pytest.raises(InputError, match="no unfinished work here"):
+        truerank.merge([tmp_path / "a", tmp_path])
+    with pytest.raises(InputError, match="fewer than two folders"):
+        truerank.merge([tmp_path / "a"])
+
+
+@pytest.mark.parametrize("name", ["shard:0/2", "shard:3/2", "shard:1", "shard:a/b", "rays"])
+def test_engines_that_do_not_exist_are_refused(name: str) -> None:
+    with pytest.raises(InputError, match="no engine called"):
+        open_engine(name)

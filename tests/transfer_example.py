@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from truerank.audits.transfer import ScanOptions
 from truerank.rankers.base import RankerSpec
 
 TOPICS = 30
@@ -102,6 +101,6 @@ def write(folder: Path) -> Files:
     return Files(folder, versions, str(folder / "old.qrels"), str(folder / "topics.tsv"))
 
 
-def options(**more: object) -> ScanOptions:
+def options(**more: Any) -> dict[str, Any]:
     """A scan by BM25 in small passages."""
-    return ScanOptions(**{"ranker": RankerSpec("bm25"), "policy": "sliding:30:15", "block_size": 7, **more})  # type: ignore[arg-type]
+    return {"model": RankerSpec("bm25"), "split": "sliding:30:15", "block_size": 7, **more}

@@ -19,9 +19,8 @@ import resource, sys
 from truerank import transfer
 from truerank.rankers.base import RankerSpec
 folder, out = sys.argv[1:]
-options = transfer.ScanOptions(ranker=RankerSpec("bm25"), items=20)
-transfer.scan_versions({"old": f"{folder}/a.jsonl", "new": f"{folder}/b.jsonl"}, f"{folder}/a.qrels",
-                       f"{folder}/topics.tsv", out, options)
+transfer.scan({"old": f"{folder}/a.jsonl", "new": f"{folder}/b.jsonl"}, f"{folder}/a.qrels",
+              f"{folder}/topics.tsv", model=RankerSpec("bm25"), items=20, out=out)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
 

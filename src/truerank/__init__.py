@@ -12,20 +12,11 @@ if TYPE_CHECKING:
     from truerank import judging as judging
     from truerank import lexical as lexical
     from truerank.audits import leakage as leakage
-    from truerank.audits import reusability as reusability
+    from truerank.audits import reusability as pool  # noqa: F401
     from truerank.audits import survivorship as survivorship
     from truerank.audits import track as track
     from truerank.audits import transfer as transfer
     from truerank.audits.leakage.demo import demo as demo
-    from truerank.audits.transfer import carry_judgments as carry_judgments
-    from truerank.audits.transfer import clean_judgments as clean_judgments
-    from truerank.audits.transfer import describe_sets as describe_sets
-    from truerank.audits.transfer import estimate_errors as estimate_errors
-    from truerank.audits.transfer import fetch_snapshots as fetch_snapshots
-    from truerank.audits.transfer import match_versions as match_versions
-    from truerank.audits.transfer import scan_versions as scan_versions
-    from truerank.audits.transfer import select_instances as select_instances
-    from truerank.audits.transfer import transfer_card as transfer_card
     from truerank.experiments.designs import copy_design as copy_design
     from truerank.experiments.designs import ready_designs as ready_designs
     from truerank.experiments.grid import RunOptions as RunOptions
@@ -56,25 +47,15 @@ if TYPE_CHECKING:
     from truerank.rankers.training.train import train as train
     from truerank.reports.results import report as report
     from truerank.reports.results import summary as summary
+    from truerank.work.merging import merge as merge
 
 #: The public names by the modules that have them, imported on first use.
 _PUBLIC: Final = {
     "truerank.audits.leakage": ("leakage", "demo"),
-    "truerank.audits.reusability": ("reusability",),
+    "truerank.audits.reusability": ("pool",),
     "truerank.audits.survivorship": ("survivorship",),
     "truerank.audits.track": ("track",),
-    "truerank.audits.transfer": (
-        "transfer",
-        "carry_judgments",
-        "clean_judgments",
-        "describe_sets",
-        "estimate_errors",
-        "fetch_snapshots",
-        "match_versions",
-        "scan_versions",
-        "select_instances",
-        "transfer_card",
-    ),
+    "truerank.audits.transfer": ("transfer",),
     "truerank.experiments.designs": ("copy_design", "ready_designs"),
     "truerank.experiments.grid": (
         "RunOptions",
@@ -110,15 +91,14 @@ _PUBLIC: Final = {
     "truerank.rankers.reranking.rerank": ("rerank",),
     "truerank.rankers.training.train": ("train",),
     "truerank.reports.results": ("report", "summary"),
+    "truerank.work.merging": ("merge",),
 }
 _HOMES: Final = {name: module for module, names in _PUBLIC.items() for name in names}
 #: Names that differ from those in their modules.
 _CALLED: Final = {"experiment_report": "report"}
 
 #: Names that are packages.
-_ROOMS: Final = frozenset(
-    {"judge", "judging", "leakage", "lexical", "reusability", "survivorship", "track", "transfer"}
-)
+_ROOMS: Final = frozenset({"judge", "judging", "leakage", "lexical", "pool", "survivorship", "track", "transfer"})
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["InputError", "MissingExtraError", "OptionError", "TruerankError"]
+__all__ = ["InputError", "MissingExtraError", "OptionError", "ShardFinishedError", "TruerankError"]
 
 
 class TruerankError(Exception):
@@ -64,3 +64,20 @@ class MissingExtraError(TruerankError):
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs a package that is not installed", f"pip install 'truerank[{extra}]'")
         self.extra = extra
+
+
+class ShardFinishedError(TruerankError):
+    """No fault: a shard of a job has worked on its blocks, and the next step needs those of the others.
+
+    The command line prints it and exits with 0.
+
+    Args:
+        shard: which, as `engine` names it ("shard:1/4").
+        done: how many blocks it worked on.
+        left: how many blocks of other shards are not here.
+    """
+
+    def __init__(self, shard: str, done: int, left: int) -> None:
+        self.shard, self.done, self.left = shard, done, left
+        remedy = "when all shards are done, merge them with 'truerank merge', then run again"
+        super().__init__(f"worked on {done:,} blocks, {left:,} are of other shards", remedy, where=shard)

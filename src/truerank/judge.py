@@ -35,7 +35,7 @@ class ActiveLearning(Options):
     Attributes:
         pool: the store is a pool of documents; where it ends, a learner of the labels proposes further documents.
         docs: the collection of the pool.
-        stopping: the rule by which a topic is judged enough: track, budget:N and so on. In Python also a rule.
+        stopping_rule: the rule by which a topic is judged enough: track, budget:N and so on. In Python also a rule.
         budget: judgments over all topics; by default without a bound.
         batch: documents between two trainings; by default 1, growing by a tenth.
         rel: the lowest grade that counts as relevant.
@@ -47,7 +47,7 @@ class ActiveLearning(Options):
 
     pool: bool = False
     docs: Annotated[str, Flag(metavar="SRC")] = ""
-    stopping: Annotated[Any, Flag(metavar="RULE", reads=str)] = "track"
+    stopping_rule: Annotated[Any, Flag(metavar="RULE", reads=str)] = "track"
     budget: Annotated[int | None, Range(at_least=1)] = None
     batch: Annotated[int | None, Range(at_least=1)] = None
     rel: Annotated[int, Range(at_least=1)] = 1
@@ -102,7 +102,7 @@ def serve(
 
         truerank judge serve leakage.judged --host 0.0.0.0 --new-tokens ann
 
-        truerank judge serve doc.judged --pool --docs corpus.jsonl --stopping track
+        truerank judge serve doc.judged --pool --docs corpus.jsonl --stopping-rule track
     """
     if not learning.pool:
         return open_desk(store, serving)
@@ -113,7 +113,7 @@ def serve(
     assistant = pool_assistant(
         store,
         learning.docs,
-        rule=learning.stopping,
+        rule=learning.stopping_rule,
         budget=learning.budget,
         seed=learning.seed,
         learner=LearnerOptions(

@@ -6,6 +6,7 @@ what a value may be: `Literal` the choices, `Range` the bounds. Defaults and doc
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import math
@@ -20,6 +21,7 @@ from truerank.errors import OptionError
 
 __all__ = [
     "Confidence",
+    "Encoding",
     "Flag",
     "Labels",
     "Missing",
@@ -40,6 +42,7 @@ __all__ = [
     "check",
     "command",
     "declared",
+    "value_of",
 ]
 
 P = ParamSpec("P")
@@ -339,12 +342,33 @@ class Workers(Options):
     """Where the work runs.
 
     Attributes:
-        engine: local (processes of this machine), ray (a cluster on this machine) or ray:ADDRESS.
-        workers: how many processes; by default one for each two processors.
+        engine: local (processes of this machine), ray (a cluster on this machine), ray:ADDRESS, or shard:I/N: the Ith
+            of N jobs, see merge.
+        workers: how many processes; by default as many as the processors allow.
     """
 
     engine: str = "local"
     workers: Annotated[int | None, Range(at_least=1)] = None
+
+
+@dataclass(frozen=True)
+class Encoding(Options):
+    """What turns texts into vectors.
+
+    Attributes:
+        encoder: a Hugging Face id, a local folder, or packaged.
+        backend: what runs the encoder; auto takes OpenVINO, ONNX Runtime or torch, the first that is installed.
+        device: where the torch backend runs, such as cuda:0.
+        precision: auto runs a first pass in int8 where OpenVINO is installed, with the same pairs above the floor; full
+            does not.
+        cache: a folder that keeps vectors, so that the next run encodes only what is new.
+    """
+
+    encoder: Annotated[str, Flag(metavar="NAME")] = "sentence-transformers/paraphrase-MiniLM-L6-v2"
+    backend: Literal["auto", "onnx", "openvino", "torch"] = "auto"
+    device: str | None = None
+    precision: Literal["auto", "full"] = "auto"
+    cache: Annotated[str | None, Flag(metavar="DIR")] = None
 
 
 @dataclass(frozen=True)
@@ -364,3 +388,13 @@ class Runtime(Options):
     backend: Literal["auto", "torch", "openvino"] = "auto"
     threads: Annotated[int | None, Range(at_least=1)] = None
     calibration: Annotated[tuple[Any, ...], Flag(hidden=True)] = ()
+
+
+def value_of(text: str) -> bool | int | float | str:
+    """A setting given as a text: true and false, whole numbers and numbers are read as such."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from truerank.cli.loading import Entry, LazyGroup
-from truerank.errors import InputError, TruerankError
+from truerank.errors import InputError, ShardFinishedError, TruerankError
 
 __all__ = ["NOT_CARRIED", "app", "main"]
 
@@ -23,23 +23,16 @@ _ClickError: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ 
 _OK, _USAGE, _INTERNAL, _INTERRUPTED = 0, 2, 70, 130
 
 
-#: Groups that still declare their options by hand, in the order of `truerank --help`; each one that moves to
-#: `commands.COMMANDS` leaves this list.
+#: Groups and commands that still declare their options by hand, in the order of `truerank --help`; each one that moves
+#: to `commands.COMMANDS` leaves this list.
 NOT_CARRIED: Final = (
     Entry("leakage", "leakage", "app", "Are my test queries in my training data?"),
-    Entry(
-        "transfer",
-        "transfer",
-        "app",
-        "Are my relevance judgments still true for the new version of the documents?",
-    ),
     Entry(
         "survivorship",
         "survivorship",
         "app",
         "Which queries did my annotation throw away, and what does that do to my scores and models?",
     ),
-    Entry("pool", "pool", "app", "Do my judgments rank systems fairly, also new ones?"),
     Entry("demo", "demo", "demo", "Audits the embedded sample, where the truth is known; needs no network."),
     Entry(
         "instances", "instances", "app", "Training sets with known faults: built, proven, written for other programs."
@@ -88,6 +81,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(words: list[str], debug: bool) -> int:
     try:
         outcome = _called(words)
+    except ShardFinishedError as finished:
+        sys.stderr.write(f"{finished}\n")
+        return _OK
     except TruerankError as error:
         return _failed(str(error), debug, _USAGE)
     except (KeyboardInterrupt, typer.Abort):
@@ -117,14 +113,18 @@ def _run(words: list[str], debug: bool) -> int:
 
 def _called(words: list[str]) -> Any:
     """Calls what the words name: a command that is built from its function, or a group that is not carried yet."""
-    if words and words[0] in {entry.name for entry in NOT_CARRIED}:
-        return _not_carried(words)
+    for entry in NOT_CARRIED:
+        if words[: (length := len(entry.name.split()))] == entry.name.split():
+            return _not_carried([entry.name, *words[length:]])
     from cyclopts import CycloptsError
 
-    from truerank.cli.building import app_for, carried
+    from truerank.cli.building import app_for, carried, install_completion
 
+    others = [(entry.name, entry.help) for entry in NOT_CARRIED]
+    if words[:1] == ["--install-completion"]:
+        return install_completion(words[1:], others)
     try:
-        return app_for(words, [(entry.name, entry.help) for entry in NOT_CARRIED])(words)
+        return app_for(words, others)(words)
     except CycloptsError as error:
         name = carried(words)
         place = f"truerank {name}" if name else "truerank"

@@ -8,15 +8,16 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final, Literal
 
 from cyclopts import App, Group, Parameter
+from cyclopts.completion import ShellDetectionError
 
 from truerank.cli.commands import COMMANDS, GROUPS, first_sentence
 from truerank.cli.declarations import Command, Option, command_at, in_flags
-from truerank.errors import TruerankError
+from truerank.errors import InputError, TruerankError
 from truerank.reports.results import Format, Result, summary
 from truerank.version import __version__
 from truerank.work.progress import terminal_progress
 
-__all__ = ["app_for", "carried"]
+__all__ = ["app_for", "carried", "install_completion"]
 
 _OWN: Final = Group("Options", sort_key=0)
 _OUTPUT: Final = Group("Output", sort_key=99)
@@ -27,12 +28,13 @@ def carried(words: Sequence[str]) -> str | None:
     return next((name for name in COMMANDS if list(words[: len(name.split())]) == name.split()), None)
 
 
-def app_for(words: Sequence[str], others: Sequence[tuple[str, str]] = ()) -> App:
+def app_for(words: Sequence[str], others: Sequence[tuple[str, str]] = (), *, every: bool = False) -> App:
     """The command line for these words: the named command is built, of the others only the first sentence is read.
 
     Args:
         words: as the user gave them.
         others: names and help of commands that are not built here.
+        every: all commands are built.
     """
     wanted = carried(words)
     root = _app("truerank", first_sentence("truerank"))
@@ -42,14 +44,37 @@ def app_for(words: Sequence[str], others: Sequence[tuple[str, str]] = ()) -> App
     for name, path in COMMANDS.items():
         group, _, last = name.rpartition(" ")
         parent = groups[group] if group else root
-        if name == wanted:
+        if every or name == wanted:
             command = command_at(name, path)
             parent.command(_runner(command), name=last, help=_help(command), help_epilogue=_examples(command))
         elif wanted is None:
             parent.command(_stub(), name=last, help=first_sentence(path))
     for name, text in others:
-        root.command(_stub(), name=name, help=text)
+        group, _, last = name.rpartition(" ")
+        (groups[group] if group else root).command(_stub(), name=last, help=text)
     return root
+
+
+def install_completion(words: Sequence[str], others: Sequence[tuple[str, str]] = ()) -> None:
+    """Sets up completion for a shell, and says where.
+
+    Args:
+        words: the shell (bash, zsh, fish, powershell); none for the one that is running.
+        others: as for `app_for`.
+
+    Raises:
+        InputError: another shell, or none is recognised.
+    """
+    shells: Final = ("bash", "zsh", "fish", "powershell")
+    shell: Any = words[0] if words else None
+    remedy = f"write --install-completion and one of {', '.join(shells)}"
+    if len(words) > 1 or shell not in (None, *shells):
+        raise InputError(f"no shell '{' '.join(words)}'", remedy, where="--install-completion")
+    try:
+        place = app_for((), others, every=True).install_completion(shell=shell)
+    except ShellDetectionError as error:
+        raise InputError("the shell is not recognised", remedy, where="--install-completion") from error
+    sys.stderr.write(f"completion is in {place}; open a new shell to use it\n")
 
 
 def _app(name: str, text: str) -> App:

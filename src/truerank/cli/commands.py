@@ -11,6 +11,18 @@ __all__ = ["COMMANDS", "GROUPS", "first_sentence"]
 
 #: In the order of `truerank --help`.
 COMMANDS: Final[Mapping[str, str]] = {
+    "pool build": "truerank.audits.reusability.pools.building:build",
+    "pool topics": "truerank.audits.reusability.judged_topics:topics",
+    "pool simulate": "truerank.audits.reusability.simulation.simulating:simulate",
+    "transfer match": "truerank.audits.transfer.matching.finding:match",
+    "transfer snapshots": "truerank.audits.transfer.collecting:snapshots",
+    "transfer scan": "truerank.audits.transfer.scanning.scan:scan",
+    "transfer describe": "truerank.audits.transfer.describing:describe",
+    "transfer estimate": "truerank.audits.transfer.estimating:estimate",
+    "transfer carry": "truerank.audits.transfer.carrying:carry",
+    "transfer clean": "truerank.audits.transfer.cleaning:clean",
+    "transfer select": "truerank.audits.transfer.selecting:select",
+    "transfer card": "truerank.audits.transfer.statement:card",
     "track candidates": "truerank.audits.track.candidates:candidates",
     "track validate": "truerank.audits.track.validating:validate",
     "track select-topics": "truerank.audits.track.selecting:select_topics",
@@ -29,9 +41,15 @@ COMMANDS: Final[Mapping[str, str]] = {
     "tune": "truerank.lexical.tuning:tune",
     "rerank": "truerank.rankers.reranking.rerank:rerank",
     "train": "truerank.rankers.training.train:train",
+    "merge": "truerank.work.merging:merge",
 }
 #: The packages of groups of commands.
-GROUPS: Final[Mapping[str, str]] = {"track": "truerank.audits.track", "judge": "truerank.judge"}
+GROUPS: Final[Mapping[str, str]] = {
+    "judge": "truerank.judge",
+    "pool": "truerank.audits.reusability",
+    "track": "truerank.audits.track",
+    "transfer": "truerank.audits.transfer",
+}
 
 
 def first_sentence(path: str) -> str:

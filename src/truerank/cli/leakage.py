@@ -92,7 +92,7 @@ def audit(
         typer.Option(help="auto: a first pass in int8 where OpenVINO is installed; the same pairs above the floor."),
     ] = "auto",
     engine: Annotated[
-        str, typer.Option(metavar="local|ray[:ADDRESS]", help="Where the blocks are worked on.")
+        str, typer.Option(metavar="local|ray[:ADDRESS]|shard:I/N", help="Where the blocks are worked on.")
     ] = "local",
     labels: Annotated[
         list[str], typer.Option(metavar="SRC", help="Judged pairs: the verdict then rests on confirmed leaks.")

@@ -239,13 +239,15 @@ class _Voice(NamedTuple):
     adjudicated: bool
 
 
-def _judged(parts: Sequence[Ratings], votes: Votes, include_models: bool) -> Judgments:
+def _judged(parts: Sequence[Ratings], votes: Votes, include_models: bool, annotators: Sequence[str] = ()) -> Judgments:
     voices: defaultdict[tuple[str, str, str], list[_Voice]] = defaultdict(list)
     models = 0
     for part in parts:
         keys: dict[int, tuple[str, str, str]] = {}
         for rating in part.ratings:
             annotator = part.annotators[rating.annotator]
+            if annotators and annotator.name not in annotators:
+                continue
             models += annotator.role == "model"
             if annotator.role == "model" and not include_models:
                 continue

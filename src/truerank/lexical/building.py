@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
 import os
 import re
 import shutil
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -29,6 +26,7 @@ from truerank.options import Flag, Range, command
 from truerank.records import Document
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.work.artifacts import hash_file, installed_versions
+from truerank.work.engines import LocalEngine, in_order
 from truerank.work.memory import give_back
 from truerank.work.progress import Progress, Quiet
 
@@ -151,40 +149,34 @@ def index(
     return build_index(source, out, analyser=analyser, fields=names, workers=workers, strict=strict, progress=progress)
 
 
+class _Documents(NamedTuple):
+    """Consecutive documents, the first of which has the number `first`."""
+
+    number: int
+    first: int
+    documents: list[Document]
+
+
+class _Analysis(NamedTuple):
+    """Analyses documents; a worker process remembers the terms of words between blocks."""
+
+    task: BlockTask
+
+    def open(self) -> Callable[[_Documents], Block]:
+        """The function that does it."""
+        return lambda block: self.task(block.first, block.documents)
+
+
 def _blocks(task: BlockTask, documents: DocumentSource, workers: int) -> Iterator[Block]:
     """The analysed blocks in order."""
-    if workers <= 1:
+
+    def numbered() -> Iterator[_Documents]:
         first = 0
-        for block in documents.batches():
-            yield task(first, block)
+        for number, block in enumerate(documents.batches()):
+            yield _Documents(number, first, block)
             first += len(block)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_keep_task, initargs=(task,)) as pool:
-        waiting: deque[Future[Block]] = deque()
-        first = 0
-        for block in documents.batches():
-            waiting.append(pool.submit(_analyse, first, block))
-            first += len(block)
-            if len(waiting) > 2 * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
 
-
-#: The task of a worker process, which remembers the terms of words between blocks.
-_task: BlockTask | None = None
-
-
-def _keep_task(task: BlockTask) -> None:
-    global _task  # noqa: PLW0603
-    _task = task
-
-
-def _analyse(first: int, documents: Sequence[Document]) -> Block:
-    if _task is None:
-        raise RuntimeError("a worker without a task")
-    return _task(first, documents)
+    yield from in_order(LocalEngine(workers if workers > 1 else 0).run(_Analysis(task), numbered()))
 
 
 def _sort_blocks(

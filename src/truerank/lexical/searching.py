@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
-import multiprocessing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -30,6 +28,7 @@ from truerank.sources.runs import RUN_SCHEMA
 from truerank.sources.topics import read_topics
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import atomic_path
+from truerank.work.engines import LocalEngine, in_order
 from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import run as started
 
@@ -293,33 +292,32 @@ def _rankings(
             yield query, retrieve(searcher, model, query.text, k)
             told.advance(1)
         return
-    context = multiprocessing.get_context("spawn")
-    chunks = [queries[at : at + _CHUNK] for at in range(0, len(queries), _CHUNK)]
-    given = (searcher.index.folder, searcher.weights, model, k)
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_open_worker, initargs=given) as pool:
-        for chunk, rankings in zip(chunks, pool.map(_retrieve_all, chunks), strict=True):
-            yield from zip(chunk, rankings, strict=True)
-            told.advance(len(chunk))
+    chunks = [_Chunk(at // _CHUNK, queries[at : at + _CHUNK]) for at in range(0, len(queries), _CHUNK)]
+    task = _Retrieval(searcher.index.folder, searcher.weights, model, k)
+    for chunk, rankings in zip(chunks, in_order(LocalEngine(workers).run(task, chunks)), strict=True):
+        yield from zip(chunk.queries, rankings, strict=True)
+        told.advance(len(chunk.queries))
 
 
-class _Worker(NamedTuple):
-    searcher: Searcher
+class _Chunk(NamedTuple):
+    """Queries that are searched together."""
+
+    number: int
+    queries: Sequence[TopicQuery]
+
+
+class _Retrieval(NamedTuple):
+    """Searches chunks of queries; each worker opens the index once."""
+
+    folder: Path
+    weights: Mapping[str, float]
     model: Model | Expansion
     k: int
 
-
-_worker: _Worker | None = None
-
-
-def _open_worker(folder: Path, weights: Mapping[str, float], model: Model | Expansion, k: int) -> None:
-    global _worker  # noqa: PLW0603
-    _worker = _Worker(Searcher(Index(folder), weights), model, k)
-
-
-def _retrieve_all(queries: Iterable[TopicQuery]) -> list[Ranking | None]:
-    if _worker is None:
-        raise RuntimeError("a worker without an index")
-    return [retrieve(_worker.searcher, _worker.model, query.text, _worker.k) for query in queries]
+    def open(self) -> Callable[[_Chunk], list[Ranking | None]]:
+        """Opens the index and returns the function that searches it."""
+        searcher = Searcher(Index(self.folder), self.weights)
+        return lambda chunk: [retrieve(searcher, self.model, query.text, self.k) for query in chunk.queries]
 
 
 def _frame(index: Index, found: Sequence[tuple[str, Ranking]], tag: str) -> pl.DataFrame:

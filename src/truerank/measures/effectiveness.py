@@ -33,6 +33,8 @@ class View(NamedTuple):
 
 def computes(measure: Measure) -> bool:
     """Whether a measure is computed here; every other one goes to ir_measures."""
+    if hasattr(measure, "values"):
+        return True
     parameters = measure.params
     usual = parameters.get("rel", 0) >= 0 and parameters.get("beta", 1.0) == 1.0
     return measure.NAME in _MEASURES and usual and (measure.NAME != "RBP" or "rel" in parameters)
@@ -45,7 +47,7 @@ def score(measure: Measure, view: View) -> Floats:
     """
     if measure.params.get("judged_only"):
         view = view._replace(hits=view.hits.judged_only())
-    values: Floats = _MEASURES[measure.NAME](measure, view)
+    values: Floats = measure.values(view) if hasattr(measure, "values") else _MEASURES[measure.NAME](measure, view)
     return values
 
 

@@ -12,7 +12,7 @@ from ir_measures.measures import registry
 from ir_measures.measures.base import Measure, ParamInfo, SumAgg
 
 from truerank.errors import InputError, OptionError
-from truerank.measures.names import lower_is_better
+from truerank.measures.names import MEASURES, lower_is_better
 from truerank.measures.results import Aggregate
 
 __all__ = [
@@ -178,6 +178,8 @@ def _measure(text: str) -> Measure:
         raise _fault(text, "not a measure", "write Name, Name@k or Name(parameter=value)@k")
     name = match["name"]
     known = _OURS.get(name) or registry.get(name)
+    if known is None and name in MEASURES:
+        known = MEASURES.load(name)
     if known is None:
         raise _fault(text, "unknown measure", _remedy(name))
     parameters = dict(known.params)
@@ -243,7 +245,7 @@ def _value(text: str) -> Any:
 
 def _remedy(name: str) -> str:
     # Where two spellings differ in case only, such as nDCG and NDCG, the first is the name and the second the alias.
-    names = {known.lower(): known for known in reversed((*registry, *_OURS))}
+    names = {known.lower(): known for known in reversed((*registry, *_OURS, *MEASURES))}
     lower = name.lower()
     if lower in names:
         return f"it is written {names[lower]}"

@@ -34,6 +34,9 @@ class Ance(OpenVinoRanker, DualRanker):
     """
 
     kind: ClassVar[str] = "ance"
+    #: The checkpoint of the survivorship paper (section 2).
+    default_model: ClassVar[str] = "sentence-transformers/msmarco-roberta-base-ance-firstp"
+    recipe: ClassVar[str] = "ance"
 
     @classmethod
     def open(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -14,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError, OptionError
-from truerank.options import Runtime
+from truerank.options import Runtime, value_of
+from truerank.rankers.kinds import RANKERS, default_model, settings_of
 from truerank.work.artifacts import write_text
 
 __all__ = [
     "DECIMALS",
-    "DEFAULT_MODELS",
-    "KINDS",
     "RANKER_FILE",
     "Pair",
     "Ranker",
@@ -40,28 +37,6 @@ Scores = NDArray[np.float32]
 DECIMALS: Final = 6
 #: The file of a saved ranker that says what it is.
 RANKER_FILE: Final = "ranker.json"
-#: The kinds of rankers, and where the class of each lies; loaded on use.
-KINDS: Final[Mapping[str, tuple[str, str]]] = {
-    "ance": ("truerank.rankers.ance", "Ance"),
-    "bm25": ("truerank.rankers.bm25", "Bm25"),
-    "cedr": ("truerank.rankers.cedr", "Cedr"),
-    "colbert": ("truerank.rankers.colbert", "ColBert"),
-    "duet": ("truerank.rankers.duet", "Duet"),
-    "hint": ("truerank.rankers.hint", "Hint"),
-    "knrm": ("truerank.rankers.knrm", "Knrm"),
-    "monobert": ("truerank.rankers.monobert", "MonoBert"),
-    "monot5": ("truerank.rankers.monot5", "MonoT5"),
-    "pacrr": ("truerank.rankers.pacrr", "Pacrr"),
-    "parade": ("truerank.rankers.parade", "Parade"),
-    "tk": ("truerank.rankers.tk", "Tk"),
-}
-#: What the bare name of a kind opens: the checkpoints of the survivorship paper (section 2), where there is one.
-DEFAULT_MODELS: Final[Mapping[str, str]] = {
-    "ance": "sentence-transformers/msmarco-roberta-base-ance-firstp",
-    "colbert": "colbert-ir/colbertv2.0",
-    "monobert": "castorini/monobert-large-msmarco",
-    "monot5": "castorini/monot5-base-msmarco",
-}
 
 
 class Pair(NamedTuple):
@@ -121,14 +96,14 @@ class RankerSpec:
             if kind not in ("", saved):
                 raise InputError(f"holds a ranker of kind {saved}", f"leave out '{kind}:'", where=folder)
             kind, settings = saved, {**kept, **settings}
-        home = _class_of(kind or _kind_of_checkpoint(place))
+        kind = kind or _kind_of_checkpoint(place)
+        home = RANKERS.load(kind)
+        known = settings_of(home)
+        if known is not None and (unknown := [name for name in settings if name not in known]):
+            remedy = f"there are {', '.join(known)}" if known else "leave it out"
+            raise OptionError("set_", f"{kind} has no such setting: {', '.join(unknown)}", remedy)
         try:
             return cast(Ranker, home.open(place, self.runtime, **settings))
-        except TypeError as error:
-            if "unexpected keyword argument" not in str(error):
-                raise
-            fault = f"{kind or 'this model'} has no such setting: {' '.join(str(error).split()[-1:])}"
-            raise OptionError("set_", fault, "see the settings of the model in docs/rerankers.md") from error
         except ValueError as error:
             fault = f"a setting that cannot be read ({' '.join(str(error).split())[:200]})"
             raise OptionError("set_", fault, "give a value of the right kind") from error
@@ -140,7 +115,7 @@ def open_ranker(name: str, **options: Any) -> Ranker:
     Args:
         name: a folder that `save` or `train` wrote; `KIND:PLACE`, where the place is a local folder or a Hugging Face
             id (of an index for bm25); a folder or id alone where its configuration tells the kind; or a bare kind,
-            which opens the checkpoint in `DEFAULT_MODELS`.
+            which opens the usual checkpoint of that kind.
         **options: the attributes of `Runtime`, and settings of the kind.
 
     Raises:
@@ -155,7 +130,7 @@ def open_ranker(name: str, **options: Any) -> Ranker:
 
 def spec_of(name: str, runtime: Runtime, settings: Mapping[str, str]) -> RankerSpec:
     """How to open a ranker with settings given as texts: whole numbers, numbers, true and false are read as such."""
-    return RankerSpec(name, runtime, tuple(sorted((key, _value(text)) for key, text in settings.items())))
+    return RankerSpec(name, runtime, tuple(sorted((key, value_of(text)) for key, text in settings.items())))
 
 
 def rounded(scores: NDArray[Any]) -> Scores:
@@ -181,35 +156,22 @@ def read_description(folder: Path) -> tuple[str, dict[str, Any]]:
         kind, settings = content["kind"], content["settings"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError("no ranker that was saved", "give a folder that 'train' wrote", where=file) from error
-    if kind not in KINDS or not isinstance(settings, dict):
-        raise InputError(f"a ranker of an unknown kind '{kind}'", f"there are {', '.join(KINDS)}", where=file)
+    if kind not in RANKERS or not isinstance(settings, dict):
+        raise InputError(f"a ranker of an unknown kind '{kind}'", f"there are {', '.join(RANKERS)}", where=file)
     return str(kind), settings
 
 
 def _kind_and_place(name: str) -> tuple[str, str]:
     kind, separator, place = name.partition(":")
-    if separator and kind in KINDS and place:
+    if separator and place and kind in RANKERS:
         return kind, place
     # A folder of that name goes before the kind's usual checkpoint.
-    if name in KINDS and not Path(name).is_dir():
-        if name not in DEFAULT_MODELS:
+    if name in RANKERS and not Path(name).is_dir():
+        usual = default_model(name)
+        if usual is None:
             raise OptionError("model", f"'{name}' alone names no model", f"give {name}:FOLDER")
-        return name, DEFAULT_MODELS[name]
+        return name, usual
     return "", name
-
-
-def _value(text: str) -> bool | int | float | str:
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    for kind in (int, float):
-        with contextlib.suppress(ValueError):
-            return kind(text)
-    return text
-
-
-def _class_of(kind: str) -> Any:
-    module, attribute = KINDS[kind]
-    return getattr(importlib.import_module(module), attribute)
 
 
 def _kind_of_checkpoint(place: str) -> str:

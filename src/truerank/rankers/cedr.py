@@ -72,5 +72,6 @@ class Cedr(PassageRanker):
     """
 
     kind: ClassVar[str] = "cedr"
+    recipe: ClassVar[str] = "cedr"
     settings_type: ClassVar[type[PassageSettings]] = CedrSettings
     network: ClassVar[type[PassageNetwork]] = _Network

@@ -63,5 +63,6 @@ class Parade(PassageRanker):
     """
 
     kind: ClassVar[str] = "parade"
+    recipe: ClassVar[str] = "cedr"
     settings_type: ClassVar[type[PassageSettings]] = ParadeSettings
     network: ClassVar[type[PassageNetwork]] = _Network

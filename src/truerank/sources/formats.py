@@ -9,6 +9,7 @@ from typing import Final
 
 from truerank.errors import InputError
 from truerank.sources import columns, compressed
+from truerank.sources.grammar import SOURCES
 
 __all__ = ["detect", "is_trec_document", "refuse_binary"]
 
@@ -16,6 +17,7 @@ _BY_ENDING: Final = {
     ".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet",
     ".run": "run", ".qrels": "qrels",
 }  # fmt: skip
+_KNOWN_ENDINGS: Final = frozenset((*_BY_ENDING, ".json", ".txt", ".trec", ".xml", ".html", ".htm", ".tar"))
 _COMPRESSED_ENDINGS: Final = (".gz", ".zst", ".bz2", ".xz")
 _BINARY: Final = {
     b"\x89PNG": "a PNG picture", b"\xff\xd8\xff": "a JPEG picture", b"GIF8": "a GIF picture", b"%PDF": "a PDF document",
@@ -47,7 +49,7 @@ def detect(path: Path, forced: str | None = None) -> str:
         forced: what the user said (`?format=`); it wins.
 
     Returns:
-        One of `grammar.FORMATS`; "lines" is a text file of one column.
+        One of `grammar.FORMATS` or `grammar.SOURCES`; "lines" is a text file of one column.
 
     Raises:
         InputError: nothing there, not readable, empty, binary, or a folder that is no BEIR folder.
@@ -60,13 +62,15 @@ def detect(path: Path, forced: str | None = None) -> str:
     if not start.removeprefix(b"\xef\xbb\xbf").strip():
         raise InputError("the file is empty", "give a file that holds something", where=path)
     if forced is not None:
-        if forced != "parquet":
+        if forced != "parquet" and forced not in SOURCES:
             refuse_binary(start, path)
         return forced
     if start.startswith(b"PAR1"):
         return "parquet"
-    refuse_binary(start, path)
     ending = _ending(path)
+    if ending and ending not in _KNOWN_ENDINGS and ending[1:] in SOURCES:
+        return ending[1:]
+    refuse_binary(start, path)
     if ending in _BY_ENDING:
         return _BY_ENDING[ending]
     form = _by_content(_text(start), ending)

@@ -10,8 +10,9 @@ from pathlib import Path, PurePath
 from typing import Final, Literal
 
 from truerank.errors import InputError
+from truerank.plugins import Plugins
 
-__all__ = ["FORMATS", "SourceSpec", "parse", "unique_names"]
+__all__ = ["FORMATS", "SOURCES", "SourceSpec", "parse", "unique_names"]
 
 Scheme = Literal["irds", "hf", "file"]
 
@@ -19,6 +20,9 @@ Scheme = Literal["irds", "hf", "file"]
 FORMATS: Final = (
     "lines", "tsv", "csv", "jsonl", "json", "parquet", "trec", "xml", "beir", "qna", "qrels", "run",
 )  # fmt: skip
+#: Formats of other packages, by name, which is also the ending of their files: each has `records(path)`, which returns
+#: an iterable of mappings; their keys are chosen as those of JSONL are.
+SOURCES: Final = Plugins("truerank.sources", "source format", ("records",))
 _ALIASES: Final = {
     "txt": "lines", "ndjson": "jsonl", "doccano": "jsonl", "labelstudio": "json", "label-studio": "json",
 }  # fmt: skip
@@ -41,7 +45,7 @@ class SourceSpec:
         config: configuration of a Hugging Face data set.
         split: split of a Hugging Face data set.
         column: the column or key that holds the text; in a file without column names, its number counted from 1.
-        format: one of `FORMATS` where the user forced it, else None.
+        format: one of `FORMATS` or `SOURCES` where the user forced it, else None.
         name: file name without endings, or the id.
         spec: the text that was parsed.
     """
@@ -156,8 +160,9 @@ def _file(text: str, spec: str) -> SourceSpec:
 def _format(value: str, spec: str) -> str:
     name = value.lower()
     name = _ALIASES.get(name, name)
-    if name not in FORMATS:
-        raise InputError(f"unknown format '{value}'", f"one of {', '.join((*FORMATS, *_ALIASES))}", where=spec)
+    if name not in FORMATS and name not in SOURCES:
+        known = ", ".join((*FORMATS, *_ALIASES, *SOURCES))
+        raise InputError(f"unknown format '{value}'", f"one of {known}", where=spec)
     return name
 
 

@@ -10,8 +10,9 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.errors import InputError
+from truerank.errors import InputError, TruerankError
 from truerank.sources import columns, compressed, json_stream
+from truerank.sources.grammar import SOURCES
 from truerank.sources.lines import line_blocks
 
 __all__ = ["Row", "parquet_frames", "rows"]
@@ -33,7 +34,7 @@ def rows(path: Path, form: str, *, strict: bool = False) -> Iterator[Row]:
 
     Args:
         path: the file, perhaps compressed.
-        form: "csv", "tsv" (its first line holds the names), "jsonl", "json" or "parquet".
+        form: "csv", "tsv" (its first line holds the names), "jsonl", "json", "parquet", or one of `grammar.SOURCES`.
         strict: raise for bytes that are not UTF-8.
 
     Raises:
@@ -45,6 +46,8 @@ def rows(path: Path, form: str, *, strict: bool = False) -> Iterator[Row]:
         return _jsonl_rows(path, strict)
     if form == "json":
         return _json_rows(path, strict)
+    if form not in ("csv", "tsv") and form in SOURCES:
+        return _other_rows(path, form)
     return _csv_rows(path, strict, quoted=form == "csv")
 
 
@@ -67,6 +70,23 @@ def parquet_frames(path: Path, wanted: list[str] | None = None) -> Iterator[pl.D
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             reason = str(error).partition("\n")[0]
             raise InputError(f"no valid Parquet ({reason})", "download or write the file again", where=path) from error
+
+
+def _other_rows(path: Path, form: str) -> Iterator[Row]:
+    """The records of a format that another package reads."""
+    reader, number = SOURCES.load(form), 0
+    try:
+        with compressed.plain_file(path) as plain:
+            for number, values in enumerate(reader.records(plain), start=1):
+                if not isinstance(values, Mapping):
+                    fault = f"the format '{form}' gives a {type(values).__name__} for a record"
+                    raise InputError(fault, "its reader must give mappings", where=path, line=number)
+                yield Row(number, values)
+    except TruerankError:
+        raise
+    except Exception as error:  # a reader of others can fail in any way
+        fault = f"cannot be read as '{form}' after {number} records ({type(error).__name__}: {error})"
+        raise InputError(fault, "correct the file, or the package that reads it", where=path) from error
 
 
 def _parquet_rows(path: Path) -> Iterator[Row]:

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from truerank.sources import beir, columns, formats, hub, tables
-from truerank.sources.grammar import SourceSpec
+from truerank.sources.grammar import FORMATS, SOURCES, SourceSpec
 from truerank.sources.lines import line_blocks
 from truerank.sources.rows import Row, rows
 
@@ -59,7 +59,7 @@ def text_columns(spec: SourceSpec, *, strict: bool = False) -> TextColumns:
         return TextColumns(spec.column or "query", ("passages", "answers"), readable=False)
     if form == "beir":
         return _of_rows(rows(beir.queries_file(spec.path), "jsonl", strict=strict), spec.column)
-    if form in ("csv", "jsonl", "json", "parquet"):
+    if form in ("csv", "jsonl", "json", "parquet") or (form not in FORMATS and form in SOURCES):
         return _of_rows(rows(spec.path, form, strict=strict), spec.column)
     return _of_lines(spec, strict) if form == "tsv" else TextColumns(None)
 

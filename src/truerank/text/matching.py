@@ -82,8 +82,8 @@ FRAME_WORDS: Final = _DEFINING | frozenset(
     able anybody anyone anything ask asking came come curious d deal describe described describes description detail
     details discuss else everything exactly exist existed exists find finding found get give google happen happened
     happening happens happy hear heard help i id idea im important interested introduction know knowing known knows
-    learn learning let like located look looking m matter mean means mention need needed needs occur occurred occurs
-    okay people possible provide question questions re read real refer referred refers regarding reliable say
+    learn learning let like ll located look looking m matter mean means mention need needed needs occur occurred occurs
+    okay people possible provide question questions re read real refer referred refers regarding reliable s say
     search searching see seek seeking show somebody someone something stand stands stuff sure talk talking teach tell
     thank thanks thing things think true understand understanding understood use used useful ve want wanted wants
     wish wonder wondering work working works would
@@ -111,8 +111,8 @@ class Core(NamedTuple):
 
 
 def asks(word: str) -> bool:
-    """Whether a word is one of `FRAME_WORDS`, or its plural."""
-    return word in FRAME_WORDS or word.removesuffix("s") in FRAME_WORDS
+    """Whether a word is one of `FRAME_WORDS`, or one with "s" or "es"."""
+    return word in FRAME_WORDS or word.removesuffix("s") in FRAME_WORDS or word.removesuffix("es") in FRAME_WORDS
 
 
 @lru_cache(maxsize=1 << 16)

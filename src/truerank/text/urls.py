@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from truerank.options import Options
+
 __all__ = ["TRACKING", "UrlRules", "normalise_url", "url_host"]
 
 #: Parameters that say where a visitor came from, not what is shown; a name that ends in "*" stands for all so begun.
@@ -35,18 +37,18 @@ _PORTS: Final = {"http": "80", "https": "443", "ftp": "21"}
 
 
 @dataclass(frozen=True)
-class UrlRules:
+class UrlRules(Options):
     """Which differences between two URLs count.
 
     Always without meaning: the case of scheme and host, a final dot of the host, Unicode or punycode in it, user names,
     the port that the scheme stands for anyway, `.` and `..` in the path, the case of escapes and escapes that are not
     needed, fragments, an empty query.
 
-    Args:
-        keep_scheme: `http` and `https` differ.
-        drop_www: a first `www.` of the host does not count.
+    Attributes:
+        keep_scheme: http and https differ.
+        drop_www: a first www. of the host does not count.
         keep_slash: a slash at the end of the path counts.
-        drop_tracking: parameters in `TRACKING` do not count.
+        drop_tracking: parameters such as utm_source and gclid do not count. In Python see `TRACKING`.
         sort_parameters: the order of parameters does not count.
     """
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -37,6 +37,8 @@ __all__ = [
     "filter_blocks",
     "would_pass",
 ]
+
+Floats: TypeAlias = NDArray[np.float64]
 
 #: Cuts by field, from `benchmarks/prefilter.py` (tuned on some logs and topics, tested on others).
 DEFAULT_CUTS: Final[Mapping[str, float]] = {"title": 0.45, "description": 0.4, "narrative": 0.4, "variant": 0.45}
@@ -103,8 +105,8 @@ class TrigramScorer:
         column = self._column[code]
         known = column >= 0
         starts = np.searchsorted(document[known], np.arange(len(texts) + 1)).astype(np.int32)
-        shape = (len(texts), len(self._topics))
-        similarity = scipy.sparse.csr_array((weight[known], column[known], starts), shape=shape) @ self._topics
+        own = scipy.sparse.csr_array((weight[known], column[known], starts), (len(texts), len(self._topics)))
+        similarity = own @ self._topics
         begin = 0
         for place, end in enumerate(self._ends):
             best[:, place] = similarity[:, begin:end].max(axis=1)
@@ -172,15 +174,15 @@ class Recall:
         true_pairs: pairs found above the floor (the ones behind the estimate).
         missed_in_sample: pairs above the floor among the sampled texts that the filter had dropped.
         sampled: number of sampled texts.
-        recall: the estimate.
-        low, high: its 95% interval.
+        recall: the estimate; None where there is no pair at all, so that nothing tells what share was missed.
+        low, high: its 95% interval; 0 and 1 where nothing tells.
         unmodelled_low: the lower end if nothing is assumed about how the rate of missed pairs falls with the score.
     """
 
     true_pairs: int
     missed_in_sample: int
     sampled: int
-    recall: float
+    recall: float | None
     low: float
     high: float
     unmodelled_low: float
@@ -279,11 +281,7 @@ def _divided(block: TextBlock, margin: Vectors, named: NDArray[np.bool_]) -> pl.
     )
 
 
-def filter_blocks(
-    rows: Rows,
-    plan: FilterPlan,
-    job: Job,
-) -> Filtered:
+def filter_blocks(rows: Rows, plan: FilterPlan, job: Job) -> Filtered:
     """Filters a stream of distinct texts.
 
     Args:
@@ -336,8 +334,7 @@ def would_pass(rows: Rows, plan: FilterPlan, texts: Sequence[str]) -> list[bool]
     sample = [row[3] for row in islice(rows(), _IDF_TEXTS)]
     scorer = TrigramScorer(plan.topic_texts, plan.fields, sample)
     cuts = np.array([plan.cuts[field] for field in scorer.fields], np.float32)
-    passing: list[bool] = ((scorer.scores(texts) - cuts).max(axis=1) >= 0).tolist()
-    return passing
+    return [bool(margin >= 0) for margin in (scorer.scores(texts) - cuts).max(axis=1)]
 
 
 _MARGIN: Final = ("position", "margin", "question")
@@ -362,8 +359,7 @@ def _sample(store: BlockStore, count: int) -> tuple[pl.DataFrame, pl.DataFrame, 
         sample = pl.concat([sample, dropped]).sort("stratum", "hash", "position")
         sample = _smallest(sample, [limit.most for limit in _STRATA])
     wanted = [min(limit.most, int(np.ceil(limit.share * size))) for limit, size in zip(_STRATA, sizes, strict=True)]
-    sample = _smallest(sample, wanted)
-    sample = sample.sort("position")
+    sample = _smallest(sample, wanted).sort("position")
     drawn = [int((sample["stratum"] == number).sum()) for number in range(len(_STRATA))]
     strata = pl.DataFrame({"stratum": range(len(_STRATA)), "size": sizes, "sampled": drawn})
     margins = pl.DataFrame(
@@ -385,11 +381,8 @@ class _Rates:
 
     def __init__(self, parts: Sequence[tuple[Filtered, pl.DataFrame]], question: bool | None) -> None:
         form = pl.lit(True) if question is None else pl.col("question") == question
-        margins: list[NDArray[np.float64]] = []
-        exposures: list[NDArray[np.float64]] = []
-        pairs: list[NDArray[np.float64]] = []
-        hidden_margins: list[NDArray[np.float64]] = []
-        hidden_weights: list[NDArray[np.float64]] = []
+        near: list[tuple[Floats, Floats, Floats]] = []
+        hidden: list[tuple[Floats, Floats, Floats]] = []
         self.true_pairs = self.missed = self.sampled = 0
         self.strata = np.zeros((len(_STRATA), 3))
         for filtered, every in parts:
@@ -397,47 +390,41 @@ class _Rates:
             if question is not None:
                 asked = pl.Series([is_question(normalise(text)) for text in found["text"]], dtype=pl.Boolean)
                 found = found.filter(asked == question)
-            bins = filtered.passed_margins.filter(form & (pl.col("bin") * _MARGIN_BIN < _LOCAL))
-            bins = bins.group_by("bin").agg(pl.col("count").sum()).sort("bin")
+            local = filtered.passed_margins.filter(form & (pl.col("bin") * _MARGIN_BIN < _LOCAL))
+            bins = local.group_by("bin").agg(pl.col("count").sum()).sort("bin")
             at = found.select("position").join(filtered.margins_at(found["position"]), on="position")
             place = (at["margin"] / _MARGIN_BIN).floor().cast(pl.Int32)
             counted = dict(place.value_counts().iter_rows())
-            margins.append((bins["bin"].to_numpy() + 0.5) * _MARGIN_BIN)
-            exposures.append(bins["count"].to_numpy().astype(np.float64))
-            pairs.append(np.array([counted.get(number, 0) for number in bins["bin"].to_list()], np.float64))
+            pairs = [counted.get(number, 0) for number in bins["bin"].to_list()]
+            near.append(_columns((bins["bin"] + 0.5) * _MARGIN_BIN, bins["count"], pairs))
             hits = filtered.sample_pairs.group_by("position").len()
-            sample = filtered.sample.filter(form).join(hits, on="position", how="left")
+            sample = filtered.sample.filter(form).join(hits, on="position", how="left", maintain_order="left")
             sample = sample.with_columns(pl.col("len").fill_null(0))
-            margins.append(sample["margin"].to_numpy().astype(np.float64))
-            exposures.append(np.ones(len(sample)))
-            pairs.append(sample["len"].to_numpy().astype(np.float64))
-            weights = filtered.strata.select("stratum", weight=(pl.col("size") - pl.col("sampled")) / pl.col("sampled"))
-            drawn = sample.join(
-                weights.with_columns(pl.col("stratum").cast(pl.Int8)), on="stratum", maintain_order="left"
-            )
-            hidden_margins.append(drawn["margin"].to_numpy().astype(np.float64))
-            hidden_weights.append(drawn["weight"].to_numpy().astype(np.float64))
+            near.append(_columns(sample["margin"], np.ones(len(sample)), sample["len"]))
+            left = (pl.col("size") - pl.col("sampled")) / pl.col("sampled")
+            weights = filtered.strata.select(pl.col("stratum").cast(pl.Int8), weight=left)
+            drawn = sample.join(weights, on="stratum", maintain_order="left")
+            hidden.append(_columns(drawn["margin"], drawn["weight"], drawn["weight"]))
             self.true_pairs += len(found)
             self.missed += int(sample["len"].sum())
             self.sampled += len(sample)
-            per_stratum = sample.group_by("stratum").agg(pl.col("len").sum())
             self.strata[:, 0] += filtered.strata["size"].to_numpy() - filtered.strata["sampled"].to_numpy()
             self.strata[:, 1] += filtered.strata["sampled"].to_numpy()
-            for stratum, count in per_stratum.iter_rows():
+            for stratum, count in sample.group_by("stratum").agg(pl.col("len").sum()).iter_rows():
                 self.strata[stratum, 2] += count
-        self.margins, self.exposures, self.pairs = _binned(*map(np.concatenate, (margins, exposures, pairs)))
-        hidden, weight = np.concatenate(hidden_margins), np.concatenate(hidden_weights)
-        self.hidden_margins, self.hidden_weights, _ = _binned(hidden, weight, weight)
+        self.margins, self.exposures, self.pairs = _binned(*map(np.concatenate, zip(*near, strict=True)))
+        self.hidden_margins, self.hidden_weights, _ = _binned(*map(np.concatenate, zip(*hidden, strict=True)))
 
 
-def _binned(
-    margins: NDArray[np.float64], exposures: NDArray[np.float64], pairs: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _columns(*columns: Any) -> tuple[Floats, Floats, Floats]:
+    margins, exposures, pairs = (np.asarray(column, np.float64) for column in columns)
+    return margins, exposures, pairs
+
+
+def _binned(margins: Floats, exposures: Floats, pairs: Floats) -> tuple[Floats, Floats, Floats]:
     """The same sums on a grid of margins, so that the work does not grow with the sample."""
     place, inverse = np.unique(np.round(margins / _GRID).astype(np.int64), return_inverse=True)
-    columns = (place * _GRID, np.bincount(inverse, exposures), np.bincount(inverse, pairs))
-    grid, shown, found = (np.asarray(column, np.float64) for column in columns)
-    return grid, shown, found
+    return _columns(place * _GRID, np.bincount(inverse, exposures), np.bincount(inverse, pairs))
 
 
 #: The interval's error probability.
@@ -470,9 +457,8 @@ def estimate_recall(parts: Sequence[tuple[Filtered, pl.DataFrame]], *, question:
     log_posterior += -0.5 * ((intercept[..., 0] + 5) / 8) ** 2 - 0.5 * ((slope[..., 0] - 30) / 20) ** 2
     weight = np.exp(log_posterior - log_posterior.max())
     hidden = np.zeros(weight.shape)
-    for place in range(weight.shape[0]):
-        rate = np.exp(np.minimum(intercept[place] + slope[0] * rates.hidden_margins, 50))
-        hidden[place] = rate @ rates.hidden_weights
+    for place, level in enumerate(intercept):
+        hidden[place] = np.exp(np.minimum(level + slope[0] * rates.hidden_margins, 50)) @ rates.hidden_weights
     expected = hidden.ravel()
     order = np.argsort(expected, kind="stable")
     cumulated = np.cumsum(weight.ravel()[order])
@@ -487,9 +473,11 @@ def estimate_recall(parts: Sequence[tuple[Filtered, pl.DataFrame]], *, question:
         if drawn
     )
 
+    if not rates.true_pairs:
+        none, high = (0.0, 0.0) if rates.missed else (None, 1.0)
+        return Recall(0, rates.missed, rates.sampled, none, 0.0, high, 0.0)
+
     def recall(lost: float) -> float:
-        if rates.true_pairs == 0:
-            return 1.0 if lost < 0.5 else 0.0
         return round(float(rates.true_pairs / (rates.true_pairs + lost)), 6)
 
     return Recall(

@@ -11,13 +11,16 @@ import os
 import platform
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
 from truerank.errors import InputError
 
-__all__ = ["Artifacts", "atomic_path", "digest", "hash_file", "installed_versions", "write_text"]
+__all__ = ["WORK", "Artifacts", "atomic_path", "digest", "hash_file", "installed_versions", "write_text"]
+
+#: The folder of unfinished work, in that of the artifacts.
+WORK: Final = ".work"
 
 
 @contextlib.contextmanager
@@ -86,7 +89,7 @@ class Artifacts:
     @property
     def work(self) -> Path:
         """Where unfinished work lies, while there is some."""
-        return self.folder / ".work"
+        return self.folder / WORK
 
     def work_folders(self) -> list[tuple[Path, int]]:
         """The folders of unfinished work and their sizes in bytes, by name."""

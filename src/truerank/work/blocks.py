@@ -10,7 +10,8 @@ from typing import Generic, TypeVar
 
 import polars as pl
 
-from truerank.work.engines import Engine, Numbered, Task
+from truerank.work.engines import Engine
+from truerank.work.tasks import Numbered, Task
 
 __all__ = ["BlockStore", "run_blocks"]
 

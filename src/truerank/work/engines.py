@@ -1,151 +1,257 @@
-"""Engines: where the blocks of a job are worked on: in this process, or on a Ray cluster."""
+"""Where the blocks of a job are worked on: this process, processes of this machine, a Ray cluster, a job array."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import queue
+import re
 import threading
+import uuid
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeVar
 
-from truerank.errors import InputError, MissingExtraError
+from truerank.errors import InputError, MissingExtraError, ShardFinishedError
+from truerank.work.tasks import Lost, Numbered, Task
+from truerank.work.workers import in_processes
 
-__all__ = ["Engine", "LocalEngine", "Numbered", "RayEngine", "Task", "open_engine"]
+__all__ = ["Engine", "LocalEngine", "RayEngine", "ShardEngine", "in_order", "open_engine"]
 
-
-class Numbered(Protocol):
-    """A piece of work that knows its place in the job."""
-
-    @property
-    def number(self) -> int:
-        """Place in the job, from 0."""
-
-
-B_contra = TypeVar("B_contra", contravariant=True)
-R_co = TypeVar("R_co", covariant=True)
 B = TypeVar("B", bound=Numbered)
 R = TypeVar("R")
 T = TypeVar("T")
 
-
-class Task(Protocol[B_contra, R_co]):
-    """A picklable piece of work: opened once by each worker, then called for every block."""
-
-    def open(self) -> Callable[[B_contra], R_co]:
-        """Loads what the work needs and returns the function that does it."""
+#: How often a block is tried again whose machine or process was lost.
+_RETRIES: Final = 3
 
 
 class Engine(Protocol):
     """Runs a task over a stream of blocks."""
 
-    def run(self, task: Task[B, R], blocks: Iterable[B]) -> Iterator[tuple[int, R]]:
-        """Yields (block number, result) as results become ready; reads the stream no further ahead than needed."""
+    @property
+    def in_process(self) -> bool:
+        """Whether the task is opened in this process, where it may hold what is open already."""
+
+    def run(self, task: Task[B, R], blocks: Iterable[B]) -> Iterator[tuple[int, Any]]:
+        """Yields (block number, result) as results become ready; reads the stream no further ahead than needed.
+
+        Raises:
+            InputError: a worker died, unless the engine is tolerant: then the result of its block is `Lost`.
+        """
 
 
+@dataclass
 class LocalEngine:
-    """Works in this process; the next blocks are read by a thread meanwhile."""
+    """Works on this machine: in this process, where the next blocks are read by a thread meanwhile, or in others.
 
-    def run(self, task: Task[B, R], blocks: Iterable[B]) -> Iterator[tuple[int, R]]:
-        """Yields results in block order."""
+    Args:
+        workers: processes; 0 for this one alone, which yields results in block order.
+        threads: of the numerical libraries in each of the processes.
+        tolerant: the result of a block whose process dies is `Lost`, and the others go on.
+    """
+
+    workers: int = 0
+    threads: int = 1
+    tolerant: bool = field(default=False, kw_only=True)
+
+    @property
+    def in_process(self) -> bool:
+        """Whether the task is opened in this process."""
+        return not self.workers
+
+    def run(self, task: Task[B, R], blocks: Iterable[B]) -> Iterator[tuple[int, Any]]:
+        """Yields (block number, result) as results become ready; see `Engine.run`."""
+        if self.workers:
+            yield from _checked(in_processes(task, blocks, self.workers, self.threads), self.tolerant)
+            return
         work: Callable[[B], R] | None = None
         for block in _read_ahead(blocks):
-            if work is None:
-                work = task.open()
+            work = task.open() if work is None else work
             yield block.number, work(block)
 
 
+@dataclass
+class ShardEngine:
+    """Works on one part of the blocks, as one job of an array.
+
+    Args:
+        part: which, from 1.
+        parts: how many there are.
+        local: works on the blocks of this part.
+    """
+
+    part: int
+    parts: int
+    local: LocalEngine = field(default_factory=LocalEngine)
+
+    @property
+    def in_process(self) -> bool:
+        """Whether the task is opened in this process."""
+        return self.local.in_process
+
+    def run(self, task: Task[B, R], blocks: Iterable[B]) -> Iterator[tuple[int, Any]]:
+        """Yields (block number, result) of its own part; see `Engine.run`.
+
+        Raises:
+            InputError: as in `Engine.run`.
+            ShardFinishedError: at the end, where blocks of other parts are not done.
+        """
+        done = left = 0
+
+        def own() -> Iterator[B]:
+            nonlocal left
+            for block in blocks:
+                if block.number % self.parts == self.part - 1:
+                    yield block
+                else:
+                    left += 1
+
+        for found in self.local.run(task, own()):
+            done += 1
+            yield found
+        if left:
+            raise ShardFinishedError(f"shard:{self.part}/{self.parts}", done, left)
+
+
 class RayEngine:
-    """Spreads blocks over a Ray cluster.
+    """Spreads blocks over a Ray cluster, as tasks with the devices that each block asks for.
+
+    A block may say with `cpus` and `gpus` what it needs; `threads` processors where it does not. A worker process that
+    has opened the task keeps it for the next block. A block whose worker dies is tried again, elsewhere if need be.
 
     Args:
         address: of a running cluster ("ray://host:10001", "auto"); None starts one on this machine.
-        workers: how many workers; None takes one for every two processors of the cluster.
-        threads: processors that each worker asks for.
+        workers: how many blocks are at work at a time; None for as many as the cluster has room for.
+        threads: processors that a block asks for which does not say.
+        tolerant: the result of a block that still fails is `Lost`, and the others go on.
 
     Raises:
         MissingExtraError: Ray is not installed.
         InputError: no cluster answers at the address.
     """
 
-    def __init__(self, address: str | None = None, workers: int | None = None, threads: int = 1) -> None:
+    in_process: Final = False
+
+    def __init__(
+        self, address: str | None = None, workers: int | None = None, threads: int = 1, *, tolerant: bool = False
+    ) -> None:
         try:
             import ray
         except ImportError as error:
             raise MissingExtraError("the Ray engine", "ray") from error
-        self._ray = ray
-        self._threads = threads
+        self._ray, self._threads, self._tolerant = ray, threads, tolerant
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         if not ray.is_initialized():
             try:
                 ray.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
             except (ConnectionError, OSError, ValueError) as error:
-                raise InputError(
-                    f"no Ray cluster answers at {address!r} ({error})",
-                    "check the address, or use --engine ray",
-                    where="--engine",
-                ) from error
+                fault = f"no Ray cluster answers at {address!r} ({error})"
+                raise InputError(fault, "check the address, or use --engine ray", where="--engine") from error
         processors = int(ray.cluster_resources().get("CPU", 1))
-        self._workers = workers or max(1, processors // max(1, threads))
+        # Some wait in the cluster's queue, so that a free processor finds the next at once.
+        self._room = workers or 2 * max(1, processors // max(1, threads))
 
-    def run(self, task: Task[B, R], blocks: Iterable[B]) -> Iterator[tuple[int, R]]:
-        """Yields results as they become ready, in any order."""
+    def run(self, task: Task[B, R], blocks: Iterable[B]) -> Iterator[tuple[int, Any]]:
+        """Yields (block number, result) as results become ready; see `Engine.run`.
+
+        Raises:
+            InputError: a block needs more than the cluster has; a worker died, unless the engine is tolerant.
+        """
+        yield from _checked(self._run(task, blocks), self._tolerant)
+
+    def _run(self, task: Task[B, R], blocks: Iterable[B]) -> Iterator[tuple[int, R | Lost]]:
         ray = self._ray
-        worker = ray.remote(num_cpus=self._threads, max_restarts=3, max_task_retries=3)(_RayWorker)
-        shared = ray.put(task)
-        idle: list[Any] = [worker.remote(shared) for _ in range(self._workers)]
-        # Two blocks in flight for each worker: one at work, one waiting, so that none idles.
-        idle = idle * 2
-        busy: dict[Any, tuple[int, Any]] = {}
+        remote = ray.remote(_work)
+        key, shared = uuid.uuid4().hex, ray.put(task)
+        busy: dict[Any, int] = {}
         stream = iter(blocks)
-        exhausted = False
         try:
-            while busy or not exhausted:
-                while idle and not exhausted:
-                    block = next(stream, None)
-                    if block is None:
-                        exhausted = True
-                        break
-                    actor = idle.pop(0)
-                    busy[actor.work.remote(block)] = (block.number, actor)
-                if busy:
-                    ready, _ = ray.wait(list(busy), num_returns=1)
-                    number, actor = busy.pop(ready[0])
-                    idle.append(actor)
-                    yield number, ray.get(ready[0])
+            while True:
+                while len(busy) < self._room and (block := next(stream, None)) is not None:
+                    needed = {"num_cpus": getattr(block, "cpus", self._threads), "num_gpus": getattr(block, "gpus", 0)}
+                    self._check(needed)
+                    placed = remote.options(**needed, max_retries=_RETRIES, scheduling_strategy="SPREAD")
+                    busy[placed.remote(key, shared, block)] = block.number
+                if not busy:
+                    return
+                for reference in ray.wait(list(busy), num_returns=1)[0]:
+                    number = busy.pop(reference)
+                    yield number, self._result(reference)
         finally:
             for reference in busy:
                 with contextlib.suppress(Exception):
-                    ray.cancel(reference)
+                    ray.cancel(reference, force=True)
+
+    def _result(self, reference: Any) -> Any:
+        exceptions = self._ray.exceptions
+        try:
+            return self._ray.get(reference)
+        except (exceptions.WorkerCrashedError, exceptions.OutOfMemoryError, exceptions.NodeDiedError) as error:
+            return Lost(f"its process died on the cluster ({type(error).__name__})")
+
+    def _check(self, needed: dict[str, Any]) -> None:
+        has = self._ray.cluster_resources()
+        for name, resource in (("num_cpus", "CPU"), ("num_gpus", "GPU")):
+            if needed[name] > has.get(resource, 0):
+                fault = f"a block needs {needed[name]:g} {resource}, and the cluster has {has.get(resource, 0):g}"
+                raise InputError(fault, "ask for less, or take another cluster", where="--engine")
 
 
-class _RayWorker(Generic[B, R]):
-    """Opens the task on the first block, so that a worker without work loads nothing."""
+def open_engine(name: str, workers: int | None = None, *, tolerant: bool = False) -> Engine:
+    """The engine of a name: "local", "ray" (a cluster on this machine), "ray:ADDRESS", or "shard:I/N".
 
-    def __init__(self, task: Task[B, R]) -> None:
-        self._task = task
-        self._work: Callable[[B], R] | None = None
-
-    def work(self, block: B) -> R:
-        """Works on one block."""
-        if self._work is None:
-            self._work = self._task.open()
-        return self._work(block)
-
-
-def open_engine(name: str) -> Engine:
-    """The engine of a name: "local", "ray" (a cluster on this machine) or "ray:ADDRESS".
+    Args:
+        name: which; shard:2/8 is the second of eight jobs, see `merging.merge`.
+        workers: processes of this machine, or blocks at work on the cluster; None for this process alone, or for as
+            many as the cluster has room for.
+        tolerant: the result of a block whose worker dies is `Lost`, and the others go on.
 
     Raises:
         InputError: there is no such engine.
+        MissingExtraError: Ray is not installed.
     """
+    kind, _, address = name.partition(":")
     if name == "local":
-        return LocalEngine()
-    if name == "ray":
-        return RayEngine()
-    if name.startswith("ray:"):
-        return RayEngine(name.removeprefix("ray:"))
-    raise InputError(f"no engine called {name!r}", "use 'local', 'ray' or 'ray:ADDRESS'", where="--engine")
+        return LocalEngine(workers or 0, tolerant=tolerant)
+    if kind == "ray":
+        return RayEngine(address or None, workers, tolerant=tolerant)
+    if kind == "shard" and (part := re.fullmatch(r"(\d+)/(\d+)", address)) and 1 <= int(part[1]) <= int(part[2]):
+        return ShardEngine(int(part[1]), int(part[2]), LocalEngine(workers or 0, tolerant=tolerant))
+    known = "use 'local', 'ray', 'ray:ADDRESS', or 'shard:I/N' with I from 1 to N"
+    raise InputError(f"no engine called {name!r}", known, where="--engine")
+
+
+def in_order(results: Iterable[tuple[int, R]]) -> Iterator[R]:
+    """The results of blocks in the order of their numbers, which have no gaps; those that come early wait."""
+    waiting: dict[int, R] = {}
+    wanted = 0
+    for number, result in results:
+        waiting[number] = result
+        while wanted in waiting:
+            yield waiting.pop(wanted)
+            wanted += 1
+
+
+def _checked(results: Iterator[tuple[int, R | Lost]], tolerant: bool) -> Iterator[tuple[int, R | Lost]]:
+    """The results; a block that was lost is an error, unless the engine is tolerant."""
+    with contextlib.closing(results):  # type: ignore[type-var]
+        for number, result in results:
+            if isinstance(result, Lost) and not tolerant:
+                remedy = "take fewer with --workers; what is finished is kept"
+                raise InputError(f"a worker was lost: {result.reason}", remedy, where="--workers")
+            yield number, result
+
+
+_opened: dict[str, Callable[[Any], Any]] = {}
+
+
+def _work(key: str, task: Task[Any, Any], block: Any) -> Any:
+    """Works on a block in a process of the cluster, which opens a task once."""
+    if key not in _opened:
+        _opened.clear()
+        _opened[key] = task.open()
+    return _opened[key](block)
 
 
 _END = object()

@@ -22,9 +22,11 @@ try:
 except ImportError:  # Windows: two runs of one folder are not kept apart there
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Run", "run"]
+__all__ = ["Run", "locked", "run"]
 
 _LOCK: Final = "lock"
+#: Options that say where the work runs: the shards of a run, and its later attempts, share what is done.
+_WHERE: Final = frozenset({"engine", "workers"})
 
 
 class Run(Artifacts):
@@ -54,13 +56,13 @@ class Run(Artifacts):
         self.inputs.extend(inputs)
 
     def identity(self) -> str:
-        """A hash of all that the result depends on: command, version, inputs and options."""
+        """A hash of all that the result depends on: command, version, inputs and options, not where the work runs."""
         return digest(
             {
                 "command": self.command,
                 "version": __version__,
                 "inputs": [one._asdict() for one in self.inputs],
-                "options": self.options,
+                "options": {name: value for name, value in self.options.items() if name not in _WHERE},
             }
         )
 
@@ -142,7 +144,7 @@ def run(
     made = _FileRun if file else Run
     job = made(command, inputs, options or {}, target)
     job.packages += tuple(packages)
-    with _locked(job.work, target):
+    with locked(job.work, target):
         yield job
         job.finish()
         for folder in job.work.iterdir():
@@ -183,7 +185,7 @@ def plain(value: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path, out: Path) -> Iterator[None]:
+def locked(folder: Path, out: Path) -> Iterator[None]:
     """Holds the output for this process; the lock goes with the process, however that ends."""
     if fcntl is None:
         yield

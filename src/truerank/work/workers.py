@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from multiprocessing import connection
 from typing import Any, Final, NamedTuple, TypeVar
 
-from truerank.work.engines import Numbered, Task
+from truerank.work.tasks import Lost, Numbered, Task
 
-__all__ = ["Lost", "WorkerEngine"]
+__all__ = ["in_processes", "processors"]
 
 B = TypeVar("B", bound=Numbered)
 R = TypeVar("R")
@@ -22,65 +22,64 @@ _THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
 _PATIENCE: Final = 10.0
 
 
-class Lost(NamedTuple):
-    """The result of a block whose worker died."""
+def processors() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
-    reason: str
 
+def in_processes(
+    task: Task[B, R], blocks: Iterable[B], workers: int, threads: int = 1
+) -> Iterator[tuple[int, R | Lost]]:
+    """Works on blocks in processes; a block whose process dies (killed by the system, say) is `Lost`, no other is.
 
-class WorkerEngine:
-    """Spreads blocks over processes; a block whose worker dies (killed by the system, say) is `Lost`, no other is.
+    The processes end with the iteration, however it ends, and with this process.
 
     Args:
+        task: what is done.
+        blocks: read one at a time, when a process is free for it.
         workers: how many processes.
         threads: of the numerical libraries in each of them.
+
+    Yields:
+        Block number and result, as results become ready.
     """
+    stream = iter(blocks)
+    idle: list[_Worker] = []
+    busy: dict[Any, tuple[_Worker, int]] = {}
+    try:
+        while True:
+            while len(busy) < workers and (block := next(stream, None)) is not None:
+                worker = idle.pop() if idle else _started(task, threads)
+                worker.channel.send(block)
+                busy[worker.channel] = (worker, block.number)
+            if not busy:
+                return
+            # A worker that dies closes its end: the channel is ready then, too.
+            for channel in connection.wait(list(busy)):
+                worker, number = busy.pop(channel)
+                result = worker.result()
+                if not isinstance(result, Lost):
+                    idle.append(worker)
+                yield number, result
+    finally:
+        _end([*idle, *(worker for worker, _ in busy.values())])
 
-    def __init__(self, workers: int, threads: int = 1) -> None:
-        self.workers = workers
-        self._threads = threads
 
-    def run(self, task: Task[B, R], blocks: Iterable[B]) -> Iterator[tuple[int, R | Lost]]:
-        """Yields results as they become ready, in any order; reads a block only when a worker is free for it.
-
-        The workers end with the iteration, however it ends, and with this process.
-        """
-        stream = iter(blocks)
-        idle: list[_Worker] = []
-        busy: dict[Any, tuple[_Worker, int]] = {}
-        try:
-            while True:
-                while len(busy) < self.workers and (block := next(stream, None)) is not None:
-                    worker = idle.pop() if idle else self._started(task)
-                    worker.channel.send(block)
-                    busy[worker.channel] = (worker, block.number)
-                if not busy:
-                    return
-                # A worker that dies closes its end: the channel is ready then, too.
-                for channel in connection.wait(list(busy)):
-                    worker, number = busy.pop(channel)
-                    result = worker.result()
-                    if not isinstance(result, Lost):
-                        idle.append(worker)
-                    yield number, result
-        finally:
-            _end([*idle, *(worker for worker, _ in busy.values())])
-
-    def _started(self, task: Any) -> _Worker:
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        kept = {name: os.environ.get(name) for name in _THREADS}
-        # Read by the numerical libraries when a process loads them, hence before the process is there.
-        os.environ.update(dict.fromkeys(_THREADS, str(self._threads)))
-        try:
-            process = context.Process(target=_work, args=(task, theirs), daemon=True)
-            process.start()
-        finally:
-            for name, value in kept.items():
-                os.environ.pop(name) if value is None else os.environ.update({name: value})
-        # Ours is then the only other end: when the worker dies, reading ends.
-        theirs.close()
-        return _Worker(process, ours)
+def _started(task: Any, threads: int) -> _Worker:
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    kept = {name: os.environ.get(name) for name in _THREADS}
+    # Read by the numerical libraries when a process loads them, hence before the process is there.
+    os.environ.update(dict.fromkeys(_THREADS, str(threads)))
+    try:
+        process = context.Process(target=_work, args=(task, theirs), daemon=True)
+        process.start()
+    finally:
+        for name, value in kept.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+    # Ours is then the only other end: when the worker dies, reading ends.
+    theirs.close()
+    return _Worker(process, ours)
 
 
 class _Worker(NamedTuple):

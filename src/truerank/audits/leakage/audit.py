@@ -53,7 +53,7 @@ from truerank.sources import (
 )
 from truerank.sources.sample import SAMPLE
 from truerank.text.normalising import normalise
-from truerank.vectors.encoders import CachedEncoder, Encoder, EncoderSpec, Vectors
+from truerank.vectors.encoders import CachedEncoder, Encoder, EncoderSpec, Vectors, open_spec
 from truerank.vectors.prefilter import DEFAULT_CUTS, Filtered, FilterPlan, estimate_recall, would_pass
 from truerank.vectors.search import SearchPlan
 from truerank.work.artifacts import Artifacts, digest, installed_versions, write_text
@@ -280,7 +280,7 @@ def _begun(work: Callable[[], Vectors]) -> Callable[[], Vectors]:
 @lru_cache(maxsize=4)
 def _open(spec: EncoderSpec, cache: str | None) -> Encoder:
     # Each process opens a model once, however many passes it works on.
-    encoder = spec.open()
+    encoder = open_spec(spec)
     return encoder if cache is None else CachedEncoder(encoder, Path(cache))
 
 

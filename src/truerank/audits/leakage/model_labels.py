@@ -16,7 +16,7 @@ from truerank.judging import Item, Scheme, Store
 from truerank.judging.models import Answer, ItemAnswer, ModelRun, Only, judge_with_model
 from truerank.text.reformulation import propose_types
 from truerank.text.words import content_words
-from truerank.vectors.encoders import Backend, Encoder, EncoderSpec
+from truerank.vectors.encoders import Backend, Encoder, open_encoder
 from truerank.vectors.words import WordVectors
 from truerank.work.progress import Progress
 
@@ -131,7 +131,7 @@ def judge_with_encoder(
     """
     if not -1 <= threshold <= 1:
         raise OptionError("threshold", f"the threshold {threshold:g}", "give a cosine")
-    opened = EncoderSpec(encoder, backend=backend, device=device).open() if isinstance(encoder, str) else encoder
+    opened = open_encoder(encoder, backend=backend, device=device) if isinstance(encoder, str) else encoder
     judge = EncoderJudge(opened, threshold)
     return judge_with_model(store, judge, name=name, only=only, max_items=max_items, progress=progress)
 

@@ -156,14 +156,17 @@ class FormRecall(TypedDict):
 
 
 class PrefilterRecall(TypedDict):
-    """Estimated recall of the prefilter against exhaustive mode, from a stratified sample of what it dropped."""
+    """Estimated recall of the prefilter against exhaustive mode, from a stratified sample of what it dropped.
+
+    None where there is no pair above the threshold, so that nothing tells what share was missed.
+    """
 
     cuts: dict[str, float]
     passed: int
     sampled: int
     true_pairs: int
     missed_in_sample: int
-    recall: float
+    recall: float | None
     low: float
     high: float
     unmodelled_low: float

@@ -103,14 +103,18 @@ def prefilter_parts(recall: PrefilterRecall) -> Iterator[Part]:
     """What the page says of the prefilter: its recall, and by topic text and form of the training text."""
     cuts = ", ".join(f"{cut:g} for {field}" for field, cut in recall["cuts"].items())
     worst = recall.get("unmodelled_low")
-    yield Prose(
-        (
-            f"A prefilter stood in front of the encoder (cuts: {cuts}); {recall['passed']:,d} texts passed it. Its "
-            f"recall is {recall['recall']:.4f} (95% interval {recall['low']:.4f} to {recall['high']:.4f}"
+    basis = f"{recall['sampled']:,d} dropped texts that were encoded after all"
+    if recall["recall"] is None:
+        told = f"Nothing tells its recall: neither the texts that passed nor {basis} have a pair above the threshold."
+    else:
+        told = (
+            f"Its recall is {recall['recall']:.4f} (95% interval {recall['low']:.4f} to {recall['high']:.4f}"
             f"{'' if worst is None else f'; {worst:.4f} if nothing is assumed about texts that were not sampled'}), "
-            f"estimated from {recall['sampled']:,d} dropped texts that were encoded after all, "
-            f"{recall['missed_in_sample']:,d} of them leaks, and {recall['true_pairs']:,d} pairs found.",
+            f"estimated from {basis}, {recall['missed_in_sample']:,d} of them leaks, and {recall['true_pairs']:,d} "
+            "pairs found."
         )
+    yield Prose(
+        (f"A prefilter stood in front of the encoder (cuts: {cuts}); {recall['passed']:,d} texts passed it. {told}",)
     )
     rows = [row for row in recall["by"] if row["recall"] is not None]
     if rows:

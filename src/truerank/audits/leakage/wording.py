@@ -2,7 +2,9 @@
 
 *Words*: the query has the topic text's core (`truerank.text.matching`): order, inflection, function words and the form
 of the question differ at most. One content word is enough where it is the whole core of both texts ("deafness", "what
-is deafness"): that is a weak sign of a leak, and rare, because nothing else may stand in the query.
+is deafness"): that is a weak sign of a leak, and rare, because nothing else may stand in the query. Words by which
+people ask ("used" in "what is carvedilol used for") are compared, too, where both texts have them. Letters that stand
+alone are an abbreviation where the topic texts have it ("u s").
 
 *Letters*: one change makes the cores the same: a letter more, less, other or swapped with its neighbour in one word
 (Damerau, 1964), two words written as one, or one written as two. Digits must agree. The shorter the text, the longer a
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Final, NamedTuple
 
 from truerank.text.matching import FORM_WORDS, Core, asks, core, core_of, folded, key
@@ -26,6 +29,7 @@ LETTERS: Final = 2
 EVIDENCE: Final = ("encoder", "words", "letters")
 
 _REMEMBERED: Final = 1 << 18
+_LONGEST_ABBREVIATION: Final = 5
 #: By number of core words of the topic text: the fewest letters of a core word in which one may differ, and of a word
 #: that is not of the core. Longer texts are as those of four.
 _FEWEST_LETTERS: Final = ((4, 3), (4, 3), (3, 2), (3, 2), (2, 1))
@@ -60,11 +64,16 @@ class WordingProbe:
         for number, found in enumerate(cores):
             if found.keys:
                 bags[frozenset(found.keys)].append(number)
+        for number, found in enumerate(cores):
+            asked = _content(found)
+            if asked != frozenset(found.keys):
+                bags[asked].append(number)
         self._bags = dict(bags)
         self._vocabulary = frozenset(name for bag in bags for name in bag)
         self._written = frozenset(word for topic in self._topics for word in topic.words)
         self._joined = _joined(cores)
-        self._parts = frozenset(part for word in self._written for at in range(1, len(word)) for part in _cut(word, at))
+        parts = {part for word in self._written for at in range(1, len(word)) for part in _cut(word, at)}
+        self._parts = parts.union(*(word for word in self._written if len(word) <= _LONGEST_ABBREVIATION))
         self._by_rest: defaultdict[str, list[str]] = defaultdict(list)
         for word in sorted(self._written):
             for rest in _rests(word):
@@ -79,8 +88,19 @@ class WordingProbe:
         for place, text in enumerate(texts):
             tokens = [self._token(token) for token in text.split()]
             if all(token.possible for token in tokens):
-                query = core_of([word for token in tokens for word in token.words])
+                query = core_of(self._spelled([word for token in tokens for word in token.words]))
                 found += ((place, number, what) for number, what in sorted(self._matches(query).items()))
+        return found
+
+    def _spelled(self, every: list[str]) -> list[str]:
+        """The words; letters that stand alone are one where a topic text has what they spell."""
+        if sum(len(word) == 1 for word in every) < 2:
+            return every
+        found: list[str] = []
+        for alone, run in groupby(every, key=lambda word: len(word) == 1):
+            letters = list(run)
+            whole = "".join(letters)
+            found += [whole] if alone and len(letters) > 1 and whole in self._written else letters
         return found
 
     def _token(self, written: str) -> _Token:
@@ -116,7 +136,7 @@ class WordingProbe:
 
     def _matches(self, query: Core) -> dict[int, int]:
         bag = frozenset(query.keys)
-        found = dict.fromkeys(self._bags.get(bag, ()), WORDS)
+        found = dict.fromkeys((*self._bags.get(bag, ()), *self._bags.get(_content(query), ())), WORDS)
         unknown = bag - self._vocabulary
         if len(unknown) <= 2:
             for number in self._repaired(query, bag, unknown):
@@ -226,6 +246,16 @@ def _joined(cores: Sequence[Core]) -> Mapping[str, tuple[frozenset[str], ...]]:
         for place, pair in enumerate(zip(one.words, one.words[1:], strict=False)):
             found["".join(pair)].add(frozenset(keys[at] for at in (place, place + 1) if at in keys))
     return {word: tuple(sorted(names, key=sorted)) for word, names in found.items()}
+
+
+def _content(found: Core) -> frozenset[str]:
+    """The keys of all words but form words: the core and the words by which people ask."""
+    inside = dict(zip(found.places, found.keys, strict=True))
+    return frozenset(
+        inside.get(place) or key(word)
+        for place, word in enumerate(found.words)
+        if place in inside or word not in FORM_WORDS
+    )
 
 
 def _without(query: Core, places: Sequence[int]) -> frozenset[str]:

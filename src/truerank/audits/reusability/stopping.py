@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 
 __all__ = [
     "Action",
@@ -18,8 +18,8 @@ __all__ = [
     "Decision",
     "Keeping",
     "OriginalSize",
-    "Progress",
     "StoppingRule",
+    "TopicProgress",
     "TrackProcedure",
     "heuristic",
 ]
@@ -62,7 +62,7 @@ class Decision(NamedTuple):
         return cls("drop", reason)
 
 
-class Progress(NamedTuple):
+class TopicProgress(NamedTuple):
     """How far a topic is when a rule is asked.
 
     `pool` is P, the size of its pool; `judged` is J; `relevant` is R by the labels as they stand now; `found` holds
@@ -121,7 +121,7 @@ class StoppingRule(Protocol):
     @property
     def keeping(self) -> Keeping: ...  # noqa: D102
 
-    def stop(self, progress: Progress) -> Decision:
+    def stop(self, progress: TopicProgress) -> Decision:
         """What to do with a topic that is as far as this."""
         ...
 
@@ -158,13 +158,13 @@ class TrackProcedure:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.increment) and self.increment > 0):
-            raise InputError(f"the increment is {self.increment:g}", "give more than 0", where="--rule")
+            raise OptionError("stopping_rule", f"the increment is {self.increment:g}", "give more than 0")
         if not 0 < self.bound <= 1:
-            raise InputError(f"the bound is {self.bound:g}", "give more than 0 and at most 1", where="--rule")
+            raise OptionError("stopping_rule", f"the bound is {self.bound:g}", "give more than 0 and at most 1")
         if self.cap is not None and self.cap < 1:
-            raise InputError(f"the cap is {self.cap}", "give 1 or more", where="--rule")
+            raise OptionError("stopping_rule", f"the cap is {self.cap}", "give 1 or more")
 
-    def stop(self, progress: Progress) -> Decision:
+    def stop(self, progress: TopicProgress) -> Decision:
         """The next step of the procedure."""
         judged, relevant = progress.judged, progress.relevant
         if progress.steps == 0:
@@ -178,13 +178,13 @@ class TrackProcedure:
             return Decision.drop(f"relevant/judged above {self.bound:g}")
         return self._until(judged + max(1, math.ceil(self.increment * relevant)), "increment")
 
-    def _step(self, progress: Progress) -> int:
+    def _step(self, progress: TopicProgress) -> int:
         """The step of the procedure that ends here; where 2R = P the second one asks for no judgment at all."""
         first = progress.pool + MARGIN
         skipped = progress.judged >= first and 2 * int(progress.found[first - 1]) == progress.pool
         return min(3, progress.steps + skipped)
 
-    def _enough(self, progress: Progress, step: int) -> str:
+    def _enough(self, progress: TopicProgress, step: int) -> str:
         """Why the topic is judged enough; empty where it is not."""
         judged, relevant = progress.judged, progress.relevant
         goal = 2 * relevant + MARGIN
@@ -231,14 +231,14 @@ class ConstantBudget:
 
     def __post_init__(self) -> None:
         if self.judgments < 1:
-            raise InputError(f"a budget of {self.judgments} judgments", "give 1 or more", where="--rule")
+            raise OptionError("stopping_rule", f"a budget of {self.judgments} judgments", "give 1 or more")
 
     @property
     def name(self) -> str:
         """The budget in words."""
         return f"Budget {self.judgments}"
 
-    def stop(self, progress: Progress) -> Decision:
+    def stop(self, progress: TopicProgress) -> Decision:
         """Goes on to the budget, then stops."""
         if progress.judged < self.judgments:
             return Decision.go_on(self.judgments, "budget")
@@ -261,7 +261,7 @@ class OriginalSize:
     keeping: Keeping = AS_THE_TRACK
     name: str = "Original Size"
 
-    def stop(self, progress: Progress) -> Decision:
+    def stop(self, progress: TopicProgress) -> Decision:
         """Goes on to the topic's size, then stops; drops a topic that the official set lacks."""
         size = self.sizes.get(progress.topic_id, 0)
         if progress.judged < size:

@@ -17,14 +17,20 @@ from truerank.audits.reusability.stopping import (
     Decision,
     Keeping,
     OriginalSize,
-    Progress,
     StoppingRule,
+    TopicProgress,
     TrackProcedure,
     heuristic,
 )
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
+from truerank.options import value_of
+from truerank.plugins import Plugins
 
-__all__ = ["FunctionRule", "load_rule"]
+__all__ = ["STOPPING_RULES", "FunctionRule", "load_rule"]
+
+#: Rules of other packages: each is called with the options NAME=VALUE of the command line as keywords, and returns a
+#: `StoppingRule`.
+STOPPING_RULES: Final = Plugins("truerank.stopping_rules", "stopping rule", ("__call__",))
 
 _REMEDY: Final = "one of track, heuristic, budget:N, original, MODULE:FUNCTION, FILE.py:FUNCTION"
 _NUMBERS: Final[Mapping[str, Callable[[str], Any]]] = {
@@ -34,7 +40,7 @@ _NUMBERS: Final[Mapping[str, Callable[[str], Any]]] = {
 
 @dataclass(frozen=True)
 class FunctionRule:
-    """A rule of the user's own: a function from a `Progress` to what is to be done.
+    """A rule of the user's own: a function from a `TopicProgress` to what is to be done.
 
     It answers a `Decision`; a whole number, for "judge on until there are so many"; or "stop" or "drop".
 
@@ -45,10 +51,10 @@ class FunctionRule:
     """
 
     name: str
-    function: Callable[[Progress], Any]
+    function: Callable[[TopicProgress], Any]
     keeping: Keeping = AS_THE_TRACK
 
-    def stop(self, progress: Progress) -> Decision:
+    def stop(self, progress: TopicProgress) -> Decision:
         """What the function answers, as a decision.
 
         Raises:
@@ -95,7 +101,7 @@ def load_rule(
     name, _, rest = spec.partition(":")
     if name == "original":
         if sizes is None:
-            raise InputError("the rule 'original' needs official judgments", "give them", where="--rule")
+            raise OptionError("stopping_rule", "the rule 'original' needs official judgments", "give them")
         return OriginalSize(sizes, topics)
     if name in ("track", "heuristic"):
         options = _options(rest)
@@ -103,13 +109,32 @@ def load_rule(
     if name == "budget":
         number, _, more = rest.partition(",")
         if not number.isdigit():
-            raise InputError(f"'{spec}' names no number of judgments", "write budget:400", where="--rule")
+            raise OptionError("stopping_rule", f"'{spec}' names no number of judgments", "write budget:400")
         found = ConstantBudget(int(number))
         keeping = _options(more).get("keeping")
         return found if keeping is None else dataclasses.replace(found, keeping=keeping)
+    if name in STOPPING_RULES:
+        return _registered(name, rest)
     if rest:
         return _own(spec)
-    raise InputError(f"no stopping rule '{spec}'", _REMEDY, where="--rule")
+    raise OptionError("stopping_rule", f"no stopping rule '{spec}'", _REMEDY)
+
+
+def _registered(name: str, rest: str) -> StoppingRule:
+    """A rule of another package; its options are numbers where they read as such."""
+    make, given = STOPPING_RULES.load(name), {}
+    for part in filter(None, rest.split(",")):
+        option, equals, text = part.partition("=")
+        if not equals:
+            raise InputError(f"'{part}' is no option of a rule", "write NAME=VALUE", where="--rule")
+        given[option] = value_of(text)
+    try:
+        rule = make(**given)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the rule '{name}' refuses its options ({error})", "correct them", where="--rule") from error
+    if isinstance(rule, StoppingRule):
+        return rule
+    raise InputError(f"the rule '{name}' has no method stop", "correct the package that has it", where="--rule")
 
 
 def _options(text: str) -> dict[str, Any]:
@@ -124,7 +149,7 @@ def _options(text: str) -> dict[str, Any]:
             given[name] = None if name in ("cap", "max_ratio") and value == "none" else _NUMBERS[name](value)
         except (KeyError, ValueError) as error:
             known = ", ".join((*_NUMBERS, "reached (yes or no)"))
-            raise InputError(f"'{part}' is no option of a rule", f"options are {known}", where="--rule") from error
+            raise OptionError("stopping_rule", f"'{part}' is no option of a rule", f"options are {known}") from error
     kept = {name: given.pop(name) for name in ("min_relevant", "max_ratio") if name in given}
     return {**given, "keeping": AS_THE_TRACK._replace(**kept)} if kept else given
 
@@ -158,7 +183,7 @@ def _module(place: str, spec: str) -> Any:
     except InputError:
         raise
     except ModuleNotFoundError as error:
-        raise InputError(f"no module '{error.name}' (rule '{spec}')", _REMEDY, where="--rule") from error
+        raise OptionError("stopping_rule", f"no module '{error.name}' (rule '{spec}')", _REMEDY) from error
     except Exception as error:
         raise InputError(f"cannot be loaded ({type(error).__name__}: {error})", "correct it", where=place) from error
     return module

@@ -1,22 +1,22 @@
-"""The transfer audit: are judgments still true for the new version of a document?
+"""Are my relevance judgments still true for the new version of the documents?
 
 Source: Fröbe, Akiki, Potthast, Hagen: Noise-Reduction for Automatically Transferred Relevance Judgments (CLEF 2022).
 """
 
-from truerank.audits.transfer.card import TransferCard, transfer_card
-from truerank.audits.transfer.carrying import COMBINE, Carrying, CarryOptions, carry_judgments
-from truerank.audits.transfer.cleaning import CleanOptions, JudgmentCleaning, clean_judgments
-from truerank.audits.transfer.describing import Description, describe_sets
-from truerank.audits.transfer.estimating import Estimates, estimate_errors
+from truerank.audits.transfer.carrying import COMBINE, Carrying, Experts, carry
+from truerank.audits.transfer.cleaning import JudgmentCleaning, Removal, clean
+from truerank.audits.transfer.collecting import SnapshotOptions, Snapshots, snapshots
+from truerank.audits.transfer.describing import Description, describe
+from truerank.audits.transfer.estimating import Estimates, estimate
 from truerank.audits.transfer.experts import Comparison
-from truerank.audits.transfer.matching.finding import MatchOptions, match_versions
+from truerank.audits.transfer.matching.finding import MatchOptions, match
 from truerank.audits.transfer.matching.links import PATTERNS, Route
 from truerank.audits.transfer.matching.versions import Matched, Version, load_matched, read_versions
-from truerank.audits.transfer.scanning.options import ScanOptions
+from truerank.audits.transfer.scanning.options import Samples, ScanOptions
 from truerank.audits.transfer.scanning.results import Scan, load_scan
-from truerank.audits.transfer.scanning.scan import default_ranker, scan_versions
-from truerank.audits.transfer.selecting import Selection, SelectOptions, select_instances
-from truerank.audits.transfer.snapshots import SnapshotOptions, Snapshots, fetch_snapshots
+from truerank.audits.transfer.scanning.scan import default_ranker, scan
+from truerank.audits.transfer.selecting import FirstStage, Selection, SelectOptions, select
+from truerank.audits.transfer.statement import TransferCard, card
 from truerank.sources.archive import ArchiveOptions
 from truerank.text.main_content import ContentOptions
 from truerank.text.urls import UrlRules
@@ -25,17 +25,19 @@ __all__ = [
     "COMBINE",
     "PATTERNS",
     "ArchiveOptions",
-    "CarryOptions",
     "Carrying",
-    "CleanOptions",
     "Comparison",
     "ContentOptions",
     "Description",
     "Estimates",
+    "Experts",
+    "FirstStage",
     "JudgmentCleaning",
     "MatchOptions",
     "Matched",
+    "Removal",
     "Route",
+    "Samples",
     "Scan",
     "ScanOptions",
     "SelectOptions",
@@ -45,17 +47,17 @@ __all__ = [
     "TransferCard",
     "UrlRules",
     "Version",
-    "carry_judgments",
-    "clean_judgments",
+    "card",
+    "carry",
+    "clean",
     "default_ranker",
-    "describe_sets",
-    "estimate_errors",
-    "fetch_snapshots",
+    "describe",
+    "estimate",
     "load_matched",
     "load_scan",
-    "match_versions",
+    "match",
     "read_versions",
-    "scan_versions",
-    "select_instances",
-    "transfer_card",
+    "scan",
+    "select",
+    "snapshots",
 ]

@@ -10,12 +10,12 @@ import polars as pl
 
 from truerank.audits.transfer.estimating import COMBINATIONS
 from truerank.audits.transfer.scanning.results import Scan
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.judging.rating_table import Ratings
 from truerank.judging.ratings import RatingSource, read_ratings
 from truerank.judging.votes import Votes
 
-__all__ = ["By", "Flag", "Ids", "Verdicts", "flags_of", "verdicts_of"]
+__all__ = ["By", "Flagged", "Ids", "Verdicts", "flags_of", "verdicts_of"]
 
 By: TypeAlias = Literal["max-or-texts", "max", "texts", "first", "any", "both"]
 Ids: TypeAlias = Literal["judged", "version"]
@@ -26,7 +26,7 @@ _GRADE: Final = re.compile(r"V(\d+)=([0-2])")
 _NAMED: Final = re.compile(r"V(\d+)")
 
 
-class Flag(NamedTuple):
+class Flagged(NamedTuple):
     """Why a scan holds that a judgment does not hold: the other version, the difference, the class and its evidence."""
 
     better: str
@@ -49,7 +49,7 @@ class Verdicts(NamedTuple):
     tied: int
 
 
-def flags_of(scan: Scan, version: str, by: By, ids: Ids, reasons: tuple[str, ...]) -> dict[Key, Flag]:
+def flags_of(scan: Scan, version: str, by: By, ids: Ids, reasons: tuple[str, ...]) -> dict[Key, Flagged]:
     """The candidates of a scan that say a version's document does not answer what another one's does.
 
     Args:
@@ -64,11 +64,11 @@ def flags_of(scan: Scan, version: str, by: By, ids: Ids, reasons: tuple[str, ...
         InputError: the scan has no such version or no such class.
     """
     if version not in scan.versions:
-        raise InputError(f"no version '{version}'", f"there is {', '.join(scan.versions)}", where="--version")
+        raise OptionError("version_name", f"no version '{version}'", f"there is {', '.join(scan.versions)}")
     frame = scan.candidates.filter(pl.col("worse") == version)
     unknown = set(reasons) - {str(name) for one in scan.summary["sets"].values() for name in one["reasons"]}
     if unknown:
-        raise InputError(f"the scan has no reason '{min(unknown)}'", "see its table for those it has", where="--reason")
+        raise OptionError("reason", f"the scan has no reason '{min(unknown)}'", "see its table for those it has")
     first, best = pl.col("first").fill_null(False), pl.col("max").fill_null(False)
     texts = pl.col("texts").fill_null(False)
     ways = {"max": best, "first": first, "texts": texts, "both": first & best}
@@ -80,9 +80,9 @@ def flags_of(scan: Scan, version: str, by: By, ids: Ids, reasons: tuple[str, ...
         "topic_id", "doc_id" if ids == "judged" else "worse_id", "better", difference.alias("difference"), "reason",
         "shown",
     )  # fmt: skip
-    found: dict[Key, Flag] = {}
+    found: dict[Key, Flagged] = {}
     for topic, document, *rest in chosen.iter_rows():
-        flag = Flag(*rest)
+        flag = Flagged(*rest)
         key = (str(topic), str(document))
         if key not in found or flag.difference > found[key].difference:
             found[key] = flag
@@ -114,7 +114,7 @@ def verdicts_of(
     ratings = read_ratings(labels, votes=votes)
     scheme = "" if ratings.scheme is None else ratings.scheme.name
     if scheme and not scheme.startswith("transfer"):
-        raise InputError(f"labels of the scheme '{scheme}'", "judge with --scheme transfer", where="--labels")
+        raise OptionError("labels", f"labels of the scheme '{scheme}'", "judge with --scheme transfer")
     decided = ratings.decided(_meaning, include_models=include_models)
     broken: dict[Key, str] = {}
     sound: set[Key] = set()
@@ -135,7 +135,7 @@ def verdicts_of(
             relevant = [f"V{number}" for number, grade in grades.items() if grade > 0]
             broken[key] = f"judged: only {' and '.join(relevant)} relevant" if relevant else "judged: none is relevant"
     if not broken and not sound and not tied:
-        raise InputError(f"the labels say nothing about {version}", "judge the items of this scan", where="--labels")
+        raise OptionError("labels", f"the labels say nothing about {version}", "judge the items of this scan")
     # What was judged twice, and once found sound, is tied.
     both = sound & set(broken)
     kept = {key: why for key, why in broken.items() if key not in both}
@@ -158,10 +158,8 @@ def _places(ratings: Ratings, scan: Scan | None, version: str, ids: Ids) -> Iter
         if names is None:
             match = _NAMED.fullmatch(version)
             if match is None:
-                raise InputError(
-                    f"without a scan the labels do not say which is '{version}'", "give --scan, or V1, V2, …",
-                    where="--version",
-                )  # fmt: skip
+                fault = f"without a scan the labels do not say which is '{version}'"
+                raise OptionError("version_name", fault, "give `scan`, or V1, V2, …")
             place = int(match[1])
         elif version in names:
             place = names.index(version) + 1

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import polars as pl
 
-from truerank.audits.outputs import refuse_overwrite, written
+from truerank.audits.outputs import refuse_overwrite
 from truerank.audits.transfer.experts import Comparison, compare_with_experts
 from truerank.audits.transfer.matching.links import Route, links_of
-from truerank.audits.transfer.provenance import file_record, provenance, write_tsv
+from truerank.audits.transfer.matching.versions import Matched
 from truerank.errors import InputError
-from truerank.reports.tables import Column, Table
+from truerank.options import Confidence, Flag, Options, OutFile, Range, Source, command
+from truerank.records import Input
+from truerank.reports.results import Result
 from truerank.sources import grammar
+from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import QREL_SCHEMA, read_qrels_frame
-from truerank.work.artifacts import hash_file, write_text
+from truerank.work.artifacts import hash_file
 from truerank.work.progress import Progress, Quiet
+from truerank.work.publishing import publish
+from truerank.work.runs import run as started
 
-__all__ = ["COMBINE", "CarryOptions", "Carrying", "carry_judgments", "write_qrels"]
+__all__ = ["COMBINE", "Carrying", "Experts", "carry"]
 
 Combine = Literal["max", "min", "majority", "agree"]
 
@@ -32,47 +36,35 @@ COMBINE: Final[dict[str, str]] = {
     "majority": "the grade that most of them have, of equally many the higher",
     "agree": "the grade, where they agree; the others are ambiguous",
 }
-#: What becomes of judgments that are not carried.
-_LEFT_OUT: Final = ("lost", "ambiguous")
 #: Topics that are named in a sentence.
 _NAMED: Final = 10
 
 
 @dataclass(frozen=True)
-class CarryOptions:
-    """How judgments are carried.
+class Experts(Options):
+    """How often experts disagree with the carried judgments.
 
-    Args:
-        combine: what several judgments of one topic become that go to the same document, see `COMBINE`.
-        relevant: from this grade on a carried judgment counts as relevant.
-        expert: judgments of experts on the documents that are carried to.
-        expert_relevant: from this grade on an expert's judgment counts as relevant.
+    Attributes:
+        expert_qrels: judgments of experts on the documents that are carried to.
+        expert_rel: the lowest grade of an expert that counts as relevant.
         confidence: of the intervals.
     """
 
-    combine: Combine = "max"
-    relevant: int = 1
-    expert: str | None = None
-    expert_relevant: int = 1
-    confidence: float = 0.95
-
-    def __post_init__(self) -> None:
-        if self.combine not in COMBINE:
-            raise InputError(f"no rule '{self.combine}'", f"one of {', '.join(COMBINE)}", where="--combine")
-        if not 0 < self.confidence < 1:
-            raise InputError(f"a confidence of {self.confidence:g}", "give one between 0 and 1", where="--confidence")
+    expert_qrels: Annotated[str | None, Flag(metavar="SRC")] = None
+    expert_rel: Annotated[int, Range(at_least=1)] = 1
+    confidence: Confidence = 0.95
 
 
-@dataclass(frozen=True)
-class Carrying:
-    """What `carry_judgments` did.
+@dataclass(frozen=True, eq=False, repr=False)
+class Carrying(Result, shown_in="truerank.audits.transfer.report"):
+    """What `carry` did.
 
     Attributes:
-        out: the new judgments.
-        files: what stands beside them, by what it holds: lost, ambiguous, merged, disagreements, manifest.
+        qrels: the new judgments, columns as in `QREL_SCHEMA`.
+        parts: what was not carried, or put together, by what it is: lost, ambiguous, merged, disagreements.
         read: judgments read.
         carried: judgments that found a document, before several of one document were put together.
-        written: judgments written.
+        written: the new judgments.
         merged: documents of a topic that several judgments were put together for.
         differing: those among them whose grades differ.
         lost: judgments that found none.
@@ -82,10 +74,11 @@ class Carrying:
         combine: the rule.
         experts: what experts say of the carried labels, where they were given.
         warnings: what a user must know, one sentence each.
+        out: the file of the new judgments; the others stand beside it.
     """
 
-    out: Path
-    files: Mapping[str, Path]
+    qrels: pl.DataFrame
+    parts: Mapping[str, pl.DataFrame]
     read: int
     carried: int
     written: int
@@ -98,6 +91,15 @@ class Carrying:
     combine: Combine
     experts: Comparison | None
     warnings: tuple[str, ...]
+    out: Path | None = None
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """What stands beside the new judgments, by what it holds."""
+        if self.out is None:
+            return {}
+        endings = {**{name: f"{name}.tsv" for name in self.parts}, "manifest": "manifest.json"}
+        return {name: self.out.with_name(f"{self.out.name}.{ending}") for name, ending in endings.items()}
 
     def counts(self) -> dict[str, Any]:
         """The counts alone."""
@@ -107,7 +109,7 @@ class Carrying:
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
         return {
-            "out": str(self.out),
+            "out": None if self.out is None else str(self.out),
             "files": {name: str(path) for name, path in self.files.items()},
             **self.counts(),
             "combine": self.combine,
@@ -116,96 +118,90 @@ class Carrying:
             "warnings": list(self.warnings),
         }
 
-    def table(self) -> Table:
-        """The counts."""
-        reasons = {state: [(reason, n) for of, reason, n in self.reasons if of == state] for state in _LEFT_OUT}
-        rows: list[tuple[str, str, int]] = [
-            ("judgments read", "", self.read),
-            ("carried", "", self.carried),
-            ("lost", "", self.lost),
-            *(("", reason, n) for reason, n in reasons["lost"]),
-            ("ambiguous", "", self.ambiguous),
-            *(("", reason, n) for reason, n in reasons["ambiguous"]),
-            ("documents with several judgments, put together", "", self.merged),
-            ("", "their grades differ", self.differing),
-            ("judgments written", "", self.written),
-            ("topics read", "", self.topics["read"]),
-            ("topics written", "", self.topics["written"]),
-            ("topics whose relevant documents are all gone", "", self.topics["without_relevant"]),
-        ]
-        return Table(
-            title=f"{self.out.name}: judgments carried over.",
-            columns=(Column("what"), Column("of these, because"), Column("number", align="right", format=",d")),
-            rows=tuple(rows),
-            notes=(f"Several judgments of one document: {COMBINE[self.combine]}.", *self.warnings),
-        )
 
-    def text(self) -> str:
-        """The tables for a terminal."""
-        tables = [self.table()] if self.experts is None else [self.table(), self.experts.table()]
-        return "\n".join(table.text() for table in tables)
-
-
-_DEFAULT: Final = CarryOptions()
-
-
-def carry_judgments(
-    qrels: str,
-    out: str | Path,
-    route: Route,
-    options: CarryOptions = _DEFAULT,
+@command
+def carry(
+    qrels: Source,
     *,
+    route: Route = Route(),
+    combine: Combine = "max",
+    rel: Annotated[int, Range(at_least=1)] = 1,
+    experts: Experts = Experts(),
+    out: OutFile = None,
     progress: Progress | None = None,
 ) -> Carrying:
-    """Writes judgments again for the documents that the judged ones are in another version or collection.
+    """Writes judgments of passages as judgments of documents, or those of one version for another.
 
-    Beside the file stand `OUT.lost.tsv` and `OUT.ambiguous.tsv` (each judgment that was not carried, and why),
-    `OUT.merged.tsv` (documents that several judgments were put together for), with experts
-    `OUT.disagreements.tsv`, and `OUT.manifest.json`.
+    Each judgment that was not carried or was put together with others is listed, with the reason.
 
     Args:
-        qrels: the judgments.
-        out: the file to write, TREC qrels; its name says the compression.
+        qrels: the judgments to carry over.
         route: where judgments go.
-        options: how they are put together, and experts to compare with.
+        combine: what several judgments of one topic become that go to the same document.
+        rel: the lowest grade of a carried judgment that counts as relevant.
+        experts: how often experts disagree.
+        out: the new judgments, TREC qrels; the name says the compression. Beside the file stand FILE.lost.tsv,
+            FILE.ambiguous.tsv, FILE.merged.tsv, with experts FILE.disagreements.tsv, and FILE.manifest.json.
         progress: is told what is read.
 
     Returns:
-        The counts, and how often experts disagree.
+        The new judgments, the counts, and how often experts disagree.
 
     Raises:
         InputError: a source or option is at fault, nothing is left to be written, or the output cannot be written.
+
+    Examples:
+
+        truerank transfer carry --qrels train.qrels --matched matched/ --to V2 --out train-v2.qrels
+
+        truerank transfer carry --qrels passages.qrels --mapping passage-to-doc.tsv --docs docs.tsv.gz
+        --expert-qrels nist.qrels --out docs.qrels
+
+        truerank transfer carry --qrels cast.qrels --pattern cast --out docs.qrels.gz
     """
-    out = Path(out)
-    spec = grammar.parse(qrels)
-    refuse_overwrite(spec.path if spec.scheme == "file" else None, out)
+    way, spec = route.checked(), grammar.parse(qrels)
+    if out is not None:
+        refuse_overwrite(spec.path if spec.scheme == "file" else None, Path(out))
     frame = read_qrels_frame(spec)
-    links = links_of(route, frame["doc_id"].unique(maintain_order=True), progress or Quiet())
+    links = links_of(way, frame["doc_id"].unique(maintain_order=True), progress or Quiet())
     rows = frame.with_row_index("row").join(links, on="doc_id", how="left", maintain_order="left")
-    rows, merged = _combined(rows, options.combine)
+    rows, merged = _combined(rows, combine)
     kept = _kept(merged)
     if not len(kept):
         raise InputError("no judgment was carried, nothing would be written", _first_reason(rows), where=spec.location)
-    experts = None
-    if options.expert is not None:
-        experts = compare_with_experts(
-            kept, options.expert, (options.relevant, options.expert_relevant), options.confidence
-        )
-    return _written(out, _Carried(qrels, frame, rows, merged, kept), route, options, experts)
+    compared = None
+    if experts.expert_qrels is not None:
+        grades = (rel, experts.expert_rel)
+        compared = compare_with_experts(kept, experts.expert_qrels, grades, experts.confidence)
+    result = _result(_Carried(frame, rows, merged, kept), combine, rel, compared)
+    if out is None:
+        return result
+    result = replace(result, out=Path(out))
+    inputs = inputs_of(qrels=qrels, mapping=way.mapping, docs=way.docs, expert_qrels=experts.expert_qrels)
+    options = {
+        "to": way.to, "pattern": way.pattern, "combine": combine, "rel": rel, "expert_rel": experts.expert_rel,
+        "confidence": experts.confidence,
+    }  # fmt: skip
+    with started("transfer carry", (*inputs, *_matched(way)), options, out, file=True) as job:
+        job.skipped = {"lost": result.lost, "ambiguous": result.ambiguous}
+        publish(result, job)
+    return result
 
 
-def write_qrels(stream: Any, frame: pl.DataFrame) -> None:
-    """Writes judgments (columns as in `QREL_SCHEMA`) as TREC lines."""
-    for part in frame.iter_slices(1 << 16):
-        lines = part.select(pl.format("{} 0 {} {}\n", "topic_id", "doc_id", "relevance").alias("line"))["line"]
-        stream.write("".join(lines).encode("utf-8", "replace"))
+def _matched(route: Route) -> tuple[Input, ...]:
+    """The matched versions as a manifest names them."""
+    if route.matched is None:
+        return ()
+    folder = route.matched.folder if isinstance(route.matched, Matched) else Path(route.matched)
+    if folder is None:
+        return (Input("matched", "", "matched"),)
+    return (Input(folder.name, str(folder), "matched", None, hash_file(folder / "pairs.parquet")),)
 
 
 @dataclass(frozen=True)
 class _Carried:
     """The judgments as read, with what became of each row, put together by document, and as they are written."""
 
-    qrels: str
     frame: pl.DataFrame
     rows: pl.DataFrame
     merged: pl.DataFrame
@@ -253,7 +249,8 @@ def _first_reason(rows: pl.DataFrame) -> str:
     return f"{reasons['reason'][0]} ({reasons['count'][0]:,d} of {len(rows):,d} judgments)"
 
 
-def _written(out: Path, carried: _Carried, route: Route, options: CarryOptions, experts: Comparison | None) -> Carrying:
+def _parts(carried: _Carried, experts: Comparison | None) -> dict[str, pl.DataFrame]:
+    """What stands beside the new judgments, by name."""
     rows, merged = carried.rows, carried.merged
     parts = {
         "lost": rows.filter(pl.col("status") == "lost").select("topic_id", "doc_id", "relevance", "key", "reason"),
@@ -264,46 +261,14 @@ def _written(out: Path, carried: _Carried, route: Route, options: CarryOptions, 
             "topic_id", pl.col("found").alias("doc_id"), pl.col("grade").alias("relevance"), "judgments", "from", "were"
         ),
     }
-    if experts is not None:
-        parts["disagreements"] = experts.disagreements
-    files = {name: out.with_name(f"{out.name}.{name}.tsv") for name in parts}
-    result = _result(out, {**files, "manifest": out.with_name(f"{out.name}.manifest.json")}, carried, options, experts)
-    hashes: dict[str, str] = {}
-    for name, part in parts.items():
-        with written(files[name]) as target:
-            with target.open() as stream:
-                write_tsv(stream, part)
-            hashes[files[name].name] = hash_file(target.path)
-    with written(out) as target:
-        with target.open() as stream:
-            write_qrels(stream, carried.kept)
-        hashes[out.name] = hash_file(target.path)
-        manifest = provenance(
-            "carry",
-            qrels=file_record(carried.qrels),
-            route=route.json(),
-            options={
-                "combine": options.combine,
-                "relevant": options.relevant,
-                "expert": None if options.expert is None else file_record(options.expert),
-                "expert_relevant": options.expert_relevant,
-                "confidence": options.confidence,
-            },
-            counts=result.counts(),
-            warnings=list(result.warnings),
-            artifacts=dict(sorted(hashes.items())),
-        )
-        write_text(result.files["manifest"], json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
-    return result
+    return parts if experts is None else {**parts, "disagreements": experts.disagreements}
 
 
-def _result(
-    out: Path, files: Mapping[str, Path], carried: _Carried, options: CarryOptions, experts: Comparison | None
-) -> Carrying:
+def _result(carried: _Carried, combine: Combine, rel: int, experts: Comparison | None) -> Carrying:
     frame, rows, merged, kept = carried.frame, carried.rows, carried.merged, carried.kept
     status = dict(rows["status"].value_counts().iter_rows())
-    before = frame.filter(pl.col("relevance") >= options.relevant)["topic_id"].unique(maintain_order=True)
-    after = kept.filter(pl.col("relevance") >= options.relevant)["topic_id"].unique()
+    before = frame.filter(pl.col("relevance") >= rel)["topic_id"].unique(maintain_order=True)
+    after = kept.filter(pl.col("relevance") >= rel)["topic_id"].unique()
     bare = [topic for topic in before if topic not in set(after)]
     reasons = (
         rows.filter(pl.col("status") != "matched")
@@ -316,8 +281,8 @@ def _result(
         more = f" and {len(bare) - _NAMED:,d} more" if len(bare) > _NAMED else ""
         warnings.append(f"No relevant document is left for topic {', '.join(bare[:_NAMED])}{more}.")
     return Carrying(
-        out=out,
-        files=files,
+        qrels=kept,
+        parts=_parts(carried, experts),
         read=len(rows),
         carried=int(status.get("matched", 0)),
         written=len(kept),
@@ -331,7 +296,7 @@ def _result(
             "without_relevant": len(bare),
         },
         reasons=tuple((str(state), str(reason), int(n)) for state, reason, n in reasons.iter_rows()),
-        combine=options.combine,
+        combine=combine,
         experts=experts,
         warnings=tuple(warnings),
     )

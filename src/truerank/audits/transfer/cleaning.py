@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-import json
+import io
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, Final, Literal, get_args
+from typing import IO, Annotated, Any, Final, Literal
 
-from truerank.audits.outputs import refuse_overwrite, written
-from truerank.audits.transfer.broken import By, Flag, Ids, Verdicts, flags_of, verdicts_of
-from truerank.audits.transfer.provenance import file_record, provenance
-from truerank.audits.transfer.scanning.results import Scan, load_scan
-from truerank.errors import InputError
+import polars as pl
+
+from truerank.audits.outputs import refuse_overwrite
+from truerank.audits.transfer.broken import By, Flagged, Ids, Verdicts, flags_of, verdicts_of
+from truerank.audits.transfer.scanning.results import Scan, load_scan, scan_inputs
+from truerank.errors import InputError, OptionError
 from truerank.judging.ratings import RatingSource
 from truerank.judging.votes import Votes
+from truerank.options import Flag, Options, OutFile, Range, Source, command
 from truerank.records import Qrel
-from truerank.reports.tables import Column, Table
+from truerank.reports.results import Result
 from truerank.sources import grammar
-from truerank.sources.qrels import read_qrels
-from truerank.work.artifacts import hash_file, write_text
+from truerank.sources.inputs import inputs_of
+from truerank.sources.qrels import QREL_SCHEMA, read_qrels
+from truerank.work.runs import run as started
 
-__all__ = ["CleanOptions", "JudgmentCleaning", "clean_judgments"]
+__all__ = ["TRUST", "JudgmentCleaning", "Removal", "clean"]
 
-Policy = Literal["labels-first", "labels-only", "either"]
+Trust = Literal["labels-first", "labels-only", "either"]
 
-_POLICIES: Final[dict[str, str]] = {
+#: How labels and scan are combined, in words.
+TRUST: Final[dict[str, str]] = {
     "labels-first": "what people judged follows them, the rest the scan",
     "labels-only": "only what people judged broken",
     "either": "what people judged broken, and everything that the scan flagged",
@@ -38,61 +43,39 @@ _NAMED: Final = 10
 
 
 @dataclass(frozen=True)
-class CleanOptions:
-    """Which judgments are removed.
-
-    Args:
-        version: for whose documents judgments must hold; the scan's second version where not given.
-        by: what must have named a candidate, see `broken.flags_of`.
-        ids: whether the judgments name documents by the judged version's ids, or (carried ones) by the version's.
-        reasons: only what was flagged for one of these reasons; all where empty.
-        policy: how labels and scan are combined.
-        relevant: judgments below this grade stay: that they are not relevant is not in question.
-        include_models: count labels of models like those of people.
-        votes: how one answer is made of several voices, see `judging.VOTES`.
-    """
-
-    version: str | None = None
-    by: By = "max-or-texts"
-    ids: Ids = "judged"
-    reasons: tuple[str, ...] = ()
-    policy: Policy = "labels-first"
-    relevant: int = 1
-    include_models: bool = False
-    votes: Votes = "majority"
-
-    def __post_init__(self) -> None:
-        if self.policy not in _POLICIES:
-            raise InputError(f"unknown policy '{self.policy}'", f"one of {', '.join(_POLICIES)}", where="--policy")
-        if self.by not in get_args(By):
-            raise InputError(f"no candidates by '{self.by}'", f"one of {', '.join(get_args(By))}", where="--by")
-        if self.ids not in ("judged", "version"):
-            raise InputError(f"no ids of '{self.ids}'", "one of judged, version", where="--ids")
-
-
-@dataclass(frozen=True)
-class JudgmentCleaning:
-    """What `clean_judgments` did.
+class Removal(Options):
+    """What the scan must say of a judgment that is removed.
 
     Attributes:
-        out: the cleaned judgments.
-        removed_file: what was removed and why, one line per judgment.
-        manifest_file: where it comes from.
+        named_by: what must have named a candidate: scores by MaxP (max), by FirstP (first) or both, the texts, any.
+        reason: only what was flagged for this reason; by default for any.
+        ids: whose ids the judgments have: those of the judged version, or (carried ones) of this version.
+    """
+
+    named_by: By = "max-or-texts"
+    reason: Annotated[tuple[str, ...], Flag(metavar="CLASS", reads=list[str])] = ()
+    ids: Ids = "judged"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JudgmentCleaning(Result, shown_in="truerank.audits.transfer.report"):
+    """What `clean` did.
+
+    Attributes:
         version: for whose documents judgments must hold.
         read: judgments read.
-        kept: judgments written.
+        kept: judgments that stay.
         removed: judgments left out, by why.
         reprieved: flagged judgments that people found sound.
         tied: judged documents on which annotators are tied; they count as not judged.
         not_found: flagged or broken judgments that the source does not hold.
         topics: topics read; those that had a relevant document and have none left.
-        policy: how labels and scan were combined.
+        trust: how labels and scan were combined.
         warnings: what a user must know, one sentence each.
+        out: the cleaned judgments; None where nothing was written.
+        qrels: the judgments that stay, where nothing was written; columns as in `QREL_SCHEMA`.
     """
 
-    out: Path
-    removed_file: Path
-    manifest_file: Path
     version: str
     read: int
     kept: int
@@ -101,8 +84,20 @@ class JudgmentCleaning:
     tied: int
     not_found: int
     topics: dict[str, int]
-    policy: Policy
+    trust: Trust
     warnings: tuple[str, ...]
+    out: Path | None = None
+    qrels: pl.DataFrame | None = None
+
+    @property
+    def removed_file(self) -> Path | None:
+        """What was removed and why, one line per judgment."""
+        return None if self.out is None else self.out.with_name(f"{self.out.name}.removed.tsv")
+
+    @property
+    def manifest_file(self) -> Path | None:
+        """Where it comes from."""
+        return None if self.out is None else self.out.with_name(f"{self.out.name}.manifest.json")
 
     def counts(self) -> dict[str, Any]:
         """The counts alone."""
@@ -112,111 +107,114 @@ class JudgmentCleaning:
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
         return {
-            "out": str(self.out),
-            "removed_file": str(self.removed_file),
-            "manifest_file": str(self.manifest_file),
+            **{
+                name: None if path is None else str(path)
+                for name, path in (
+                    ("out", self.out),
+                    ("removed_file", self.removed_file),
+                    ("manifest_file", self.manifest_file),
+                )
+            },
             "version": self.version,
             **self.counts(),
-            "policy": self.policy,
+            "trust": self.trust,
             "warnings": list(self.warnings),
         }
 
-    def table(self) -> Table:
-        """The counts."""
-        rows: list[tuple[str, str, int]] = [
-            ("judgments read", "", self.read),
-            ("removed", "", sum(self.removed.values())),
-            *(("", why, number) for why, number in self.removed.items()),
-            ("flagged, but judged sound", "", self.reprieved),
-            ("judgments written", "", self.kept),
-            ("not among the judgments", "", self.not_found),
-            ("topics read", "", self.topics["read"]),
-            ("topics whose relevant documents are all gone", "", self.topics["without_relevant"]),
-        ]
-        return Table(
-            title=f"{self.out.name}: the judgments that still hold for {self.version}.",
-            columns=(Column("what"), Column("of these, because"), Column("number", align="right", format=",d")),
-            rows=tuple(rows),
-            notes=(f"Removed: {_POLICIES[self.policy]}.", *self.warnings),
-        )
 
-    def text(self) -> str:
-        """The counts for a terminal."""
-        return self.table().text()
-
-
-_DEFAULT: Final = CleanOptions()
-
-
-def clean_judgments(
-    qrels: str,
-    out: str | Path,
-    scan: Scan | str | Path | None = None,
-    labels: RatingSource | None = None,
-    options: CleanOptions = _DEFAULT,
+@command
+def clean(
+    qrels: Source,
+    *,
+    scan: Annotated[Scan | str | Path | None, Flag(metavar="DIR", reads=Path)] = None,
+    labels: Annotated[RatingSource, Flag(metavar="SRC", reads=list[str])] = (),
+    version_name: Annotated[str | None, Flag(metavar="NAME")] = None,
+    removal: Removal = Removal(),
+    trust: Trust = "labels-first",
+    rel: Annotated[int, Range(at_least=1)] = 1,
+    votes: Votes = "majority",
+    include_models: bool = False,
+    out: OutFile = None,
 ) -> JudgmentCleaning:
-    """Writes judgments again without those that no longer hold for a version of the documents.
+    """Writes the judgments without those that a scan flagged, or that people judged broken.
 
-    Judgments are streamed and keep their order. Beside the file stand `OUT.removed.tsv` and `OUT.manifest.json`.
+    Judgments are streamed and keep their order.
 
     Args:
         qrels: the judgments.
-        out: the file to write, TREC qrels; its name says the compression.
-        scan: the scan whose candidates count as flagged, or its folder.
-        labels: what people said of the documents' versions, by the scheme `transfer`.
-        options: which judgments are removed.
+        scan: the folder that `transfer scan` wrote. In Python also what it returned.
+        labels: what people said of the documents' versions, by the scheme transfer: a store, or label files.
+        version_name: for whose documents judgments must hold; by default the scan's second version.
+        removal: what the scan must say.
+        trust: how labels and scan are combined: labels-first (what people judged follows them, the rest the scan),
+            labels-only (only what people judged broken) or either (both).
+        rel: judgments below this grade stay; that they are not relevant is not in question.
+        votes: how several voices make one answer.
+        include_models: count labels of models like those of people.
+        out: the judgments that hold, TREC qrels; the name says the compression. Beside the file stand
+            FILE.removed.tsv (what was removed and why) and FILE.manifest.json.
 
     Returns:
-        The counts.
+        The counts; where nothing is written, also the judgments.
 
     Raises:
         InputError: a source or option is at fault, nothing is left, or the output cannot be written.
+
+    Examples:
+
+        truerank transfer clean --qrels train.qrels --scan scan/ --out train.clean.qrels
+
+        truerank transfer clean --qrels train-v2.qrels --scan scan/ --labels judged.db --ids version
+        --version-name V2 --trust labels-only --out train-v2.clean.qrels
     """
-    out, spec = Path(out), grammar.parse(qrels)
-    refuse_overwrite(spec.path if spec.scheme == "file" else None, out)
-    if scan is None and labels is None:
-        raise InputError("nothing says what is broken", "give --scan, --labels or both", where="transfer clean")
-    if options.policy == "labels-only" and labels is None:
-        raise InputError("the policy labels-only needs labels", "give --labels, or another --policy", where="--policy")
+    spec, judged = grammar.parse(qrels), not isinstance(labels, tuple | list) or bool(labels)
+    if scan is None and not judged:
+        raise OptionError("scan", "nothing says what is broken", "give `scan`, `labels` or both")
+    if trust == "labels-only" and not judged:
+        raise OptionError("trust", "labels-only needs labels", "give `labels`, or trust another way")
     opened = None if scan is None else scan if isinstance(scan, Scan) else load_scan(scan)
-    version = options.version or ("V2" if opened is None else opened.versions[1])
-    flags: dict[tuple[str, str], Flag] = {}
+    version = version_name or ("V2" if opened is None else opened.versions[1])
+    flags: dict[tuple[str, str], Flagged] = {}
     if opened is not None:
-        flags = flags_of(opened, version, options.by, options.ids, options.reasons)
+        flags = flags_of(opened, version, removal.named_by, removal.ids, removal.reason)
     verdicts = Verdicts({}, frozenset(), 0)
-    if labels is not None:
-        verdicts = verdicts_of(
-            labels, opened, version, options.ids, votes=options.votes, include_models=options.include_models
-        )
-    sieve = _Sieve(flags, verdicts, options)
-    removed_file = out.with_name(f"{out.name}.removed.tsv")
-    with written(out) as target, written(removed_file) as listed:
-        with target.open() as kept, listed.open() as removed:
-            sieve.run(read_qrels(spec), kept, removed)
-        if not sieve.kept:
-            raise InputError("no judgment is left", "check --version and --policy", where=spec.location)
-        result = _result(out, removed_file, version, sieve, options)
-        manifest = provenance(
-            "clean",
-            qrels=file_record(qrels),
-            scan=_scan_record(scan),
-            labels=None if labels is None else str(labels),
-            options={**asdict(options), "version": version},
-            counts=result.counts(),
-            warnings=list(result.warnings),
-            artifacts={out.name: hash_file(target.path), removed_file.name: hash_file(listed.path)},
-        )
-        write_text(result.manifest_file, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+    if judged:
+        verdicts = verdicts_of(labels, opened, version, removal.ids, votes=votes, include_models=include_models)
+    sieve = _Sieve(flags, verdicts, trust, rel)
+    if out is None:
+        kept = io.BytesIO()
+        sieve.run(read_qrels(spec), kept, io.BytesIO())
+        return replace(_result(spec.location, version, sieve, removal.ids), qrels=_frame(kept))
+    out = Path(out)
+    refuse_overwrite(spec.path if spec.scheme == "file" else None, out)
+    named = [str(one) for one in labels] if isinstance(labels, tuple | list) else labels
+    inputs = (*inputs_of(qrels=qrels, labels=named), *scan_inputs(opened, "candidates"))
+    options = {
+        "version_name": version, "removal": removal, "trust": trust, "rel": rel, "votes": votes,
+        "include_models": include_models,
+    }  # fmt: skip
+    with started("transfer clean", inputs, options, out, file=True) as job:
+        with ExitStack() as stack:
+            streams = [stack.enter_context(job.output(f"{out.name}{ending}")) for ending in ("", ".removed.tsv")]
+            sieve.run(read_qrels(spec), *streams)
+            result = replace(_result(spec.location, version, sieve, removal.ids), out=out)
+        job.skipped = {"removed": dict(result.removed)}
     return result
+
+
+def _frame(kept: io.BytesIO) -> pl.DataFrame:
+    rows = [line.split() for line in kept.getvalue().decode("utf-8", "replace").splitlines()]
+    return pl.DataFrame([(topic, doc, int(grade)) for topic, _, doc, grade in rows], schema=QREL_SCHEMA, orient="row")
 
 
 class _Sieve:
     """Says of each judgment whether it stays, and counts."""
 
-    def __init__(self, flags: dict[tuple[str, str], Flag], verdicts: Verdicts, options: CleanOptions) -> None:
-        self._flags = {} if options.policy == "labels-only" else flags
+    def __init__(self, flags: dict[tuple[str, str], Flagged], verdicts: Verdicts, trust: Trust, rel: int) -> None:
+        self._flags = {} if trust == "labels-only" else flags
         self._verdicts = verdicts
-        self._options = options
+        self.trust = trust
+        self._rel = rel
         self._seen: set[tuple[str, str]] = set()
         self._relevant: dict[str, bool] = {}
         self.topics: dict[str, None] = {}
@@ -231,7 +229,7 @@ class _Sieve:
             self.read += 1
             self.topics[qrel.topic_id] = None
             why, kind = self._why(qrel)
-            if qrel.relevance >= self._options.relevant:
+            if qrel.relevance >= self._rel:
                 self._relevant[qrel.topic_id] = self._relevant.get(qrel.topic_id, False) or not why
             if not why:
                 self.kept += 1
@@ -261,22 +259,21 @@ class _Sieve:
         flagged, broken = key in self._flags, key in self._verdicts.broken
         if flagged or broken:
             self._seen.add(key)
-        if qrel.relevance < self._options.relevant or not (flagged or broken):
+        if qrel.relevance < self._rel or not (flagged or broken):
             return "", ""
         if broken:
             return self._verdicts.broken[key], self._verdicts.broken[key]
-        if key in self._verdicts.sound and self._options.policy != "either":
+        if key in self._verdicts.sound and self.trust != "either":
             self.reprieved += 1
             return "", ""
         return "flagged by the scan", f"flagged: {self._flags[key].reason}"
 
 
-def _result(out: Path, removed_file: Path, version: str, sieve: _Sieve, options: CleanOptions) -> JudgmentCleaning:
+def _result(location: str, version: str, sieve: _Sieve, ids: Ids) -> JudgmentCleaning:
+    if not sieve.kept:
+        raise InputError("no judgment is left", "check `version_name` and `trust`", where=location)
     bare = sieve.bare
     return JudgmentCleaning(
-        out=out,
-        removed_file=removed_file,
-        manifest_file=out.with_name(f"{out.name}.manifest.json"),
         version=version,
         read=sieve.read,
         kept=sieve.kept,
@@ -285,24 +282,17 @@ def _result(out: Path, removed_file: Path, version: str, sieve: _Sieve, options:
         tied=sieve.tied,
         not_found=sieve.not_found,
         topics={"read": len(sieve.topics), "without_relevant": len(bare)},
-        policy=options.policy,
-        warnings=tuple(_warnings(sieve, bare, options)),
+        trust=sieve.trust,
+        warnings=tuple(_warnings(sieve, bare, ids)),
     )
 
 
-def _warnings(sieve: _Sieve, bare: list[str], options: CleanOptions) -> Iterator[str]:
+def _warnings(sieve: _Sieve, bare: list[str], ids: Ids) -> Iterator[str]:
     if bare:
         more = f" and {len(bare) - _NAMED:,d} more" if len(bare) > _NAMED else ""
         yield f"No relevant document is left for topic {', '.join(bare[:_NAMED])}{more}."
     if sieve.not_found and not sieve.removed:
-        other = "version" if options.ids == "judged" else "judged"
+        other = "version" if ids == "judged" else "judged"
         yield f"None of what is broken is among the judgments: do they name documents otherwise (--ids {other})?"
     if sieve.tied:
         yield f"{sieve.tied:,d} judged documents on which annotators are tied count as not judged."
-
-
-def _scan_record(scan: Scan | str | Path | None) -> dict[str, str] | None:
-    folder = scan.folder if isinstance(scan, Scan) else None if scan is None else Path(scan)
-    if folder is None:
-        return None
-    return {"name": folder.name, "candidates": hash_file(folder / "candidates.parquet")}

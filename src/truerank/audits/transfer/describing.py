@@ -6,16 +6,16 @@ import ipaddress
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 import polars as pl
 
-from truerank.audits.transfer.scanning.results import Scan, load_scan
-from truerank.reports.tables import Column, Table
+from truerank.audits.transfer.scanning.results import Scan, ScanFolder, load_scan
+from truerank.options import Flag, command
+from truerank.reports.results import Result
 
-__all__ = ["ALL", "Description", "SetDescription", "describe_sets", "registered_domain"]
+__all__ = ["ALL", "Description", "SetDescription", "describe", "registered_domain"]
 
 #: The last row: all judged documents that were compared.
 ALL: Final = "all"
@@ -54,63 +54,26 @@ class SetDescription:
         return {name: round(value, 6) if isinstance(value, float) else value for name, value in vars(self).items()}
 
 
-@dataclass(frozen=True)
-class Description:
-    """The paper's Table 2."""
+@dataclass(frozen=True, repr=False)
+class Description(Result, shown_in="truerank.audits.transfer.report"):
+    """The paper's Table 2: one part for each data set, and whose URLs are counted."""
 
     parts: tuple[SetDescription, ...]
     version: str
-
-    def table(self) -> Table:
-        """The table."""
-        rows = tuple(
-            (
-                part.name,
-                part.documents,
-                part.path_length if part.with_url else None,
-                part.parameters if part.with_url else None,
-                part.similar or None,
-                part.similarity if part.similar else None,
-                part.domain or None,
-                100 * part.domain_share if part.domain else None,
-            )
-            for part in self.parts
-        )
-        lacking = self.parts[-1].documents - self.parts[-1].with_url
-        notes = (f"URLs are those of {self.version}; {lacking:,d} documents have none there.",)
-        number: dict[str, Any] = {"align": "right", "format": ".2f"}
-        return Table(
-            "The documents of the data sets.",
-            (
-                Column("set"),
-                Column("documents", align="right", format=",d"),
-                Column("path length", ("URLs",), **number),
-                Column("parameters", ("URLs",), **number),
-                Column("set", ("most similar by topics",)),
-                Column("Jaccard", ("most similar by topics",), **number),
-                Column("domain", ("most frequent",)),
-                Column("%", ("most frequent",), **number),
-            ),
-            rows,
-            notes,
-            rules=(len(rows) - 1,),
-        )
 
     def json(self) -> dict[str, Any]:
         """Plain values by set."""
         return {"version": self.version, "sets": {part.name: part.json() for part in self.parts}}
 
-    def text(self) -> str:
-        """The table for a terminal."""
-        return self.table().text(120)
 
-
-def describe_sets(scan: Scan | str | Path, *, version: str | None = None) -> Description:
-    """Describes the data sets of a scan.
+@command
+def describe(scan: ScanFolder, *, version_name: Annotated[str | None, Flag(metavar="NAME")] = None) -> Description:
+    """Describes the documents of the data sets: URLs, the most similar set, the most frequent domain.
 
     Args:
-        scan: the scan, or its folder.
-        version: whose URLs are counted; None for the judged version, and where a document has none there, any other.
+        scan: the folder that `transfer scan` wrote. In Python also what it returned.
+        version_name: whose URLs are counted; by default the judged version's, and where a document has none there,
+            any other's.
 
     Returns:
         For each set, and for all documents that were compared, its URLs, its most similar set and its domains.
@@ -118,16 +81,20 @@ def describe_sets(scan: Scan | str | Path, *, version: str | None = None) -> Des
     Raises:
         InputError: no scan there.
 
+    Examples:
+
+        truerank transfer describe scan/
+
     Source: the transfer paper, Table 2.
     """
     opened = scan if isinstance(scan, Scan) else load_scan(scan)
-    urls = _urls(opened.scores, version)
+    urls = _urls(opened.scores, version_name)
     sets = {name: opened.sets.filter(pl.col("set") == name) for name in opened.set_names}
     topics = {name: frozenset(frame["topic_id"].to_list()) for name, frame in sets.items()}
     everything = opened.scores.unique(["topic_id", "doc_id"], maintain_order=True)
     parts = [_described(name, frame, urls, _nearest(name, topics)) for name, frame in sets.items()]
     parts.append(_described(ALL, everything, urls, ("", 0.0)))
-    return Description(tuple(parts), version or "the judged version, else of any other")
+    return Description(tuple(parts), version_name or "the judged version, else of any other")
 
 
 def registered_domain(url: str) -> str:

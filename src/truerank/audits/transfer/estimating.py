@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.special import betaincinv, ndtri
 
 from truerank.audits.transfer.scanning.candidates import set_name
 from truerank.audits.transfer.scanning.judging_items import band_of, highest_difference
 from truerank.audits.transfer.scanning.options import TEXTS
 from truerank.audits.transfer.scanning.results import Scan, load_scan
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.judging.ratings import RatingSource, read_ratings
 from truerank.judging.votes import Votes
-from truerank.reports.tables import Cell, Column, Table
+from truerank.measures import proportion
+from truerank.options import Confidence, Flag, Seed, command
+from truerank.reports.results import Result
 from truerank.sources.compressed import checked_file, chunks
 
-__all__ = ["COMBINATIONS", "Counts", "Estimate", "Estimates", "estimate_errors", "read_counts"]
+__all__ = ["COMBINATIONS", "Counts", "Estimate", "Estimates", "Interval", "estimate", "read_counts"]
 
 #: The paper's six columns (V1 above, V2 below; 2: relevant, and better than the other), by the labels of the scheme.
 COMBINATIONS: Final[Mapping[str, str]] = {
@@ -83,8 +83,8 @@ class Estimate:
     stratified: Interval | None
 
 
-@dataclass(frozen=True)
-class Estimates:
+@dataclass(frozen=True, repr=False)
+class Estimates(Result, shown_in="truerank.audits.transfer.report"):
     """The paper's Table 3, with intervals.
 
     Attributes:
@@ -99,26 +99,6 @@ class Estimates:
     confidence: float = 0.95
     notes: tuple[str, ...] = ()
 
-    def table(self) -> Table:
-        """Table 3: counts, precision, documents, errors."""
-        number: dict[str, Any] = {"align": "right", "format": ",d"}
-        above = f"relevance {'/'.join(self.versions)}"
-        columns = [Column("set")]
-        columns += [Column(f"{pair[0]}/{pair[1]}", (above,), **number) for pair in COMBINATIONS.values()]
-        columns += [Column("precision", align="right", format=".2f"), Column("interval", align="right")]
-        columns += [Column("documents", **number), Column("errors", **number), Column("interval", ("",), align="right")]
-        if any(part.stratified for part in self.parts):
-            columns += [Column("by bands", **number), Column("interval", ("by bands",), align="right")]
-        rows = tuple(tuple(self._row(part))[: len(columns)] for part in self.parts)
-        notes = (
-            "2: relevant, and better than the other version. Errors: precision times documents; an error is a pair "
-            "whose worse version is not relevant while the better one is.",
-            f"Intervals: {self.confidence:.0%}, Wilson; by bands: each band of the difference by its own precision, "
-            "with intervals from draws of the posterior (Jeffreys' prior).",
-            *self.notes,
-        )
-        return Table("How many judgments broke.", tuple(columns), rows, notes)
-
     def json(self) -> dict[str, Any]:
         """Everything as plain numbers."""
         return {
@@ -128,38 +108,27 @@ class Estimates:
             "notes": list(self.notes),
         }
 
-    def text(self) -> str:
-        """The table for a terminal."""
-        return self.table().text(130)
 
-    def _row(self, part: Estimate) -> list[Cell]:
-        row: list[Cell] = [part.counts.name, *(part.counts.labels.get(pair, 0) for pair in COMBINATIONS.values())]
-        row += [None if part.precision is None else part.precision.value, _ends(part.precision, ".2f")]
-        row.append(part.counts.documents)
-        for found in (part.errors, part.stratified):
-            row += [None if found is None else round(found.value), _ends(found, ",.0f")]
-        return row
-
-
-def estimate_errors(
-    labels: RatingSource | None = None,
-    scan: Scan | str | Path | None = None,
+@command
+def estimate(
+    scan: Annotated[Scan | str | Path | None, Flag(metavar="DIR", positional=True, reads=str)] = None,
+    labels: Annotated[RatingSource, Flag(metavar="SRC", reads=list[str])] = (),
     *,
-    counts: str | Path | None = None,
-    confidence: float = 0.95,
+    counts: Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)] = None,
     votes: Votes = "majority",
     include_models: bool = False,
-    seed: int = 0,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
 ) -> Estimates:
-    """Estimates how many judgments broke.
+    """Estimates how many judgments broke, from a judged sample of the data sets.
 
     Args:
-        labels: what people said about a sample of a scan's data sets (`items.jsonl`): a judging store or label files.
-        scan: the scan, or its folder.
-        counts: instead of both, a CSV of labels already counted: set, 00, 01, 10, 11, 21, 12, documents, error.
+        scan: the folder that `transfer scan` wrote. In Python also what it returned.
+        labels: what people said about a sample of its data sets (items.jsonl): a judging store, or label files.
+        counts: instead of both, labels counted already: a CSV of set, 00, 01, 10, 11, 21, 12, documents, error.
+        votes: how several voices make one answer.
+        include_models: count labels of models like those of people.
         confidence: of the intervals.
-        votes: how one answer is made of several voices, see `judging.VOTES`.
-        include_models: count the labels of models like those of people.
         seed: of the draws for the estimate by bands.
 
     Returns:
@@ -169,17 +138,22 @@ def estimate_errors(
     Raises:
         InputError: labels or counts cannot be read, or belong to no data set of the scan.
 
+    Examples:
+
+        truerank transfer estimate scan/ --labels versions.judged
+
+        truerank transfer estimate --counts table3.csv
+
     Source: the transfer paper, section 5, Table 3; intervals of precision: Wilson (1927).
     """
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence {confidence:g}", "give a number between 0 and 1", where="--confidence")
+    judged = not isinstance(labels, tuple | list) or bool(labels)
     if counts is not None:
-        if labels is not None or scan is not None:
-            raise InputError("labels are counted already", "give --counts, or --labels with --scan", where="--counts")
+        if judged or scan is not None:
+            raise OptionError("counts", "labels are counted already", "give `counts`, or `labels` and a scan")
         given = read_counts(counts)
         return Estimates(tuple(_estimate(one, confidence, seed) for one in given), confidence=confidence)
-    if labels is None or scan is None:
-        raise InputError("nothing to estimate from", "give --labels and --scan, or --counts", where="--labels")
+    if not judged or scan is None:
+        raise OptionError("labels", "nothing to estimate from", "give `labels` and a scan, or `counts`")
     opened = scan if isinstance(scan, Scan) else load_scan(scan)
     found, notes = _counted(labels, opened, votes, include_models)
     first, second = opened.versions[:2]
@@ -219,24 +193,13 @@ def read_counts(path: str | Path) -> list[Counts]:
     return found
 
 
-def wilson(found: int, total: int, confidence: float) -> tuple[float, float]:
-    """Wilson's score interval of a share.
-
-    Source: Wilson (1927).
-    """
-    z = float(ndtri((1 + confidence) / 2))
-    share, penalty = found / total, z * z / total
-    spread = z * math.sqrt(share * (1 - share) / total + penalty / (4 * total))
-    middle = share + penalty / 2
-    return max(0.0, (middle - spread) / (1 + penalty)), min(1.0, (middle + spread) / (1 + penalty))
-
-
 def _estimate(counts: Counts, confidence: float, seed: int) -> Estimate:
     total = sum(counts.labels.values())
     if not counts.error or not total:
         return Estimate(counts, None, None, None)
     broken = counts.labels.get(counts.error, 0)
-    low, high = wilson(broken, total, confidence)
+    share = proportion(broken, total, confidence=confidence)
+    low, high = share.low, share.high
     precision = Interval(broken / total, low, high)
     size = counts.documents
     # What was judged is known, whatever the interval says of the rest.
@@ -251,6 +214,9 @@ def _by_bands(counts: Counts, confidence: float, seed: int) -> Interval | None:
     if len(strata) < 2 or any(judged == 0 for _, judged, _ in strata):
         return None
     value = sum(size * broken / judged for size, judged, broken in strata)
+    # Imported here: SciPy takes a while to load.
+    from scipy.special import betaincinv
+
     draw = np.random.default_rng(seed)
     total: NDArray[np.float64] = np.zeros(_DRAWS)
     for size, judged, broken in strata:
@@ -267,9 +233,7 @@ def _counted(
     ratings = read_ratings(labels, scheme="transfer", votes=votes)
     decided = ratings.decided(_answer, include_models=include_models)
     if not decided:
-        raise InputError(
-            "no pair is labelled by people", "let people judge, or give --include-models", where="--labels"
-        )
+        raise OptionError("labels", "no pair is labelled by people", "let people judge, or give `include_models`")
     tied = sum(answer is None for answer in decided.values())
     by_set: dict[str, list[tuple[Any, str]]] = {}
     for at, answer in decided.items():
@@ -279,7 +243,7 @@ def _counted(
     unknown = [name for name in by_set if name not in scan.summary["sets"] and name != "random"]
     if len(unknown) == len(by_set):
         fault = f"the labels belong to no data set of the scan (theirs: {', '.join(sorted(by_set))})"
-        raise InputError(fault, "judge the items.jsonl of this scan", where="--labels")
+        raise OptionError("labels", fault, "judge the items.jsonl of this scan")
     found = [
         _counts_of(name, members, scan)
         for name, members in sorted(by_set.items(), key=lambda item: _place(item[0], scan))
@@ -366,10 +330,6 @@ def _whole(cell: str | None, path: Path, line: int) -> int:
     if not text.isascii() or not text.isdigit():
         raise InputError(f"'{cell}' is no number of pairs", "give a whole number", where=path, line=line)
     return int(text)
-
-
-def _ends(found: Interval | None, form: str) -> str | None:
-    return None if found is None else f"{found.low:{form}}–{found.high:{form}}"
 
 
 def _part_json(part: Estimate) -> dict[str, Any]:

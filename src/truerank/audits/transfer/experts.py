@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import polars as pl
-from scipy.special import betaincinv
 
-from truerank.reports.tables import Column, Table
+from truerank.measures import Proportion, proportion
 from truerank.sources.qrels import read_qrels_frame
 
-__all__ = ["Comparison", "Share", "compare_with_experts"]
+__all__ = ["Comparison", "compare_with_experts"]
 
 
-class Share(NamedTuple):
-    """A number out of a total, with the Clopper–Pearson interval of the share; NaN where the total is 0."""
-
-    found: int
-    total: int
-    low: float
-    high: float
-
-    @property
-    def share(self) -> float:
-        """The share itself."""
-        return self.found / self.total if self.total else float("nan")
-
-    def json(self) -> dict[str, Any]:
-        """Number, total, share and interval; null where the total is 0."""
-        values = (None, None, None) if not self.total else (self.share, self.low, self.high)
-        return {"found": self.found, "total": self.total, **dict(zip(("share", "low", "high"), values, strict=True))}
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """Carried labels beside experts' labels.
 
@@ -49,9 +30,9 @@ class Comparison:
         disagreements: topic_id, doc_id, carried, expert.
     """
 
-    relevant: Share
-    non_relevant: Share
-    topics: Share
+    relevant: Proportion
+    non_relevant: Proportion
+    topics: Proportion
     unjudged: int
     other_topics: int
     grades: tuple[int, int]
@@ -61,41 +42,14 @@ class Comparison:
     def json(self) -> dict[str, Any]:
         """The counts and shares."""
         return {
-            "relevant_judged_non_relevant": self.relevant.json(),
-            "non_relevant_judged_relevant": self.non_relevant.json(),
-            "topics_with_such_a_relevant": self.topics.json(),
+            "relevant_judged_non_relevant": _json(self.relevant),
+            "non_relevant_judged_relevant": _json(self.non_relevant),
+            "topics_with_such_a_relevant": _json(self.topics),
             "unjudged": self.unjudged,
             "other_topics": self.other_topics,
             "relevant_from": {"carried": self.grades[0], "expert": self.grades[1]},
             "confidence": self.confidence,
         }
-
-    def table(self) -> Table:
-        """The shares with their intervals."""
-        lines = (
-            ("carried as relevant, judged not relevant", self.relevant),
-            ("carried as not relevant, judged relevant", self.non_relevant),
-            ("topics with a document of the first kind", self.topics),
-        )
-        heading = (f"{self.confidence:.0%} interval",)
-        return Table(
-            title="What experts say of the carried judgments.",
-            columns=(
-                Column(""),
-                Column("number", align="right", format=",d"),
-                Column("of", align="right", format=",d"),
-                Column("share", align="right", format=".3f"),
-                Column("from", heading, align="right", format=".3f"),
-                Column("to", heading, align="right", format=".3f"),
-            ),
-            rows=tuple((name, one.found, one.total, one.share, one.low, one.high) for name, one in lines),
-            notes=(
-                f"Relevant: from grade {self.grades[0]} (carried) and {self.grades[1]} (experts). The intervals are "
-                "Clopper and Pearson's.",
-                f"Experts said nothing about {self.unjudged:,d} carried judgments of their topics, and nothing about "
-                f"{self.other_topics:,d} topics.",
-            ),
-        )
 
 
 def compare_with_experts(
@@ -125,11 +79,12 @@ def compare_with_experts(
     )
     relevant, others = both.filter("ours"), both.filter(~pl.col("ours"))
     wrong = relevant.filter(~pl.col("theirs"))
+    share = partial(proportion, confidence=confidence, method="exact")
     of_topics = carried["topic_id"].is_in(said["topic_id"].unique().implode())
     return Comparison(
-        relevant=_share(len(wrong), len(relevant), confidence),
-        non_relevant=_share(int(others["theirs"].sum()), len(others), confidence),
-        topics=_share(wrong["topic_id"].n_unique(), relevant["topic_id"].n_unique(), confidence),
+        relevant=share(len(wrong), len(relevant)),
+        non_relevant=share(int(others["theirs"].sum()), len(others)),
+        topics=share(wrong["topic_id"].n_unique(), relevant["topic_id"].n_unique()),
         unjudged=int(of_topics.sum()) - len(both),
         other_topics=carried.filter(~of_topics)["topic_id"].n_unique(),
         grades=grades,
@@ -140,10 +95,7 @@ def compare_with_experts(
     )
 
 
-def _share(found: int, total: int, confidence: float) -> Share:
-    if not total:
-        return Share(0, 0, float("nan"), float("nan"))
-    half = (1 - confidence) / 2
-    low = float(betaincinv(found, total - found + 1, half)) if found else 0.0
-    high = float(betaincinv(found + 1, total - found, 1 - half)) if found < total else 1.0
-    return Share(found, total, low, high)
+def _json(share: Proportion) -> dict[str, Any]:
+    """Number, total, share and interval; null where the total is 0."""
+    low, high = (None, None) if share.share is None else (share.low, share.high)
+    return {"found": share.k, "total": share.n, "share": share.share, "low": low, "high": high}

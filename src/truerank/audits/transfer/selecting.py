@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from truerank.audits.transfer.matching.versions import Version, read_versions
-from truerank.audits.transfer.provenance import file_record, provenance
+from truerank.audits.transfer.matching.versions import Version, VersionSources, read_versions, version_inputs
 from truerank.audits.transfer.scanning.options import AGGREGATIONS, Aggregation
-from truerank.audits.transfer.scanning.results import Scan, load_scan
-from truerank.errors import InputError
+from truerank.audits.transfer.scanning.results import Scan, ScanFolder, load_scan, scan_inputs
+from truerank.errors import InputError, OptionError
 from truerank.lexical import TopicQuery, analyser_of, build_index, model_of, search
+from truerank.options import Flag, Options, Range, Seed, command
 from truerank.rankers.base import Pair
 from truerank.rankers.bm25 import Bm25
 from truerank.rankers.reranking.document_texts import DocumentTexts
-from truerank.reports.tables import Column, Table
+from truerank.reports.results import Result
+from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import read_qrels_frame
 from truerank.sources.runs import read_run_frame
 from truerank.text.passages import Policy, joined, policy_named
-from truerank.work.artifacts import Artifacts, hash_file, installed_versions
 from truerank.work.blocks import BlockStore
 from truerank.work.progress import Progress, Quiet
+from truerank.work.publishing import publish
+from truerank.work.runs import Run
+from truerank.work.runs import run as started
 
-__all__ = ["ROW_SCHEMA", "STRATEGIES", "SelectOptions", "Selection", "select_instances"]
+__all__ = ["ROW_SCHEMA", "STRATEGIES", "FirstStage", "SelectOptions", "Selection", "select"]
 
-Missing = Literal["available", "judged", "skip"]
+Lacking = Literal["available", "judged", "skip"]
 Part = Literal["whole", "first", "best"]
 
 #: The strategies besides `version:NAME`, and what the paper calls them.
@@ -53,69 +55,65 @@ ROW_SCHEMA: Final[dict[str, Any]] = {
     "origin": pl.String,
 }
 _BLOCK: Final = 500
-_DEPTH: Final = 100
-_PACKAGES: Final = ("truerank", "numpy", "polars", "PyStemmer")
+_PACKAGES: Final = ("PyStemmer",)
 
 
 @dataclass(frozen=True)
-class SelectOptions:
-    """What `select_instances` writes.
+class SelectOptions(Options):
+    """Which rows are written.
 
-    Args:
-        strategies: "max" and "min" (the version with the highest and the lowest score of the scan), "bm25" (the
-            highest BM25), "random", "version:NAME"; each gets a table of the same queries and non-relevant documents.
-        data_set: whose documents are taken, such as "V1>>V2 MaxP"; None for all that were compared.
-        aggregation: whose scores "max" and "min" compare; None for that of the data set, or "max".
-        size: training instances (pairs of a query and a document; a row is two); None for all there are.
-        missing: where a version lacks the document: "available" decides between those that have it (version:NAME
-            takes the first that does), "judged" takes the judged version, "skip" leaves such documents out.
-        part: what is learnt from of a document: "whole"; its "first" passage; or the "best" one, by the scan of the
-            relevant document, by BM25 of the other.
-        run: the first stage that non-relevant documents come from; None searches with BM25.
-        negatives: the version that non-relevant documents are taken from; None for the judged one.
-        depth: of the first stage.
-        qrels: all judgments, so that no document judged relevant is taken for a non-relevant one; None for those of
-            the scan.
-        seed: of all choices.
-        draws: so many draws, with the seeds from `seed` on, each in a folder `seed-N` of its own; None for one draw in
-            the folder itself.
+    Attributes:
+        strategy: max and min (the version with the highest and the lowest score of the scan), bm25 (the highest BM25),
+            random, or version:NAME; each gets a table of the same queries and non-relevant documents.
+        data_set: whose documents are taken, such as 'V1>>V2 MaxP'; by default all that were compared.
+        passages: which passages' scores max and min compare; by default those of the data set, or max.
+        size: training instances, that is pairs of a query and a document (a row is two); by default all there are.
+        lacking: what is done where a version lacks the document: available decides between those that have it
+            (version:NAME takes the first that does), judged takes the judged version, skip leaves it out.
+        part: what is learnt from of a document: the whole, its first passage, or its best one (by the scan of the
+            relevant document, by BM25 of the other).
     """
 
-    strategies: tuple[str, ...] = ("max", "min", "bm25", "random")
-    data_set: str | None = None
-    aggregation: Aggregation | None = None
-    size: int | None = None
-    missing: Missing = "available"
+    strategy: Annotated[tuple[str, ...], Flag(metavar="NAME", reads=list[str])] = ("max", "min", "bm25", "random")
+    data_set: Annotated[str | None, Flag(metavar="NAME")] = None
+    passages: Aggregation | None = None
+    size: Annotated[int | None, Range(at_least=2)] = None
+    lacking: Lacking = "available"
     part: Part = "whole"
-    run: str | None = None
-    negatives: str | None = None
-    depth: int = _DEPTH
-    qrels: str | None = None
-    seed: int = 0
-    draws: int | None = None
 
     def __post_init__(self) -> None:
-        for name in self.strategies:
+        super().__post_init__()
+        for name in self.strategy:
             if name not in STRATEGIES and not (name.startswith("version:") and len(name) > len("version:")):
-                fault = f"no strategy '{name}'"
-                raise InputError(fault, f"choose {', '.join(STRATEGIES)} or version:NAME", where="--strategy")
-        if not self.strategies or len(set(self.strategies)) < len(self.strategies):
-            raise InputError("strategies are missing or stand twice", "name each once", where="--strategy")
-        if self.size is not None and (self.size < 2 or self.size % 2):
+                raise OptionError(
+                    "strategy", f"no strategy '{name}'", f"choose {', '.join(STRATEGIES)} or version:NAME"
+                )
+        if not self.strategy or len(set(self.strategy)) < len(self.strategy):
+            raise OptionError("strategy", "strategies are missing or stand twice", "name each once")
+        if self.size is not None and self.size % 2:
             fault = f"{self.size} instances make no whole rows"
-            raise InputError(fault, "give an even number: a row is a query with two documents", where="--size")
-        if self.missing not in ("available", "judged", "skip"):
-            raise InputError(f"no rule '{self.missing}'", "choose available, judged or skip", where="--missing")
-        if self.part not in ("whole", "first", "best"):
-            raise InputError(f"no part '{self.part}'", "choose whole, first or best", where="--part")
-        if self.depth < 1:
-            raise InputError(f"the depth is {self.depth}", "give 1 or more", where="--depth")
-        if self.draws is not None and self.draws < 1:
-            raise InputError(f"{self.draws} draws", "give 1 or more, or leave it out", where="--draws")
+            raise OptionError("size", fault, "give an even number: a row is a query with two documents")
 
 
 @dataclass(frozen=True)
-class Selection:
+class FirstStage(Options):
+    """Where non-relevant documents come from.
+
+    Attributes:
+        run: a first stage; by default BM25 searches.
+        depth: how many of its documents for each topic come into question.
+        negatives: the version they are taken from; by default the judged one.
+        qrels: all judgments, so that no document judged relevant is taken; by default those of the scan.
+    """
+
+    run: Annotated[str | None, Flag(metavar="FILE")] = None
+    depth: Annotated[int, Range(at_least=1)] = 100
+    negatives: Annotated[str | None, Flag(metavar="NAME")] = None
+    qrels: Annotated[str | None, Flag(metavar="SRC")] = None
+
+
+@dataclass(frozen=True, repr=False)
+class Selection(Result, shown_in="truerank.audits.transfer.report"):
     """What was written.
 
     Attributes:
@@ -125,7 +123,6 @@ class Selection:
         chosen: by strategy, how often each version was chosen, over all draws.
         fallbacks: by strategy, how often the rule for missing versions decided, over all draws.
         skipped: documents that were not used, and why.
-        settings: the options.
         seeds: of several draws; empty for one draw in the folder itself.
     """
 
@@ -135,28 +132,7 @@ class Selection:
     chosen: Mapping[str, Mapping[str, int]]
     fallbacks: Mapping[str, int]
     skipped: Mapping[str, int]
-    settings: Mapping[str, Any] = field(default_factory=dict)
     seeds: tuple[int, ...] = ()
-
-    def table(self) -> Table:
-        """Which versions each strategy chose."""
-        versions = list(dict.fromkeys(name for counts in self.chosen.values() for name in counts))
-        number: dict[str, Any] = {"align": "right", "format": ",d"}
-        notes = [f"Not used: {count:,d}: {reason}." for reason, count in self.skipped.items()]
-        if self.wanted is not None and self.wanted > self.rows:
-            notes.append(f"There are fewer rows than the {self.wanted:,d} that were asked for.")
-        each = "for each strategy"
-        if self.seeds:
-            each += f" and each of {len(self.seeds)} draws (seeds {self.seeds[0]} to {self.seeds[-1]})"
-        return Table(
-            f"{self.rows:,d} training rows ({2 * self.rows:,d} instances) {each}, by chosen version.",
-            (Column("strategy"), *(Column(name, **number) for name in versions), Column("by rule", **number)),
-            tuple(
-                (name, *(counts.get(version, 0) for version in versions), self.fallbacks[name])
-                for name, counts in self.chosen.items()
-            ),
-            (*notes, "By rule: a version lacks the document."),
-        )
 
     def json(self) -> dict[str, Any]:
         """Plain values."""
@@ -167,75 +143,82 @@ class Selection:
             "chosen": {name: dict(counts) for name, counts in self.chosen.items()},
             "fallbacks": dict(self.fallbacks),
             "skipped": dict(self.skipped),
-            "settings": dict(self.settings),
             **({"seeds": list(self.seeds)} if self.seeds else {}),
         }
 
-    def text(self) -> str:
-        """The table for a terminal."""
-        return self.table().text(100)
 
-
-_DEFAULT: Final = SelectOptions()
-
-
-def select_instances(
-    scan: Scan | str | Path,
-    out: str | Path,
-    options: SelectOptions = _DEFAULT,
+@command
+def select(
+    scan: ScanFolder,
+    out: Annotated[str | Path, Flag(metavar="DIR", reads=Path)],
     *,
-    versions: Mapping[str, str] | Sequence[str] | None = None,
+    options: SelectOptions = SelectOptions(),
+    first_stage: FirstStage = FirstStage(),
+    version: VersionSources = (),
+    seed: Seed = 0,
+    seeds: Annotated[int | None, Range(at_least=1)] = None,
     progress: Progress | None = None,
 ) -> Selection:
-    """Writes training rows for each strategy.
+    """Writes training rows in which a strategy decides which version of the relevant document is learnt from.
 
     All tables have the same queries in the same order with the same non-relevant documents, so that rankers trained
     on them differ by the version of the relevant documents alone. A row is relevant and non-relevant document of one
     query, which training passes on together.
 
     Args:
-        scan: the folder that `scan_versions` wrote, or what it returned.
-        out: the folder for the tables and the manifest.
+        scan: the folder that `transfer scan` wrote. In Python also what it returned.
+        out: a folder for a table STRATEGY.parquet of each strategy, for `instances build --kind by-version`, `train`
+            and `experiment run`.
         options: which rows.
-        versions: the sources of the versions; None for those that the scan's manifest names.
+        first_stage: where non-relevant documents come from.
+        version: the versions, where they have moved since the scan. In Python also a mapping of names to sources.
+        seed: of all choices.
+        seeds: draws with so many seeds, from `seed` on, in folders seed-N; by default one draw in the folder itself.
         progress: is told what happens.
 
     Returns:
-        What was written; `STRATEGY.parquet` is a table for `instances build --kind by-version` and for `train`.
+        What was written.
 
     Raises:
         InputError: an unknown set, strategy or version; a source that is not there; nothing to select from.
+
+    Examples:
+
+        truerank transfer select scan/ --data-set 'V1>>V2 MaxP' --strategy max --strategy min --strategy bm25
+        --size 20000 --out selected/
+
+        truerank transfer select scan/ --size 20000 --part best --seeds 5 --out selected/best
 
     Source: the transfer paper, section 6.
     """
     told = progress or Quiet()
     opened = scan if isinstance(scan, Scan) else load_scan(scan)
-    sources = read_versions(_sources(opened) if versions is None else versions)
-    names = tuple(version.name for version in sources)
+    sources = read_versions(version or _sources(opened))
+    names = tuple(one.name for one in sources)
     if names != opened.versions:
         fault = f"the scan has the versions {', '.join(opened.versions)}, not {', '.join(names)}"
-        raise InputError(fault, "give the same in the same order", where="--version")
-    shared = Artifacts(out)
-    negatives = _Negatives(opened, sources, options, shared.work / "first-stage", told)
-    if options.draws is None:
-        selection = _select(opened, sources, options, negatives, shared, told=told)
-    else:
-        seeds = tuple(range(options.seed, options.seed + options.draws))
-        draws = [
-            _select(
-                opened,
-                sources,
-                replace(options, seed=seed, draws=None),
-                negatives,
-                Artifacts(shared.folder / f"seed-{seed}"),
-                told=told,
-            )
-            for seed in seeds
-        ]
-        selection = _all_draws(draws, shared.folder, seeds)
-    shutil.rmtree(shared.work / "first-stage", ignore_errors=True)
-    shared.tidy()
-    return selection
+        raise OptionError("version", fault, "give the same in the same order")
+    inputs = (
+        *scan_inputs(opened, "scores"),
+        *version_inputs(sources),
+        *inputs_of(run=first_stage.run, qrels=first_stage.qrels),
+    )
+    how = {"options": options, "first_stage": first_stage, "seed": seed}
+    several = {} if seeds is None else {"seeds": seeds}
+    with started("transfer select", inputs, how | several, out, packages=_PACKAGES) as job:
+        negatives = _Negatives(opened, sources, first_stage, job.work / "first-stage", told)
+        if seeds is None:
+            return _drawn(opened, sources, (options, seed), negatives, job, told=told)
+        draws = []
+        for one in range(seed, seed + seeds):
+            place = job.folder / f"seed-{one}"
+            with started("transfer select", inputs, how | {"seed": one}, place, packages=_PACKAGES) as part:
+                draws.append(_drawn(opened, sources, (options, one), negatives, part, told=told))
+            for strategy in options.strategy:
+                job.note(f"{place.name}/{file_of(strategy)}")
+        found = _all_draws(draws, job.folder, tuple(range(seed, seed + seeds)))
+        publish(found, job)
+        return found
 
 
 def _all_draws(draws: Sequence[Selection], folder: Path, seeds: tuple[int, ...]) -> Selection:
@@ -250,41 +233,37 @@ def _all_draws(draws: Sequence[Selection], folder: Path, seeds: tuple[int, ...])
     return replace(draws[0], folder=folder, chosen=chosen, fallbacks=fallbacks, seeds=seeds)
 
 
-def _select(
+def _drawn(
     opened: Scan,
     sources: tuple[Version, ...],
-    options: SelectOptions,
+    how: tuple[SelectOptions, int],
     negatives: _Negatives,
-    artifacts: Artifacts,
+    job: Run,
     *,
     told: Progress,
 ) -> Selection:
     """Writes the tables of one draw."""
-    wanted = _Wanted(opened, options)
-    folder = artifacts.work / "select"
-    drawn = negatives.draw(wanted.rows, options.seed)
+    options, seed = how
+    wanted = _Wanted(opened, options, seed)
+    folder = job.work / "select"
+    drawn = negatives.draw(wanted.rows, seed)
     rows = drawn.rows
     if options.size is not None:
         rows = rows.head(options.size // 2)
     if rows.is_empty():
-        raise InputError("no row is left", "choose another --set or --missing", where=str(opened.folder or "scan"))
+        raise InputError("no row is left", "choose another `data_set` or `lacking`", where=str(opened.folder or "scan"))
     texts = _texts(sources, rows, drawn.version, folder, told)
     writer = _Writer(wanted, rows, texts, drawn)
     chosen: dict[str, dict[str, int]] = {}
     fallbacks: dict[str, int] = {}
-    for strategy in options.strategies:
-        counts, ruled = writer.write(strategy, artifacts, folder)
+    for strategy in options.strategy:
+        counts, ruled = writer.write(strategy, job, folder)
         own = {name: counts[name] for name in opened.versions if name in counts}
         chosen[strategy], fallbacks[strategy] = own, ruled
-    settings = _settings(options, opened)
     size = None if options.size is None else options.size // 2
-    selection = Selection(
-        artifacts.folder, len(rows), size, chosen, fallbacks, {**wanted.skipped, **drawn.skipped}, settings
-    )
-    about = {key: value for key, value in selection.json().items() if key != "folder"}
-    artifacts.manifest(provenance("select", **about, packages=installed_versions(*_PACKAGES)))
-    shutil.rmtree(folder, ignore_errors=True)
-    artifacts.tidy()
+    skipped = {**wanted.skipped, **drawn.skipped}
+    selection = Selection(job.folder, len(rows), size, chosen, fallbacks, skipped)
+    publish(selection, job)
     return selection
 
 
@@ -292,10 +271,10 @@ def _sources(scan: Scan) -> dict[str, str]:
     """The sources that the scan's manifest names."""
     try:
         manifest = json.loads(((scan.folder or Path()) / "manifest.json").read_text(encoding="utf-8"))
-        return {one["name"]: one["source"] for one in manifest["versions"]}
+        return {one["name"]: one["source"] for one in manifest["inputs"] if one["role"] == "version"}
     except (OSError, ValueError, KeyError, TypeError) as error:
         fault = "the manifest does not say where the versions are"
-        raise InputError(fault, "name them with --version", where=scan.folder or "scan") from error
+        raise InputError(fault, "name them with `version`", where=scan.folder or "scan") from error
 
 
 class _Wanted:
@@ -306,25 +285,26 @@ class _Wanted:
         skipped: documents left out, and why.
     """
 
-    def __init__(self, scan: Scan, options: SelectOptions) -> None:
+    def __init__(self, scan: Scan, options: SelectOptions, seed: int) -> None:
         self.scan = scan
         self.options = options
+        self.seed = seed
         self.skipped: dict[str, int] = {}
-        for strategy in options.strategies:
+        for strategy in options.strategy:
             name = strategy.removeprefix("version:")
             if strategy not in STRATEGIES and name not in scan.versions:
-                raise InputError(f"no version '{name}'", f"there are {', '.join(scan.versions)}", where="--strategy")
+                raise OptionError("strategy", f"no version '{name}'", f"there are {', '.join(scan.versions)}")
         scores = scan.scores
-        self.aggregation: str = options.aggregation or "max"
+        self.aggregation: str = options.passages or "max"
         if options.data_set is not None:
             inside = scan.sets.filter(pl.col("set") == options.data_set)
             if options.data_set not in scan.summary["sets"] or inside.is_empty():
                 filled = [name for name, one in scan.summary["sets"].items() if one["documents"]]
                 fault = f"no data set '{options.data_set}', or nothing in it"
-                raise InputError(fault, f"there are {', '.join(filled) or 'none'}", where="--set")
+                raise OptionError("data_set", fault, f"there are {', '.join(filled) or 'none'}")
             scores = scores.join(inside, on=["topic_id", "doc_id"], how="semi", maintain_order="left")
             named = inside["aggregation"][0]
-            self.aggregation = options.aggregation or (named if named in AGGREGATIONS else "max")
+            self.aggregation = options.passages or (named if named in AGGREGATIONS else "max")
         value = f"{self.aggregation}_score"
         wide = scores.group_by("row", maintain_order=True).agg(
             *(pl.col(name).first() for name in ("topic_id", "query", "doc_id")),
@@ -334,12 +314,12 @@ class _Wanted:
                 for kind, column in (("id", "version_doc_id"), ("score", value), ("best", "best"))
             ),
         )
-        if options.missing == "skip":
+        if options.lacking == "skip":
             before = len(wide)
             wide = wide.drop_nulls([f"id:{name}" for name in scan.versions])
             if before > len(wide):
                 self.skipped["a version lacks the document"] = before - len(wide)
-        order = np.random.default_rng(options.seed).permutation(len(wide))
+        order = np.random.default_rng(seed).permutation(len(wide))
         self.rows = wide[order]
 
 
@@ -354,13 +334,13 @@ class _Negatives:
     """Non-relevant documents: of a first stage's best, not judged relevant, drawn by the seed."""
 
     def __init__(
-        self, scan: Scan, sources: tuple[Version, ...], options: SelectOptions, folder: Path, told: Progress
+        self, scan: Scan, sources: tuple[Version, ...], options: FirstStage, folder: Path, told: Progress
     ) -> None:
         self._scan, self._options, self._folder, self._told = scan, options, folder, told
         name = options.negatives or scan.versions[0]
         by_name = {version.name: version for version in sources}
         if name not in by_name:
-            raise InputError(f"no version '{name}'", f"there are {', '.join(by_name)}", where="--negatives")
+            raise OptionError("negatives", f"no version '{name}'", f"there are {', '.join(by_name)}")
         self._version, self._judged = by_name[name], sources[0]
         self._by_topic: dict[str, list[tuple[str, int]]] | None = None
 
@@ -445,12 +425,12 @@ class _Writer:
         self._names = wanted.scan.versions
         self._policy: Policy = policy_named(wanted.scan.summary["policy"])
 
-    def write(self, strategy: str, artifacts: Artifacts, folder: Path) -> tuple[Counter[str], int]:
+    def write(self, strategy: str, job: Run, folder: Path) -> tuple[Counter[str], int]:
         """Writes `STRATEGY.parquet`; returns how often each version was chosen, and how often by rule."""
         store = BlockStore(folder / "rows")
         chosen: Counter[str] = Counter()
         ruled = number = 0
-        draw = np.random.default_rng([self._wanted.options.seed, 2])
+        draw = np.random.default_rng([self._wanted.seed, 2])
         for part in self._rows.iter_slices(_BLOCK):
             rows = list(part.iter_rows(named=True))
             picks = [self._pick(strategy, row, draw) for row in rows]
@@ -460,7 +440,7 @@ class _Writer:
             store.save(number, pl.DataFrame(values, schema=ROW_SCHEMA, orient="row"))
             number += 1
         files = [store.folder / f"{place:08d}.arrow" for place in range(number)]
-        artifacts.lazy_parquet(f"{_file(strategy)}.parquet", pl.scan_ipc(files, glob=False), _BLOCK)
+        job.lazy_parquet(file_of(strategy), pl.scan_ipc(files, glob=False), _BLOCK)
         store.remove()
         return chosen, ruled
 
@@ -472,7 +452,7 @@ class _Writer:
         named = strategy.removeprefix("version:") if strategy not in STRATEGIES else ""
         if named and named in there:
             return named, False
-        judged = self._names[0] in there and self._wanted.options.missing == "judged"
+        judged = self._names[0] in there and self._wanted.options.lacking == "judged"
         if incomplete and judged:
             return self._names[0], True
         if named:
@@ -529,22 +509,7 @@ class _Writer:
         return listed[int(np.argmax(self._drawn.bm25.score([Pair(query, passage) for passage in listed])))]
 
 
-def _settings(options: SelectOptions, scan: Scan) -> dict[str, Any]:
-    return {
-        "strategies": list(options.strategies),
-        "set": options.data_set,
-        "aggregation": options.aggregation,
-        "size": options.size,
-        "missing": options.missing,
-        "part": options.part,
-        "run": None if options.run is None else file_record(options.run),
-        "negatives": options.negatives or scan.versions[0],
-        "depth": options.depth,
-        "qrels": None if options.qrels is None else file_record(options.qrels),
-        "seed": options.seed,
-        "scan": None if scan.folder is None else f"sha256:{hash_file(scan.folder / 'scores.parquet')}",
-    }
-
-
-def _file(strategy: str) -> str:
-    return "".join(sign if sign.isalnum() or sign in "-_." else "-" for sign in strategy)
+def file_of(strategy: str) -> str:
+    """The name of a strategy's table."""
+    plain = "".join(sign if sign.isalnum() or sign in "-_." else "-" for sign in strategy)
+    return f"{plain}.parquet"

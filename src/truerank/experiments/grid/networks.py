@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from truerank.experiments.grid.design import ModelDesign
-from truerank.rankers.base import KINDS, RANKER_FILE, RankerSpec, Runtime
+from truerank.rankers.base import RANKER_FILE, RankerSpec, Runtime
+from truerank.rankers.kinds import RANKERS, is_drawn, usual_recipe
 from truerank.rankers.pretrained.checkpoints import kind_of
-from truerank.rankers.training.recipes import DEFAULT_RECIPES, Recipe, recipe_named
-from truerank.rankers.training.train import SMALL_KINDS, check_trainable, divided
+from truerank.rankers.training.recipes import Recipe, recipe_named
+from truerank.rankers.training.train import check_trainable, divided
 from truerank.rankers.words.vocabulary import Vocabulary, open_vocabulary
 from truerank.sources import compressed, open_documents
 from truerank.sources.documents import DocumentSource
@@ -46,8 +46,8 @@ class Network:
 
 def recipe_of(model: ModelDesign) -> Recipe:
     """The recipe of a model with its changes."""
-    usual = DEFAULT_RECIPES.get(model.model.partition(":")[0], "truerank")
-    return recipe_named(model.recipe or usual).changed(divided(model.changes)[0])
+    recipe = recipe_named(model.recipe) if model.recipe else usual_recipe(model.model)
+    return recipe.changed(divided(model.changes)[0])
 
 
 class NetworkMaker:
@@ -75,7 +75,7 @@ class NetworkMaker:
             InputError: an unknown setting, a checkpoint that cannot be loaded or trained, a fault in the documents.
             MissingExtraError: what trains it is not installed.
         """
-        small = model.model in SMALL_KINDS and checkpoint is None
+        small = checkpoint is None and is_drawn(model.model)
         key = digest([model.json(), checkpoint, list(docs) if small else []])
         if key not in self._ready:
             opened = model if checkpoint is None else replace(model, model=checkpoint, recipe=None)
@@ -129,20 +129,19 @@ def network_of(network: Network, *, seed: int, device: str | None, memory: dict[
     kept = {} if memory is None else memory
     if network.vocabulary not in kept:
         kept[network.vocabulary] = _Remembered(open_vocabulary(network.vocabulary))
-    module, attribute = KINDS[model.model]
-    kind = getattr(importlib.import_module(module), attribute)
-    preset = kind.capreolus if recipe.name == "capreolus" else {}
+    kind = RANKERS.load(model.model)
+    preset = getattr(kind, "capreolus", {}) if recipe.name == "capreolus" else {}
     return kind.create(kept[network.vocabulary], Runtime(device=device or "cpu"), seed=seed, **{**preset, **settings})
 
 
 def _seed_of_head(name: str, settings: Mapping[str, Any], seed: int) -> dict[str, int]:
     """The seed of the head that monoBERT draws for an encoder that has none."""
     kind, _, place = name.partition(":")
-    if kind not in KINDS or not place:
+    if not place or kind not in RANKERS:
         kind, place = "", name
     if "seed" in settings or (Path(place) / RANKER_FILE).is_file():
         return {}
-    if not kind and name not in KINDS:
+    if not kind and name not in RANKERS:
         kind = kind_of(name)
     return {"seed": seed} if (kind or name) == "monobert" else {}
 

@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, cast
 
-from truerank.errors import InputError
+from truerank.errors import InputError, MissingExtraError
 from truerank.experiments.grid.design import (
     KINDS,
     PLACEHOLDER,
@@ -30,8 +30,9 @@ from truerank.experiments.grid.yaml_tree import Table, Value, read_tree
 from truerank.experiments.instances.options import BuildOptions
 from truerank.lexical.presets import MODELS, PRESETS, model_of
 from truerank.measures.grammar import parse_measures
-from truerank.rankers.training.recipes import DEFAULT_RECIPES, RECIPES, recipe_named
-from truerank.rankers.training.train import SMALL_KINDS, divided
+from truerank.rankers.kinds import is_drawn, usual_recipe
+from truerank.rankers.training.recipes import RECIPES, recipe_named
+from truerank.rankers.training.train import divided
 from truerank.sources import grammar
 from truerank.text.passages import policy_named
 
@@ -340,7 +341,8 @@ class _Reader:
     def _model_place(self, value: Value) -> str:
         text = value.text()
         kind, separator, place = text.rpartition(":")
-        if text in SMALL_KINDS or not (place.startswith((".", "/", "~")) or (self._base(value) / place).is_dir()):
+        is_path = place.startswith((".", "/", "~")) or (self._base(value) / place).is_dir()
+        if not is_path or is_drawn(text):
             return text
         return kind + separator + os.path.normpath(self._base(value) / Path(place).expanduser())
 
@@ -425,12 +427,18 @@ def _check_largest(top: Table, collections: tuple[CollectionDesign, ...], models
 def _check_changes(table: Table, model: str, recipe: str | None, changes: Mapping[str, Any]) -> None:
     if not changes:
         return
-    chosen = recipe_named(recipe or DEFAULT_RECIPES.get(model.partition(":")[0], "truerank"))
     of_recipe, _ = divided(changes)
     value = table.need("changes", "")
     for _, each in value.table():
         if isinstance(each.content, list | dict) or each.content is None:
             each.fault("no single value", "write one number or text")
+    if not of_recipe:
+        return
+    try:
+        chosen = recipe_named(recipe) if recipe else usual_recipe(model)
+    except MissingExtraError:
+        # A design can be read where nothing is trained; names and ranges are those of every recipe.
+        chosen = RECIPES["truerank"]
     # Together: a batch may be too small for the recipe's own parts, and not for those that are given with it.
     with contextlib.suppress(InputError):
         chosen.changed(of_recipe)

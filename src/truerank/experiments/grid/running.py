@@ -27,8 +27,9 @@ from truerank.experiments.grid.viewing import NoView, View
 from truerank.experiments.grid.working import LOG_FILE, Outcome, TrainAndScore, note_failure
 from truerank.reports.tables import Column, Table
 from truerank.work.artifacts import Artifacts, installed_versions
-from truerank.work.processes import processors
-from truerank.work.workers import Lost, WorkerEngine
+from truerank.work.engines import Engine, open_engine
+from truerank.work.tasks import Lost
+from truerank.work.workers import processors
 
 __all__ = ["GridRun", "GridStatus", "RunOptions", "estimate_grid", "run_grid", "run_status"]
 
@@ -276,12 +277,9 @@ def _sweep(folder: Path, works: Sequence[Work]) -> None:
                 half.unlink(missing_ok=True)
 
 
-def _engine(options: RunOptions) -> Any:
-    if options.engine == "local":
-        return WorkerEngine(_workers(options))
-    from truerank.work.ray_tasks import RayTasks
-
-    return RayTasks(options.engine.partition(":")[2] or None, options.workers)
+def _engine(options: RunOptions) -> Engine:
+    workers = _workers(options) if options.engine == "local" else options.workers
+    return open_engine(options.engine, workers, tolerant=True)
 
 
 @contextlib.contextmanager

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -58,20 +59,35 @@ class DocumentTexts:
             return cls(path)
         told = progress or Quiet()
         told.start("reading documents")
+        with cls.writing(path) as add:
+            # Empty documents too: that a document has no text is not that it is missing.
+            for block in open_documents(docs, strict=strict, keep_empty=True).batches():
+                add(one for one in block if wanted is None or one.doc_id in wanted)
+                told.advance(len(block))
+        return cls(path)
+
+    @classmethod
+    @contextlib.contextmanager
+    def writing(cls, path: Path) -> Iterator[Callable[[Iterable[Document]], None]]:
+        """Gives what adds documents to a new file; the file appears when the block ends without an error.
+
+        Args:
+            path: the file.
+        """
         with atomic_path(path) as temporary:
             connection = sqlite3.connect(temporary)
             try:
                 connection.execute("PRAGMA journal_mode=OFF")
                 connection.execute(_SCHEMA)
-                # Empty documents too: that a document has no text is not that it is missing.
-                for block in open_documents(docs, strict=strict, keep_empty=True).batches():
-                    found = [tuple(map(_whole, one)) for one in block if wanted is None or one.doc_id in wanted]
-                    connection.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?, ?, ?)", found)
-                    told.advance(len(block))
+
+                def add(documents: Iterable[Document]) -> None:
+                    rows = (tuple(map(_whole, one)) for one in documents)
+                    connection.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?, ?, ?)", rows)
+
+                yield add
                 connection.commit()
             finally:
                 connection.close()
-        return cls(path)
 
     def ids(self) -> Iterator[str]:
         """The ids of all documents that are there, in their order."""

@@ -182,8 +182,7 @@ def _made(
         spec = calibrated(spec, sample)
     opened = spec.open() if isinstance(spec, RankerSpec) else spec
     about = {"ranker": {"name": opened.name, "fingerprint": opened.fingerprint}, **about}
-    local = isinstance(engine, LocalEngine)
-    task = _Task(opened if local else spec, texts, chosen, passages, cache)
+    task = _Task(opened if engine.in_process else spec, texts, chosen, passages, cache)
     # Another ranker's blocks are others, so that options may change between two attempts.
     job = Job(folder / opened.fingerprint[:16], engine, told)
     found, missing = _reranked(task, candidates, blocks, job)

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, get_args
 
 from truerank.errors import OptionError
 
-__all__ = ["DEFAULT_RECIPES", "RECIPES", "Recipe", "recipe_named"]
+__all__ = ["RECIPES", "Recipe", "recipe_named"]
 
 Loss = Literal["hinge", "pair-softmax", "classes"]
 Optimiser = Literal["adam", "adamw", "adafactor"]
@@ -220,15 +220,6 @@ _RECIPES: Final = (
 )
 #: Recipes by name.
 RECIPES: Final[Mapping[str, Recipe]] = {recipe.name: recipe for recipe in _RECIPES}
-#: The recipe of a kind of ranker where the user names none.
-DEFAULT_RECIPES: Final[Mapping[str, str]] = {
-    "ance": "ance",
-    "cedr": "cedr",
-    "colbert": "colbert",
-    "monobert": "monobert",
-    "monot5": "pygaggle",
-    "parade": "cedr",
-}
 
 
 def recipe_named(name: str) -> Recipe:

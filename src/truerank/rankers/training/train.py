@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
@@ -16,10 +15,11 @@ import polars as pl
 
 from truerank.errors import OptionError
 from truerank.options import Flag, Seed, command
-from truerank.rankers.base import KINDS, RankerSpec, Runtime
+from truerank.rankers.base import RankerSpec, Runtime
+from truerank.rankers.kinds import RANKERS, is_drawn, trained_names, usual_recipe
 from truerank.rankers.training.fitting import Fitted, fit
 from truerank.rankers.training.instances import InstanceSource, open_instances
-from truerank.rankers.training.recipes import DEFAULT_RECIPES, Recipe, recipe_named
+from truerank.rankers.training.recipes import Recipe, recipe_named
 from truerank.records import Input
 from truerank.reports.results import Result
 from truerank.sources.documents import DocumentSource, open_documents
@@ -29,11 +29,8 @@ from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["SMALL_KINDS", "Trained", "check_trainable", "divided", "train"]
+__all__ = ["Trained", "check_trainable", "divided", "train"]
 
-#: The kinds whose networks are drawn anew; the others begin with a checkpoint.
-SMALL_KINDS: Final = ("duet", "hint", "knrm", "pacrr", "tk")
-_DEFAULT_RECIPE: Final = "truerank"
 _PACKAGES: Final = ("torch", "transformers", "accelerate")
 _LOG: Final = "steps.parquet"
 
@@ -114,8 +111,7 @@ def train(
         if isinstance(instances, str)
         else instances
     )
-    usual = DEFAULT_RECIPES.get(model.partition(":")[0], _DEFAULT_RECIPE)
-    chosen = recipe if isinstance(recipe, Recipe) else recipe_named(recipe or usual)
+    chosen = recipe_named(recipe) if isinstance(recipe, str) else recipe or usual_recipe(model)
     of_recipe, of_model = divided(set_)
     chosen = chosen.changed(of_recipe)
     collection = None if docs is None else open_documents(docs)
@@ -143,7 +139,8 @@ def _trained(
     told: Progress,
 ) -> tuple[Trained, Any]:
     (recipe, of_model), (vectors, collection, seed, runtime) = how, rest
-    if model in SMALL_KINDS:
+    drawn = is_drawn(model)
+    if drawn:
         told.start("counting words")
         ranker = _drawn(model, source, recipe, of_model, rest)
     else:
@@ -158,7 +155,7 @@ def _trained(
         "instances_source": {"source": source.spec.spec, "fingerprint": source.fingerprint},
         "fingerprints": {"before": before, "after": ranker.fingerprint},
     }
-    if model in SMALL_KINDS:
+    if drawn:
         counted = {"source": source.spec.spec} if collection is None else {"source": collection.spec.spec}
         provenance |= {"vectors": vectors, "words_counted_in": counted, "cut_queries": _cut(ranker, source)}
     return Trained(artifacts.folder, ranker.kind, fitted, provenance), ranker
@@ -187,9 +184,8 @@ def _drawn(
     from truerank.rankers.words.vocabulary import open_vocabulary
 
     vectors, collection, seed, runtime = rest
-    module, attribute = KINDS[model]
-    kind = getattr(importlib.import_module(module), attribute)
-    preset = kind.capreolus if recipe.name == "capreolus" else {}
+    kind = RANKERS.load(model)
+    preset = getattr(kind, "capreolus", {}) if recipe.name == "capreolus" else {}
     texts = _texts(source) if collection is None else (document.text for document in collection)
     vocabulary = open_vocabulary(vectors, texts)
     return kind.create(vocabulary, runtime, seed=seed, **{**preset, **settings})
@@ -209,8 +205,7 @@ def _texts(source: InstanceSource) -> Iterator[str]:
 def check_trainable(ranker: Any, model: str) -> None:
     """Refuses a ranker that has no network to train."""
     if not all(hasattr(ranker, member) for member in ("module", "rows", "logits")):
-        known = ", ".join((*SMALL_KINDS, "ance:…", "cedr:…", "colbert:…", "monobert:…", "monot5:…", "parade:…"))
-        raise OptionError("model", f"{model} cannot be trained here", f"train one of {known}")
+        raise OptionError("model", f"{model} cannot be trained here", f"train one of {', '.join(trained_names())}")
 
 
 def _settings(ranker: Any) -> dict[str, Any]:

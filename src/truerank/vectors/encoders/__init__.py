@@ -2,7 +2,7 @@
 
 from truerank.vectors.encoders.base import Encoder, Vectors
 from truerank.vectors.encoders.cache import CachedEncoder
-from truerank.vectors.encoders.opening import DEFAULT_MODEL, open_encoder
+from truerank.vectors.encoders.opening import DEFAULT_MODEL, open_encoder, open_spec
 from truerank.vectors.encoders.spec import Backend, EncoderSpec, Precision
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "Precision",
     "Vectors",
     "open_encoder",
+    "open_spec",
 ]

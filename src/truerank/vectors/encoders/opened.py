@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,7 +14,7 @@ __all__ = ["OpenedEncoder"]
 
 
 class OpenedEncoder(ABC):
-    """An encoder with its name, its fingerprint and the spec that opens it anew; pickled, only the spec travels.
+    """An encoder with its name, its fingerprint and the spec that opens it anew; `opening` lets only the spec travel.
 
     Args:
         spec: how this encoder was asked for.
@@ -63,6 +63,3 @@ class OpenedEncoder(ABC):
     @abstractmethod
     def _encode(self, texts: Sequence[str]) -> Vectors:
         """As `encode`, for at least one text."""
-
-    def __reduce__(self) -> tuple[Callable[[EncoderSpec], object], tuple[EncoderSpec]]:
-        return EncoderSpec.open, (self._spec,)

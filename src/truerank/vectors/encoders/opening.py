@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import copyreg
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from truerank.errors import InputError
+from truerank.plugins import Plugins
 from truerank.vectors.encoders.base import Encoder
 from truerank.vectors.encoders.hub import hub_folder
 from truerank.vectors.encoders.model_folder import read_model_folder
+from truerank.vectors.encoders.opened import OpenedEncoder
 from truerank.vectors.encoders.packaged import PACKAGED, PACKAGED_MODEL, packaged_folder
 from truerank.vectors.encoders.spec import Backend, EncoderSpec, Precision
 
-__all__ = ["DEFAULT_MODEL", "open_encoder", "open_spec"]
+__all__ = ["DEFAULT_MODEL", "ENCODERS", "open_encoder", "open_spec"]
 
 #: The leakage paper's encoder (section 3); its threshold 0.91 holds for this one.
 DEFAULT_MODEL: Final = "sentence-transformers/paraphrase-MiniLM-L6-v2"
+
+#: Encoders of other packages: each has `open(place, spec)`, which returns an `Encoder`. One that is to travel to worker
+#: processes can be pickled; an `OpenedEncoder` is opened anew there.
+ENCODERS: Final = Plugins("truerank.encoders", "encoder", ("open",))
 
 _HUB_ID: Final = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 _HUB_CACHE: Final = re.compile(r"models--(?P<org>.+?)--(?P<model>.+)")
@@ -38,7 +45,8 @@ def open_encoder(
     """Opens an encoder.
 
     Args:
-        name: `packaged` (all-MiniLM-L6-v2 of the `[offline]` extra), a local folder, or a Hugging Face id.
+        name: `packaged` (all-MiniLM-L6-v2 of the `[offline]` extra), a local folder, a Hugging Face id, or NAME or
+            NAME:PLACE, where another package registers NAME (see `ENCODERS`).
         backend: "onnx" (the core), "openvino" (`[fast]`), "torch" (`[neural]`), or "auto": torch where there is a CUDA
             GPU, else OpenVINO where it is installed, else ONNX Runtime.
         device: "cpu", or for torch "cuda", "cuda:1", "mps"; None leaves it to the backend.
@@ -65,10 +73,25 @@ def open_spec(spec: EncoderSpec) -> Encoder:
         InputError: the model cannot be found, or cannot be run this way.
         MissingExtraError: the backend or the packaged model is not installed.
     """
+    encoder = _opened(spec)
+    if isinstance(encoder, OpenedEncoder):
+        copyreg.pickle(type(encoder), _reduced)
+    return encoder
+
+
+def _reduced(encoder: OpenedEncoder) -> tuple[Callable[[EncoderSpec], Any], tuple[EncoderSpec]]:
+    return open_spec, (encoder.spec,)
+
+
+def _opened(spec: EncoderSpec) -> Encoder:
     if spec.threads is not None and spec.threads < 1:
         raise InputError(f"{spec.threads} threads", "give at least 1", where="--threads")
     local = Path(spec.name).expanduser()
     found = spec.name != PACKAGED and local.is_dir()
+    kind, _, place = spec.name.partition(":")
+    if not found and spec.name != PACKAGED and "/" not in kind and kind in ENCODERS:
+        opened: Encoder = ENCODERS.load(kind).open(place, spec)
+        return opened
     # A worker process may stand in another folder.
     spec = replace(spec, name=str(local.resolve()) if found else spec.name, backend=_backend(spec))
     if spec.backend == "torch":

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from truerank.vectors.encoders.base import Encoder
+from typing import Literal
 
 __all__ = ["Backend", "EncoderSpec", "Precision"]
 
@@ -16,10 +13,11 @@ Precision = Literal["fp32", "fp16", "bf16", "int8"]
 
 @dataclass(frozen=True)
 class EncoderSpec:
-    """Everything `open_encoder` needs; small, hashable and picklable.
+    """Everything `open_spec` needs; small, hashable and picklable.
 
     Attributes:
-        name: `packaged`, a Hugging Face id or a local folder (absolute, once the encoder was opened).
+        name: `packaged`, a Hugging Face id, a local folder (absolute, once the encoder was opened), or a name that
+            another package registers, perhaps with a place: `NAME:PLACE`.
         backend: what runs the model.
         device: "cpu", "cuda", "cuda:1" ...; None leaves it to the backend.
         precision: arithmetic of the forward pass.
@@ -33,15 +31,3 @@ class EncoderSpec:
     precision: Precision = "fp32"
     threads: int | None = None
     calibration: tuple[str, ...] = ()
-
-    def open(self) -> Encoder:
-        """Opens the encoder.
-
-        Raises:
-            InputError: the model cannot be found or run.
-            MissingExtraError: the backend is not installed.
-        """
-        # Here and not above: opening knows the backends, and the backends know this class.
-        from truerank.vectors.encoders.opening import open_spec
-
-        return open_spec(self)

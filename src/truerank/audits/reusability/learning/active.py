@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
-import scipy.sparse
+import scipy
 from numpy.typing import NDArray
 
+from truerank.audits.reusability.following import TopicJudgments
 from truerank.audits.reusability.learning.features import Features
 from truerank.audits.reusability.learning.learner import Model, fit
-from truerank.audits.reusability.simulation.following import Found
 from truerank.errors import InputError
 from truerank.sources.qrels import QREL_SCHEMA
 
@@ -31,14 +31,14 @@ class LearnerOptions:
     """What can be chosen for the learner.
 
     Attributes:
-        relevant_from: the lowest grade that counts as relevant.
+        rel: the lowest grade that counts as relevant.
         random: documents presumed non-relevant, drawn anew at each training.
         regularisation: λ of the loss.
         batch: documents of the first batch; each following one is larger by a tenth, rounded up.
         growing: False for batches of one size.
     """
 
-    relevant_from: int = 1
+    rel: int = 1
     random: int = 100
     regularisation: float = 1e-4
     batch: int = 1
@@ -72,7 +72,7 @@ class Trace:
         pool_size: P; the first judgments are the pool's.
         seed: of the learner.
         doc_ids, grades, batches: one per judgment; the batch is 0 for the pool and counts from 1 for the learner.
-        relevant_from: the lowest grade that counts as relevant.
+        rel: the lowest grade that counts as relevant.
         whole: no document of the collection was left to judge.
     """
 
@@ -82,7 +82,7 @@ class Trace:
     doc_ids: tuple[str, ...]
     grades: tuple[int, ...]
     batches: tuple[int, ...]
-    relevant_from: int = 1
+    rel: int = 1
     whole: bool = False
 
     def __len__(self) -> int:
@@ -91,11 +91,11 @@ class Trace:
     @cached_property
     def found(self) -> NDArray[np.int64]:
         """How many of the judged documents are relevant after each judgment, shape (judgments,)."""
-        return np.cumsum(np.asarray(self.grades, np.int64) >= self.relevant_from)
+        return np.cumsum(np.asarray(self.grades, np.int64) >= self.rel)
 
-    def as_found(self) -> Found:
+    def as_judgments(self) -> TopicJudgments:
         """The trace as stopping rules read it."""
-        return Found(self.topic_id, self.pool_size, self.found, self.whole)
+        return TopicJudgments(self.topic_id, self.pool_size, self.found, self.whole)
 
     def qrels(self, judgments: int | None = None) -> pl.DataFrame:
         """The first judgments (all without a number) as qrels: columns topic_id, doc_id, relevance."""
@@ -166,7 +166,7 @@ class ActiveLearner:
         """
         taken = np.zeros(len(self.features), np.bool_)
         taken[judged] = True
-        self._train(judged, grades >= self.options.relevant_from, taken)
+        self._train(judged, grades >= self.options.rel, taken)
         taken[excluded] = True
         return self._ranked(taken, min(n, int(len(taken) - taken.sum())))
 
@@ -279,5 +279,5 @@ def trace(
     whole = whole or len(rows) == len(features)
     return Trace(
         topic_id, len(documents), seed, tuple(labels), tuple(labels.values()), tuple(batches),
-        chosen.relevant_from, whole,
+        chosen.rel, whole,
     )  # fmt: skip

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import scipy.sparse
+import scipy
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.lexical import Analyser, Index, build_index, open_index
 from truerank.lexical.postings import BlockTask, IndexField, RunBuffer
 from truerank.records import Document
@@ -86,9 +86,9 @@ class Features:
         if block:
             flush()
         if not ids:
-            raise InputError("no documents", "give a collection that holds some", where="--docs")
+            raise OptionError("docs", "no documents", "give a collection that holds some")
         if len(set(ids)) != len(ids):
-            raise InputError("two documents of one id", "give every document an id of its own", where="--docs")
+            raise OptionError("docs", "two documents of one id", "give every document an id of its own")
         run = buffer.sorted()
         found = run.by_document()
         sizes = np.bincount(found.documents, minlength=len(ids))

@@ -10,11 +10,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from truerank.audits.reusability.following import TopicJudgments, TopicOutcome, apply_rule, follow
 from truerank.audits.reusability.learning.active import ActiveLearner, LearnerOptions
 from truerank.audits.reusability.learning.features import Features
 from truerank.audits.reusability.learning.labels_now import document_of, grade_of, grades_by_label
 from truerank.audits.reusability.pools.batches import pool_item
-from truerank.audits.reusability.simulation.following import Found, Outcome, apply_rule, follow
 from truerank.audits.reusability.stopping import StoppingRule, TrackProcedure
 from truerank.audits.reusability.stopping_specs import load_rule
 from truerank.judging import Item, Standing, Store
@@ -129,7 +129,7 @@ class Assistant:
                     return items
             return []
 
-    def outcomes(self, store: Store) -> tuple[Outcome, ...]:
+    def outcomes(self, store: Store) -> tuple[TopicOutcome, ...]:
         """What the rule makes of every topic by the labels as they stand."""
         return apply_rule(
             self.rule, [self._found(one) for one in self._shelf.read(store).values()], budget=self._budget
@@ -143,9 +143,9 @@ class Assistant:
         waiting = len(live.seen) - len(live.grades) - len(live.skipped)
         return max(0, outcome.until - outcome.judged - waiting) if outcome.ending == "trace" else 0
 
-    def _found(self, live: _Live) -> Found:
-        relevant = np.array([grade >= self.options.relevant_from for grade in live.grades.values()], np.int64)
-        return Found(live.topic.topic_id, live.pool, np.cumsum(relevant))
+    def _found(self, live: _Live) -> TopicJudgments:
+        relevant = np.array([grade >= self.options.rel for grade in live.grades.values()], np.int64)
+        return TopicJudgments(live.topic.topic_id, live.pool, np.cumsum(relevant))
 
     def _chosen(self, live: _Live, n: int) -> list[Item]:
         name = live.topic.topic_id

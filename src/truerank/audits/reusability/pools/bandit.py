@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.work.artifacts import digest
 
 __all__ = ["METHODS", "Method", "Ordered", "adaptive_pool"]
@@ -45,7 +45,7 @@ def adaptive_pool(
     *,
     method: Method = "maxmean",
     fading: float = 1.0,
-    relevant_from: int = 1,
+    rel: int = 1,
     batch: int = 1,
     seed: int = 0,
     topic_id: str = "",
@@ -64,7 +64,7 @@ def adaptive_pool(
         budget: documents at most.
         method: "move-to-front" or "maxmean".
         fading: what a document's weight is multiplied by with every later one of its run.
-        relevant_from: the lowest grade that counts as relevant.
+        rel: the lowest grade that counts as relevant.
         batch: documents without a judgment after which it ends.
         seed: of ties.
         topic_id: the topic, so that ties fall differently in each.
@@ -79,9 +79,9 @@ def adaptive_pool(
     Barreiro, Multi-armed bandits for adjudicating documents (Information Processing and Management, 2017).
     """
     if method not in METHODS[1:]:
-        raise InputError(f"no method '{method}'", f"one of {', '.join(METHODS)}", where="--method")
+        raise OptionError("method", f"no method '{method}'", f"one of {', '.join(METHODS)}")
     if not 0 <= fading <= 1 or budget < 1 or batch < 1:
-        raise InputError("a fading outside 0 to 1, or a budget or batch below 1", "correct it", where="--method")
+        raise OptionError("method", "a fading outside 0 to 1, or a budget or batch below 1", "correct it")
     key = int(digest([seed, topic_id])[:16], 16)
     order = np.random.default_rng(key).permutation(len(rankings))
     arms = [_Arm(name, ranking, int(place)) for (name, ranking), place in zip(rankings.items(), order, strict=True)]
@@ -98,7 +98,7 @@ def adaptive_pool(
         if grade is None:
             pending += 1
         else:
-            arm.learn(grade >= relevant_from, fading)
+            arm.learn(grade >= rel, fading)
     documents = tuple(taken)
     return Ordered(documents, tuple(grade for grade, _ in taken.values()), tuple(run for _, run in taken.values()))
 

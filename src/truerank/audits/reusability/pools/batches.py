@@ -1,4 +1,4 @@
-"""Who judges what: the topics shared out among assessors, and the files for `judge new`."""
+"""Who judges what: the topics shared out among annotators, and the files for `judge new`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
@@ -14,11 +14,8 @@ from truerank.judging import Item, Text
 from truerank.judging.items import content_id
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Document, Topic
-from truerank.work.artifacts import Artifacts
 from truerank.work.progress import Progress
-
-if TYPE_CHECKING:
-    from truerank.audits.reusability.pools.results import Pool
+from truerank.work.runs import Run
 
 __all__ = ["Batch", "pool_item", "shared_out", "write_batches"]
 
@@ -26,40 +23,40 @@ _FOLDER = "batches"
 
 
 class Batch(NamedTuple):
-    """What one assessor judges of one topic, and the file that holds it; empty where none was written."""
+    """What one annotator judges of one topic, and the file that holds it; empty where none was written."""
 
-    assessor: str
+    annotator: str
     topic_id: str
     documents: tuple[str, ...]
     file: str = ""
 
 
-def shared_out(documents: pl.DataFrame, topics: Sequence[str], assessors: Sequence[str]) -> tuple[Batch, ...]:
-    """Gives every topic to one assessor so that all have about the same number of documents.
+def shared_out(documents: pl.DataFrame, topics: Sequence[str], annotators: Sequence[str]) -> tuple[Batch, ...]:
+    """Gives every topic to one annotator so that all have about the same number of documents.
 
     Args:
         documents: columns topic_id and doc_id, in the order in which they are judged.
         topics: in their order.
-        assessors: who judges.
+        annotators: who judges.
 
     Returns:
-        By assessor, then in the order of the topics; topics without documents are left out.
+        By annotator, then in the order of the topics; topics without documents are left out.
     """
     by_topic: dict[str, list[str]] = {}
     for topic, doc_id in documents.select("topic_id", "doc_id").iter_rows():
         by_topic.setdefault(topic, []).append(doc_id)
-    loads = dict.fromkeys(assessors, 0)
+    loads = dict.fromkeys(annotators, 0)
     places = {topic: place for place, topic in enumerate(topics)}
     judge: dict[str, str] = {}
     # The largest first, each to whoever has least: even loads without trying everything.
     for topic in sorted(by_topic, key=lambda topic: (-len(by_topic[topic]), places[topic])):
-        judge[topic] = min(assessors, key=loads.__getitem__)
+        judge[topic] = min(annotators, key=loads.__getitem__)
         loads[judge[topic]] += len(by_topic[topic])
     return tuple(
-        Batch(assessor, topic, tuple(by_topic[topic]))
-        for assessor in assessors
+        Batch(annotator, topic, tuple(by_topic[topic]))
+        for annotator in annotators
         for topic in topics
-        if judge.get(topic) == assessor
+        if judge.get(topic) == annotator
     )
 
 
@@ -74,13 +71,13 @@ def pool_item(topic: Topic, document: Document, data: Mapping[str, object]) -> I
 
 
 def write_batches(
-    artifacts: Artifacts, pool: Pool, topics: Mapping[str, Topic], docs: str | None, progress: Progress | None
+    job: Run, work: Sequence[Batch], topics: Mapping[str, Topic], docs: str | None, progress: Progress | None
 ) -> tuple[Batch, ...]:
-    """Writes one file for each assessor: items with their texts as JSONL, or without documents a run.
+    """Writes one file for each annotator: items with their texts as JSONL, or without documents a run.
 
     Args:
-        artifacts: the folder; files are `batches/ASSESSOR.jsonl` or `.run`.
-        pool: what is judged by whom.
+        job: writes the files `batches/ANNOTATOR.jsonl` or `.run`.
+        work: what is judged by whom.
         topics: by id; needed with documents.
         docs: the collection.
         progress: is told how many documents were read.
@@ -91,43 +88,42 @@ def write_batches(
     Raises:
         InputError: a fault in the collection, or documents that it lacks.
     """
-    _forget(artifacts.folder)
+    by_annotator: dict[str, list[Batch]] = {}
+    for batch in work:
+        by_annotator.setdefault(batch.annotator, []).append(batch)
+    written = {}
     if docs is None:
-        return _as_runs(artifacts, pool)
-    wanted = frozenset(doc_id for batch in pool.work for doc_id in batch.documents)
-    made = []
-    with tempfile.TemporaryDirectory(prefix="truerank-pool-") as folder:
-        texts = DocumentTexts.collect(Path(folder) / "documents", docs, wanted, progress)
-        texts.check(sorted(wanted), "the pool")
-        for assessor in pool.options.assessors:
-            mine = [batch for batch in pool.work if batch.assessor == assessor]
-            lines = []
-            for batch in mine:
-                documents = texts.of(batch.documents)
-                for order, doc_id in enumerate(batch.documents, start=1):
-                    item = pool_item(topics[batch.topic_id], documents[doc_id], {"stage": "pool", "order": order})
-                    lines.append(json.dumps(item.json(), ensure_ascii=False) + "\n")
-            if mine:
-                name = f"{_FOLDER}/{assessor}.jsonl"
-                artifacts.text(name, "".join(lines))
-                made += [batch._replace(file=name) for batch in mine]
-    return tuple(made)
+        for annotator, mine in by_annotator.items():
+            written[annotator] = f"{_FOLDER}/{annotator}.run", _as_run(mine)
+    else:
+        wanted = frozenset(doc_id for batch in work for doc_id in batch.documents)
+        with tempfile.TemporaryDirectory(prefix="truerank-pool-") as folder:
+            texts = DocumentTexts.collect(Path(folder) / "documents", docs, wanted, progress)
+            texts.check(sorted(wanted), "the pool")
+            for annotator, mine in by_annotator.items():
+                written[annotator] = f"{_FOLDER}/{annotator}.jsonl", _as_items(mine, topics, texts)
+    _forget(job.folder)
+    for name, text in written.values():
+        job.text(name, text)
+    return tuple(batch._replace(file=written[batch.annotator][0]) for batch in work)
 
 
-def _as_runs(artifacts: Artifacts, pool: Pool) -> tuple[Batch, ...]:
-    made = []
-    for assessor in pool.options.assessors:
-        mine = [batch for batch in pool.work if batch.assessor == assessor]
-        lines = [
-            f"{batch.topic_id} Q0 {doc_id} {rank} {len(batch.documents) - rank + 1} pool\n"
-            for batch in mine
-            for rank, doc_id in enumerate(batch.documents, start=1)
-        ]
-        if mine:
-            name = f"{_FOLDER}/{assessor}.run"
-            artifacts.text(name, "".join(lines))
-            made += [batch._replace(file=name) for batch in mine]
-    return tuple(made)
+def _as_items(batches: Sequence[Batch], topics: Mapping[str, Topic], texts: DocumentTexts) -> str:
+    lines = []
+    for batch in batches:
+        documents = texts.of(batch.documents)
+        for order, doc_id in enumerate(batch.documents, start=1):
+            item = pool_item(topics[batch.topic_id], documents[doc_id], {"stage": "pool", "order": order})
+            lines.append(json.dumps(item.json(), ensure_ascii=False) + "\n")
+    return "".join(lines)
+
+
+def _as_run(batches: Sequence[Batch]) -> str:
+    return "".join(
+        f"{batch.topic_id} Q0 {doc_id} {rank} {len(batch.documents) - rank + 1} pool\n"
+        for batch in batches
+        for rank, doc_id in enumerate(batch.documents, start=1)
+    )
 
 
 def _forget(folder: Path) -> None:

@@ -2,44 +2,64 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Annotated, Final
 
 import polars as pl
 
-import truerank
 from truerank.audits.reusability.learning.labels_now import read_grades
 from truerank.audits.reusability.pools.bandit import adaptive_pool
-from truerank.audits.reusability.pools.batches import Batch, shared_out, write_batches
+from truerank.audits.reusability.pools.batches import shared_out, write_batches
 from truerank.audits.reusability.pools.depth import first_documents
 from truerank.audits.reusability.pools.inputs import check_topics, read_runs, teams_of
-from truerank.audits.reusability.pools.options import PoolOptions, PoolSources
+from truerank.audits.reusability.pools.options import DEPTH, Pooling, PoolMethod
 from truerank.audits.reusability.pools.results import Pool, team_rows, topic_rows
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.judging import is_store
-from truerank.sources import compressed, parse, read_qrels_frame, read_topics
-from truerank.work.artifacts import Artifacts
+from truerank.options import Flag, Out, command
+from truerank.sources import parse, read_qrels_frame, read_topics
+from truerank.sources.inputs import inputs_of
 from truerank.work.progress import Progress
+from truerank.work.publishing import publish
+from truerank.work.runs import run as started
 
 __all__ = ["build"]
 
+_NAME: Final = re.compile(r"\w[\w.@+-]{0,79}")
 
+
+@command
 def build(
-    runs: Sequence[str | Path],
-    out: str | Path | None = None,
+    run: Annotated[Sequence[str | Path], Flag(metavar="FILE", reads=list[str])],
     *,
-    sources: PoolSources | None = None,
-    options: PoolOptions | None = None,
+    topics: Annotated[str | None, Flag(metavar="SRC")] = None,
+    docs: Annotated[str | None, Flag(metavar="SRC")] = None,
+    qrels: Annotated[str | None, Flag(metavar="SRC")] = None,
+    annotators: Annotated[Sequence[str], Flag(metavar="NAME", reads=list[str])] = ("annotator",),
+    pooling: Pooling = Pooling(),
+    choice: PoolMethod = PoolMethod(),
+    out: Out = None,
     progress: Progress | None = None,
 ) -> Pool:
-    """Builds the pools of all topics.
+    """Builds pools over runs, and the batches in which they are judged.
+
+    The depth method takes the first documents of every run; move-to-front and maxmean (the bandit of the Common Core
+    track) follow what is found and need judgments: qrels, or a judging store, where the documents to judge next are
+    written. Documents of sparse judgments are added. Batches are items for `judge new` where documents and topics are
+    given, else runs.
 
     Args:
-        runs: TREC runs.
-        out: a folder for `pool.csv`, `topics.csv`, `teams.csv`, `batches.csv`, the batches, and `manifest.json`; None
-            to write nothing.
-        sources: topics, judgments, documents, teams.
-        options: see `PoolOptions`.
+        run: TREC runs; repeat the option for several.
+        topics: the topics that are pooled; by default all of the runs.
+        docs: the collection, for batches with texts.
+        qrels: what is judged: qrels (what they lack is not relevant) or a judging store (what it lacks is not judged).
+        annotators: who judges; repeat the option, or separate names by commas. Each topic goes to one of them.
+        pooling: what is pooled.
+        choice: how documents are chosen.
+        out: a folder for pool.csv, topics.csv, teams.csv, batches.csv, the batches and manifest.json.
         progress: is told how many documents were read.
 
     Returns:
@@ -49,37 +69,92 @@ def build(
         InputError: a source or an option is at fault; a run with topics that are not known, or without a team; a method
             that follows what is found without judgments; judgments without a relevant document.
 
+    Examples:
+
+        truerank pool build --run runs/a1.run --run runs/b1.run --team-prefix _ --out pool/
+
+        truerank pool build --run runs/a1.run --run runs/b1.run --metadata teams.tsv --sparse-qrels clicks.qrels
+        --topics t.tsv --docs docs.jsonl --annotators ann,bob --out pool/
+
+        truerank pool build --run runs/a1.run --run runs/b1.run --method maxmean --qrels judged --batch 10 --out next/
+
     Source: Craswell et al., Overview of the TREC 2019 Deep Learning Track, section 5; for the methods, `adaptive_pool`.
     """
-    given, chosen = sources or PoolSources(), options or PoolOptions()
-    if chosen.method != "depth" and given.judgments is None:
-        raise InputError(f"{chosen.method} follows judgments", "give qrels or a store", where="--judgments")
-    topics = {} if given.topics is None else {one.topic_id: one for one in read_topics(given.topics).topics}
-    frames = check_topics(read_runs(runs), list(topics) or None, subset=given.subset)
-    teams = teams_of(list(frames), given.metadata, given.team_prefix)
+    people = _people(annotators)
+    _check(topics, docs, qrels, pooling, choice)
+    known = {} if topics is None else {one.topic_id: one for one in read_topics(topics).topics}
+    frames = check_topics(read_runs(run), list(known) or None, subset=pooling.subset)
+    made = _made(frames, list(known), qrels, (pooling, choice), people)
+    if out is None:
+        return made
+    inputs = inputs_of(
+        run=run, topics=topics, docs=docs, qrels=qrels, metadata=pooling.metadata, sparse_qrels=pooling.sparse_qrels
+    )
+    options = {"annotators": people, "pooling": replace(pooling, depth=made.depth), "choice": choice}
+    with started("pool build", inputs, options, out) as job:
+        made = replace(made, out=job.folder, work=write_batches(job, made.work, known, docs, progress))
+        job.skipped = {"topics_without_runs": list(made.without)}
+        publish(made, job)
+    return made
+
+
+def _check(topics: str | None, docs: str | None, qrels: str | None, pooling: Pooling, choice: PoolMethod) -> None:
+    if docs is not None and topics is None:
+        raise OptionError("docs", "batches with texts need the topics' texts too", "give `topics`")
+    if pooling.subset and topics is None:
+        raise OptionError("subset", "no topics are named", "give `topics`, or leave `subset` out")
+    if choice.method != "depth" and qrels is None:
+        raise OptionError("qrels", f"{choice.method} follows judgments", "give qrels or a store")
+
+
+def _people(given: Sequence[str]) -> tuple[str, ...]:
+    """Names of annotators, each of which can be that of a file."""
+    names = tuple(name.strip() for one in given for name in one.split(",") if name.strip())
+    if not names:
+        raise OptionError("annotators", "nobody judges", "name an annotator")
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise OptionError("annotators", f"'{name}' cannot be the name of a file", "use letters, digits and . @ + -")
+        if names.count(name) > 1:
+            raise OptionError("annotators", f"'{name}' is named twice", "name everybody once")
+    return names
+
+
+def _made(
+    frames: Mapping[str, pl.DataFrame],
+    topics: Sequence[str],
+    qrels: str | None,
+    options: tuple[Pooling, PoolMethod],
+    people: tuple[str, ...],
+) -> Pool:
+    """The pools of all topics."""
+    pooling, choice = options
+    teams = teams_of(list(frames), pooling.metadata, pooling.team_prefix)
+    depth = choice.reach(pooling.depth)
     members = pl.concat(
         [
-            first_documents(frame, chosen.reach).with_columns(run=pl.lit(name), team=pl.lit(teams[name]))
+            first_documents(frame, depth).with_columns(run=pl.lit(name), team=pl.lit(teams[name]))
             for name, frame in frames.items()
         ]
     )
-    sparse = _sparse(given.sparse, members)
-    live = given.judgments is not None and _stored(given.judgments)
-    grades = _grades(given.judgments, chosen.relevant_from, live)
-    chosen_documents = _adaptive(members, sparse, grades, chosen, live) if chosen.method != "depth" else None
-    documents = _described(members, sparse, grades, chosen_documents, live)
+    sparse = _sparse(pooling.sparse_qrels, members)
+    live = qrels is not None and _stored(qrels)
+    grades = _grades(qrels, choice.rel, live)
+    order = _adaptive(members, sparse, grades, choice, live) if choice.method != "depth" else None
+    documents = _described(members, sparse, grades, order, live)
     names = [name for name in topics if name in set(documents["topic_id"])] or sorted(set(documents["topic_id"]))
     open_ones = documents.filter(pl.col("grade").is_null()) if live else documents
-    work = shared_out(open_ones, names, chosen.assessors)
-    made = Pool(
-        documents, topic_rows(documents, names, chosen.relevant_from),
-        team_rows(documents, members, teams, chosen.relevant_from), chosen, work,
-        tuple(name for name in topics if name not in names), given.judgments is not None,
-    )  # fmt: skip
-    if out is None:
-        return made
-    artifacts = Artifacts(out)
-    return _write(made, artifacts, runs, given, write_batches(artifacts, made, topics, given.docs, progress))
+    return Pool(
+        documents=documents,
+        topics=topic_rows(documents, names, choice.rel),
+        teams=team_rows(documents, members, teams, choice.rel),
+        work=shared_out(open_ones, names, people),
+        depth=depth,
+        choice=choice,
+        annotators=people,
+        without=tuple(name for name in topics if name not in names),
+        graded=qrels is not None,
+    )
 
 
 def _stored(source: str) -> bool:
@@ -95,14 +170,14 @@ def _sparse(source: str | None, members: pl.DataFrame) -> pl.DataFrame:
     return named.join(members, on="topic_id", how="semi", maintain_order="left")
 
 
-def _grades(source: str | None, relevant_from: int, live: bool) -> dict[tuple[str, str], int]:
+def _grades(source: str | None, rel: int, live: bool) -> dict[tuple[str, str], int]:
     if source is None:
         return {}
     frame = read_grades(parse(source).path, allow_none=True) if live else read_qrels_frame(source)
-    if not live and not (frame["relevance"] >= relevant_from).any():
+    if not live and not (frame["relevance"] >= rel).any():
         raise InputError(
-            f"no document has the grade {relevant_from} or a higher one",
-            "give judgments with relevant documents, or a lower --relevant-from",
+            f"no document has the grade {rel} or a higher one",
+            "give judgments with relevant documents, or a lower `rel`",
             where=source,
         )
     return {
@@ -114,7 +189,7 @@ def _adaptive(
     members: pl.DataFrame,
     sparse: pl.DataFrame,
     grades: Mapping[tuple[str, str], int],
-    options: PoolOptions,
+    options: PoolMethod,
     live: bool,
 ) -> pl.DataFrame:
     """The documents in the order in which a method takes them, the sparse ones first: topic_id, doc_id, order."""
@@ -122,7 +197,7 @@ def _adaptive(
     for topic, doc_id in sparse.iter_rows():
         firsts.setdefault(topic, []).append(doc_id)
     rows: list[tuple[str, str, int]] = []
-    shallow = members.filter(pl.col("place") <= options.equal_cost)
+    shallow = members.filter(pl.col("place") <= DEPTH)
     sizes = dict(shallow.group_by("topic_id").agg(pl.col("doc_id").n_unique()).iter_rows())
     for (topic,), part in members.sort("topic_id", maintain_order=True).group_by("topic_id", maintain_order=True):
         rankings = {
@@ -133,7 +208,7 @@ def _adaptive(
         found = adaptive_pool(
             {run: [one for one in ranking if one not in set(already)] for run, ranking in rankings.items()},
             lambda doc_id, topic=topic: grades.get((topic, doc_id), None if live else 0),  # type: ignore[misc]
-            max(1, budget), method=options.method, fading=options.fading, relevant_from=options.relevant_from,
+            max(1, budget), method=options.method, fading=options.fading, rel=options.rel,
             batch=options.batch, seed=options.seed, topic_id=str(topic),
         )  # fmt: skip
         rows += [(str(topic), doc_id, place) for place, doc_id in enumerate((*already, *found.doc_ids), start=1)]
@@ -164,26 +239,3 @@ def _described(
         pl.col("sparse").fill_null(False),
         pl.Series("grade", values, dtype=pl.Int64),
     )
-
-
-def _write(
-    made: Pool, artifacts: Artifacts, runs: Sequence[str | Path], sources: PoolSources, batches: tuple[Batch, ...]
-) -> Pool:
-    made = made.with_files(artifacts.folder, batches)
-    artifacts.text("pool.csv", made.documents.write_csv())
-    for name, table in (("topics.csv", made.topic_table()), ("teams.csv", made.team_table())):
-        artifacts.text(name, table.csv())
-    artifacts.text("batches.csv", made.batch_table().csv())
-    artifacts.manifest(
-        {
-            "truerank": truerank.__version__,
-            "command": "pool build",
-            "inputs": {
-                "runs": [{"source": str(run), "hash": compressed.fingerprint(parse(str(run)).path)} for run in runs],
-                **sources.json(),
-            },
-            **{key: value for key, value in made.json().items() if key not in ("out", "batches")},
-        }
-    )
-    artifacts.tidy()
-    return made

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 
 __all__ = ["POOL_SCHEMA", "depth_pool", "first_documents"]
 
@@ -29,9 +29,9 @@ def depth_pool(runs: Mapping[str, pl.DataFrame], depth: int, *, sparse: pl.DataF
         InputError: no run, or a depth below 1.
     """
     if not runs:
-        raise InputError("no runs", "give one or more", where="--run")
+        raise OptionError("run", "no runs", "give one or more")
     if depth < 1:
-        raise InputError(f"the depth is {depth}", "give 1 or more", where="--depth")
+        raise OptionError("depth", f"the depth is {depth}", "give 1 or more")
     pool = pl.concat([first_documents(frame, depth).select("topic_id", "doc_id") for frame in runs.values()])
     if sparse is not None:
         pool = pl.concat([pool, sparse.select("topic_id", "doc_id").join(pool, on="topic_id", how="semi")])

@@ -9,7 +9,7 @@ from typing import Final
 import polars as pl
 
 from truerank.audits.track.inputs import RowFilter, read_metadata
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.sources import parse, read_run_frame, unique_names
 
 __all__ = ["check_topics", "read_runs", "teams_of"]
@@ -27,7 +27,7 @@ def read_runs(paths: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
         InputError: no run, or one that cannot be read.
     """
     if not paths:
-        raise InputError("no runs", "give one or more", where="--run")
+        raise OptionError("run", "no runs", "give one or more")
     names = unique_names([parse(str(path)) for path in paths])
     columns = ["topic_id", "doc_id", "rank", "score"]
     return {name: read_run_frame(path).select(columns) for name, path in zip(names, paths, strict=True)}
@@ -54,10 +54,10 @@ def teams_of(runs: Sequence[str], metadata: Sequence[str | Path] = (), prefix: s
     missing = [run for run, team in found.items() if not team]
     if missing:
         rule = f" and no '{prefix}' in its name" if prefix else ""
-        raise InputError(
+        raise OptionError(
+            "metadata" if metadata else "team_prefix",
             f"no team for the run {_named(missing)}{rule}",
-            "name its team in a table (--metadata, with columns run and team), or give another --team-prefix",
-            where="--metadata" if metadata else "--team-prefix",
+            "name its team in a table (`metadata`, with columns run and team), or give another `team_prefix`",
         )
     return found
 
@@ -91,7 +91,7 @@ def check_topics(
         if len(unknown) and not subset:
             raise InputError(
                 f"the run has topics that are not known ({len(unknown):,}): {_named(unknown.to_list())}",
-                "give the topics of the run, or pass over these with --subset",
+                "give the topics of the run, or pass over these with `subset`",
                 where=name,
             )
         kept[name] = inside

@@ -1,107 +1,66 @@
-"""What can be chosen for a pool, and what it is made of."""
+"""What can be chosen for a pool."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Annotated, Final
 
-from truerank.audits.reusability.pools.bandit import METHODS, Method
-from truerank.errors import InputError
+from truerank.audits.reusability.pools.bandit import Method
+from truerank.options import Flag, Options, Range, Seed
 
-__all__ = ["PoolOptions", "PoolSources"]
+__all__ = ["DEPTH", "PoolMethod", "Pooling"]
 
-_DEPTH: Final = 10
+#: Documents of each run in a depth pool, and how far down the other methods follow a run, where nothing is said.
+DEPTH: Final = 10
 _FOLLOWED: Final = 100
-_NAME: Final = re.compile(r"\w[\w.@+-]{0,79}")
 
 
 @dataclass(frozen=True)
-class PoolOptions:
-    """The choices behind a pool.
+class Pooling(Options):
+    """What is pooled.
 
     Attributes:
-        depth: documents of each run and topic; how far down runs are followed by the other methods. None for 10, and
-            for 100 with these.
-        method: "depth", or "move-to-front" and "maxmean", which follow what is found.
-        budget: documents of a topic with these methods; None for as many as its depth-10 pool has.
-        fading: of maxmean, see `adaptive_pool`.
-        relevant_from: the lowest grade that counts as relevant.
-        batch: with a store, documents of a topic that are to be judged next.
-        seed: of ties.
-        assessors: who judges; each topic is judged by one of them.
-
-    Raises:
-        InputError: an unknown method, a number below 1, a name that cannot be that of a file, or one that stands twice.
+        depth: documents of each run and topic in the pools, by default 10; with a method that follows judgments, how
+            far down runs are followed, by default 100.
+        metadata: tables of run and team; without them and `team_prefix` every run is a team of its own.
+        team_prefix: where no table says it, a run's name up to this sign is its team's; a hyphen is given as
+            --team-prefix=-.
+        subset: pass over topics of runs that are not pooled.
+        sparse_qrels: judgments whose documents are added to the pools.
     """
 
-    depth: int | None = None
-    method: Method = "depth"
-    budget: int | None = None
-    fading: float = 1.0
-    relevant_from: int = 1
-    batch: int = 10
-    seed: int = 0
-    assessors: tuple[str, ...] = ("annotator",)
-
-    def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise InputError(f"no method '{self.method}'", f"one of {', '.join(METHODS)}", where="--method")
-        for name in ("depth", "budget", "batch"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"the {name} is {value}", "give 1 or more", where=f"--{name}")
-        if not self.assessors:
-            raise InputError("nobody judges", "name an assessor", where="--assessors")
-        for name in self.assessors:
-            if not _NAME.fullmatch(name):
-                raise InputError(f"'{name}' is no name", "use letters, digits and . @ + -", where="--assessors")
-            if self.assessors.count(name) > 1:
-                raise InputError(f"'{name}' stands there twice", "name everybody once", where="--assessors")
-
-    @property
-    def reach(self) -> int:
-        """How far down the runs are looked at."""
-        return self.depth or (_DEPTH if self.method == "depth" else _FOLLOWED)
-
-    @property
-    def equal_cost(self) -> int:
-        """The depth of the pool whose size is the budget where none is given."""
-        return _DEPTH
-
-    def json(self) -> dict[str, Any]:
-        """The choices by name."""
-        return {**asdict(self), "depth": self.reach, "assessors": list(self.assessors)}
-
-
-@dataclass(frozen=True)
-class PoolSources:
-    """What goes into a pool besides the runs.
-
-    Attributes:
-        topics: the topics that are pooled; None for all of the runs.
-        subset: pass over topics of runs that are not among these.
-        sparse: judgments whose documents are added to the pool.
-        judgments: qrels (what they lack is not relevant) or a judging store (what it lacks is not judged yet).
-        docs: the collection, so that batches hold texts.
-        metadata: tables of runs and their teams.
-        team_prefix: the sign up to which a run's name is its team's, where no table says it.
-    """
-
-    topics: str | None = None
+    depth: Annotated[int | None, Range(at_least=1)] = None
+    metadata: Annotated[tuple[str, ...], Flag(metavar="FILE", reads=list[str])] = ()
+    team_prefix: Annotated[str | None, Flag(metavar="SIGN")] = None
     subset: bool = False
-    sparse: str | None = None
-    judgments: str | None = None
-    docs: str | None = None
-    metadata: tuple[str, ...] = ()
-    team_prefix: str | None = None
+    sparse_qrels: Annotated[str | None, Flag(metavar="SRC")] = None
 
-    def __post_init__(self) -> None:
-        if self.docs is not None and self.topics is None:
-            raise InputError("batches with texts need the topics' texts too", "give --topics", where="--docs")
-        if self.subset and self.topics is None:
-            raise InputError("no topics are named", "give --topics, or leave --subset out", where="--subset")
 
-    def json(self) -> dict[str, Any]:
-        """The sources by name."""
-        return {**asdict(self), "metadata": list(self.metadata)}
+@dataclass(frozen=True)
+class PoolMethod(Options):
+    """How documents are chosen.
+
+    Attributes:
+        method: depth takes the first documents of every run; move-to-front and maxmean (the bandit of the Common Core
+            track) follow what is found and need `qrels`.
+        rel: the lowest grade that counts as relevant.
+        budget: with move-to-front and maxmean, documents of a topic; by default as many as its pool of depth 10 has.
+        fading: with maxmean, what the weight of a document is multiplied by with every later one of its run.
+        batch: with a judging store, documents of a topic to judge next.
+        seed: of ties between runs.
+    """
+
+    method: Method = "depth"
+    rel: Annotated[int, Range(at_least=1)] = 1
+    budget: Annotated[int | None, Range(at_least=1)] = None
+    fading: Annotated[float, Range(at_least=0, at_most=1)] = 1.0
+    batch: Annotated[int, Range(at_least=1)] = 10
+    seed: Seed = 0
+
+    def reach(self, depth: int | None) -> int:
+        """How far down the runs are looked at.
+
+        Args:
+            depth: of `Pooling`.
+        """
+        return depth or (DEPTH if self.method == "depth" else _FOLLOWED)

@@ -11,7 +11,7 @@ import polars as pl
 from truerank.audits.reusability.pools.depth import depth_pool, first_documents
 from truerank.audits.reusability.pools.inputs import check_topics, read_runs, teams_of
 from truerank.audits.reusability.simulation.options import SimulationOptions, SimulationSources
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.lexical import topic_queries
 from truerank.sources import open_documents, read_qrels_frame
 from truerank.text.normalising import normalise
@@ -82,21 +82,25 @@ def read_inputs(sources: SimulationSources, options: SimulationOptions) -> Input
     grades: dict[str, dict[str, int]] = {}
     for topic_id, doc_id, grade in qrels.select("topic_id", "doc_id", "relevance").iter_rows():
         grades.setdefault(topic_id, {})[doc_id] = grade
-    if int(qrels["relevance"].max() or 0) < options.learner.relevant_from:  # type: ignore[arg-type]
+    if int(qrels["relevance"].max() or 0) < options.rel:  # type: ignore[arg-type]
         raise InputError(
-            f"no document has a grade of {options.learner.relevant_from} or more",
-            "give judgments with relevant documents, or lower --relevant-from",
+            f"no document has a grade of {options.rel} or more",
+            "give judgments with relevant documents, or lower `rel`",
             where=sources.qrels,
         )
-    topics = _texts(sources, options.topic_field, grades)
+    topics = _texts(sources, options.field, grades)
     notes: list[str] = []
     runs = _runs(sources, topics, notes)
     teams = _teams(runs, sources, notes)
-    sparse = None if sources.sparse is None else _of_topics(read_qrels_frame(sources.sparse), topics)
+    sparse = (
+        None
+        if sources.pooling.sparse_qrels is None
+        else _of_topics(read_qrels_frame(sources.pooling.sparse_qrels), topics)
+    )
     official = None if sources.official is None else _official(sources.official, grades, notes)
     keys = ["topic_id", "doc_id"]
     firsts = {
-        run: frame.join(first_documents(frame, options.depth), on=keys, how="semi") for run, frame in runs.items()
+        run: frame.join(first_documents(frame, sources.depth), on=keys, how="semi") for run, frame in runs.items()
     }
     return Inputs(
         sources=sources,
@@ -118,7 +122,7 @@ def _texts(sources: SimulationSources, field_: str, grades: Mapping[str, object]
     for topic_id in grades:
         if not normalise(queries.get(topic_id, "")):
             raise InputError(
-                f"topic {topic_id} of the qrels has no {field_} here", "complete the topics, or give another --field",
+                f"topic {topic_id} of the qrels has no {field_} here", "complete the topics, or give another `field`",
                 where=sources.topics,
             )  # fmt: skip
     return {topic_id: queries[topic_id] for topic_id in grades}
@@ -126,7 +130,7 @@ def _texts(sources: SimulationSources, field_: str, grades: Mapping[str, object]
 
 def _runs(sources: SimulationSources, topics: Mapping[str, str], notes: list[str]) -> dict[str, pl.DataFrame]:
     every = read_runs(sources.runs)
-    found = check_topics(every, list(topics), subset=sources.subset)
+    found = check_topics(every, list(topics), subset=sources.pooling.subset)
     beyond = [run for run, frame in every.items() if frame["topic_id"].n_unique() > found[run]["topic_id"].n_unique()]
     if beyond:
         notes.append(f"Topics without judgments are left out of {len(beyond):,} runs: {_named(beyond)}.")
@@ -137,10 +141,10 @@ def _runs(sources: SimulationSources, topics: Mapping[str, str], notes: list[str
 
 
 def _teams(runs: Mapping[str, pl.DataFrame], sources: SimulationSources, notes: list[str]) -> dict[str, str]:
-    teams = teams_of(list(runs), sources.metadata, sources.team_prefix)
+    teams = teams_of(list(runs), sources.pooling.metadata, sources.pooling.team_prefix)
     if len(set(teams.values())) < 2:
-        raise InputError("all runs are of one team", "leave-one-out needs two teams or more", where="--metadata")
-    if not sources.metadata and sources.team_prefix is None:
+        raise OptionError("metadata", "all runs are of one team", "leave-one-out needs two teams or more")
+    if not sources.pooling.metadata and sources.pooling.team_prefix is None:
         notes.append("Nothing says which team made a run: every run counts as a team of its own.")
     return teams
 

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from truerank.audits.reusability.simulation.outcomes import Change, Judging, Standing, compare
-from truerank.audits.reusability.simulation.standings import Judged, Qrels
+from truerank.audits.reusability.simulation.outcomes import Change, Judging, OfficialStanding, compare
+from truerank.audits.reusability.simulation.standings import JudgedSet, Qrels
 
 __all__ = ["LEAVE_OUT_UNIQUES", "Unique", "leave_out_uniques", "unique_documents"]
 
@@ -39,7 +39,9 @@ def unique_documents(pools: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     return alone.filter(pl.col("len") == 1).select("topic_id", "doc_id", "team").sort("topic_id", "doc_id")
 
 
-def leave_out_uniques(standing: Standing, uniques: pl.DataFrame) -> tuple[tuple[Unique, ...], tuple[Change, ...]]:
+def leave_out_uniques(
+    standing: OfficialStanding, uniques: pl.DataFrame
+) -> tuple[tuple[Unique, ...], tuple[Change, ...]]:
     """Ranks the runs by the official qrels without the relevant documents that one team alone contributed.
 
     Args:
@@ -64,7 +66,7 @@ def leave_out_uniques(standing: Standing, uniques: pl.DataFrame) -> tuple[tuple[
             out = np.array([levels[one] >= scorer.rel and ids[one] in alone for one in judged.documents], np.bool_)
             relevant += int(out.sum())
             topics += bool(out.any())
-            sets.append(scorer.number(Judged(judged.topic, judged.documents[~out])))
+            sets.append(scorer.number(JudgedSet(judged.topic, judged.documents[~out])))
         counts.append(Unique(team, len(own), relevant, topics))
         judging = Judging(LEAVE_OUT_UNIQUES, 0, team, (), Qrels(np.array(sets)), 0, 0)
         changes += list(compare(standing, judging))

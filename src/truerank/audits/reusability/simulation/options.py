@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Annotated, Final
 
 from truerank.audits.reusability.learning.active import LearnerOptions
+from truerank.audits.reusability.pools.options import DEPTH, Pooling
 from truerank.audits.reusability.simulation.standings import simulated_measures
-from truerank.errors import InputError
+from truerank.errors import OptionError
+from truerank.options import Flag, Options, Range, Seed
 
 __all__ = ["DEFAULT_RULES", "UNLIKE_SYSTEMS", "SimulationOptions", "SimulationSources", "unlike_systems"]
 
@@ -20,6 +21,7 @@ DEFAULT_RULES: Final = ("budget:400", "budget:500", "heuristic")
 UNLIKE_SYSTEMS: Final[Mapping[str, int]] = {
     "dense": 50_000, "latent": 1_000_000, "lexical": 10_000_000, "feedback": 1_000_000,
 }  # fmt: skip
+_LEARNER: Final = LearnerOptions()
 
 
 @dataclass(frozen=True)
@@ -31,97 +33,77 @@ class SimulationSources:
         qrels: what the assessor says; a document that is not there is not relevant.
         topics: the texts of the topics.
         docs: the collection.
-        metadata: tables of the runs with the team of each.
-        team_prefix: the sign up to which a run's name is its team's, where no table says it. Without tables and sign
-            every run is a team of its own.
-        subset: pass over topics of runs that have no judgments.
-        sparse: judgments whose documents are added to every pool.
         official: the qrels of the track; None has them made by the track's procedure.
+        pooling: what is pooled.
     """
 
-    runs: Sequence[str | Path]
+    runs: tuple[str, ...]
     qrels: str
     topics: str
     docs: str
-    metadata: Sequence[str | Path] = ()
-    team_prefix: str | None = None
-    subset: bool = False
-    sparse: str | None = None
-    official: str | None = None
+    official: str | None
+    pooling: Pooling
 
-    def names(self) -> Mapping[str, Sequence[str]]:
-        """The sources by what they are."""
-        return {
-            "runs": [str(path) for path in self.runs],
-            "qrels": [self.qrels],
-            "topics": [self.topics],
-            "docs": [self.docs],
-            "metadata": [str(path) for path in self.metadata],
-            "sparse": [self.sparse] if self.sparse else [],
-            "official": [self.official] if self.official else [],
-        }
+    @property
+    def depth(self) -> int:
+        """Documents of each run and topic in the pools."""
+        return self.pooling.depth or DEPTH
 
 
 @dataclass(frozen=True)
-class SimulationOptions:
-    """What can be chosen.
+class SimulationOptions(Options):
+    """How the judging is simulated.
 
     Attributes:
         trials: how many; their seeds follow the official one.
         seed: of the official judging.
-        depth: documents of each run and topic in the pools.
-        length: judgments of a trace at most.
-        share: of the collection that a trace holds at most; the pool is judged in any case.
-        measures: what runs are ranked by, see `standings.simulated_measures`.
-        rules: stopping rules beside the original size, see `stopping_specs.load_rule`.
-        official_rule: makes the official qrels where none are given.
-        topic_field: of the topics: what the learner starts from.
-        unlike: systems unlike those that were pooled, which are made from the collection and tried: names of
-            `UNLIKE_SYSTEMS`; ("auto",) for those that the size of the collection allows, ("none",) for none.
-        learner: see `LearnerOptions`; its lowest relevant grade is also that of binary measures.
-
-    Raises:
-        InputError: a number out of its range, or an unknown measure.
+        length: judgments of a topic in a trial at most.
+        share: of the collection that is judged for a topic in a trial at most; the pool is judged in any case.
+        measures: what runs are ranked by; the first one leads.
+        stopping_rule: stopping rules beside the original size; repeat the option for several. track,
+            heuristic:cap=1000, track:increment=0.5,bound=0.6, budget:400, MODULE:FUNCTION or FILE.py:FUNCTION.
+        official_rule: the stopping rule that makes the official qrels where none are given.
+        rel: the lowest grade that counts as relevant.
+        field: of the topics: title, description, narrative, or several joined by +.
+        unlike: systems unlike the runs, made from the collection and tried without being pooled: dense, latent,
+            lexical, feedback, joined by commas; auto (as the collection's size allows) or none.
+        learner: see `LearnerOptions`; its lowest relevant grade is `rel`.
     """
 
-    trials: int = 10
-    seed: int = 0
-    depth: int = 10
-    length: int = 2500
-    share: float = 1.0
+    trials: Annotated[int, Range(at_least=1)] = 10
+    seed: Seed = 0
+    length: Annotated[int, Range(at_least=1)] = 2500
+    share: Annotated[float, Range(above=0, at_most=1)] = 1.0
     measures: str = "AP P@10"
-    rules: tuple[str, ...] = DEFAULT_RULES
-    official_rule: str = "track"
-    topic_field: str = "title"
-    unlike: tuple[str, ...] = ("auto",)
-    learner: LearnerOptions = field(default_factory=LearnerOptions)
+    stopping_rule: Annotated[tuple[str, ...], Flag(metavar="RULE", reads=list[str])] = DEFAULT_RULES
+    official_rule: Annotated[str, Flag(metavar="RULE")] = "track"
+    rel: Annotated[int, Range(at_least=1)] = 1
+    field: str = "title"
+    unlike: Annotated[str, Flag(metavar="NAMES")] = "auto"
+    learner: Annotated[LearnerOptions, Flag(hidden=True)] = _LEARNER
 
     def __post_init__(self) -> None:
-        for name, value in (("trials", self.trials), ("depth", self.depth), ("length", self.length)):
-            if value < 1:
-                raise InputError(f"{name}: {value}", "give 1 or more", where=f"--{name}")
-        if self.seed < 0:
-            raise InputError(f"the seed is {self.seed}", "give 0 or more", where="--seed")
-        if not 0 < self.share <= 1:
-            raise InputError(f"a share of {self.share:g}", "give more than 0 and at most 1", where="--share")
+        super().__post_init__()
+        object.__setattr__(self, "learner", replace(self.learner, rel=self.rel))
         simulated_measures(self.measures)
-        unlike_systems(self.unlike, 0)
+        unlike_systems(self.unlike_names, 0)
+
+    @property
+    def unlike_names(self) -> tuple[str, ...]:
+        """The unlike systems that were asked for."""
+        return tuple(name.strip() for name in self.unlike.split(","))
 
     @property
     def seeds(self) -> tuple[int, ...]:
         """The official seed, then that of each trial."""
         return tuple(range(self.seed, self.seed + self.trials + 1))
 
-    def json(self) -> dict[str, Any]:
-        """The choices by name."""
-        return asdict(self) | {"rules": list(self.rules), "unlike": list(self.unlike)}
-
 
 def unlike_systems(asked: Sequence[str], documents: int) -> tuple[tuple[str, ...], str]:
     """Which unlike systems are made, and a note on those that the size of the collection rules out.
 
     Args:
-        asked: see `SimulationOptions`.
+        asked: names of `UNLIKE_SYSTEMS`, or auto, or none.
         documents: of the collection.
 
     Raises:
@@ -132,10 +114,10 @@ def unlike_systems(asked: Sequence[str], documents: int) -> tuple[tuple[str, ...
     if tuple(asked) != ("auto",):
         unknown = [name for name in asked if name not in UNLIKE_SYSTEMS]
         if unknown or not asked:
-            raise InputError(
+            raise OptionError(
+                "unlike",
                 f"no unlike system '{', '.join(unknown)}'",
                 f"name some of {', '.join(UNLIKE_SYSTEMS)}, or auto or none",
-                where="--unlike",
             )
         return tuple(dict.fromkeys(asked)), ""
     made = tuple(name for name, limit in UNLIKE_SYSTEMS.items() if documents <= limit)

@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.audits.reusability.simulation.following import Found, Outcome, apply_rule
-from truerank.audits.reusability.simulation.standings import Judged, Qrels, Scorer, Universe
+from truerank.audits.reusability.following import TopicJudgments, TopicOutcome, apply_rule
+from truerank.audits.reusability.simulation.standings import JudgedSet, Qrels, Scorer, Universe
 from truerank.audits.reusability.simulation.trials import Traced
 from truerank.audits.reusability.stopping import StoppingRule
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.measures.correlation import kendall, ranks
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
     "Change",
     "Judging",
     "Official",
-    "Standing",
+    "OfficialStanding",
     "change_between",
     "compare",
     "found_by",
@@ -51,7 +51,7 @@ class Judging(NamedTuple):
     rule: str
     trial: int
     left_out: str
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[TopicOutcome, ...]
     qrels: Qrels
     judgments: int
     relevant: int
@@ -92,11 +92,11 @@ class Official(NamedTuple):
     qrels: Qrels
     means: Floats
     sizes: Mapping[str, int]
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[TopicOutcome, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class OfficialStanding:
     """What a qrels is compared by: the documents, the scorer, the official qrels, and the runs of each team."""
 
     universe: Universe
@@ -122,21 +122,21 @@ def judge(
     """
     outcomes = apply_rule(rule, [one.found for one in traced])
     sets = [
-        scorer.number(Judged(number, one.documents[: outcome.judged]))
+        scorer.number(JudgedSet(number, one.documents[: outcome.judged]))
         for number, (one, outcome) in enumerate(zip(traced, outcomes, strict=True))
         if outcome.kept
     ]
     if not sets:
         reasons = ", ".join(dict.fromkeys(outcome.why_not for outcome in outcomes))
-        raise InputError(
+        raise OptionError(
+            "stopping_rule",
             f"the rule {rule.name} keeps none of the {len(outcomes):,} topics ({reasons})",
             "check the judgments, or change the rule",
-            where="--rule",
         )
     return _judging(rule.name, trial, outcomes, sets)._replace(left_out=left_out)
 
 
-def judge_at_random(standing: Standing, traced: Sequence[Traced], seed: int, trial: int) -> Judging:
+def judge_at_random(standing: OfficialStanding, traced: Sequence[Traced], seed: int, trial: int) -> Judging:
     """The control of the learner: as many judgments as the official qrels have, after the pool in random order.
 
     Of the collection's documents only those are kept in the qrels that anything is known of; the others are not
@@ -160,13 +160,13 @@ def judge_at_random(standing: Standing, traced: Sequence[Traced], seed: int, tri
         documents = np.concatenate([pooled[:size], others[drawn[drawn < len(others)]]])
         relevant = int((universe.grades[number][documents] >= standing.scorer.rel).sum())
         why_not = "" if number in kept else "not in the official set"
-        outcomes.append(Outcome(one.found.topic_id, pool, size, relevant, not why_not, why_not, "stop", "", 0))
+        outcomes.append(TopicOutcome(one.found.topic_id, pool, size, relevant, not why_not, why_not, "stop", "", 0))
         if not why_not:
-            sets.append(standing.scorer.number(Judged(number, documents)))
+            sets.append(standing.scorer.number(JudgedSet(number, documents)))
     return _judging(RANDOM, trial, outcomes, sets)
 
 
-def compare(standing: Standing, judging: Judging) -> Iterator[Change]:
+def compare(standing: OfficialStanding, judging: Judging) -> Iterator[Change]:
     """How a qrels ranks the runs beside the official one, measure by measure."""
     scorer, official = standing.scorer, standing.official
     means = scorer.means(judging.qrels)
@@ -213,7 +213,7 @@ def change_between(
     )
 
 
-def found_by(traced: Sequence[Found], sizes: Mapping[str, int], more: int = 0) -> tuple[int, int]:
+def found_by(traced: Sequence[TopicJudgments], sizes: Mapping[str, int], more: int = 0) -> tuple[int, int]:
     """Judgments and relevant documents over all topics, `more` judgments beyond each topic's size."""
     judgments = relevant = 0
     for found in traced:
@@ -223,7 +223,7 @@ def found_by(traced: Sequence[Found], sizes: Mapping[str, int], more: int = 0) -
     return judgments, relevant
 
 
-def _judging(rule: str, trial: int, outcomes: Sequence[Outcome], sets: Sequence[int]) -> Judging:
+def _judging(rule: str, trial: int, outcomes: Sequence[TopicOutcome], sets: Sequence[int]) -> Judging:
     judgments = sum(outcome.judged for outcome in outcomes)
     relevant = sum(outcome.relevant for outcome in outcomes)
     return Judging(rule, trial, ALL_TEAMS, tuple(outcomes), Qrels(np.array(sets)), judgments, relevant)

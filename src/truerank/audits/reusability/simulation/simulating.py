@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Annotated, Final
 
 import numpy as np
 import polars as pl
 
 from truerank.audits.reusability.learning.features import ANALYSER
 from truerank.audits.reusability.pools.depth import depth_pool
+from truerank.audits.reusability.pools.options import Pooling
 from truerank.audits.reusability.simulation.inputs import Inputs, read_inputs
-from truerank.audits.reusability.simulation.leave_out import Unique, leave_out_uniques, unique_documents
+from truerank.audits.reusability.simulation.leave_out import leave_out_uniques, unique_documents
 from truerank.audits.reusability.simulation.options import SimulationOptions, SimulationSources, unlike_systems
 from truerank.audits.reusability.simulation.outcomes import (
     ALL_TEAMS,
     COMPLETE,
-    Change,
     Judging,
     Official,
-    Standing,
+    OfficialStanding,
     compare,
     judge,
     judge_at_random,
 )
-from truerank.audits.reusability.simulation.report import Simulation
+from truerank.audits.reusability.simulation.results import Simulation
 from truerank.audits.reusability.simulation.standings import (
-    Judged,
+    JudgedSet,
     Qrels,
     RunRanks,
     Scorer,
@@ -38,155 +38,192 @@ from truerank.audits.reusability.simulation.standings import (
     simulated_measures,
 )
 from truerank.audits.reusability.simulation.trials import TopicWork, Traces, TraceTask, run_trials
-from truerank.audits.reusability.simulation.unlike import UnlikeSystem, first_overlaps, try_unlike
+from truerank.audits.reusability.simulation.unlike import first_overlaps, try_unlike
 from truerank.audits.reusability.simulation.unlike_systems import Unlike, make_unlike
 from truerank.audits.reusability.stopping import ConstantBudget, Keeping, OriginalSize, StoppingRule
 from truerank.audits.reusability.stopping_specs import load_rule
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.lexical import Index, build_index
-from truerank.work.artifacts import Artifacts, digest, installed_versions
-from truerank.work.engines import Engine, LocalEngine, open_engine
+from truerank.options import Flag, Out, Source, Workers, command
+from truerank.sources.inputs import inputs_of
+from truerank.work.artifacts import digest, installed_versions
+from truerank.work.engines import Engine, open_engine
 from truerank.work.jobs import Job
-from truerank.work.processes import ProcessEngine
 from truerank.work.progress import Progress, Quiet
+from truerank.work.publishing import publish
+from truerank.work.runs import run as started
+from truerank.work.workers import processors
 
 __all__ = ["simulate", "trial_engine"]
 
-_DEFAULTS: Final = SimulationOptions()
 #: Constant budgets by which the cost of the next gain is told.
 LADDER: Final = (25, 50, 75, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2500)
+_PACKAGES: Final = ("scipy", "matplotlib")
 
 
+@command
 def simulate(
-    sources: SimulationSources,
-    out: str | Path | None = None,
+    run: Annotated[Sequence[str | Path], Flag(metavar="FILE", reads=list[str])],
+    qrels: Source,
+    topics: Source,
+    docs: Source,
     *,
-    options: SimulationOptions = _DEFAULTS,
-    work: str | Path | None = None,
-    engine: Engine | None = None,
+    official: Annotated[str | None, Flag(metavar="SRC")] = None,
+    pooling: Pooling = Pooling(),
+    options: SimulationOptions = SimulationOptions(),
+    processes: Workers = Workers(),
+    work: Annotated[str | Path | None, Flag(metavar="DIR", reads=Path)] = None,
+    out: Out = None,
     progress: Progress | None = None,
 ) -> Simulation:
-    """Simulates how a track's collection would have come about, and how it ranks the runs of teams left out.
+    """Simulates the judging of a track with each team left out, and shows how new systems would be ranked.
+
+    Every trial is run with all teams and with each team left out of the pools. It judges the pools, then what active
+    learning chooses, by the grades of the qrels; a document that is not there is not relevant. Systems unlike the runs
+    (a sentence encoder, a latent space, queries led astray) are made from the collection, not pooled, and ranked by the
+    judgments: the verdict takes into account how they fare. The report has a verdict in words, tables, figures, and all
+    traces. Killed and called again, the command continues.
 
     Args:
-        sources: what is read.
-        out: the folder for the report; None to write nothing.
-        options: what can be chosen.
-        work: where the traces lie, and stay for the next simulation; None keeps them in `out` while it works.
-        engine: what runs the trials; None for a process on every processor.
+        run: TREC runs, not truncated; repeat the option for several.
+        qrels: what the simulated assessor says.
+        topics: the topics that the learner starts from.
+        docs: the collection.
+        official: the qrels of the track; by default `official_rule` makes them of all runs.
+        pooling: what is pooled.
+        options: how the judging is simulated.
+        processes: where the trials run.
+        work: a folder that keeps traces for further simulations; by default they go when the report is written.
+        out: a folder for page, tables, figures and traces.
         progress: is told how far it is.
 
     Returns:
-        The simulation: tables, figures, a verdict.
+        The order of the runs in every trial, and what it is compared with.
 
     Raises:
         InputError: a fault in a source; runs without teams; no relevant document; a rule that keeps no topic.
 
+    Examples:
+
+        truerank pool simulate --run runs/a1.run --run runs/b1.run --team-prefix _ --qrels judged.qrels
+        --topics topics.tsv --docs docs.jsonl --out report/
+
+        truerank pool simulate --run runs/a1.run --run runs/b1.run --metadata teams.tsv --qrels track.qrels
+        --official track.qrels --topics topics.tsv --docs irds:msmarco-passage --rel 2 --stopping-rule budget:500
+        --stopping-rule own.py:rule --work traces/ --out report/
+
     Source: Craswell et al., Overview of the TREC 2019 Deep Learning Track, section 5.
     """
-    told = progress or Quiet()
+    told, engine = progress or Quiet(), trial_engine(processes.engine, processes.workers)
+    sources = SimulationSources(tuple(map(str, run)), qrels, topics, docs, official, pooling)
     inputs = read_inputs(sources, options)
-    artifacts = None if out is None else Artifacts(out)
-    with _folder(work, artifacts) as folder:
-        index = _index(inputs, folder, told)
-        inputs = inputs.noting(_unknown_documents(inputs, index))
-        inputs, systems = _unlike(inputs, options, index, told)
-        works = tuple(_works(inputs, options))
-        length = min(options.length, max(1, int(options.share * len(index))))
-        task = TraceTask(index.folder, length, options.learner)
-        identity = {"docs": inputs.fingerprint, "analyser": ANALYSER.name, **_versions()}
-        job = Job(folder / "traces", engine or trial_engine(), told)
-        traces = run_trials(works, options.seeds, task, job, identity)
-        told.start("comparing")
-        found = _compared(inputs, options, traces, systems, len(index))
-    simulation = Simulation(
-        options=options,
-        teams=inputs.teams,
-        standing=found.standing,
-        judgings=found.judgings,
-        changes=found.changes,
-        uniques=found.uniques,
-        overlaps=found.overlaps,
-        unlike=found.unlike,
-        has_non_relevant=inputs.has_non_relevant(options.learner.relevant_from),
-        traces=traces,
-        rules=found.rules,
-        notes=(*inputs.notes, *_bounded(found)),
-        sources=sources,
-        length=length,
-    )
-    if artifacts is not None:
-        simulation.save(artifacts.folder)
-    return simulation
+    if out is None:
+        with _folder(work) as folder:
+            return _simulated(inputs, options, Job(folder, engine, told))
+    given = inputs_of(
+        run=run, qrels=qrels, topics=topics, docs=docs, official=official, metadata=pooling.metadata,
+        sparse_qrels=pooling.sparse_qrels,
+    )  # fmt: skip
+    chosen = {"pooling": replace(pooling, depth=sources.depth), "options": options}
+    with started("pool simulate", given, chosen, out, packages=_PACKAGES) as job:
+        # Traces lie under what they depend on: another simulation in this folder may begin with them.
+        with _folder(work or job.unfinished("simulate")) as folder:
+            found = _simulated(inputs, options, Job(folder, engine, told))
+        found = replace(found, out=job.folder)
+        job.skipped = {"notes": list(found.notes)}
+        publish(found, job)
+    return found
 
 
-def trial_engine(name: str = "local", workers: int | None = None) -> Engine:
+def _simulated(inputs: Inputs, options: SimulationOptions, job: Job) -> Simulation:
+    """All trials, made where they are not there yet, and what they show."""
+    index = _index(inputs, job.folder, job.progress)
+    inputs = inputs.noting(_unknown_documents(inputs, index))
+    inputs, systems = _unlike(inputs, options, index, job.progress)
+    length = min(options.length, max(1, int(options.share * len(index))))
+    task = TraceTask(index.folder, length, options.learner)
+    identity = {"docs": inputs.fingerprint, "analyser": ANALYSER.name, **_versions()}
+    traces = run_trials(tuple(_works(inputs)), options.seeds, task, job.part("traces"), identity)
+    job.progress.start("comparing")
+    found = _compared(inputs, options, traces, systems, len(index))
+    return replace(found, length=length, notes=(*inputs.notes, *_bounded(found)))
+
+
+def trial_engine(name: str | Engine = "local", workers: int | None = None) -> Engine:
     """What runs the trials: processes of this machine ("local"), or a cluster ("ray", "ray:ADDRESS").
 
     A cluster's machines read the collection's index where this one has it.
 
     Args:
-        name: of the engine.
+        name: of the engine; an engine is taken as it is.
         workers: processes of this machine; None for one on every processor.
 
     Raises:
         InputError: there is no such engine.
         MissingExtraError: Ray is not installed.
     """
+    if not isinstance(name, str):
+        return name
     if name != "local":
         return open_engine(name)
-    engine = ProcessEngine(workers)
-    return LocalEngine() if engine.workers == 1 else engine
-
-
-class _Found(NamedTuple):
-    standing: Standing
-    judgings: tuple[Judging, ...]
-    changes: tuple[Change, ...]
-    uniques: tuple[Unique, ...]
-    overlaps: Mapping[str, float]
-    unlike: tuple[UnlikeSystem, ...]
-    rules: tuple[str, ...]
+    taken = workers or processors()
+    return open_engine(name, taken if taken > 1 else 0)
 
 
 def _compared(
     inputs: Inputs, options: SimulationOptions, traces: Traces, systems: Mapping[str, pl.DataFrame], collection: int
-) -> _Found:
+) -> Simulation:
     """All that the traces show."""
     universe = _universe(inputs, traces, collection)
     ranks = RunRanks.of(inputs.runs, universe)
-    scorer = Scorer(ranks, universe, simulated_measures(options.measures), options.learner.relevant_from)
+    scorer = Scorer(ranks, universe, simulated_measures(options.measures), options.rel)
     official = _official(inputs, options, traces, scorer, universe)
     by_team = {
         team: np.array([at for at, run in enumerate(ranks.runs) if inputs.teams[run] == team]) for team in inputs.names
     }
-    standing = Standing(universe, scorer, official, by_team)
+    standing = OfficialStanding(universe, scorer, official, by_team)
     kept = frozenset(scorer.ranks.topics[scorer.judged(int(number)).topic] for number in official.qrels.sets)
     # The topics are the official ones, however little of them a trial finds.
     original = OriginalSize(official.sizes, kept, Keeping(0, None))
-    rules = [original, *(load_rule(spec, sizes=official.sizes, topics=kept) for spec in options.rules)]
+    rules = [original, *(load_rule(spec, sizes=official.sizes, topics=kept) for spec in options.stopping_rule)]
     _check_names(rules)
     judgings = list(_judgings(standing, traces, rules, options, inputs.names))
     judgings.append(_complete(inputs, standing))
     scorer.values()
     changes = [change for judging in judgings for change in compare(standing, judging)]
-    pools = inputs.pools_by_team(options.depth)
+    depth = inputs.sources.depth
+    pools = inputs.pools_by_team(depth)
     uniques, without = leave_out_uniques(standing, unique_documents(pools))
-    unlike, strange = try_unlike(standing, inputs, judgings, systems, options.depth)
-    names = tuple(rule.name for rule in rules)
-    every = (*changes, *without, *strange)
-    return _Found(standing, tuple(judgings), every, uniques, first_overlaps(pools), unlike, names)
+    unlike, strange = try_unlike(standing, inputs, judgings, systems, depth)
+    return Simulation(
+        options=options,
+        teams=inputs.teams,
+        standing=standing,
+        judgings=tuple(judgings),
+        changes=(*changes, *without, *strange),
+        uniques=uniques,
+        overlaps=first_overlaps(pools),
+        unlike=unlike,
+        has_non_relevant=inputs.has_non_relevant(options.rel),
+        traces=traces,
+        rules=tuple(rule.name for rule in rules),
+        sources=inputs.sources,
+    )
 
 
 def _check_names(rules: Sequence[StoppingRule]) -> None:
     names = [rule.name for rule in rules]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"two rules are called '{name}'", "give each once", where="--rule")
+            raise OptionError("stopping_rule", f"two rules are called '{name}'", "give each once")
 
 
 def _judgings(
-    standing: Standing, traces: Traces, rules: Sequence[StoppingRule], options: SimulationOptions, teams: Sequence[str]
+    standing: OfficialStanding,
+    traces: Traces,
+    rules: Sequence[StoppingRule],
+    options: SimulationOptions,
+    teams: Sequence[str],
 ) -> Iterator[Judging]:
     """Every trial by every rule; with teams left out, by the original size."""
     longest = max(len(traced.documents) for traced in traces.official)
@@ -220,13 +257,13 @@ def _official(
         judged = inputs.official.get(topic_id, ())
         if judged:
             places = np.array([numbers[number][doc_id] for doc_id in judged], np.int32)
-            sets.append(scorer.number(Judged(number, places)))
+            sets.append(scorer.number(JudgedSet(number, places)))
             sizes[topic_id] = len(judged)
     qrels = Qrels(np.array(sets))
     return Official("as given", qrels, scorer.means(qrels), sizes)
 
 
-def _complete(inputs: Inputs, standing: Standing) -> Judging:
+def _complete(inputs: Inputs, standing: OfficialStanding) -> Judging:
     """All that the assessor knows of the topics of the official qrels."""
     universe, scorer = standing.universe, standing.scorer
     sets, judgments, relevant = [], 0, 0
@@ -236,7 +273,7 @@ def _complete(inputs: Inputs, standing: Standing) -> Judging:
         places = np.array([at for at, doc_id in enumerate(universe.documents[number]) if doc_id in known], np.int32)
         judgments += len(places)
         relevant += int((universe.grades[number][places] >= scorer.rel).sum())
-        sets.append(scorer.number(Judged(number, places)))
+        sets.append(scorer.number(JudgedSet(number, places)))
     return Judging(COMPLETE, 0, ALL_TEAMS, (), Qrels(np.array(sets)), judgments, relevant)
 
 
@@ -253,18 +290,18 @@ def _universe(inputs: Inputs, traces: Traces, collection: int) -> Universe:
     return Universe(traces.topics, tuple(documents), tuple(grades), collection)
 
 
-def _works(inputs: Inputs, options: SimulationOptions) -> Iterator[TopicWork]:
+def _works(inputs: Inputs) -> Iterator[TopicWork]:
     """What is traced for each topic: the distinct pools of all conditions."""
-    conditions = [_pools(inputs, options, team) for team in (None, *inputs.names)]
+    conditions = [_pools(inputs, team) for team in (None, *inputs.names)]
     for topic_id, query in inputs.topics.items():
         pools: dict[tuple[str, ...], int] = {}
         numbers = tuple(pools.setdefault(by_topic.get(topic_id, ()), len(pools)) for by_topic in conditions)
         yield TopicWork(topic_id, query, tuple(pools), numbers, inputs.grades[topic_id])
 
 
-def _pools(inputs: Inputs, options: SimulationOptions, left_out: str | None) -> dict[str, tuple[str, ...]]:
+def _pools(inputs: Inputs, left_out: str | None) -> dict[str, tuple[str, ...]]:
     runs = {run: frame for run, frame in inputs.firsts.items() if inputs.teams[run] != left_out}
-    pool = depth_pool(runs, options.depth, sparse=inputs.sparse)
+    pool = depth_pool(runs, inputs.sources.depth, sparse=inputs.sparse)
     if inputs.sparse is not None:
         # Also for topics that no run of the others has.
         pool = pl.concat([pool, inputs.sparse.select("topic_id", "doc_id")]).unique().sort("topic_id", "doc_id")
@@ -283,7 +320,7 @@ def _unlike(
     inputs: Inputs, options: SimulationOptions, index: Index, told: Progress
 ) -> tuple[Inputs, dict[str, pl.DataFrame]]:
     """The unlike systems, and the inputs with notes on those that were not made."""
-    names, note = unlike_systems(options.unlike, len(index))
+    names, note = unlike_systems(options.unlike_names, len(index))
     inputs = inputs.noting(note)
     if not names:
         return inputs, {}
@@ -291,7 +328,7 @@ def _unlike(
         inputs.sources.docs, inputs.fingerprint, index, inputs.topics, options.seed,
         Path(index.folder).parent, _versions(),
     )  # fmt: skip
-    runs, notes = make_unlike(names, given, told, optional=options.unlike == ("auto",))
+    runs, notes = make_unlike(names, given, told, optional=options.unlike_names == ("auto",))
     for each in notes:
         inputs = inputs.noting(each)
     return inputs, runs
@@ -315,7 +352,7 @@ def _unknown_documents(inputs: Inputs, index: Index) -> str:
     )
 
 
-def _bounded(found: _Found) -> Iterator[str]:
+def _bounded(found: Simulation) -> Iterator[str]:
     """What the end of the traces, or the assessors, cut short."""
     official = [outcome for outcome in found.standing.official.outcomes if outcome.ending == "trace"]
     if official:
@@ -338,16 +375,12 @@ def _versions() -> Mapping[str, str]:
 
 
 @contextlib.contextmanager
-def _folder(work: str | Path | None, artifacts: Artifacts | None) -> Iterator[Path]:
+def _folder(work: str | Path | None) -> Iterator[Path]:
+    """Where traces lie: a folder that stays, or one for this call."""
     if work is not None:
-        kept = Path(work).absolute()
-        kept.mkdir(parents=True, exist_ok=True)
-        yield kept
-    elif artifacts is not None:
-        folder = artifacts.work.absolute() / "simulate"
+        folder = Path(work).absolute()
+        folder.mkdir(parents=True, exist_ok=True)
         yield folder
-        shutil.rmtree(folder, ignore_errors=True)
-        artifacts.tidy()
-    else:
-        with tempfile.TemporaryDirectory(prefix="truerank-simulate-") as temporary:
-            yield Path(temporary)
+        return
+    with tempfile.TemporaryDirectory(prefix="truerank-simulate-") as temporary:
+        yield Path(temporary)

@@ -17,7 +17,7 @@ from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
 from truerank.audits.reusability.pools.depth import first_documents
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.measures import parse_measures
 from truerank.measures.effectiveness import View, computes, score
 from truerank.measures.grammar import aggregate_of, lower_is_better
@@ -25,7 +25,7 @@ from truerank.measures.judgments import Judgments
 from truerank.measures.policy import Policy
 from truerank.measures.rankings import Hits
 
-__all__ = ["Judged", "Qrels", "RunRanks", "Scorer", "Universe", "simulated_measures"]
+__all__ = ["JudgedSet", "Qrels", "RunRanks", "Scorer", "Universe", "simulated_measures"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 _CHUNK: Final = 1 << 19
 
 
-class Judged(NamedTuple):
+class JudgedSet(NamedTuple):
     """The judged documents of a topic: the topic's number, and the documents' numbers in it, shape (judgments,)."""
 
     topic: int
@@ -129,16 +129,16 @@ class Scorer:
         self._grades = universe.grades
         self._policy = Policy(rel=rel)
         self._numbers: dict[tuple[int, bytes], int] = {}
-        self._sets: list[Judged] = []
+        self._sets: list[JudgedSet] = []
         self._values = np.zeros((0, len(self.measures), len(ranks.runs)))
 
-    def number(self, judged: Judged) -> int:
+    def number(self, judged: JudgedSet) -> int:
         """The number of a set; the order of its documents does not matter."""
         documents = np.sort(judged.documents)
         key = judged.topic, hashlib.blake2b(documents.tobytes(), digest_size=16).digest()
         if key not in self._numbers:
             self._numbers[key] = len(self._sets)
-            self._sets.append(Judged(judged.topic, documents))
+            self._sets.append(JudgedSet(judged.topic, documents))
         return self._numbers[key]
 
     @property
@@ -146,7 +146,7 @@ class Scorer:
         """The lowest grade that counts as relevant."""
         return self._policy.rel
 
-    def judged(self, number: int) -> Judged:
+    def judged(self, number: int) -> JudgedSet:
         """A set by its number; the documents ascend."""
         return self._sets[number]
 
@@ -162,7 +162,7 @@ class Scorer:
         found: Floats = self.values()[qrels.sets].mean(axis=0)
         return found
 
-    def _chunk(self, first: int) -> Iterator[Judged]:
+    def _chunk(self, first: int) -> Iterator[JudgedSet]:
         size = 0
         for judged in self._sets[first:]:
             yield judged
@@ -170,7 +170,7 @@ class Scorer:
             if size >= _CHUNK:
                 return
 
-    def _scored(self, sets: Sequence[Judged]) -> Floats:
+    def _scored(self, sets: Sequence[JudgedSet]) -> Floats:
         topics = np.array([judged.topic for judged in sets])
         owner = np.repeat(np.arange(len(sets)), [len(judged.documents) for judged in sets])
         local = np.concatenate([judged.documents for judged in sets]).astype(np.int64)
@@ -198,10 +198,8 @@ def simulated_measures(text: str) -> tuple[Measure, ...]:
     measures = parse_measures(text)
     for measure in measures:
         if not computes(measure) or aggregate_of(measure) != "mean" or measure.NAME == "RR_MSMARCO":
-            raise InputError(
-                f"'{measure}' is not simulated", "choose among AP, nDCG@k, P@k, R@k, RR, Rprec, Bpref, NCG@k and RBP",
-                where="--measures",
-            )  # fmt: skip
+            remedy = "choose among AP, nDCG@k, P@k, R@k, RR, Rprec, Bpref, NCG@k and RBP"
+            raise OptionError("measures", f"'{measure}' is not simulated", remedy)
     return tuple(measures)
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
+from truerank.audits.reusability.judged_topics import TaskTopics, TopicStatistics
 from truerank.audits.reusability.simulation.leave_out import LEAVE_OUT_UNIQUES
-from truerank.audits.reusability.simulation.outcomes import ALL_TEAMS, COMPLETE, RANDOM, Change, Judging
+from truerank.audits.reusability.simulation.outcomes import ALL_TEAMS, COMPLETE, RANDOM, Change
+from truerank.audits.reusability.simulation.results import Simulation
 from truerank.audits.reusability.simulation.unlike import UNLIKE
+from truerank.audits.reusability.simulation.verdict import verdict_of
 from truerank.audits.reusability.stopping import OriginalSize
-from truerank.audits.reusability.topics import Task, TopicStatistics
+from truerank.audits.reusability.topic_report import topic_table
 from truerank.reports.tables import Cell, Column, Table
-
-if TYPE_CHECKING:
-    from truerank.audits.reusability.simulation.report import Simulation
 
 __all__ = [
     "budgets_table",
@@ -39,9 +39,9 @@ _NONE: Final = "–"
 
 def topics_table(simulation: Simulation) -> Table:
     """Relevant and judged documents by topic, and which topics are left out (Table 5)."""
-    task = Task("", simulation.judged_topics(), simulation.options.learner.relevant_from)
+    task = TaskTopics("", simulation.judged_topics(), simulation.options.rel)
     name = f"the official qrels ({simulation.standing.official.name})"
-    return TopicStatistics(name, (task,), simulation.keeping).table()
+    return topic_table(TopicStatistics(name, (task,), simulation.keeping))
 
 
 def evidence_table(simulation: Simulation) -> Table:
@@ -62,7 +62,7 @@ def evidence_table(simulation: Simulation) -> Table:
             verdict.measure, one.test, one.word, one.cases, one.tau, one.lost, one.lost_run if one.lost else "",
             one.won, one.largest_swap,
         )
-        for verdict in simulation.verdict.measures
+        for verdict in verdict_of(simulation).measures
         for one in verdict.evidence
     )  # fmt: skip
     return Table(
@@ -260,7 +260,7 @@ def unlike_table(simulation: Simulation) -> Table:
         tuple(columns),
         tuple(rows),
         notes=(
-            f"Overlap: the share of its first {simulation.options.depth:,} documents that the pools hold; ungraded: "
+            f"Overlap: the share of its first {simulation.sources.depth:,} documents that the pools hold; ungraded: "
             "that the assessor has no grade for, a dash where the judgments hold relevant rows only.",
             "Rank: by the official judgments, among the runs and the system. The others: the worst over the official "
             "judgments and every trial, beside the same with the system's first documents judged, and beside complete "
@@ -319,7 +319,7 @@ def risks_table(simulation: Simulation) -> Table:
     )
     rows = tuple(
         (risk.topic_id, risk.change, risk.share, risk.relevant, risk.judged, risk.ratio)
-        for risk in simulation.verdict.topics
+        for risk in verdict_of(simulation).topics
     )
     return Table(
         "Topics that carry the risk.",
@@ -385,12 +385,3 @@ def _range(values: Sequence[int]) -> str:
         return _NONE
     low, high = min(values), max(values)
     return f"{low:,}" if low == high else f"{float(np.mean(values)):,.1f} [{low:,}–{high:,}]"
-
-
-def judgings_by_rule(judgings: Sequence[Judging]) -> dict[str, list[Judging]]:
-    """The judgings of all teams by rule."""
-    found: dict[str, list[Judging]] = {}
-    for judging in judgings:
-        if judging.left_out == ALL_TEAMS:
-            found.setdefault(judging.rule, []).append(judging)
-    return found

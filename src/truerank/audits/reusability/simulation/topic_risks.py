@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from truerank.audits.reusability.simulation.outcomes import ALL_TEAMS, found_by
-
-if TYPE_CHECKING:
-    from truerank.audits.reusability.simulation.report import Simulation
+from truerank.audits.reusability.simulation.results import Simulation
 
 __all__ = ["NextGain", "TopicRisk", "next_gain", "topic_risks"]
 

@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.audits.reusability.following import TopicJudgments
 from truerank.audits.reusability.learning.active import LearnerOptions, trace
 from truerank.audits.reusability.learning.features import Features
-from truerank.audits.reusability.simulation.following import Found
 from truerank.work.artifacts import digest
 from truerank.work.blocks import BlockStore
 from truerank.work.jobs import Job
@@ -65,7 +65,7 @@ class TraceBlock(NamedTuple):
 class Traced(NamedTuple):
     """One trace: how much it found, and which documents of its topic it judged, by number, shape (judgments,)."""
 
-    found: Found
+    found: TopicJudgments
     documents: NDArray[np.int32]
 
 
@@ -197,7 +197,7 @@ def run_trials(
         block = by_number[number]
         kept.of(block.key).save(_number(block.key), frame)
         told.advance(1)
-    return _read(works, seeds, every, (kept, task.options.relevant_from))
+    return _read(works, seeds, every, (kept, task.options.rel))
 
 
 def _blocks(
@@ -228,7 +228,7 @@ def _read(
     works: Sequence[TopicWork], seeds: Sequence[int], blocks: Sequence[TraceBlock], stored: tuple[_Keyed, int]
 ) -> Traces:
     """The blocks, which stand topic by topic and by seed within each."""
-    kept, relevant_from = stored
+    kept, rel = stored
     documents, grades = [], []
     trials: list[list[list[Traced]]] = [[[] for _ in works[0].conditions] for _ in seeds[1:]]
     batches: list[list[NDArray[np.int32]]] = [[] for _ in seeds[1:]]
@@ -237,7 +237,7 @@ def _read(
         numbers: dict[str, int] = {}
         for place, block in enumerate(blocks[number * len(seeds) : (number + 1) * len(seeds)]):
             frame = kept.of(block.key).load(_number(block.key))
-            by_pool = _traced(work, frame, numbers, relevant_from)
+            by_pool = _traced(work, frame, numbers, rel)
             if not place:
                 official.append(by_pool[0])
                 continue
@@ -256,14 +256,14 @@ def _read(
     )
 
 
-def _traced(work: TopicWork, frame: pl.DataFrame, numbers: dict[str, int], relevant_from: int) -> dict[int, Traced]:
+def _traced(work: TopicWork, frame: pl.DataFrame, numbers: dict[str, int], rel: int) -> dict[int, Traced]:
     """The traces of a block by pool; documents get the next free numbers."""
     found = {}
     for (pool,), part in frame.group_by("pool", maintain_order=True):
         documents = np.fromiter(
             (numbers.setdefault(doc_id, len(numbers)) for doc_id in part["doc_id"]), np.int32, len(part)
         )
-        relevant = np.cumsum(part["grade"].to_numpy() >= relevant_from, dtype=np.int64)
+        relevant = np.cumsum(part["grade"].to_numpy() >= rel, dtype=np.int64)
         size = len(work.pools[int(str(pool))])
-        found[int(str(pool))] = Traced(Found(work.topic_id, size, relevant, bool(part["whole"][0])), documents)
+        found[int(str(pool))] = Traced(TopicJudgments(work.topic_id, size, relevant, bool(part["whole"][0])), documents)
     return found

@@ -23,10 +23,10 @@ from truerank.audits.reusability.simulation.outcomes import (
     COMPLETE,
     Change,
     Judging,
-    Standing,
+    OfficialStanding,
     change_between,
 )
-from truerank.audits.reusability.simulation.standings import Judged, Qrels, RunRanks, Scorer, Universe
+from truerank.audits.reusability.simulation.standings import JudgedSet, Qrels, RunRanks, Scorer, Universe
 from truerank.audits.reusability.stopping import OriginalSize
 
 __all__ = ["UNLIKE", "UNLIKE_COMPLETE", "UNLIKE_OWN", "UNLIKE_PASSED", "UnlikeSystem", "first_overlaps", "try_unlike"]
@@ -78,7 +78,11 @@ def first_overlaps(pools: Mapping[str, pl.DataFrame]) -> dict[str, float]:
 
 
 def try_unlike(
-    standing: Standing, inputs: Inputs, judgings: Sequence[Judging], systems: Mapping[str, pl.DataFrame], depth: int
+    standing: OfficialStanding,
+    inputs: Inputs,
+    judgings: Sequence[Judging],
+    systems: Mapping[str, pl.DataFrame],
+    depth: int,
 ) -> tuple[tuple[UnlikeSystem, ...], tuple[Change, ...]]:
     """Ranks unlike systems by the judgments at hand, and by those that hold their documents.
 
@@ -115,7 +119,7 @@ class _Trial:
 
     def __init__(
         self,
-        standing: Standing,
+        standing: OfficialStanding,
         inputs: Inputs,
         systems: Mapping[str, pl.DataFrame],
         firsts: Mapping[str, pl.DataFrame],
@@ -189,7 +193,7 @@ class _Trial:
         for number in judging.qrels.sets:
             judged = self._standing.scorer.judged(int(number))
             if own is not None:
-                judged = Judged(judged.topic, np.union1d(judged.documents, own[judged.topic]).astype(np.int32))
+                judged = JudgedSet(judged.topic, np.union1d(judged.documents, own[judged.topic]).astype(np.int32))
             sets.append(self._scorer.number(judged))
         return self._scorer.means(Qrels(np.array(sets)))
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
-import scipy.sparse.linalg
+import scipy
 from numpy.typing import NDArray
 
 from truerank.audits.reusability.learning.features import Features

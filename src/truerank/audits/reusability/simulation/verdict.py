@@ -8,22 +8,21 @@ commonly taken for the same (Voorhees, SIGIR 1998, from assessors who disagree);
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
 from truerank.audits.reusability.simulation.leave_out import LEAVE_OUT_UNIQUES
 from truerank.audits.reusability.simulation.outcomes import ALL_TEAMS, COMPLETE, Change
+from truerank.audits.reusability.simulation.results import Simulation
 from truerank.audits.reusability.simulation.topic_risks import NextGain, TopicRisk, next_gain, topic_risks
 from truerank.audits.reusability.simulation.unlike import UNLIKE, UNLIKE_PASSED
 from truerank.audits.reusability.stopping import OriginalSize
 
-if TYPE_CHECKING:
-    from truerank.audits.reusability.simulation.report import Simulation
-
-__all__ = ["Evidence", "MeasureVerdict", "Verdict", "Word", "verdict_of"]
+__all__ = ["Conclusion", "Evidence", "MeasureVerdict", "Word", "verdict_of"]
 
 Word = Literal["HELD", "WITH CARE", "NOT HELD", "UNKNOWN"]
 Test = Literal["teams left out", "unique documents left out", "unlike systems"]
@@ -146,7 +145,7 @@ class MeasureVerdict:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Conclusion:
     """The verdict and what it rests on.
 
     Attributes:
@@ -270,16 +269,17 @@ class Verdict:
         yield self.gain_sentence()
 
 
-def verdict_of(simulation: Simulation) -> Verdict:
+@functools.lru_cache(maxsize=1)
+def verdict_of(simulation: Simulation) -> Conclusion:
     """Judges a collection by its simulation."""
-    return Verdict(
+    return Conclusion(
         measures=tuple(_measure(simulation, name) for name in simulation.standing.scorer.names),
         topics=topic_risks(simulation),
         gain=next_gain(simulation),
         runs=len(simulation.standing.scorer.ranks.runs),
         trials=simulation.options.trials,
         left_out=len(simulation.standing.teams),
-        depth=simulation.options.depth,
+        depth=simulation.sources.depth,
         overlaps=simulation.overlaps,
         unlike={system.name: system.overlap for system in simulation.unlike},
         blind=_blind(simulation),
@@ -345,7 +345,7 @@ def _word(tau: float | None, lost: int, runs: int) -> Word:
 
 def _judged(simulation: Simulation, measure: str, evidence: Sequence[Evidence]) -> tuple[Word, str, str]:
     """The word, the reason, and what would change it."""
-    depth = simulation.options.depth
+    depth = simulation.sources.depth
     for word in ("NOT HELD", "WITH CARE"):
         if found := [one for one in evidence if one.word == word]:
             worst = min(found, key=lambda one: (one.tau or 0.0, -one.lost))
@@ -401,7 +401,7 @@ def _blind(simulation: Simulation) -> str:
         return f"{head}; a document without a grade counts as not relevant."
     return (
         f"{head}; a document without a grade counts as not relevant: {_listed(parts)} first "
-        f"{simulation.options.depth:,}."
+        f"{simulation.sources.depth:,}."
     )
 
 

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from truerank.audits.transfer.matching.mapping_files import read_mapping
-from truerank.audits.transfer.matching.versions import FOUND_SCHEMA, Matched, Version, read_versions
-from truerank.audits.transfer.provenance import file_record, provenance, tsv
-from truerank.errors import InputError
+from truerank.audits.transfer.matching.versions import (
+    FOUND_SCHEMA,
+    Matched,
+    Version,
+    VersionSources,
+    read_versions,
+    version_inputs,
+)
+from truerank.errors import OptionError
+from truerank.options import Flag, Options, Out, command
+from truerank.rankers.reranking.document_texts import DocumentTexts
+from truerank.records import Document
 from truerank.sources.distinct import text_hashes
+from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import read_qrels_frame
 from truerank.text.urls import UrlRules, normalise_url
-from truerank.work.artifacts import Artifacts, digest, installed_versions
 from truerank.work.blocks import BlockStore
 from truerank.work.progress import Progress, Quiet
+from truerank.work.publishing import publish
+from truerank.work.runs import run as started
 
-__all__ = ["MatchOptions", "match_versions"]
+__all__ = ["MatchOptions", "Reader", "Rules", "Texts", "match", "matched", "matched_into", "reader_of"]
 
 By = Literal["url", "id", "mapping"]
 
@@ -34,51 +46,50 @@ _LISTED: Final = 20
 
 
 @dataclass(frozen=True)
-class MatchOptions:
-    """How `match_versions` finds a document again.
+class MatchOptions(Options):
+    """How a document is found again in another version.
 
-    Args:
-        by: "url", "id" (the same id in every version), or "mapping".
-        urls: which differences between URLs count.
-        mapping: the mapping file, with `by="mapping"`.
+    Attributes:
+        match_by: the URL, the same id in every version, or a table of ids.
+        mapping: with `match_by` mapping: a table of ids, one column per version.
         strict: bytes that are not UTF-8 are an error.
     """
 
-    by: By = "url"
-    urls: UrlRules = field(default_factory=UrlRules)
-    mapping: str | None = None
+    match_by: By = "url"
+    mapping: Annotated[str | None, Flag(metavar="FILE")] = None
     strict: bool = False
 
     def __post_init__(self) -> None:
-        if self.by not in ("url", "id", "mapping"):
-            raise InputError(f"cannot match by '{self.by}'", "use url, id or mapping", where="--by")
-        if (self.by == "mapping") != (self.mapping is not None):
-            raise InputError("a mapping file goes with matching by mapping", "give both or neither", where="--mapping")
+        super().__post_init__()
+        if (self.match_by == "mapping") != (self.mapping is not None):
+            fault = "a mapping file goes with matching by mapping"
+            raise OptionError("mapping", fault, "give both `match_by` mapping and `mapping`, or neither")
 
 
-_DEFAULT: Final = MatchOptions()
-
-
-def match_versions(
-    versions: Mapping[str, str] | Sequence[str],
-    qrels: str | None = None,
-    out: str | Path | None = None,
-    options: MatchOptions = _DEFAULT,
+@command
+def match(
+    version: VersionSources,
+    qrels: Annotated[str | None, Flag(metavar="SRC")] = None,
     *,
+    matching: MatchOptions = MatchOptions(),
+    urls: UrlRules = UrlRules(),
+    out: Out = None,
     progress: Progress | None = None,
 ) -> Matched:
-    """Finds the judged documents of the first version in the others.
+    """Finds the judged documents of one version of a collection in the others: matched, lost, ambiguous.
 
-    Every version is read once, as a stream; ids and 64-bit hashes are what is held of it. Of several documents with
-    one URL, the only one that has it letter for letter is taken; otherwise the document is ambiguous. A run that was
-    killed goes on with the version that it was reading.
+    Every version is read once, as a stream; ids and 64-bit hashes are kept of it. Of several documents with one URL,
+    the only one that has it letter for letter is taken; otherwise the document is ambiguous. A run that was killed
+    goes on with the version that it was reading.
 
     Args:
-        versions: sources of documents by name, or `NAME=SRC` each; the first is the one that was judged.
+        version: a version of the collection: a path, irds:ID or hf:ORG/NAME; the judged one first. In Python also a
+            mapping of names to sources.
         qrels: the judgments; without them every document of the first version is looked for.
-        out: the folder for `matched.parquet`, `pairs.parquet`, `lost.tsv`, `ambiguous.tsv`, `summary.json` and
-            `manifest.json`; nothing is written without it.
-        options: how a document is found again.
+        matching: how a document is found again.
+        urls: which differences between URLs count.
+        out: a folder for matched.parquet (one row per judged document, a column of ids per version), pairs.parquet
+            (what became of each document in each version, and why), lost.tsv, ambiguous.tsv and summary.json.
         progress: is told what is read.
 
     Returns:
@@ -86,74 +97,162 @@ def match_versions(
 
     Raises:
         InputError: a source, the judgments or the mapping are at fault.
+
+    Examples:
+
+        truerank transfer match --version V1=docs-2018.jsonl --version V2=docs-2021.jsonl --qrels train.qrels
+        --drop-tracking --out matched/
+
+        truerank transfer match --version old=old.trec --version new=new.trec --match-by mapping --mapping ids.tsv
+        --out matched/
     """
-    progress = progress or Quiet()
-    opened = read_versions(versions, strict=options.strict)
-    artifacts = None if out is None else Artifacts(out)
-    judged = None if qrels is None else read_qrels_frame(qrels)["doc_id"].unique(maintain_order=True)
-    names = [version.name for version in opened]
-    mapping = None if options.mapping is None else read_mapping(options.mapping, names)
-    reader = _Reader(opened, judged, options, mapping, progress)
-    if artifacts is not None:
-        reader.keep_in(artifacts.work / f"match-{_identity(opened, judged, options)}")
-    result = _matched(reader, opened, options)
-    if artifacts is not None:
-        result = _written(result, artifacts, opened, qrels, options)
-        reader.forget()
-        artifacts.tidy()
+    opened = read_versions(version, strict=matching.strict)
+    if out is None:
+        return matched(reader_of(opened, qrels, matching, urls, progress or Quiet()))
+    return matched_into(out, (opened, qrels), (matching, urls), progress or Quiet())
+
+
+def matched_into(
+    out: str | Path,
+    given: tuple[tuple[Version, ...], str | None],
+    how: tuple[MatchOptions, UrlRules],
+    told: Progress,
+    texts: Texts | None = None,
+) -> Matched:
+    """Matches versions that are open, and writes what `match` writes.
+
+    Args:
+        out: the folder.
+        given: the versions and the judgments.
+        how: how a document is found again.
+        told: is told what is read.
+        texts: texts to keep while the versions are read, so that they are read once.
+    """
+    (versions, qrels), (matching, urls) = given, how
+    options = {"matching": matching, "urls": urls}
+    inputs = inputs_of(qrels=qrels, mapping=matching.mapping)
+    with started("transfer match", (*version_inputs(versions), *inputs), options, out) as job:
+        reader = reader_of(versions, qrels, matching, urls, told)
+        reader.keep_in(job.unfinished() if texts is None else texts.folder / "match", texts)
+        result = replace(matched(reader), folder=job.folder)
+        counts = {name: count["documents"] for name, count in result.counts.items()}
+        job.inputs = [*version_inputs(versions, counts), *inputs]
+        publish(result, job)
     return result
 
 
-class _Reader:
+def reader_of(
+    versions: tuple[Version, ...], qrels: str | None, options: MatchOptions, urls: UrlRules, told: Progress
+) -> Reader:
+    """What reads the versions; nothing is read of them yet.
+
+    Args:
+        versions: the judged one first.
+        qrels: the judgments; None for every document of the first version.
+        options: how a document is found again.
+        urls: which differences between URLs count.
+        told: is told what is read.
+    """
+    judged = None if qrels is None else read_qrels_frame(qrels)["doc_id"].unique(maintain_order=True)
+    mapping = None if options.mapping is None else read_mapping(options.mapping, [one.name for one in versions])
+    return Reader(versions, judged, Rules(options, urls, mapping), told)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How documents are found again: the options, and the mapping as a table."""
+
+    options: MatchOptions
+    urls: UrlRules
+    mapping: pl.DataFrame | None = None
+
+    @property
+    def by(self) -> By:
+        """What documents are matched by."""
+        return self.options.match_by
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Texts that are kept while versions are read.
+
+    Attributes:
+        folder: where they lie, a file of `DocumentTexts` for each version.
+        documents: the judged documents whose texts are kept in all versions.
+        but_first: those of the judged version are not kept.
+    """
+
+    folder: Path
+    documents: frozenset[str]
+    but_first: bool = False
+
+    def path(self, number: int) -> Path | None:
+        """The file of a version by its number; None where its texts are not kept."""
+        return None if self.but_first and number == 0 else self.folder / f"texts-{number}.sqlite"
+
+
+class Reader:
     """Reads the versions one after another and keeps of each what the judged documents may be."""
 
     def __init__(
-        self,
-        versions: tuple[Version, ...],
-        judged: pl.Series | None,
-        options: MatchOptions,
-        mapping: pl.DataFrame | None,
-        progress: Progress,
+        self, versions: tuple[Version, ...], judged: pl.Series | None, rules: Rules, progress: Progress
     ) -> None:
         self.versions = versions
         self.judged = judged
-        self.mapping = mapping
-        self._options = options
+        self.rules = rules
         self._progress = progress
         self._store: BlockStore | None = None
+        self._texts: Texts | None = None
 
-    def keep_in(self, folder: Path) -> None:
-        """Keeps what was read of each version, so that a killed run need not read it again."""
+    @property
+    def documents(self) -> frozenset[str]:
+        """The judged documents whose texts are kept."""
+        return frozenset() if self._texts is None else self._texts.documents
+
+    def sought(self, links: pl.DataFrame) -> frozenset[str]:
+        """Of keys by judged document, those whose texts are kept."""
+        if self._texts is None:
+            return frozenset()
+        chosen = pl.col("doc_id").is_in(list(self._texts.documents))
+        return frozenset(links.filter(chosen)["key"].drop_nulls().to_list())
+
+    def keep_in(self, folder: Path, texts: Texts | None = None) -> None:
+        """Keeps what was read of each version, so that a killed run need not read it again, and maybe texts."""
         self._store = BlockStore(folder)
+        self._texts = texts
 
-    def forget(self) -> None:
-        """Removes what `keep_in` kept."""
-        if self._store is not None:
-            self._store.remove()
-
-    def read(self, number: int, wanted: pl.Series | None) -> tuple[pl.DataFrame, dict[str, int]]:
+    def read(self, number: int, wanted: pl.Series | None, texts: frozenset[str]) -> tuple[pl.DataFrame, dict[str, int]]:
         """One version: the documents that are wanted, and the counts.
 
         Args:
             number: of the version.
             wanted: keys (URLs in one form, or ids) that are looked for; of the judged version always ids; None for all.
+            texts: those of them whose documents are kept whole.
 
         Returns:
             A frame of key, id and URL, and the counts by `_COUNTS`.
         """
-        if self._store is not None and self._store.has(2 * number + 1):
+        kept = None if self._texts is None else self._texts.path(number)
+        if self._store is not None and self._store.has(2 * number + 1) and (kept is None or kept.is_file()):
             counts = self._store.load(2 * number + 1).row(0, named=True)
             return self._store.load(2 * number), {name: int(value) for name, value in counts.items()}
-        frame, counts = self._stream(number, wanted)
+        with contextlib.ExitStack() as stack:
+            add = None if kept is None else stack.enter_context(DocumentTexts.writing(kept))
+            frame, counts = self._stream(number, wanted, None if add is None else (add, texts))
         if self._store is not None:
             self._store.save(2 * number, frame)
             self._store.save(2 * number + 1, pl.DataFrame([counts]))
         return frame, counts
 
-    def _stream(self, number: int, wanted: pl.Series | None) -> tuple[pl.DataFrame, dict[str, int]]:
+    def _stream(
+        self,
+        number: int,
+        wanted: pl.Series | None,
+        keep: tuple[Callable[[Iterable[Document]], None], frozenset[str]] | None,
+    ) -> tuple[pl.DataFrame, dict[str, int]]:
         version = self.versions[number]
         self._progress.start(f"reading {version.name}")
-        by_url = self._options.by == "url"
+        by_url = self.rules.by == "url"
         sieve = None if wanted is None else np.sort(text_hashes(wanted.to_list()))
         sift_ids = number == 0 or not by_url
         kept: list[pl.DataFrame] = [pl.DataFrame(schema=_KEPT)]
@@ -162,13 +261,17 @@ class _Reader:
         for block in version.source.batches():
             ids = [document.doc_id for document in block]
             urls = [document.url for document in block]
-            keys = [normalise_url(url, self._options.urls) if url else "" for url in urls] if by_url else ids
+            keys = [normalise_url(url, self.rules.urls) if url else "" for url in urls] if by_url else ids
             counts["documents"] += len(block)
             if by_url:
                 empty = sum(not url.strip() for url in urls)
                 counts["without_url"] += empty
                 counts["no_host"] += keys.count("") - empty
                 hashes.append(text_hashes([key for key in keys if key]))
+            if keep is not None:
+                add, texts = keep
+                known = ids if sift_ids else keys
+                add(document for document, key in zip(block, known, strict=True) if key in texts)
             frame = pl.DataFrame([keys, ids, urls], schema=_KEPT, orient="col")
             kept.append(frame if sieve is None else frame.filter(_within(ids if sift_ids else keys, sieve)))
             self._progress.advance(len(block))
@@ -196,39 +299,40 @@ def _shared(hashes: list[NDArray[np.uint64]]) -> int:
     return int(counts[counts > 1].sum())
 
 
-def _matched(reader: _Reader, versions: tuple[Version, ...], options: MatchOptions) -> Matched:
+def matched(reader: Reader) -> Matched:
+    """Reads the versions one after another, and says what became of each judged document."""
+    versions, rules = reader.versions, reader.rules
     names = [version.name for version in versions]
-    first, first_counts = reader.read(0, reader.judged)
+    first, first_counts = reader.read(0, reader.judged, reader.documents)
     first = first.unique("doc_id", keep="first", maintain_order=True)
     judged = first["doc_id"] if reader.judged is None else reader.judged
     base = pl.DataFrame({"doc_id": judged}).join(first, on="doc_id", how="left", maintain_order="left")
     base = base.with_columns(pl.col("doc_id").is_in(first["doc_id"].implode()).alias("present"))
     counts = {names[0]: first_counts}
-    if options.by != "url":
+    if rules.by != "url":
         base = base.with_columns(pl.col("doc_id").alias("key"))
     pairs: list[pl.DataFrame] = []
     for number, name in enumerate(names[1:], start=1):
-        links = _links(base, reader.mapping, names[0], name, options)
-        found, counts[name] = reader.read(number, links["key"].drop_nulls().unique(maintain_order=True))
-        pairs.append(_pairs(base, links, found, _Names(names[0], name, counts[name], options.by)))
+        links = _links(base, rules, names[0], name)
+        wanted = links["key"].drop_nulls().unique(maintain_order=True)
+        found, counts[name] = reader.read(number, wanted, reader.sought(links))
+        pairs.append(_pairs(base, links, found, _Names(names[0], name, counts[name], rules.by)))
     frame = base.select(
         pl.col("key").fill_null(""), "doc_id", pl.when("present").then("doc_id").otherwise(None).alias(names[0])
     )
     frame = frame.with_columns(part["found"].alias(name) for name, part in zip(names[1:], pairs, strict=True))
     stacked = pl.concat(pairs)
     interleaved: NDArray[np.int64] = (np.arange(len(stacked)).reshape(len(pairs), -1).T).ravel()
-    warnings = tuple(_warnings(versions, base, counts, options))
-    return Matched(frame, stacked[interleaved].select(list(FOUND_SCHEMA)), tuple(names), options.by, counts, warnings)
+    warnings = tuple(_warnings(versions, base, counts, rules.by))
+    return Matched(frame, stacked[interleaved].select(list(FOUND_SCHEMA)), tuple(names), rules.by, counts, warnings)
 
 
-def _links(
-    base: pl.DataFrame, mapping: pl.DataFrame | None, first: str, name: str, options: MatchOptions
-) -> pl.DataFrame:
+def _links(base: pl.DataFrame, rules: Rules, first: str, name: str) -> pl.DataFrame:
     """Judged document and the keys under which the version may hold it, null where there is none."""
-    if mapping is None:
-        key = pl.when(pl.col("key") == "").then(None).otherwise("key") if options.by == "url" else pl.col("key")
+    if rules.mapping is None:
+        key = pl.when(pl.col("key") == "").then(None).otherwise("key") if rules.by == "url" else pl.col("key")
         return base.select("doc_id", key.alias("key"), "url")
-    named = mapping.select(pl.col(first).alias("doc_id"), pl.col(name).alias("key")).unique(maintain_order=True)
+    named = rules.mapping.select(pl.col(first).alias("doc_id"), pl.col(name).alias("key")).unique(maintain_order=True)
     return (
         base.select("doc_id")
         .join(named, on="doc_id", how="left", maintain_order="left_right")
@@ -321,13 +425,13 @@ def _reason(names: _Names, exact: pl.Expr) -> pl.Expr:
 
 
 def _warnings(
-    versions: tuple[Version, ...], base: pl.DataFrame, counts: Mapping[str, Mapping[str, int]], options: MatchOptions
+    versions: tuple[Version, ...], base: pl.DataFrame, counts: Mapping[str, Mapping[str, int]], by: By
 ) -> list[str]:
     found: list[str] = []
     absent = len(base) - int(base["present"].sum())
     if absent:
         found.append(f"{absent:,d} judged documents are not in {versions[0].name}.")
-    if options.by != "url":
+    if by != "url":
         return found
     for version in versions:
         count = counts[version.name]
@@ -341,50 +445,3 @@ def _warnings(
         if count["shared_url"]:
             found.append(f"{version.name}: {count['shared_url']:,d} documents share their URL with another.")
     return found
-
-
-def _written(
-    result: Matched, artifacts: Artifacts, versions: tuple[Version, ...], qrels: str | None, options: MatchOptions
-) -> Matched:
-    artifacts.parquet("matched.parquet", result.frame)
-    artifacts.parquet("pairs.parquet", result.pairs)
-    for status, columns in (
-        ("lost", ("doc_id", "key", "version", "reason")),
-        ("ambiguous", ("doc_id", "key", "version", "candidates", "listed", "reason")),
-    ):
-        artifacts.text(f"{status}.tsv", "".join(tsv(result.pairs.filter(pl.col("status") == status).select(columns))))
-    artifacts.json("summary.json", {**result.json(), "version_names": result.versions, "counts": result.counts})
-    artifacts.manifest(
-        provenance(
-            "match",
-            versions={
-                version.name: {
-                    "source": version.source.name,
-                    "hash": version.source.fingerprint,
-                    **result.counts[version.name],
-                }
-                for version in versions
-            },
-            qrels=None if qrels is None else file_record(qrels),
-            options={
-                "by": options.by,
-                "urls": options.urls.json(),
-                "mapping": None if options.mapping is None else file_record(options.mapping),
-            },
-            warnings=list(result.warnings),
-            software=installed_versions("polars"),
-        )
-    )
-    artifacts.log("match", out=str(artifacts.folder))
-    return replace(result, folder=artifacts.folder)
-
-
-def _identity(versions: tuple[Version, ...], judged: pl.Series | None, options: MatchOptions) -> str:
-    content: dict[str, Any] = {
-        "versions": [[version.name, version.source.fingerprint] for version in versions],
-        "judged": None if judged is None else digest(judged.to_list()),
-        "by": options.by,
-        "urls": options.urls.json(),
-        "mapping": None if options.mapping is None else file_record(options.mapping),
-    }
-    return digest(content)[:16]

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Final
 
 import polars as pl
 
 from truerank.audits.transfer.matching.mapping_files import read_mapping
 from truerank.audits.transfer.matching.versions import FOUND_SCHEMA, Matched, load_matched
-from truerank.audits.transfer.provenance import file_record
-from truerank.errors import InputError
+from truerank.errors import OptionError
+from truerank.options import Flag, Options
 from truerank.sources.documents import open_documents
-from truerank.work.artifacts import hash_file
 from truerank.work.progress import Progress
 
 __all__ = ["PATTERNS", "Route", "ids_in", "links_of"]
@@ -34,39 +33,44 @@ _LISTED: Final = 20
 
 
 @dataclass(frozen=True)
-class Route:
-    """Where judgments go; one of the three ways.
+class Route(Options):
+    """Where judgments go; one of three ways.
 
-    Args:
-        matched: matched versions, or the folder that `transfer match` wrote.
-        to: the version to carry to; the second where there are two.
-        mapping: a table of two columns: judged id, wanted id.
-        pattern: one of `PATTERNS`, or a regular expression whose group is the wanted id.
-        docs: with a mapping or pattern, the collection: what it lacks is lost.
+    Attributes:
+        matched: the folder that `transfer match` wrote. In Python also what it returned.
+        to: with `matched`: the version to carry to; by default the second of two.
+        mapping: a table of ids with two columns: judged id, id to carry to.
+        pattern: the id holds that of its document: qna, cast, segment, window, or an expression with one group.
+        docs: with `mapping` or `pattern`: the collection; what it lacks is lost.
     """
 
-    matched: Matched | str | Path | None = None
-    to: str | None = None
-    mapping: str | None = None
-    pattern: str | None = None
-    docs: str | None = None
+    matched: Annotated[Matched | str | Path | None, Flag(metavar="DIR", reads=Path)] = None
+    to: Annotated[str | None, Flag(metavar="NAME")] = None
+    mapping: Annotated[str | None, Flag(metavar="FILE")] = None
+    pattern: Annotated[str | None, Flag(metavar="NAME|REGEX")] = None
+    docs: Annotated[str | None, Flag(metavar="SRC")] = None
 
     def __post_init__(self) -> None:
-        if sum(way is not None for way in (self.matched, self.mapping, self.pattern)) != 1:
-            raise InputError(
-                "judgments are carried in one way", "give one of --matched, --map and --pattern", where="transfer carry"
-            )
+        super().__post_init__()
+        if len(self._ways()) > 1:
+            raise _one_way()
 
-    def json(self) -> dict[str, Any]:
-        """The way, and what it rests on, for a manifest."""
-        if self.matched is not None:
-            folder = self.matched.folder if isinstance(self.matched, Matched) else Path(self.matched)
-            content = None if folder is None else hash_file(folder / "pairs.parquet")
-            return {"by": "versions", "to": self.to, "pairs": content}
-        docs = None if self.docs is None else open_documents(self.docs).fingerprint
-        if self.mapping is not None:
-            return {"by": "mapping", "mapping": file_record(self.mapping), "docs": docs}
-        return {"by": "pattern", "pattern": self.pattern, "docs": docs}
+    def checked(self) -> Route:
+        """The same, where it names a way.
+
+        Raises:
+            OptionError: it names none.
+        """
+        if not self._ways():
+            raise _one_way()
+        return self
+
+    def _ways(self) -> list[object]:
+        return [way for way in (self.matched, self.mapping, self.pattern) if way is not None]
+
+
+def _one_way() -> OptionError:
+    return OptionError("matched", "judgments are carried in one way", "give one of `matched`, `mapping` and `pattern`")
 
 
 def links_of(route: Route, judged: pl.Series, progress: Progress) -> pl.DataFrame:
@@ -107,10 +111,10 @@ def ids_in(docs: str, wanted: pl.Series, progress: Progress) -> pl.Series:
 def _of_versions(matched: Matched, to: str | None, judged: pl.Series) -> pl.DataFrame:
     others = matched.versions[1:]
     if to is None and len(others) > 1:
-        raise InputError(f"there are the versions {', '.join(others)}", "choose one with --to", where="--to")
+        raise OptionError("to", f"there are the versions {', '.join(others)}", "choose one")
     version = to or others[0]
     if version not in others:
-        raise InputError(f"no version '{version}'", f"there is {', '.join(others)}", where="--to")
+        raise OptionError("to", f"no version '{version}'", f"there is {', '.join(others)}")
     rows = matched.pairs.filter(pl.col("version") == version)
     joined = pl.DataFrame({"doc_id": judged}).join(rows, on="doc_id", how="left", maintain_order="left")
     return joined.with_columns(
@@ -127,14 +131,11 @@ def _by_pattern(pattern: str, judged: pl.Series) -> pl.DataFrame:
     try:
         compiled = re.compile(text)
     except re.error as error:
-        raise InputError(
-            f"no valid pattern ({error})", f"one of {', '.join(PATTERNS)}, or a regular expression", where="--pattern"
-        ) from error
+        remedy = f"one of {', '.join(PATTERNS)}, or a regular expression"
+        raise OptionError("pattern", f"no valid pattern ({error})", remedy) from error
     if compiled.groups != 1:
-        raise InputError(
-            f"'{pattern}' has {compiled.groups} groups", "put the id of the document in one: (.+)-[0-9]+",
-            where="--pattern",
-        )  # fmt: skip
+        fault = f"'{pattern}' has {compiled.groups} groups"
+        raise OptionError("pattern", fault, "put the id of the document in one: (.+)-[0-9]+")
     found = [compiled.fullmatch(doc_id) for doc_id in judged]
     keys = [match[1] if match else None for match in found]
     return pl.DataFrame({"doc_id": judged, "key": pl.Series("key", keys, dtype=pl.String)}).drop_nulls()

@@ -6,17 +6,28 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.errors import InputError
-from truerank.records import Document
-from truerank.reports.tables import Column, Table
+from truerank.errors import InputError, OptionError
+from truerank.options import Flag
+from truerank.records import Document, Input
+from truerank.reports.results import Result
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.sources.grammar import parse, unique_names
 
-__all__ = ["FOUND_SCHEMA", "RESERVED", "STATUSES", "Matched", "Version", "load_matched", "read_versions"]
+__all__ = [
+    "FOUND_SCHEMA",
+    "RESERVED",
+    "STATUSES",
+    "Matched",
+    "Version",
+    "VersionSources",
+    "load_matched",
+    "read_versions",
+    "version_inputs",
+]
 
 #: What became of a judged document in another version.
 STATUSES: Final = ("matched", "lost", "ambiguous")
@@ -27,6 +38,10 @@ FOUND_SCHEMA: Final[dict[str, Any]] = {
 }  # fmt: skip
 #: Names that a version cannot have, since they are columns.
 RESERVED: Final = ("key", "doc_id", "topic_id", "status", "reason", "relevance")
+
+
+#: The option that names versions.
+VersionSources = Annotated[Mapping[str, str] | Sequence[str], Flag(metavar="NAME=SRC", reads=list[str])]
 
 
 class Version(NamedTuple):
@@ -61,15 +76,33 @@ def read_versions(versions: Mapping[str, str] | Sequence[str], *, strict: bool =
         names = unique_names([spec for _, spec in named])
         named = [(name or fallback, spec) for (name, spec), fallback in zip(named, names, strict=True)]
     if len(named) < 2:
-        raise InputError("one version has nothing to be compared with", "give two or more", where="--version")
+        raise OptionError("version", "one version has nothing to be compared with", "give two or more")
     seen: set[str] = set()
     for name, _ in named:
         if name in seen:
-            raise InputError(f"two versions called '{name}'", "give NAME=SRC with different names", where="--version")
+            raise OptionError("version", f"two versions called '{name}'", "give NAME=SRC with different names")
         if name in RESERVED or not name.strip() or any(mark in name for mark in "\t\r\n"):
-            raise InputError(f"a version cannot be called '{name}'", "give NAME=SRC", where="--version")
+            raise OptionError("version", f"a version cannot be called '{name}'", "give NAME=SRC")
         seen.add(name)
     return tuple(Version(name, open_documents(spec, strict=strict, keep_empty=True)) for name, spec in named)
+
+
+def version_inputs(versions: Sequence[Version], rows: Mapping[str, int] | None = None) -> tuple[Input, ...]:
+    """The versions as a manifest names them; each file is hashed once, however often this is asked for.
+
+    Args:
+        versions: the opened versions.
+        rows: documents by name, where they were counted.
+    """
+    return tuple(
+        Input(one.name, one.source.spec.spec, "version", (rows or {}).get(one.name), _sha256(one.source.fingerprint))
+        for one in versions
+    )
+
+
+def _sha256(fingerprint: str) -> str | None:
+    found = fingerprint.removeprefix("sha256:").partition(";")[0]
+    return found if fingerprint.startswith("sha256:") else None
 
 
 def _named(text: str) -> tuple[str, Any]:
@@ -79,8 +112,8 @@ def _named(text: str) -> tuple[str, Any]:
     return "", parse(text)
 
 
-@dataclass(frozen=True)
-class Matched:
+@dataclass(frozen=True, eq=False, repr=False)
+class Matched(Result, shown_in="truerank.audits.transfer.report"):
     """Which document of the judged version is which one of the others.
 
     Attributes:
@@ -146,36 +179,6 @@ class Matched:
             "reasons": self.reasons().to_dicts(),
             "warnings": list(self.warnings),
         }
-
-    def table(self) -> Table:
-        """Matched, lost and ambiguous per version, with the reasons."""
-        rows: list[tuple[str | int | float | None, ...]] = []
-        rules = []
-        reasons = self.reasons()
-        for name in self.versions[1:]:
-            rules.append(len(rows))
-            total = max(1, len(self.frame))
-            for status, number in self.status(name).items():
-                rows.append((name, status, "", number, 100 * number / total))
-                some = reasons.filter((pl.col("version") == name) & (pl.col("status") == status))
-                rows += [("", "", reason, n, 100 * n / total) for _, _, reason, n in some.iter_rows()]
-        return Table(
-            title=f"{len(self.frame):,d} judged documents of {self.judged}, matched by {self.by}.",
-            columns=(
-                Column("version"),
-                Column("what became of them"),
-                Column("of these, because"),
-                Column("documents", align="right", format=",d"),
-                Column("%", align="right", format=".1f"),
-            ),
-            rows=tuple(rows),
-            notes=self.warnings,
-            rules=tuple(rules[1:]),
-        )
-
-    def text(self) -> str:
-        """The counts for a terminal."""
-        return self.table().text()
 
 
 def load_matched(folder: str | Path) -> Matched:

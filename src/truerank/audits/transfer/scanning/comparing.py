@@ -12,12 +12,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.audits.transfer.scanning.candidates import Comparing, cut_offs, data_sets, find_candidates, set_name
-from truerank.audits.transfer.scanning.options import AGGREGATIONS, TEXTS, Aggregation, ScanOptions
+from truerank.audits.transfer.scanning.options import AGGREGATIONS, TEXTS, Aggregation, ScanPlan
 from truerank.audits.transfer.scanning.probabilities import Curve, fit_curve, topic_levels
 from truerank.audits.transfer.scanning.results import LOW, SCORES_SCHEMA, SKIPPED_SCHEMA, VERY, Scan, curves
 from truerank.audits.transfer.scanning.scoring import id_column
 from truerank.audits.transfer.scanning.text_evidence import TEXT_CUT_OFF, text_losses
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.rankers.base import Ranker
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.text.page_faults import REASONS
@@ -34,7 +34,7 @@ class Setting:
     names: tuple[str, ...]
     pairs: tuple[tuple[str, str], ...]
     texts: Mapping[str, Path]
-    options: ScanOptions
+    plan: ScanPlan
     rankers: tuple[Ranker, ...]
     agreed: tuple[Mapping[str, float], ...]
 
@@ -56,8 +56,8 @@ def compare_versions(
     Raises:
         InputError: no judged document is in two versions, or scores cannot become probabilities.
     """
-    options, names = setting.options, setting.names
-    kind = _kind_of_probability(options, setting.rankers[0])
+    options, names = setting.plan.options, setting.names
+    kind = _kind_of_probability(setting.plan, setting.rankers[0])
     judged_given = options.given == "judged" or (options.given == "auto" and kind == "logistic")
     ids = rows.select("row", *(pl.col(id_column(name)).alias(str(place)) for place, name in enumerate(names))).unpivot(
         index="row", variable_name="version", value_name="version_doc_id"
@@ -68,10 +68,10 @@ def compare_versions(
     scores = scores.join(about, on="row", maintain_order="left").rename({"first": "first_score", "max": "max_score"})
     scores, fitted = _with_probabilities(scores, every, kind)
     if fitted and not any(curve.tells for curve in fitted.values()):
-        raise InputError(
+        raise OptionError(
+            "model",
             f"the ranker does not tell judged documents from others (AUC {fitted['max'].auc:.2f})",
-            "use another --model, or check that topics and judgments belong together",
-            where="--model",
+            "use another, or check that topics and judgments belong together",
         )
     scores = scores.filter(~pl.col("sampled"))
     scores = scores.with_columns(pl.col("version").replace_strict(dict(enumerate(names)), return_dtype=pl.String))
@@ -80,7 +80,7 @@ def compare_versions(
     alone = rows.filter(~pl.col("sampled") & ~pl.col("row").is_in(compared["row"].unique().implode()))
     gone = alone.select("topic_id", "doc_id", pl.lit("a version lacks the document that was matched").alias("reason"))
     if compared.is_empty():
-        raise InputError("no judged document is in two versions", "match the versions again", where="--matched")
+        raise OptionError("matched", "no judged document is in two versions", "match the versions again")
     cuts: dict[Aggregation, float] = dict.fromkeys(AGGREGATIONS, options.cut_off)
     if options.percentile is not None:
         cuts = cut_offs(compared, setting.pairs, options.percentile)
@@ -101,9 +101,10 @@ def compare_versions(
     return scan
 
 
-def _kind_of_probability(options: ScanOptions, ranker: Ranker) -> str:
+def _kind_of_probability(plan: ScanPlan, ranker: Ranker) -> str:
     """How scores become probabilities."""
-    if options.also:
+    options = plan.options
+    if len(plan.rankers) > 1:
         return "logistic"
     if options.probability != "auto":
         return options.probability
@@ -177,7 +178,7 @@ class _Found:
 
 
 def _summary(found: _Found, compared: pl.DataFrame, setting: Setting) -> dict[str, Any]:
-    options = setting.options
+    options = setting.plan.options
     very: dict[str, float] = {name: VERY if options.percentile is None else 2 * cut for name, cut in found.cuts.items()}
     if options.evidence != "scores":
         very[TEXTS] = VERY
@@ -225,13 +226,14 @@ def _summary(found: _Found, compared: pl.DataFrame, setting: Setting) -> dict[st
             "fingerprints": [ranker.fingerprint for ranker in setting.rankers],
         },
         "agreement": agreement,
-        "policy": setting.options.policy,
+        "policy": setting.plan.split,
         "probability": {
             "kind": found.kind,
             "given": "judged" if found.judged else "nothing",
             **{name: curve.json() for name, curve in found.fitted.items()},
         },
         "percentile": options.percentile,
+        **({"best": {name: list(some) for name, some in options.best.items()}} if options.best else {}),
         "evidence": options.evidence,
         "cut_off": {**found.cuts, **({TEXTS: TEXT_CUT_OFF} if TEXTS in very else {})},
         "judged": compared["row"].n_unique() + len(found.skipped),

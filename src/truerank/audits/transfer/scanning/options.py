@@ -1,13 +1,13 @@
-"""The options of `scan_versions`."""
+"""The options of `scan`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, get_args
+from typing import Annotated, Final, Literal
 
-from truerank.audits.transfer.matching.finding import MatchOptions
-from truerank.errors import InputError
+from truerank.errors import OptionError
+from truerank.options import Flag, Options, Range, Seed
 from truerank.rankers.base import RankerSpec
 from truerank.text.passages import policy_named
 
@@ -20,7 +20,9 @@ __all__ = [
     "Evidence",
     "Given",
     "Probability",
+    "Samples",
     "ScanOptions",
+    "ScanPlan",
 ]
 
 Aggregation = Literal["first", "max"]
@@ -40,107 +42,118 @@ TEXTS: Final = "texts"
 
 
 @dataclass(frozen=True)
-class ScanOptions:
-    """How `scan_versions` looks for judgments that no longer hold.
+class ScanOptions(Options):
+    """What makes a candidate.
 
-    Args:
-        ranker: what scores; None for monoT5, 3B where there is a GPU, base where there is none. "bm25" alone takes its
-            statistics from the judged version.
-        also: further rankers; the curve weighs the scores of all of them together.
-        policy: how documents are cut, see `text.passages.policy_named`.
-        probability: how a score becomes a probability: "exp" (the score is its logarithm: monoT5, monoBERT),
-            "logistic" (a curve fitted to judged documents against others), "raw" (not at all; with `percentile`), or
-            "auto": exp for monoT5, raw with a percentile, else logistic.
-        given: whether a difference takes it as given that one of the two versions is relevant, see
-            `probabilities.difference`: "judged", "nothing" (as in the paper), or "auto": judged with a curve.
-        cut_off: a difference above it is a candidate.
-        floor: with `given` "judged", the larger probability of a candidate's versions is at least this.
-        evidence: what names candidates: the "scores" of the rankers, the "texts" (see `text_evidence`), or "both".
-        percentile: instead, the percentile of all differences above which one is a candidate, 0 to 100.
-        pairs: which versions are compared; empty for each with each.
-        best: for Figure 1, names of the best of several versions, each over the documents that all of them have.
-        relevance: judgments from this grade on are looked at.
-        topic_field: "title", "description", "narrative", or several joined by "+".
-        match: how documents are found again, where that was not done before.
-        first_stage: a run whose documents that are not judged relevant calibrate; None for documents of other topics.
-        sampled: how many such documents at most.
-        items: how many documents of each set, and of all, are written for people to judge.
-        seed: of all samples.
-        cache: the file of a `ScoreCache`.
-        engine: "local", "ray" or "ray:ADDRESS".
-        block_size: judged documents that are scored, and saved, at a time.
+    Attributes:
+        evidence: what names candidates: the scores, that fall apart; the texts, that lost what answered; or both.
+        probability: how a score becomes a probability: exp (it is its logarithm: monoT5, monoBERT), logistic (a curve
+            fitted to judged documents against others), raw (not at all, with `percentile`), or auto: exp for monoT5,
+            raw with a percentile, else logistic.
+        given: whether differences take it as given that one of the two versions is relevant: judged, nothing (as in
+            the paper), or auto: judged where a curve is fitted.
+        cut_off: a larger difference of probabilities is a candidate.
+        floor: with `given` judged, the larger probability of a candidate's versions is at least this.
+        percentile: instead, differences of scores above this percentile are candidates.
+        pair: versions to compare, repeated for several pairs; by default each with each.
+        best: in Figure 1, also the best of these versions, over the documents that all of them have.
     """
 
-    ranker: RankerSpec | None = None
-    also: tuple[RankerSpec, ...] = ()
-    policy: str = "cast2021"
+    evidence: Evidence = "both"
     probability: Probability = "auto"
     given: Given = "auto"
-    cut_off: float = DEFAULT_CUT_OFF
-    floor: float = DEFAULT_FLOOR
-    evidence: Evidence = "both"
-    percentile: float | None = None
-    pairs: tuple[tuple[str, str], ...] = ()
-    best: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    relevance: int = 1
-    topic_field: str = "title"
-    match: MatchOptions = field(default_factory=MatchOptions)
-    first_stage: str | None = None
-    sampled: int = 2000
-    items: int = 100
-    seed: int = 0
-    cache: str | None = None
-    engine: str = "local"
-    block_size: int = 256
+    cut_off: Annotated[float, Range(above=0, below=1)] = DEFAULT_CUT_OFF
+    floor: Annotated[float, Range(at_least=0, below=1)] = DEFAULT_FLOOR
+    percentile: Annotated[float | None, Range(at_least=0, below=100)] = None
+    pair: Annotated[Sequence[str | tuple[str, str]], Flag(metavar="A=B", reads=list[str])] = ()
+    best: Annotated[Mapping[str, tuple[str, ...]], Flag(metavar="NAME=A,B,…")] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        policy_named(self.policy)
-        if self.probability not in get_args(Probability):
-            fault = f"no probabilities by '{self.probability}'"
-            raise InputError(fault, f"choose {', '.join(get_args(Probability))}", where="--probability")
-        if self.given not in get_args(Given):
-            fault = f"nothing is given by '{self.given}'"
-            raise InputError(fault, f"choose {', '.join(get_args(Given))}", where="--given")
-        if self.evidence not in get_args(Evidence):
-            fault = f"no evidence by '{self.evidence}'"
-            raise InputError(fault, f"choose {', '.join(get_args(Evidence))}", where="--evidence")
-        if not 0 <= self.floor < 1:
-            fault = f"a floor of probabilities is between 0 and 1, not {self.floor:g}"
-            raise InputError(fault, "give a number such as 0.05, or 0 for none", where="--floor")
-        if self.also and (self.percentile is not None or self.probability not in ("auto", "logistic")):
-            fault = "scores of several rankers are weighed by a curve only"
-            raise InputError(fault, "leave out --percentile and --probability", where="--with")
+        super().__post_init__()
         if self.given == "judged" and self.percentile is not None:
             fault = "differences of scores are no probabilities, and nothing can be given"
-            raise InputError(fault, "leave out --percentile or --given", where="--given")
+            raise OptionError("given", fault, "leave out `percentile` or `given`")
         if self.percentile is None and self.probability == "raw":
-            raise InputError("raw scores have no cut-off of their own", "give --percentile", where="--probability")
-        if self.percentile is not None and not 0 <= self.percentile < 100:
-            raise InputError(f"there is no percentile {self.percentile:g}", "0 to 100", where="--percentile")
-        if self.percentile is None and not 0 < self.cut_off < 1:
-            fault = f"a difference of probabilities is between 0 and 1, not {self.cut_off:g}"
-            raise InputError(fault, "give a number such as 0.5, or --percentile", where="--cut-off")
-        for name, least in (("sampled", 1), ("items", 0), ("block_size", 1)):
-            if getattr(self, name) < least:
-                option = f"--{name.replace('_', '-')}"
-                raise InputError(f"{getattr(self, name)} is too few", f"give {least} or more", where=option)
+            raise OptionError("probability", "raw scores have no cut-off of their own", "give `percentile`")
+
+    def pairs(self, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """The versions that are compared.
+
+        Args:
+            names: of all versions.
+
+        Raises:
+            OptionError: there is no such version, or one is compared with itself.
+        """
+        found = [_pair(one) for one in self.pair]
+        for name in (*(name for pair in found for name in pair), *(n for some in self.best.values() for n in some)):
+            if name not in names:
+                raise OptionError("pair", f"no version '{name}'", f"there are {', '.join(names)}")
+        for first, second in found:
+            if first == second:
+                raise OptionError("pair", f"'{first}' is compared with itself", "name two versions")
+        for name in self.best:
+            if name in names:
+                raise OptionError("best", f"'{name}' is a version's name", "choose another")
+        return tuple(found) or tuple((a, b) for place, a in enumerate(names) for b in names[place + 1 :])
+
+
+def _pair(given: str | tuple[str, str]) -> tuple[str, str]:
+    first, separator, second = given.partition("=") if isinstance(given, str) else (given[0], "=", given[1])
+    if not (first and separator and second):
+        raise OptionError("pair", f"'{given}' is not of the form A=B", "name two versions")
+    return first, second
+
+
+@dataclass(frozen=True)
+class Samples(Options):
+    """What is drawn: documents that calibrate, and those that people judge.
+
+    Attributes:
+        first_stage: a run whose documents that are not relevant calibrate; by default documents of other topics.
+        sampled: how many documents calibrate at most.
+        items: documents of each data set, and of all, that are written to be judged (items.jsonl).
+        seed: of all samples.
+    """
+
+    first_stage: Annotated[str | None, Flag(metavar="RUN")] = None
+    sampled: Annotated[int, Range(at_least=1)] = 2000
+    items: Annotated[int, Range(at_least=0)] = 100
+    seed: Seed = 0
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    """All choices of a scan.
+
+    Attributes:
+        rankers: what scores; the scores of several are weighed together by a curve.
+        split: how documents are cut, see `text.passages.policy_named`.
+        rel: the lowest grade of the judgments that are looked at.
+        field: of the topics.
+        options: what makes a candidate.
+        samples: what is drawn.
+    """
+
+    rankers: tuple[RankerSpec, ...]
+    split: str
+    rel: int
+    field: str
+    options: ScanOptions
+    samples: Samples
+
+    def __post_init__(self) -> None:
+        policy_named(self.split)
+        plain = self.options.percentile is None and self.options.probability in ("auto", "logistic")
+        if len(self.rankers) > 1 and not plain:
+            fault = "scores of several rankers are weighed by a curve only"
+            raise OptionError("with_", fault, "leave out `percentile` and `probability`")
 
     @property
-    def curve(self) -> Literal["no", "perhaps", "yes"]:
+    def fits_curve(self) -> Literal["no", "perhaps", "yes"]:
         """Whether a curve is fitted; with "auto" the ranker decides."""
-        if self.also:
+        if len(self.rankers) > 1:
             return "yes"
-        if self.probability == "auto":
-            return "perhaps" if self.percentile is None else "no"
-        return "yes" if self.probability == "logistic" else "no"
-
-    def identity(self) -> dict[str, object]:
-        """What the scores depend on, beside the sources."""
-        return {
-            "policy": self.policy,
-            "relevance": self.relevance,
-            "topic_field": self.topic_field,
-            "sampled": self.sampled,
-            "seed": self.seed,
-            "block_size": self.block_size,
-        }
+        if self.options.probability == "auto":
+            return "perhaps" if self.options.percentile is None else "no"
+        return "yes" if self.options.probability == "logistic" else "no"

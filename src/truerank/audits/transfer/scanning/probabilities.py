@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from truerank.errors import InputError
 
@@ -61,7 +60,7 @@ class Curve:
 
     def __call__(self, scores: Floats) -> Floats:
         """The probability of each row of scores, shape (n,); one half for all where the scores tell nothing."""
-        found: Floats = expit(self.log_odds(scores))
+        found: Floats = _expit(self.log_odds(scores))
         return found
 
     def json(self) -> dict[str, Any]:
@@ -105,7 +104,7 @@ def fit_curve(relevant: Floats, others: Floats) -> Curve:
     found = np.zeros(x.shape[1])
     penalty = np.diag([*[_PENALTY] * scores.shape[1], 0.0])
     for _ in range(_STEPS):
-        guess = expit(x @ found)
+        guess = _expit(x @ found)
         rise = x.T @ (weights * (guess - y)) + penalty @ found
         bend = (x * (weights * guess * (1 - guess))[:, None]).T @ x + penalty + 1e-9 * np.eye(len(found))
         step = np.linalg.solve(bend, rise)
@@ -163,3 +162,11 @@ def _auc(relevant: Floats, others: Floats) -> float:
     below = np.searchsorted(ordered, relevant, side="left")
     tied = np.searchsorted(ordered, relevant, side="right") - below
     return float((below + 0.5 * tied).mean() / len(others))
+
+
+def _expit(values: Floats) -> Floats:
+    # Imported here: SciPy takes a while to load.
+    from scipy.special import expit
+
+    found: Floats = expit(values)
+    return found

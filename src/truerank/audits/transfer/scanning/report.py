@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
-import truerank
-from truerank.audits.transfer.scanning.judging_items import highest_difference
+from truerank.audits.transfer.scanning.judging_items import highest_difference, write_items
 from truerank.audits.transfer.scanning.options import AGGREGATIONS, TEXTS
-from truerank.audits.transfer.scanning.results import LOW, Scan, curves
+from truerank.audits.transfer.scanning.results import LOW, VERY, Scan, curves
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.reports.figures import Picture, cumulative_curves, side_by_side_histograms
 from truerank.reports.listings import Listing, ListingColumn
-from truerank.reports.pages import Drawing, Facts, Finding, Page, Part, Prose, Section
+from truerank.reports.pages import Part, Prose
+from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.results import Summary, reports, summarises, writes
+from truerank.reports.tables import Cell, Column, Table
+from truerank.text.page_faults import REASONS
 from truerank.text.passages import joined, policy_named
+from truerank.work.publishing import write_pictures
+from truerank.work.runs import Run
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["figures", "render"]
+__all__ = ["below_table", "figures", "sets_table"]
 
 #: Candidates shown with their texts; all of them stand in candidates.parquet.
 _SHOWN: Final = 300
@@ -31,7 +32,7 @@ _TEXT_WORDS: Final = 600
 _BINS: Final = 10
 
 
-def figures(scan: Scan, best: Mapping[str, tuple[str, ...]]) -> Iterator[Picture]:
+def figures(scan: Scan) -> Iterator[Picture]:
     """The paper's two figures; the first needs probabilities.
 
     Source: the transfer paper, Figures 1 and 2.
@@ -40,7 +41,7 @@ def figures(scan: Scan, best: Mapping[str, tuple[str, ...]]) -> Iterator[Picture
         series = [
             (f"{name} {label}", frame[aggregation].to_numpy())
             for aggregation, label in AGGREGATIONS.items()
-            for name, frame in curves(scan, best)
+            for name, frame in curves(scan, scan.best)
         ]
         low = "; ".join(_low(name, one) for name, one in scan.summary["below"].items())
         caption = f"How probable it is that judged documents are relevant. Below {LOW:g}: {low}."
@@ -64,40 +65,121 @@ def figures(scan: Scan, best: Mapping[str, tuple[str, ...]]) -> Iterator[Picture
     yield Picture("figure2", caption, figure)
 
 
-def render(scan: Scan, drawings: Sequence[Drawing], texts: Mapping[str, Path], content: Mapping[str, Any]) -> str:
-    """The scan as one HTML page that needs no network; the same scan gives the same text.
+@summarises(Scan)
+def _scan_summary(scan: Scan) -> Summary:
+    parts: list[Table | str] = [sets_table(scan)]
+    if scan.summary["below"]:
+        parts.append(below_table(scan))
+    if skipped := scan.summary["skipped"]:
+        told = "; ".join(f"{count:,d}: {reason}" for reason, count in skipped.items())
+        parts.append(f"Not compared: {told}")
+    notes = () if scan.folder is None else (f"report: {scan.folder / 'report.html'}",)
+    return Summary(tuple(parts), scan.json(), verdicts=tuple(_verdicts(scan)), notes=notes, width=110)
 
-    Args:
-        scan: what was found.
-        drawings: its figures.
-        texts: the files of `DocumentTexts` by version.
-        content: what the manifest says.
-    """
+
+@reports(Scan)
+def _scan_report(scan: Scan) -> Report:
     summary = scan.summary
-    parts: list[Part] = [scan.table()]
+    tables = {"sets": sets_table(scan)}
     if summary["below"]:
-        parts.append(scan.below())
+        tables["below"] = below_table(scan)
     sections = (
-        Section("sets", "Data sets of possible errors", (*parts, *drawings)),
-        Section("candidates", "Every candidate", tuple(_candidates(scan, texts))),
-        Section("left", "What was not compared", tuple(_skipped(scan))),
-        Section("provenance", "Where this comes from", (Facts("Inputs, options and versions", content),)),
+        ReportSection("sets", "Data sets of possible errors", (*tables.values(), *figures(scan))),
+        ReportSection("candidates", "Every candidate", tuple(_candidates(scan))),
+        ReportSection("left", "What was not compared", tuple(_skipped(scan))),
     )
-    return Page(
+    return Report(
         title=f"Are the judgments of {scan.versions[0]} still true?",
-        kicker="truerank",
         lead=(
             f"{summary['compared']:,d} judged documents in {len(scan.versions)} versions, scored by "
             f"{summary['ranker']['name']} passage by passage ({summary['policy']})."
         ),
-        findings=tuple(_findings(scan)),
-        sections=tuple(section for section in sections if section.parts),
+        verdicts=tuple(_verdicts(scan)),
+        sections=sections,
+        tables=tables,
+        json=summary,
         footer=(
             "A candidate is no error yet: let people judge a sample (items.jsonl) and estimate from it how many there "
             "are. This page asks the network for nothing.",
-            f"truerank {truerank.__version__}",
         ),
-    ).html()
+    )
+
+
+@writes(Scan)
+def _write_scan(scan: Scan, job: Run) -> None:
+    for name in ("scores", "candidates", "sets", "skipped"):
+        job.parquet(f"{name}.parquet", getattr(scan, name))
+    judged = scan.scores.unique("row", keep="first", maintain_order=True).select("topic_id", "doc_id", "relevance")
+    for name in scan.set_names:
+        inside = scan.sets.filter(pl.col("set") == name).join(judged, on=["topic_id", "doc_id"], maintain_order="left")
+        lines = inside.select("topic_id", pl.lit("0").alias("iteration"), "doc_id", "relevance")
+        text = lines.write_csv(separator=" ", include_header=False, quote_style="never")
+        job.text(f"sets/{_file_name(name)}.qrels", text)
+    write_items(job, scan, scan.texts, job.options["items"], job.options["seed"])
+    job.json("summary.json", scan.summary)
+    report = _scan_report(scan)
+    svgs = write_pictures(job, report.pictures(), folder="")
+    job.skipped = dict(scan.summary["skipped"])
+    job.text("report.html", report.page(lambda picture: svgs[picture.name], job.provenance()).html())
+
+
+def _file_name(name: str) -> str:
+    """A data set's name as a file's: "V1-over-V2.MaxP"."""
+    plain = name.replace(">>", "-over-").replace(" ", ".")
+    return "".join(sign if sign.isalnum() or sign in "-._" else "_" for sign in plain)
+
+
+def sets_table(scan: Scan) -> Table:
+    """The data sets: documents, those that differ most, and the classes of reasons."""
+    present = [name for name in REASONS if any(name in one["reasons"] for one in scan.summary["sets"].values())]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            name,
+            one["documents"],
+            one["very"] if one["aggregation"] else None,
+            *(one["reasons"].get(reason, 0) if one["aggregation"] else None for reason in present),
+        )
+        for name, one in scan.summary["sets"].items()
+    ]
+    number: dict[str, Any] = {"align": "right", "format": ",d"}
+    very = f"> {VERY:g}" if scan.summary["percentile"] is None else "twice the cut-off"
+    return Table(
+        f"Judged documents that one version answers and the other, it seems, does not ({_cut_off(scan)}).",
+        (
+            Column("set"),
+            Column("documents", **number),
+            Column(very, **number),
+            *(Column(reason, ("why, by the texts",), **number) for reason in present),
+        ),
+        tuple(rows),
+        notes=tuple(scan.summary["notes"]),
+    )
+
+
+def below_table(scan: Scan) -> Table:
+    """The share of judged documents below 0.1, by version and aggregation (Figure 1)."""
+    rows = []
+    for name, one in scan.summary["below"].items():
+        shares = (100 * one[aggregation]["share"] for aggregation in AGGREGATIONS)
+        rows.append((name, one["documents"], *shares))
+    share = {"align": "right", "format": ".2f"}
+    return Table(
+        f"Judged documents whose probability of being relevant is below {LOW:g}, in percent.",
+        (
+            Column("version"),
+            Column("documents", align="right", format=",d"),
+            *(Column(label, **share) for label in AGGREGATIONS.values()),  # type: ignore[arg-type]
+        ),
+        tuple(rows),
+    )
+
+
+def _cut_off(scan: Scan) -> str:
+    cuts = scan.summary["cut_off"]
+    if scan.summary["percentile"] is None:
+        return f"difference above {cuts['max']:g}"
+    told = ", ".join(f"{label} {cuts[name]:g}" for name, label in AGGREGATIONS.items())
+    return f"difference above percentile {scan.summary['percentile']:g}: {told}"
 
 
 def _low(name: str, one: Mapping[str, Any]) -> str:
@@ -105,7 +187,7 @@ def _low(name: str, one: Mapping[str, Any]) -> str:
     return f"{name} {', '.join(shares)}"
 
 
-def _findings(scan: Scan) -> Iterator[Finding]:
+def _verdicts(scan: Scan) -> Iterator[Verdict]:
     total = scan.summary["compared"]
     for first, second in scan.summary["pairs"]:
         for better, worse in ((first, second), (second, first)):
@@ -116,17 +198,17 @@ def _findings(scan: Scan) -> Iterator[Finding]:
                 counts[TEXTS] = int(inside[TEXTS].sum())
             found = ", ".join(f"{count:,d} by {label}" for label, count in counts.items())
             why = flagged["reason"].value_counts(sort=True).sort("count", "reason", descending=[True, False])
-            yield Finding(
+            yield Verdict(
+                word="CHANGED" if len(inside) else "UNCHANGED",
                 subject=worse,
-                verdict="CHANGED" if len(inside) else "UNCHANGED",
                 tone="bad" if len(inside) else "good",
-                headline=f"Of {total:,d} judged documents, {found} are far less relevant than in {better}.",
-                why="; ".join(f"{reason}: {count:,d}" for reason, count in why.iter_rows()),
+                reason=f"Of {total:,d} judged documents, {found} are far less relevant than in {better}.",
+                evidence="; ".join(f"{reason}: {count:,d}" for reason, count in why.iter_rows()),
                 share=len(flagged) / total,
             )
 
 
-def _candidates(scan: Scan, texts: Mapping[str, Path]) -> Iterator[Part]:
+def _candidates(scan: Scan) -> Iterator[Part]:
     every = scan.candidates
     if every.is_empty():
         yield Prose(("No judged document differs by more than the cut-off.",))
@@ -143,15 +225,17 @@ def _candidates(scan: Scan, texts: Mapping[str, Path]) -> Iterator[Part]:
             "the passage that scores best in the better version, on the right the other one. Words that only one of "
             "the two texts has are underlined; dots mark another form of a word that both have.",
         )
+        if scan.texts
+        else (f"The {len(shown):,d} candidates with the largest differences or losses of {len(every):,d}.",)
     )
-    pairs = list(_texts(scan, shown, texts))
+    pairs = list(_texts(scan, shown)) if scan.texts else []
     yield Listing(
         name="list",
         title="Judged documents and what became of them.",
         columns=tuple(_columns(shown, pairs)),
         nouns=("candidate", "candidates"),
         sort="-difference",
-        compared=("better_text", "worse_text"),
+        compared=("better_text", "worse_text") if pairs else None,
         whole="candidates.parquet",
     )
 
@@ -168,8 +252,9 @@ def _columns(shown: pl.DataFrame, pairs: list[tuple[str, str]]) -> Iterator[List
     yield ListingColumn("query", "Query", values("query"), searched=True)
     yield ListingColumn("better", "Better", values("better"), kind="label", filter="choose")
     yield ListingColumn("worse", "Worse", values("worse"), kind="label", filter="choose")
-    yield ListingColumn("better_text", "Passage of the better version", [one for one, _ in pairs], searched=True)
-    yield ListingColumn("worse_text", "The worse version", [other for _, other in pairs], searched=True)
+    if pairs:
+        yield ListingColumn("better_text", "Passage of the better version", [one for one, _ in pairs], searched=True)
+        yield ListingColumn("worse_text", "The worse version", [other for _, other in pairs], searched=True)
     yield ListingColumn("reason", "Why", values("reason"), kind="label", filter="choose")
     yield ListingColumn("shown", "What shows it", values("shown"))
     yield ListingColumn("by", "By", ways, kind="label", filter="choose")
@@ -180,8 +265,8 @@ def _columns(shown: pl.DataFrame, pairs: list[tuple[str, str]]) -> Iterator[List
     yield ListingColumn("doc_id", "Judged document", values("doc_id"), kind="code", searched=True)
 
 
-def _texts(scan: Scan, shown: pl.DataFrame, texts: Mapping[str, Path]) -> Iterator[tuple[str, str]]:
-    opened = {name: DocumentTexts(path) for name, path in texts.items()}
+def _texts(scan: Scan, shown: pl.DataFrame) -> Iterator[tuple[str, str]]:
+    opened = {name: DocumentTexts(path) for name, path in scan.texts.items()}
     policy = policy_named(scan.summary["policy"])
     for row in shown.iter_rows(named=True):
         better = opened[row["better"]].texts([row["better_id"]])[row["better_id"]]

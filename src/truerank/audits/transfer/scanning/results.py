@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import polars as pl
 
 from truerank.audits.transfer.scanning.candidates import CANDIDATE_SCHEMA, SET_SCHEMA
-from truerank.audits.transfer.scanning.options import AGGREGATIONS
 from truerank.errors import InputError
-from truerank.reports.tables import Cell, Column, Table
-from truerank.text.page_faults import REASONS
+from truerank.options import Flag
+from truerank.records import Input
+from truerank.reports.results import Result
+from truerank.work.artifacts import hash_file
 
-__all__ = ["LOW", "SCORES_SCHEMA", "SKIPPED_SCHEMA", "VERY", "Scan", "curves", "load_scan"]
+__all__ = [
+    "LOW",
+    "SCORES_SCHEMA",
+    "SKIPPED_SCHEMA",
+    "VERY",
+    "Scan",
+    "ScanFolder",
+    "curves",
+    "load_scan",
+    "scan_inputs",
+]
 
 #: One row per judged document and version that has it; `first` and `max` are probabilities, or with a percentile the
 #: ranker's scores again.
@@ -49,8 +60,8 @@ LOW: Final = 0.1
 VERY: Final = 0.95
 
 
-@dataclass(frozen=True, eq=False)
-class Scan:
+@dataclass(frozen=True, eq=False, repr=False)
+class Scan(Result, shown_in="truerank.audits.transfer.scanning.report"):
     """What a scan found.
 
     Attributes:
@@ -60,6 +71,7 @@ class Scan:
         skipped: judged documents that could not be compared, and why; columns as in `SKIPPED_SCHEMA`.
         summary: what `summary.json` holds.
         folder: where the files lie.
+        texts: the files of `DocumentTexts` by version, while the scan is written; afterwards none.
     """
 
     scores: pl.DataFrame
@@ -68,6 +80,7 @@ class Scan:
     skipped: pl.DataFrame
     summary: Mapping[str, Any]
     folder: Path | None = None
+    texts: Mapping[str, Path] = field(default_factory=dict)
 
     @property
     def versions(self) -> tuple[str, ...]:
@@ -79,70 +92,14 @@ class Scan:
         """The data sets, also empty ones."""
         return tuple(self.summary["sets"])
 
-    def table(self) -> Table:
-        """The data sets: documents, those that differ most, and the classes of reasons."""
-        present = [name for name in REASONS if any(name in one["reasons"] for one in self.summary["sets"].values())]
-        rows: list[tuple[Cell, ...]] = [
-            (
-                name,
-                one["documents"],
-                one["very"] if one["aggregation"] else None,
-                *(one["reasons"].get(reason, 0) if one["aggregation"] else None for reason in present),
-            )
-            for name, one in self.summary["sets"].items()
-        ]
-        number: dict[str, Any] = {"align": "right", "format": ",d"}
-        very = f"> {VERY:g}" if self.summary["percentile"] is None else "twice the cut-off"
-        return Table(
-            f"Judged documents that one version answers and the other, it seems, does not ({self._cut_off()}).",
-            (
-                Column("set"),
-                Column("documents", **number),
-                Column(very, **number),
-                *(Column(reason, ("why, by the texts",), **number) for reason in present),
-            ),
-            tuple(rows),
-            notes=tuple(self.summary["notes"]),
-        )
-
-    def below(self) -> Table:
-        """The share of judged documents below 0.1, by version and aggregation (Figure 1)."""
-        rows = []
-        for name, one in self.summary["below"].items():
-            shares = (100 * one[aggregation]["share"] for aggregation in AGGREGATIONS)
-            rows.append((name, one["documents"], *shares))
-        share = {"align": "right", "format": ".2f"}
-        return Table(
-            f"Judged documents whose probability of being relevant is below {LOW:g}, in percent.",
-            (
-                Column("version"),
-                Column("documents", align="right", format=",d"),
-                *(Column(label, **share) for label in AGGREGATIONS.values()),  # type: ignore[arg-type]
-            ),
-            tuple(rows),
-        )
+    @property
+    def best(self) -> dict[str, tuple[str, ...]]:
+        """For Figure 1: names of the best of several versions."""
+        return {name: tuple(some) for name, some in self.summary.get("best", {}).items()}
 
     def json(self) -> dict[str, Any]:
         """The summary."""
         return dict(self.summary)
-
-    def text(self) -> str:
-        """The tables for a terminal."""
-        parts = [self.table().text(110)]
-        if self.summary["below"]:
-            parts.append(self.below().text(110))
-        skipped = self.summary["skipped"]
-        if skipped:
-            told = "; ".join(f"{count:,d}: {reason}" for reason, count in skipped.items())
-            parts.append(f"Not compared: {told}\n")
-        return "\n".join(parts)
-
-    def _cut_off(self) -> str:
-        cuts = self.summary["cut_off"]
-        if self.summary["percentile"] is None:
-            return f"difference above {cuts['max']:g}"
-        told = ", ".join(f"{label} {cuts[name]:g}" for name, label in AGGREGATIONS.items())
-        return f"difference above percentile {self.summary['percentile']:g}: {told}"
 
 
 def load_scan(folder: str | Path) -> Scan:
@@ -165,6 +122,23 @@ def load_scan(folder: str | Path) -> Scan:
         fault = f"not the folder of a scan ({reason})"
         raise InputError(fault, "give the folder that 'truerank transfer scan' wrote", where=folder) from error
     return Scan(scores, candidates, sets, skipped, summary, folder)
+
+
+#: The option that names a scan.
+ScanFolder = Annotated[Scan | str | Path, Flag(metavar="DIR", positional=True, reads=str)]
+
+
+def scan_inputs(scan: Scan | None, table: str) -> tuple[Input, ...]:
+    """A scan as a manifest names it, with the hash of one of its tables; nothing where there is none.
+
+    Args:
+        scan: the scan; what lies in memory only has no hash.
+        table: "scores" or "candidates".
+    """
+    if scan is None or scan.folder is None:
+        return () if scan is None else (Input("scan", "", "scan", len(scan.scores)),)
+    digest = hash_file(scan.folder / f"{table}.parquet")
+    return (Input(scan.folder.name, str(scan.folder), "scan", len(scan.scores), digest),)
 
 
 def curves(scan: Scan, best: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, pl.DataFrame]]:

@@ -4,48 +4,57 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import polars as pl
 
-from truerank.audits.transfer.matching.finding import match_versions
-from truerank.audits.transfer.matching.versions import Matched, Version, load_matched, read_versions
-from truerank.audits.transfer.provenance import file_record, provenance
+from truerank.audits.transfer.matching.finding import MatchOptions, Texts, matched_into
+from truerank.audits.transfer.matching.versions import (
+    Matched,
+    Version,
+    VersionSources,
+    load_matched,
+    read_versions,
+    version_inputs,
+)
 from truerank.audits.transfer.scanning.comparing import Setting, compare_versions
-from truerank.audits.transfer.scanning.judging_items import write_items
-from truerank.audits.transfer.scanning.options import ScanOptions
-from truerank.audits.transfer.scanning.report import figures, render
+from truerank.audits.transfer.scanning.options import Samples, ScanOptions, ScanPlan
 from truerank.audits.transfer.scanning.results import Scan
 from truerank.audits.transfer.scanning.rows import judged_rows, other_documents
 from truerank.audits.transfer.scanning.scoring import Scoring, id_column, sample_pairs, score_rows
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.lexical import analyser_of, build_index
-from truerank.rankers.base import DEFAULT_MODELS, Ranker, RankerSpec, Runtime, spec_of
+from truerank.options import Flag, Out, Range, Runtime, Source, command
+from truerank.rankers.base import Ranker, RankerSpec, spec_of
+from truerank.rankers.kinds import default_model
 from truerank.rankers.reranking.agreement import agreement, calibrated
 from truerank.rankers.reranking.document_texts import DocumentTexts
-from truerank.reports.figures import page_svg
-from truerank.reports.pages import Drawing
-from truerank.sources import grammar
+from truerank.records import Input
+from truerank.sources.inputs import inputs_of
+from truerank.sources.qrels import read_qrels_frame
 from truerank.text.passages import policy_named
-from truerank.work.artifacts import Artifacts, digest, installed_versions
-from truerank.work.engines import LocalEngine, open_engine
+from truerank.text.urls import UrlRules
+from truerank.work.artifacts import digest
+from truerank.work.engines import open_engine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
-from truerank.work.publishing import write_pictures
+from truerank.work.publishing import publish
+from truerank.work.runs import Run, plain
+from truerank.work.runs import run as started
 
-__all__ = ["default_ranker", "scan_versions"]
+__all__ = ["default_ranker", "scan"]
 
-_DEFAULT: Final = ScanOptions()
 _RUNTIME: Final = Runtime()
 _NO_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({})
 _LARGE: Final = "castorini/monot5-3b-msmarco"
-_PACKAGES: Final = ("truerank", "numpy", "scipy", "polars", "torch", "transformers", "openvino", "PyStemmer")
+_PACKAGES: Final = ("scipy", "torch", "transformers", "openvino", "PyStemmer")
 
 
 def default_ranker(runtime: Runtime = _RUNTIME, settings: Mapping[str, str] = _NO_SETTINGS) -> RankerSpec:
@@ -55,7 +64,7 @@ def default_ranker(runtime: Runtime = _RUNTIME, settings: Mapping[str, str] = _N
         runtime: what runs it.
         settings: of the kind, as texts.
     """
-    checkpoint = DEFAULT_MODELS["monot5"]
+    checkpoint = default_model("monot5")
     if runtime.device != "cpu" and importlib.util.find_spec("torch") is not None:
         import torch
 
@@ -63,26 +72,59 @@ def default_ranker(runtime: Runtime = _RUNTIME, settings: Mapping[str, str] = _N
     return spec_of(f"monot5:{checkpoint}", runtime, settings)
 
 
-def scan_versions(
-    versions: Mapping[str, str] | Sequence[str],
-    qrels: str,
-    topics: str,
-    out: str | Path,
-    options: ScanOptions = _DEFAULT,
+@command
+def scan(
+    version: VersionSources,
+    qrels: Source,
+    topics: Source,
     *,
-    matched: str | Path | Matched | None = None,
+    model: Annotated[RankerSpec | str | None, Flag(metavar="NAME|DIR", reads=str)] = None,
+    set_: Annotated[Mapping[str, Any], Flag(metavar="NAME=VALUE")] = _NO_SETTINGS,
+    with_: Annotated[Sequence[RankerSpec | str], Flag(metavar="NAME[,SETTING=VALUE…]", reads=list[str])] = (),
+    split: Annotated[str, Flag(metavar="whole|cast2021|cast2022|sliding:WORDS:STRIDE")] = "cast2021",
+    rel: Annotated[int, Range(at_least=1)] = 1,
+    field: str = "title",
+    matched: Annotated[Matched | str | Path | None, Flag(metavar="DIR", reads=Path)] = None,
+    cache: Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)] = None,
+    engine: Annotated[str, Flag(metavar="local|ray[:ADDRESS]")] = "local",
+    block_size: Annotated[int, Range(at_least=1)] = 256,
+    options: ScanOptions = ScanOptions(),
+    samples: Samples = Samples(),
+    matching: MatchOptions = MatchOptions(),
+    urls: UrlRules = UrlRules(),
+    runtime: Runtime = Runtime(),
+    out: Out = None,
     progress: Progress | None = None,
 ) -> Scan:
-    """Finds judged documents that are, it seems, no longer relevant in one of their versions.
+    """Scores every version of the judged documents and finds those that one version answers and another does not.
+
+    Documents are cut into passages; a document scores like its first passage (FirstP) and like its best one (MaxP).
+    Candidates are what scores or texts name: a version that scores far lower, or lacks what answered the query.
+    They get a class of reasons from the two texts: error page, redirect, truncated, content missing, content
+    changed, boilerplate only, empty. A run that was killed continues when it is started again.
 
     Args:
-        versions: sources of documents by name, or `NAME=SRC` each; the first is the one that was judged.
+        version: a version of the collection: a path, irds:ID or hf:ORG/NAME; the judged one first. In Python also a
+            mapping of names to sources.
         qrels: the judgments.
-        topics: the topics, see `sources.read_topics`.
-        out: the folder for scores, candidates, data sets, figures, report and manifest; a run that was killed
-            continues from there.
-        options: how to look.
-        matched: the folder that `match_versions` wrote, or what it returned; None matches into `out`/matched.
+        topics: a path, irds:ID or hf:ORG/NAME.
+        model: as for `rerank`; bm25 alone takes the judged version's statistics; by default monoT5, 3B with a GPU.
+        set_: a setting of the model's kind.
+        with_: a further ranker, weighed together with `model` by the curve.
+        split: how documents are cut into passages.
+        rel: the lowest grade of the judgments that are looked at.
+        field: of the topics: title, description, narrative, or several joined by +.
+        matched: the folder that `transfer match` wrote; by default the versions are matched into OUT/matched. In
+            Python also what it returned.
+        cache: keeps scores, so that no pair is scored twice.
+        engine: where the blocks are worked on.
+        block_size: judged documents scored, and saved, at a time.
+        options: what makes a candidate.
+        samples: what is drawn.
+        matching: without `matched`: how a document is found again.
+        urls: without `matched`: which differences between URLs count.
+        runtime: what runs the model.
+        out: a folder for scores, candidates, data sets, figures and report.
         progress: is told what happens.
 
     Returns:
@@ -92,47 +134,133 @@ def scan_versions(
         InputError: a source or an option is at fault, or nothing is left to compare.
         MissingExtraError: what runs the ranker is not installed.
 
+    Examples:
+
+        truerank transfer scan --version V1=docs-2018.tsv.gz --version V2=docs-2021.jsonl.gz --qrels train.qrels
+        --topics queries.tsv --out scan/
+
+        truerank transfer scan --version old=old.jsonl --version new=new.jsonl --qrels qrels.txt --topics topics.trec
+        --model bm25 --percentile 95 --out scan/
+
+        truerank transfer scan --version old=old.jsonl --version new=new.jsonl --qrels qrels.txt --topics topics.trec
+        --model bm25 --with ance:packaged --split sliding:60:30 --out scan/
+
     Source: the transfer paper, sections 3 and 4.
     """
     told = progress or Quiet()
-    opened = read_versions(versions, strict=options.match.strict)
-    names = tuple(version.name for version in opened)
-    pairs = _pairs(names, options)
-    artifacts = Artifacts(out)
-    engine = open_engine(options.engine)
-    if not isinstance(matched, Matched):
-        matched = _matched(versions, qrels, artifacts, options, told) if matched is None else load_matched(matched)
-    links = matched
-    if links.versions != names:
-        fault = f"the versions were matched as {', '.join(links.versions)}, not {', '.join(names)}"
-        raise InputError(fault, "give the same versions in the same order", where="--matched")
-    rows, skipped = judged_rows(qrels, topics, links, options)
-    rows = pl.concat([rows, other_documents(rows, qrels, options, names[0])])
-    identity = {**_inputs(opened, qrels, topics, links, options), "rows": _content(rows)}
-    folder = artifacts.work / f"scan-{digest(identity)[:16]}"
-    texts = _collect(opened, rows, folder, told)
-    artifacts.log("start", work=folder.name, engine=options.engine)
-    specs = [_with_index(spec, opened[0], folder, told) for spec in (options.ranker or default_ranker(), *options.also)]
-    prepared = [_prepared(spec, rows, texts, options) for spec in specs]
-    found = []
-    for one in prepared:
-        scoring = Scoring(one.opened if isinstance(engine, LocalEngine) else one.spec, texts, one.policy, options.cache)
-        job = Job(folder / one.opened.fingerprint[:16], engine, told)
-        found.append(score_rows(rows, scoring, job, options.block_size))
-        artifacts.log("scored", ranker=one.opened.name, **_counts(found[-1]))
-    agreed = tuple(one.agreed for one in prepared)
-    setting = Setting(names, pairs, texts, options, tuple(one.opened for one in prepared), agreed)
-    scan = compare_versions(found, rows, skipped, setting)
-    about = {
-        **identity,
-        "rankers": [_ranker_record(one) for one in prepared],
-        "options": _options_record(options, pairs),
-    }
-    scan = _publish(scan, artifacts, about, options, texts)
-    shutil.rmtree(folder, ignore_errors=True)
-    artifacts.tidy()
-    artifacts.log("end")
-    return scan
+    opened = read_versions(version, strict=matching.strict)
+    first = model if isinstance(model, RankerSpec) else _named(model, runtime, set_)
+    rankers = (first, *(one if isinstance(one, RankerSpec) else _further(one, runtime) for one in with_))
+    plan = ScanPlan(rankers, split, rel, field, options, samples)
+    # Faults of options show before anything is read.
+    options.pairs(tuple(one.name for one in opened))
+    how = {"split": split, "rel": rel, "field": field, "block_size": block_size, "options": options}
+    how |= {"samples": samples, "matching": matching, "urls": urls}
+    inputs = (
+        *version_inputs(opened),
+        *inputs_of(qrels=qrels, topics=topics, first_stage=samples.first_stage, mapping=matching.mapping),
+    )
+    with ExitStack() as stack:
+        place: str | Path = stack.enter_context(tempfile.TemporaryDirectory(prefix="truerank-")) if out is None else out
+        job = stack.enter_context(started("transfer scan", inputs, how, place, packages=_PACKAGES))
+        scoring = {name: value for name, value in how.items() if name != "options"}
+        folder = job.unfinished(digest({"inputs": [one._asdict() for one in inputs], **plain(scoring)}))
+        work = _Work(opened, (qrels, topics), plan, job, folder, told)
+        links = load_matched(matched) if isinstance(matched, str | Path) else matched
+        texts: Texts | None = None
+        if links is None:
+            texts = Texts(folder, _judged(qrels, rel), but_first=samples.first_stage is not None)
+            links = matched_into(job.folder / "matched", (opened, qrels), (matching, urls), told, texts)
+        found = work.compared(links, texts, _Resources(None if cache is None else str(cache), engine, block_size))
+        if out is not None:
+            found = replace(found, folder=job.folder)
+            publish(found, job)
+            job.log("end")
+    return replace(found, texts={})
+
+
+def _named(model: str | None, runtime: Runtime, settings: Mapping[str, Any]) -> RankerSpec:
+    return default_ranker(runtime, settings) if model is None else spec_of(model, runtime, settings)
+
+
+def _further(text: str, runtime: Runtime) -> RankerSpec:
+    """A further ranker from its name and settings; in full precision, on the same device."""
+    name, *settings = text.split(",")
+    pairs = dict(one.partition("=")[::2] for one in settings)
+    if not (name and all(pairs) and all(pairs.values())):
+        raise OptionError("with_", f"'{text}' is not of the form NAME,SETTING=VALUE", "write NAME,SETTING=VALUE")
+    return spec_of(name, Runtime(runtime.device, threads=runtime.threads), pairs)
+
+
+@dataclass(frozen=True)
+class _Resources:
+    """What decides how long a scan takes, not what it finds."""
+
+    cache: str | None
+    engine: str
+    block_size: int
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A scan: versions, judgments and topics, choices, and the run."""
+
+    versions: tuple[Version, ...]
+    sources: tuple[str, str]
+    plan: ScanPlan
+    job: Run
+    folder: Path
+    told: Progress
+
+    def compared(self, links: Matched, kept: Texts | None, resources: _Resources) -> Scan:
+        """Scores the versions of the judged documents and compares them."""
+        names = tuple(version.name for version in self.versions)
+        if links.versions != names:
+            fault = f"the versions were matched as {', '.join(links.versions)}, not {', '.join(names)}"
+            raise OptionError("matched", fault, "give the same versions in the same order")
+        plan, (qrels, topics), job = self.plan, self.sources, self.job
+        engine = open_engine(resources.engine)
+        rows, skipped = judged_rows(qrels, topics, links, plan)
+        rows = pl.concat([rows, other_documents(rows, qrels, plan, names[0])])
+        # What is scored depends on how versions were matched and on whether documents calibrate.
+        folder = self.folder / _content(rows)[:16]
+        texts = self._collected(rows, folder, kept)
+        job.log("start", work=self.folder.name, engine=resources.engine)
+        specs = [_with_index(spec, self.versions[0], folder, self.told) for spec in plan.rankers]
+        prepared = [_prepared(spec, rows, texts, plan) for spec in specs]
+        found = []
+        for one, named in zip(prepared, plan.rankers, strict=True):
+            local = engine.in_process
+            scoring = Scoring(one.opened if local else one.spec, texts, one.policy, resources.cache)
+            blocks = Job(folder / one.opened.fingerprint[:16], engine, self.told)
+            found.append(score_rows(rows, scoring, blocks, resources.block_size))
+            job.log("scored", ranker=one.opened.name, **_counts(found[-1]))
+            job.read(Input(one.opened.name, named.name, "model", None, one.opened.fingerprint))
+        job.options |= {"models": [_ranker_options(spec) for spec in plan.rankers]}
+        pairs = plan.options.pairs(names)
+        agreed = tuple(one.agreed for one in prepared)
+        setting = Setting(names, pairs, texts, plan, tuple(one.opened for one in prepared), agreed)
+        return replace(compare_versions(found, rows, skipped, setting), texts=texts)
+
+    def _collected(self, rows: pl.DataFrame, folder: Path, kept: Texts | None) -> dict[str, Path]:
+        """The texts of each version: those that were kept while it was matched, or else read now."""
+        texts: dict[str, Path] = {}
+        for number, version in enumerate(self.versions):
+            path = None if kept is None else kept.path(number)
+            texts[version.name] = path or folder / f"texts-{number}.sqlite"
+            wanted = frozenset(rows[id_column(version.name)].drop_nulls().unique().to_list())
+            DocumentTexts.collect(texts[version.name], version.source.spec.spec, wanted, self.told)
+        return texts
+
+
+def _judged(qrels: str, rel: int) -> frozenset[str]:
+    """The documents whose versions are compared."""
+    return frozenset(read_qrels_frame(qrels).filter(pl.col("relevance") >= rel)["doc_id"].to_list())
+
+
+def _ranker_options(spec: RankerSpec) -> dict[str, Any]:
+    runtime = spec.runtime
+    return {"precision": runtime.precision, "backend": runtime.backend, "settings": dict(spec.settings)}
 
 
 @dataclass(frozen=True)
@@ -143,53 +271,6 @@ class _Prepared:
     opened: Ranker
     policy: Any
     agreed: Mapping[str, float]
-
-
-def _pairs(names: tuple[str, ...], options: ScanOptions) -> tuple[tuple[str, str], ...]:
-    for name in (
-        *(name for pair in options.pairs for name in pair),
-        *(n for some in options.best.values() for n in some),
-    ):
-        if name not in names:
-            raise InputError(f"no version '{name}'", f"there are {', '.join(names)}", where="--pair")
-    for first, second in options.pairs:
-        if first == second:
-            raise InputError(f"'{first}' is compared with itself", "name two versions", where="--pair")
-    for name in options.best:
-        if name in names:
-            raise InputError(f"'{name}' is a version's name", "choose another", where="--best")
-    every = ((a, b) for place, a in enumerate(names) for b in names[place + 1 :])
-    return options.pairs or tuple(every)
-
-
-def _matched(
-    versions: Mapping[str, str] | Sequence[str], qrels: str, artifacts: Artifacts, options: ScanOptions, told: Progress
-) -> Matched:
-    return match_versions(versions, qrels, artifacts.folder / "matched", options.match, progress=told)
-
-
-def _inputs(
-    versions: tuple[Version, ...], qrels: str, topics: str, links: Matched, options: ScanOptions
-) -> dict[str, Any]:
-    """What the scores depend on, for the folder of unfinished work and for the manifest."""
-    return {
-        "versions": [
-            {"name": one.name, "source": one.source.spec.spec, "hash": one.source.fingerprint} for one in versions
-        ],
-        "qrels": file_record(qrels),
-        "topics": {"name": grammar.parse(topics).name, "source": topics},
-        "matched": {"by": links.by, "documents": len(links.frame), "complete": len(links.complete())},
-        "scoring": options.identity(),
-    }
-
-
-def _collect(versions: tuple[Version, ...], rows: pl.DataFrame, folder: Path, told: Progress) -> dict[str, Path]:
-    texts: dict[str, Path] = {}
-    for number, version in enumerate(versions):
-        wanted = frozenset(rows[id_column(version.name)].drop_nulls().unique().to_list())
-        texts[version.name] = folder / f"texts-{number}.sqlite"
-        DocumentTexts.collect(texts[version.name], version.source.spec.spec, wanted, told)
-    return texts
 
 
 def _with_index(spec: RankerSpec, judged: Version, folder: Path, told: Progress) -> RankerSpec:
@@ -203,71 +284,12 @@ def _with_index(spec: RankerSpec, judged: Version, folder: Path, told: Progress)
     return replace(spec, name=f"bm25:{index}")
 
 
-def _prepared(spec: RankerSpec, rows: pl.DataFrame, texts: Mapping[str, Path], options: ScanOptions) -> _Prepared:
-    policy = policy_named(options.policy)
+def _prepared(spec: RankerSpec, rows: pl.DataFrame, texts: Mapping[str, Path], plan: ScanPlan) -> _Prepared:
+    policy = policy_named(plan.split)
     sample = partial(sample_pairs, rows, Scoring(spec, texts, policy, None))
     spec = calibrated(spec, sample)
     opened = spec.open()
     return _Prepared(spec, opened, policy, agreement(spec, opened, sample))
-
-
-def _publish(
-    scan: Scan, artifacts: Artifacts, about: Mapping[str, Any], options: ScanOptions, texts: Mapping[str, Path]
-) -> Scan:
-    artifacts.parquet("scores.parquet", scan.scores)
-    artifacts.parquet("candidates.parquet", scan.candidates)
-    artifacts.parquet("sets.parquet", scan.sets)
-    artifacts.parquet("skipped.parquet", scan.skipped)
-    judged = scan.scores.unique("row", keep="first", maintain_order=True).select("topic_id", "doc_id", "relevance")
-    for name in scan.set_names:
-        inside = scan.sets.filter(pl.col("set") == name).join(judged, on=["topic_id", "doc_id"], maintain_order="left")
-        lines = inside.select("topic_id", pl.lit("0").alias("iteration"), "doc_id", "relevance")
-        artifacts.text(
-            f"sets/{file_name(name)}.qrels", lines.write_csv(separator=" ", include_header=False, quote_style="never")
-        )
-    write_items(artifacts, scan, texts, options.items, options.seed)
-    content = provenance("scan", **about, packages=installed_versions(*_PACKAGES))
-    artifacts.json("summary.json", scan.summary)
-    pictures = tuple(figures(scan, options.best))
-    svgs = write_pictures(artifacts, pictures, folder="")
-    drawings = [Drawing(page_svg(svgs[one.name]), one.caption) for one in pictures]
-    artifacts.text("report.html", render(scan, drawings, texts, content))
-    artifacts.manifest(content)
-    return replace(scan, folder=artifacts.folder)
-
-
-def file_name(name: str) -> str:
-    """A data set's name as a file's: "V1-over-V2.MaxP"."""
-    plain = name.replace(">>", "-over-").replace(" ", ".")
-    return "".join(sign if sign.isalnum() or sign in "-._" else "_" for sign in plain)
-
-
-def _ranker_record(prepared: _Prepared) -> dict[str, Any]:
-    runtime = prepared.spec.runtime
-    return {
-        "name": prepared.opened.name,
-        "fingerprint": prepared.opened.fingerprint,
-        "precision": runtime.precision,
-        "backend": runtime.backend,
-        "settings": dict(prepared.spec.settings),
-    }
-
-
-def _options_record(options: ScanOptions, pairs: tuple[tuple[str, str], ...]) -> dict[str, Any]:
-    return {
-        "probability": options.probability,
-        "given": options.given,
-        "cut_off": options.cut_off,
-        "floor": options.floor,
-        "evidence": options.evidence,
-        "percentile": options.percentile,
-        "pairs": [list(pair) for pair in pairs],
-        "best": {name: list(some) for name, some in options.best.items()},
-        "first_stage": None if options.first_stage is None else file_record(options.first_stage),
-        "sampled": options.sampled,
-        "items": options.items,
-        "seed": options.seed,
-    }
 
 
 def _counts(found: pl.DataFrame) -> dict[str, int]:
@@ -280,4 +302,4 @@ def _content(rows: pl.DataFrame) -> str:
     found = hashlib.sha256()
     for part in rows.iter_slices(1 << 16):
         found.update(part.write_csv().encode("utf-8", "surrogatepass"))
-    return f"sha256:{found.hexdigest()}"
+    return found.hexdigest()

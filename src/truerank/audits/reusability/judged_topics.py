@@ -6,21 +6,24 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.audits.outputs import written
 from truerank.audits.reusability.learning.labels_now import read_grades
-from truerank.audits.reusability.stopping import AS_THE_TRACK, Keeping
-from truerank.errors import InputError
+from truerank.audits.reusability.stopping import AS_THE_TRACK, MAX_RATIO, MIN_RELEVANT, Keeping
+from truerank.errors import InputError, OptionError
 from truerank.judging import is_store
-from truerank.reports.tables import Cell, Column, Table
+from truerank.options import Flag, OutFile, Range, command
+from truerank.reports.results import Result
 from truerank.sources import compressed, formats, grammar
+from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import read_qrels_frame
 from truerank.sources.rows import Row, rows
+from truerank.work.runs import Run
+from truerank.work.runs import run as started
 
-__all__ = ["Difference", "JudgedTopic", "Task", "TopicStatistics", "topics"]
+__all__ = ["Difference", "JudgedTopic", "TaskTopics", "TopicStatistics", "topics"]
 
 _TOPIC: Final = ("topic", "topic_id", "query_id", "qid")
 _RELEVANT: Final = re.compile(r"(?:(?P<task>.+?)[ _-])?(?:num_?)?(?:relevant|rel)")
@@ -53,13 +56,13 @@ class Difference(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Task:
+class TaskTopics:
     """One task's topics.
 
     Attributes:
         name: of the task; empty where there is one only.
         topics: in the order of the source.
-        relevant_from: the lowest grade that counted as relevant; None where the source holds counts.
+        rel: the lowest grade that counted as relevant; None where the source holds counts.
         qrels: the name of qrels that it was compared with, if any.
         differences: topics that these count otherwise.
         beyond: topics of these that the statistics lack, or that they keep and the qrels lack.
@@ -67,7 +70,7 @@ class Task:
 
     name: str
     topics: tuple[JudgedTopic, ...]
-    relevant_from: int | None = None
+    rel: int | None = None
     qrels: str = ""
     differences: tuple[Difference, ...] = ()
     beyond: tuple[str, ...] = ()
@@ -103,57 +106,9 @@ class Task:
         kept = sum(change.get(topic.topic_id, 0) for topic in self.kept)
         return self.judged + sum(change.values()), self.judged_kept + kept
 
-    def notes(self) -> list[str]:
-        """What is to be said below the table."""
-        title = f"{self.name}: " if self.name else ""
-        reasons = dict.fromkeys(topic.why_not for topic in self.left_out)
-        said = [
-            f"{title}{len(self.kept):,} of {len(self.topics):,} topics are kept; {self.judged:,} judged, "
-            f"{self.judged_kept:,} in the kept ones."
-        ]
-        for reason in reasons:
-            named = ", ".join(topic.topic_id for topic in self.left_out if topic.why_not == reason)
-            said.append(f"{title}left out, {reason}: {named}.")
-        if self.qrels:
-            judged, kept = self.by_qrels()
-            parts = [
-                f"{row.topic_id} ({row.judged:,} here, {row.judged_in_qrels:,} there{_relevant_differ(row)})"
-                for row in self.differences
-            ]
-            told = f"differ in {', '.join(parts)}" if parts else "agree in every topic that both have"
-            said.append(f"{title}{self.qrels} and the rows {told}: by the qrels {judged:,} judged, {kept:,} kept.")
-        if self.beyond:
-            said.append(f"{title}kept here or judged there, but not both: {', '.join(self.beyond)}.")
-        if self.topics and not self.kept and self.only_relevant:
-            said.append(
-                f"{title}no topic is kept because every judgment is relevant: these judgments lack their non-relevant "
-                "rows, so that the share of relevant documents says nothing. Give the judgments with all rows, or "
-                "--max-ratio none."
-            )
-        return said
 
-    def json(self) -> dict[str, Any]:
-        """The task as plain numbers and texts."""
-        judged, kept = self.by_qrels()
-        return {
-            "task": self.name,
-            "topics": len(self.topics),
-            "kept": len(self.kept),
-            "judged": self.judged,
-            "judged_kept": self.judged_kept,
-            "relevant_from": self.relevant_from,
-            "left_out": {topic.topic_id: topic.why_not for topic in self.left_out},
-            "rows": [{**topic._asdict(), "ratio": topic.ratio, "kept": not topic.why_not} for topic in self.topics],
-            "qrels": self.qrels or None,
-            "judged_by_qrels": judged if self.qrels else None,
-            "judged_kept_by_qrels": kept if self.qrels else None,
-            "differences": [row._asdict() for row in self.differences],
-            "beyond": list(self.beyond),
-        }
-
-
-@dataclass(frozen=True)
-class TopicStatistics:
+@dataclass(frozen=True, repr=False)
+class TopicStatistics(Result, shown_in="truerank.audits.reusability.topic_report"):
     """Which topics are kept, task by task.
 
     Attributes:
@@ -163,129 +118,123 @@ class TopicStatistics:
     """
 
     source: str
-    tasks: tuple[Task, ...]
+    tasks: tuple[TaskTopics, ...]
     keeping: Keeping = AS_THE_TRACK
 
-    def table(self) -> Table:
-        """Relevant, judged and their ratio, by topic and task, with the totals below."""
-        ids = list(dict.fromkeys(topic.topic_id for task in self.tasks for topic in task.topics))
-        columns: list[Column] = [Column("topic")]
-        for task in self.tasks:
-            above = (task.name,) if task.name else ()
-            columns += [
-                Column("relevant", above, "right", ",d"),
-                Column("judged", above, "right", ",d"),
-                Column("ratio", above, "right", ".3f"),
-                Column("left out", above),
-            ]
-        found = [{topic.topic_id: topic for topic in task.topics} for task in self.tasks]
-        body: list[tuple[Cell, ...]] = []
-        for topic_id in ids:
-            cells: list[Cell] = [topic_id]
-            for by_topic in found:
-                one = by_topic.get(topic_id)
-                cells += [None] * 4 if one is None else [one.relevant, one.judged, one.ratio, one.why_not]
-            body.append(tuple(cells))
-        totals: list[Cell] = ["judged in all"]
-        sizes: list[Cell] = ["in kept topics"]
-        for task in self.tasks:
-            totals += [None, task.judged, None, ""]
-            sizes += [sum(topic.relevant for topic in task.kept), task.judged_kept, None, ""]
-        ratio = "" if self.keeping.max_ratio is None else f" and relevant/judged at most {self.keeping.max_ratio:g}"
-        rule = f"A topic is kept with at least {self.keeping.min_relevant} relevant documents{ratio}."
-        return Table(
-            f"Judging statistics of {self.source}",
-            tuple(columns),
-            (*body, tuple(totals), tuple(sizes)),
-            notes=(rule, *(note for task in self.tasks for note in task.notes())),
-            rules=(len(body),),
-        )
 
-    def text(self) -> str:
-        """The table for a terminal."""
-        return self.table().text()
-
-    def write(self, out: str | Path) -> Path:
-        """Writes the ids of the kept topics, one a line; of several tasks a line is `TASK TAB topic`.
-
-        Raises:
-            InputError: it cannot be written.
-        """
-        several = len(self.tasks) > 1
-        lines = [
-            f"{task.name}\t{one.topic_id}" if several else one.topic_id for task in self.tasks for one in task.kept
-        ]
-        with written(Path(out)) as target, target.open() as stream:
-            stream.write("".join(f"{line}\n" for line in lines).encode())
-        return Path(out)
-
-    def json(self) -> dict[str, Any]:
-        """Everything, as plain numbers and texts."""
-        return {
-            "source": self.source,
-            "min_relevant": self.keeping.min_relevant,
-            "max_ratio": self.keeping.max_ratio,
-            "tasks": [task.json() for task in self.tasks],
-        }
-
-
+@command
 def topics(
-    source: str | Path,
+    source: Annotated[str | Path, Flag(metavar="SRC", positional=True, reads=str)],
     *,
-    qrels: Mapping[str, str] | str | None = None,
-    relevant_from: Mapping[str, int] | int = 1,
-    keeping: Keeping = AS_THE_TRACK,
+    qrels: Annotated[str | Mapping[str, str] | Sequence[str], Flag(metavar="[TASK=]SRC", reads=list[str])] = (),
+    rel: Annotated[int | Mapping[str, int] | Sequence[str], Flag(metavar="[TASK=]GRADE", reads=list[str])] = 1,
+    min_relevant: Annotated[int, Range(at_least=0)] = MIN_RELEVANT,
+    max_ratio: Annotated[float | str | None, Flag(metavar="NUMBER|none", reads=str)] = MAX_RATIO,
+    out: OutFile = None,
 ) -> TopicStatistics:
-    """Says which topics are kept, and why not the others.
+    """Shows which topics have enough judgments to be kept, and why the others are left out.
+
+    A topic is kept with enough relevant documents and not too large a share of them among the judged ones: the track's
+    rule is 3 and 0.6. A ratio that equals the bound keeps the topic.
 
     Args:
-        source: qrels; a judging store of a relevance scheme; or a table with one row per topic: columns topic, relevant
-            and judged, or TASK_relevant and TASK_judged for each of several tasks.
-        qrels: judgments to compare the counts with, for one task or by task.
-        relevant_from: the lowest grade that counts as relevant, for all tasks or by task; for qrels and stores.
-        keeping: which topics are kept.
+        source: qrels, a judging store of a relevance scheme, or a table with one row per topic: topic, relevant and
+            judged, or TASK_relevant and TASK_judged for each of several tasks.
+        qrels: judgments to compare the counts with; repeat the option for several tasks. In Python also by task.
+        rel: the lowest grade that counts as relevant, in qrels and stores; repeat the option for several tasks. In
+            Python also by task.
+        min_relevant: relevant documents that a topic needs.
+        max_ratio: the largest share of relevant documents among the judged ones; none for no bound.
+        out: a file for the ids of the kept topics, one a line, with a manifest beside it; of several tasks a line is
+            TASK, a tab and the id.
 
     Returns:
-        The statistics; in the order of the source.
+        The topics of each task in the order of the source.
 
     Raises:
         InputError: a source is at fault; qrels without a relevant document; a task that the table lacks.
 
+    Examples:
+
+        truerank pool topics judged.csv
+
+        truerank pool topics judged.csv --qrels doc=documents.qrels --qrels passage=passages.qrels --rel passage=2
+
+        truerank pool topics track.qrels --max-ratio none --out kept.tsv
+
     Source: Craswell et al., Overview of the TREC 2019 Deep Learning Track, section 5 and Table 5.
     """
-    if keeping.min_relevant < 0 or (keeping.max_ratio is not None and not 0 < keeping.max_ratio <= 1):
-        raise InputError(
-            "bounds of the kept topics out of range", "give a ratio above 0, at most 1", where="--max-ratio"
-        )
-    spec = grammar.parse(str(source))
-    grades = dict(relevant_from) if isinstance(relevant_from, Mapping) else {}
-    lowest = grades.pop("", 1) if isinstance(relevant_from, Mapping) else relevant_from
-    given = {"": qrels} if isinstance(qrels, str) else dict(qrels or {})
+    keeping = Keeping(min_relevant, _ratio(max_ratio))
+    grades = {task: _grade(value) for task, value in _by_task({"": rel} if isinstance(rel, int) else rel).items()}
+    against = _by_task(qrels)
+    found = _statistics(str(source), against, grades, keeping)
+    if out is not None:
+        options = {"rel": grades, "min_relevant": min_relevant, "max_ratio": keeping.max_ratio}
+        inputs = inputs_of(source=str(source), qrels=list(against.values()))
+        with started("pool topics", inputs, options, out, file=True) as job:
+            _write(found, Path(out).name, job)
+    return found
+
+
+def _write(found: TopicStatistics, name: str, job: Run) -> None:
+    several = len(found.tasks) > 1
+    with job.output(name) as stream:
+        for task in found.tasks:
+            stream.writelines(
+                f"{task.name}\t{one.topic_id}\n".encode() if several else f"{one.topic_id}\n".encode()
+                for one in task.kept
+            )
+    job.skipped = {task.name or "topics": {one.topic_id: one.why_not for one in task.left_out} for task in found.tasks}
+
+
+def _by_task(values: Any) -> dict[str, Any]:
+    """Values by task: a mapping, one value, or texts of the form [TASK=]VALUE."""
+    if isinstance(values, Mapping):
+        return dict(values)
+    texts = [values] if isinstance(values, str) else list(values)
+    return {text.partition("=")[0] if "=" in text else "": text.partition("=")[2] or text for text in texts}
+
+
+def _ratio(given: float | str | None) -> float | None:
+    if given is None or given == "none":
+        return None
+    try:
+        ratio = float(given)
+    except ValueError as error:
+        raise OptionError("max_ratio", f"'{given}' is not a number", "write one such as 0.6, or none") from error
+    if not 0 < ratio <= 1:
+        raise OptionError("max_ratio", f"must be above 0 and at most 1, got {ratio:g}", "correct the value")
+    return ratio
+
+
+def _grade(given: int | str) -> int:
+    if isinstance(given, int) or given.lstrip("-").isdigit():
+        return int(given)
+    raise OptionError("rel", f"'{given}' is not a grade", "write an integer, or TASK=INTEGER")
+
+
+def _statistics(
+    source: str, against: Mapping[str, str], grades: Mapping[str, int], keeping: Keeping
+) -> TopicStatistics:
+    spec = grammar.parse(source)
+    lowest = grades.get("", 1)
     if spec.scheme == "file" and not is_store(spec.path) and _form(spec.path, spec.format) in _TABLES:
         counted = _table_counts(spec.path, _form(spec.path, spec.format))
         levels: dict[str, int | None] = dict.fromkeys(counted)
     else:
-        counted = {"": _counts(_grades(str(source)), lowest, str(source))}
+        counted = {"": _counts(_grades(source), lowest, source)}
         levels = {"": lowest}
-    tasks = []
-    for name in (*given, *grades):
+    for name in (*against, *(task for task in grades if task)):
         if name not in counted and not (name == "" and len(counted) == 1):
             known = ", ".join(counted) or "none"
             raise InputError(f"no task '{name}' in it", f"there are {known}", where=spec.location)
+    tasks = []
     for name, found in counted.items():
         rows_ = tuple(one._replace(why_not=keeping.why_not(one.relevant, one.judged)) for one in found)
-        task = Task(name, rows_, levels[name])
-        against = given.get(name, given.get("") if len(counted) == 1 else None)
-        if against is not None:
-            task = _compared(task, against, grades.get(name, lowest))
-        tasks.append(task)
+        task = TaskTopics(name, rows_, levels[name])
+        other = against.get(name, against.get("") if len(counted) == 1 else None)
+        tasks.append(task if other is None else _compared(task, other, grades.get(name, lowest)))
     return TopicStatistics(spec.name, tuple(tasks), keeping)
-
-
-def _relevant_differ(row: Difference) -> str:
-    if row.relevant == row.relevant_in_qrels:
-        return ""
-    return f"; relevant {row.relevant:,} and {row.relevant_in_qrels:,}"
 
 
 def _form(path: Path, given: str | None) -> str:
@@ -304,21 +253,21 @@ def _grades(source: str) -> pl.DataFrame:
     return read_qrels_frame(source)
 
 
-def _counts(judgments: pl.DataFrame, relevant_from: int, where: str) -> list[JudgedTopic]:
+def _counts(judgments: pl.DataFrame, rel: int, where: str) -> list[JudgedTopic]:
     counted = judgments.group_by("topic_id", maintain_order=True).agg(
-        (pl.col("relevance") >= relevant_from).sum().alias("relevant"), pl.len().alias("judged")
+        (pl.col("relevance") >= rel).sum().alias("relevant"), pl.len().alias("judged")
     )
     if not counted["relevant"].sum():
         raise InputError(
-            f"no document has the grade {relevant_from} or a higher one",
-            "give judgments with relevant documents, or a lower --relevant-from",
+            f"no document has the grade {rel} or a higher one",
+            "give judgments with relevant documents, or a lower `rel`",
             where=where,
         )
     return [JudgedTopic(topic, int(relevant), int(judged)) for topic, relevant, judged in counted.iter_rows()]
 
 
-def _compared(task: Task, source: str, relevant_from: int) -> Task:
-    there = {one.topic_id: one for one in _counts(_grades(source), relevant_from, source)}
+def _compared(task: TaskTopics, source: str, rel: int) -> TaskTopics:
+    there = {one.topic_id: one for one in _counts(_grades(source), rel, source)}
     here = {one.topic_id: one for one in task.topics}
     differences = tuple(
         Difference(one.topic_id, one.relevant, one.judged, other.relevant, other.judged)
@@ -328,7 +277,7 @@ def _compared(task: Task, source: str, relevant_from: int) -> Task:
     )
     kept = {one.topic_id for one in task.kept}
     beyond = tuple(name for name in (*here, *(set(there) - set(here))) if (name in kept) != (name in there))
-    return Task(task.name, task.topics, relevant_from, grammar.parse(source).name, differences, tuple(sorted(beyond)))
+    return TaskTopics(task.name, task.topics, rel, grammar.parse(source).name, differences, tuple(sorted(beyond)))
 
 
 def _table_counts(path: Path, form: str) -> dict[str, list[JudgedTopic]]:

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import polars as pl
 
-from truerank.audits.outputs import written
 from truerank.audits.transfer.fetching import Wanted, fetch_pages
 from truerank.audits.transfer.matching.mapping_files import read_mapping
-from truerank.audits.transfer.provenance import file_record, provenance, tsv
-from truerank.errors import InputError
-from truerank.reports.tables import Column, Table
+from truerank.errors import OptionError
+from truerank.options import Flag, Options, Range, command
+from truerank.reports.results import Result
 from truerank.sources.archive import ArchiveOptions, parse_day, read_record
 from truerank.sources.documents import open_documents
+from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import read_qrels_frame
 from truerank.text.main_content import ContentOptions, page_text
 from truerank.text.urls import normalise_url
-from truerank.work.artifacts import Artifacts, digest, installed_versions
+from truerank.work.artifacts import digest
 from truerank.work.blocks import BlockStore
 from truerank.work.progress import Progress, Quiet
+from truerank.work.publishing import publish
+from truerank.work.runs import Run
+from truerank.work.runs import run as started
 
-__all__ = ["SnapshotOptions", "Snapshots", "fetch_snapshots"]
+__all__ = ["SnapshotOptions", "Snapshots", "snapshots"]
 
+_PACKAGES: Final = ("wayback", "resiliparse", "fastwarc", "ftfy")
 #: The columns of `snapshots.parquet`: one row per judged document and year.
 _COLUMNS: Final = (
     "doc_id", "url", "year", "status", "reason", "snapshot_url", "timestamp", "content_type", "bytes", "encoding",
@@ -38,38 +42,49 @@ _BLOCK: Final = 256
 
 
 @dataclass(frozen=True)
-class SnapshotOptions:
-    """Which snapshots `fetch_snapshots` looks for.
+class SnapshotOptions(Options):
+    """Which snapshots are looked for, and what of a page is taken.
 
-    Args:
-        years: one snapshot of each is wanted.
+    Attributes:
+        years: one snapshot of each of these years, with commas between them. In Python also numbers.
         day: MM-DD; the snapshot nearest to this day is taken. 2 July is the middle of a year.
         tries: captures of a year that are tried, the nearest first.
-        archive: which archive is asked, and how patiently.
-        content: what of a page is taken.
+        all_text: take all visible text, not the main content only.
+        alt_texts: take alternative texts of images too.
+        no_repair: leave wrongly decoded characters as they are; by default they are mended (ftfy).
     """
 
-    years: tuple[int, ...] = (2015, 2016, 2017)
-    day: str = "07-02"
-    tries: int = 3
-    archive: ArchiveOptions = field(default_factory=ArchiveOptions)
-    content: ContentOptions = field(default_factory=ContentOptions)
+    years: Annotated[str | tuple[int, ...], Flag(metavar="YEAR,…", reads=str)] = "2015,2016,2017"
+    day: Annotated[str, Flag(metavar="MM-DD")] = "07-02"
+    tries: Annotated[int, Range(at_least=1)] = 3
+    all_text: bool = False
+    alt_texts: bool = False
+    no_repair: bool = False
 
     def __post_init__(self) -> None:
-        if not self.years or len(set(self.years)) < len(self.years) or not all(1991 <= y <= 9999 for y in self.years):
-            raise InputError("no years, one twice, or one before the web", "write 2015,2016,2017", where="--years")
-        if self.tries < 1:
-            raise InputError(f"{self.tries} tries find nothing", "give 1 or more", where="--tries")
+        super().__post_init__()
+        years = self._years()
+        if not years or len(set(years)) < len(years) or not all(1991 <= year <= 9999 for year in years):
+            raise OptionError("years", "no years, one twice, or one before the web", "write 2015,2016,2017")
         parse_day(self.day)
+
+    def _years(self) -> tuple[int, ...]:
+        if not isinstance(self.years, str):
+            return tuple(self.years)
+        texts = [text.strip() for text in self.years.split(",") if text.strip()]
+        for text in texts:
+            if not text.isdigit():
+                raise OptionError("years", f"'{text}' is no year", "write 2015,2016,2017")
+        return tuple(map(int, texts))
 
     @property
     def wanted(self) -> Wanted:
         """Years in their order, day, and tries."""
-        return Wanted(tuple(sorted(self.years)), parse_day(self.day), self.tries)
+        return Wanted(tuple(sorted(self._years())), parse_day(self.day), self.tries)
 
 
-@dataclass(frozen=True)
-class Snapshots:
+@dataclass(frozen=True, eq=False, repr=False)
+class Snapshots(Result, shown_in="truerank.audits.transfer.report"):
     """The snapshots of judged documents.
 
     Attributes:
@@ -119,64 +134,35 @@ class Snapshots:
             "warnings": list(self.warnings),
         }
 
-    def table(self) -> Table:
-        """Found and missed per year, with the reasons."""
-        counts, rows, rules = self.counts(), list[tuple[str | int, ...]](), list[int]()
-        reasons = self.reasons()
-        for year, found in counts["years"].items():
-            rules.append(len(rows))
-            rows.append((year, "found", "", found["found"]))
-            for status in ("missed", "failed"):
-                if found[status]:
-                    some = reasons.filter((pl.col("year") == int(year)) & (pl.col("status") == status))
-                    rows.append((year, status, "", found[status]))
-                    rows += [("", "", reason, number) for *_, reason, number in some.iter_rows()]
-        return Table(
-            title=f"Snapshots of {counts['documents']:,d} judged documents.",
-            columns=(
-                Column("year"),
-                Column("what became of them"),
-                Column("of these, because"),
-                Column("documents", align="right", format=",d"),
-            ),
-            rows=tuple(rows),
-            notes=(
-                f"A snapshot of all years: {counts['all_years']:,d} documents; of any: {counts['any_year']:,d}.",
-                *self.warnings,
-            ),
-            rules=tuple(rules[1:]),
-        )
 
-    def text(self) -> str:
-        """The counts for a terminal."""
-        return self.table().text()
-
-
-_DEFAULT: Final = SnapshotOptions()
-
-
-def fetch_snapshots(
-    out: str | Path,
-    options: SnapshotOptions = _DEFAULT,
+@command
+def snapshots(
+    out: Annotated[str | Path, Flag(metavar="DIR", reads=Path)],
+    docs: Annotated[str | None, Flag(metavar="SRC")] = None,
+    qrels: Annotated[str | None, Flag(metavar="SRC")] = None,
     *,
-    docs: str | None = None,
-    urls: str | None = None,
-    qrels: str | None = None,
+    urls: Annotated[str | None, Flag(metavar="FILE")] = None,
+    options: SnapshotOptions = SnapshotOptions(),
+    archive: ArchiveOptions = ArchiveOptions(),
+    settings: Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)] = None,
     progress: Progress | None = None,
 ) -> Snapshots:
-    """Fetches for every judged document the snapshots of its page, and takes their main content.
+    """Fetches the judged pages as a web archive has them: for each year the snapshot nearest to 2 July.
 
-    The folder gets `YEAR.jsonl` (doc_id, url, title, body, timestamp), `snapshots.parquet`, `misses.tsv`,
-    `snapshots-N.warc.gz`, `fetched.parquet`, `summary.json` and `manifest.json`. A run that was killed goes on and ends
-    with the same bytes. Run again, it fetches only what could not be asked for before; with other `content` options
-    it takes the texts anew from the WARC files.
+    A run that was killed goes on and ends with the same bytes. Run again, it asks only for what could not be asked
+    for before; where something else of the pages is wanted, it takes the texts anew from the WARC files. Needs
+    truerank[pages].
 
     Args:
-        out: the folder.
-        options: years, day, archive, texts.
+        out: a folder for YEAR.jsonl (documents with id, url, title, body, timestamp), snapshots.parquet, misses.tsv
+            (what has no snapshot, and why), snapshots-N.warc.gz, fetched.parquet and summary.json.
         docs: the judged collection, whose documents have URLs.
-        urls: instead of `docs`, a table of two columns: document id, URL.
         qrels: the judgments; without them every document is looked for.
+        urls: instead of `docs`, a table of document id and URL.
+        options: which snapshots.
+        archive: which archive.
+        settings: rare settings of the archive, in TOML: playback_path, cdx_path, timemap_path, retries, backoff,
+            max_wait, timeout, max_seconds, max_bytes.
         progress: is told what is done.
 
     Returns:
@@ -186,30 +172,38 @@ def fetch_snapshots(
         InputError: a source is at fault, or the archive does not answer.
         MissingExtraError: the extra [pages] is not installed.
 
-    Source:
-        Section 3 of the paper, "Wayback Machine Snapshots".
+    Examples:
+
+        truerank transfer snapshots --docs docs.jsonl --qrels train.qrels --years 2015,2016,2017 --out snapshots/
+        --user-agent "my-lab (me@example.org)"
+
+        truerank transfer snapshots --urls urls.tsv --base-url https://archive.example --lookup timemap --out snapshots/
+
+    Source: the transfer paper, section 3, "Wayback Machine Snapshots".
     """
-    progress = progress or Quiet()
+    told = progress or Quiet()
     if (docs is None) == (urls is None):
-        raise InputError("the URLs come from one place", "give --docs or --urls", where="transfer snapshots")
-    judged = None if qrels is None else read_qrels_frame(qrels)["doc_id"].unique(maintain_order=True)
-    artifacts = Artifacts(out)
-    pages = _pages(docs, urls, judged, progress)
-    usable = pages.filter(pl.col("reason") == "")["url"].unique(maintain_order=True)
-    fetched = fetch_pages(usable.to_list(), options.wanted, options.archive, artifacts.folder, progress)
-    store = _texts(fetched, options.content, artifacts, progress)
-    texts = pl.concat([pl.DataFrame(schema=_LENGTHS), *(_lengths(store.load(n)) for n in range(_blocks_of(fetched)))])
-    frame = _rows(pages, pl.concat([fetched, texts], how="horizontal"), options.wanted.years)
-    result = Snapshots(frame, options.wanted.years, artifacts.folder, tuple(_warnings(frame)))
-    inputs = {
-        "docs": None if docs is None else open_documents(docs).fingerprint,
-        "urls": None if urls is None else file_record(urls),
-        "qrels": None if qrels is None else file_record(qrels),
-    }
-    _write_documents(result, pages, fetched, store, artifacts)
-    _write_tables(result, artifacts, options, inputs)
-    store.remove()
-    artifacts.tidy()
+        raise OptionError("docs", "the URLs come from one place", "give `docs` or `urls`")
+    if settings is not None:
+        archive = archive.with_file(settings)
+    content = ContentOptions(
+        not options.all_text, alt_texts=options.alt_texts, repair=not options.no_repair, max_bytes=archive.max_bytes
+    )
+    inputs = inputs_of(docs=docs, urls=urls, qrels=qrels)
+    # How patiently the archive is asked does not decide what is found.
+    how = {"options": options, "years": list(options.wanted.years), **archive.content()}
+    with started("transfer snapshots", inputs, how, out, packages=_PACKAGES) as job:
+        judged = None if qrels is None else read_qrels_frame(qrels)["doc_id"].unique(maintain_order=True)
+        pages = _pages(docs, urls, judged, told)
+        usable = pages.filter(pl.col("reason") == "")["url"].unique(maintain_order=True)
+        fetched = fetch_pages(usable.to_list(), options.wanted, archive, job.folder, told)
+        store = _texts(fetched, content, job, told)
+        lengths = (_lengths(store.load(number)) for number in range(_blocks_of(fetched)))
+        texts = pl.concat([pl.DataFrame(schema=_LENGTHS), *lengths])
+        frame = _rows(pages, pl.concat([fetched, texts], how="horizontal"), options.wanted.years)
+        result = Snapshots(frame, options.wanted.years, job.folder, tuple(_warnings(frame)))
+        _write_documents(result, pages, fetched, store, job)
+        publish(result, job)
     return result
 
 
@@ -248,10 +242,10 @@ def _blocks_of(fetched: pl.DataFrame) -> int:
     return -(-len(fetched) // _BLOCK)
 
 
-def _texts(fetched: pl.DataFrame, options: ContentOptions, artifacts: Artifacts, progress: Progress) -> BlockStore:
+def _texts(fetched: pl.DataFrame, options: ContentOptions, job: Run, progress: Progress) -> BlockStore:
     """Takes the texts out of the WARC files, block by block, in the order of the rows."""
     content = {"fetched": digest(fetched.select("warc", "offset", "bytes").rows()), "options": asdict(options)}
-    store = BlockStore(artifacts.work / f"texts-{digest(content)[:16]}")
+    store = BlockStore(job.work / f"texts-{digest(content)[:16]}")
     progress.start("taking the texts", len(fetched))
     for number in range(_blocks_of(fetched)):
         part = fetched.slice(number * _BLOCK, _BLOCK)
@@ -261,7 +255,7 @@ def _texts(fetched: pl.DataFrame, options: ContentOptions, artifacts: Artifacts,
                 if not warc:
                     rows.append(("", "", "", ""))
                     continue
-                page = read_record(artifacts.folder / warc, offset)
+                page = read_record(job.folder / warc, offset)
                 text = page_text(page.body, page.content_type, options)
                 rows.append((text.title, text.body, text.encoding, text.reason))
             store.save(number, pl.DataFrame(rows, schema=_TEXTS, orient="row"))
@@ -312,40 +306,14 @@ def _documents(pages: pl.DataFrame, fetched: pl.DataFrame, store: BlockStore, ye
 
 
 def _write_documents(
-    result: Snapshots, pages: pl.DataFrame, fetched: pl.DataFrame, store: BlockStore, artifacts: Artifacts
+    result: Snapshots, pages: pl.DataFrame, fetched: pl.DataFrame, store: BlockStore, job: Run
 ) -> None:
     for year in result.years:
-        with written(artifacts.folder / f"{year}.jsonl") as target, target.open() as stream:
+        with job.output(f"{year}.jsonl") as stream:
             for line in _documents(pages, fetched, store, year):
                 stream.write(line)
-        artifacts.note(f"{year}.jsonl")
     for name in ("fetched.parquet", *sorted(set(fetched["warc"]) - {""})):
-        artifacts.note(name)
-
-
-def _write_tables(result: Snapshots, artifacts: Artifacts, options: SnapshotOptions, inputs: Mapping[str, Any]) -> None:
-    artifacts.parquet("snapshots.parquet", result.frame)
-    missed = result.frame.filter(pl.col("status") != "found").select("doc_id", "url", "year", "status", "reason")
-    artifacts.text("misses.tsv", "".join(tsv(missed)))
-    summary = {name: value for name, value in result.json().items() if name not in ("folder", "files")}
-    artifacts.json("summary.json", summary)
-    artifacts.manifest(
-        provenance(
-            "snapshots",
-            **inputs,
-            options={
-                "years": list(result.years),
-                "day": options.day,
-                "tries": options.tries,
-                "archive": options.archive.content(),
-                "content": vars(options.content),
-            },
-            counts=result.counts(),
-            warnings=list(result.warnings),
-            software=installed_versions("wayback", "resiliparse", "fastwarc", "ftfy", "polars"),
-        )
-    )
-    artifacts.log("snapshots", out=str(artifacts.folder))
+        job.note(name)
 
 
 def _warnings(frame: pl.DataFrame) -> Iterator[str]:

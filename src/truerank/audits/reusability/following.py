@@ -11,10 +11,10 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.audits.reusability.stopping import Decision, Progress, StoppingRule
-from truerank.errors import InputError
+from truerank.audits.reusability.stopping import Decision, StoppingRule, TopicProgress
+from truerank.errors import OptionError
 
-__all__ = ["Found", "Outcome", "apply_rule", "follow"]
+__all__ = ["TopicJudgments", "TopicOutcome", "apply_rule", "follow"]
 
 Ints = NDArray[np.int64]
 #: How an outcome came about: the rule ended or dropped the topic; it wanted more than there is; the budget was spent.
@@ -22,7 +22,7 @@ Ending = Literal["stop", "drop", "trace", "budget"]
 _STUCK: Final = "asks to go on, but not for more judgments than there are"
 
 
-class Found(NamedTuple):
+class TopicJudgments(NamedTuple):
     """What a topic's judgments, in their order, found: `found` counts the relevant ones after each, shape (judgments,).
 
     `pool` is the number of those that are the pool, the first ones; `whole` says that no document is left to judge.
@@ -34,7 +34,7 @@ class Found(NamedTuple):
     whole: bool = False
 
 
-class Outcome(NamedTuple):
+class TopicOutcome(NamedTuple):
     """What a rule made of a topic.
 
     `judged` and `relevant` are those of the prefix; `kept` says whether the topic is in the evaluation set, and
@@ -54,7 +54,7 @@ class Outcome(NamedTuple):
     until: int = 0
 
 
-def follow(rule: StoppingRule, found: Found) -> Outcome:
+def follow(rule: StoppingRule, found: TopicJudgments) -> TopicOutcome:
     """One topic as far as the rule, or the judgments, go.
 
     Args:
@@ -67,7 +67,9 @@ def follow(rule: StoppingRule, found: Found) -> Outcome:
     return apply_rule(rule, [found])[0]
 
 
-def apply_rule(rule: StoppingRule, topics: Sequence[Found], *, budget: int | None = None) -> tuple[Outcome, ...]:
+def apply_rule(
+    rule: StoppingRule, topics: Sequence[TopicJudgments], *, budget: int | None = None
+) -> tuple[TopicOutcome, ...]:
     """All topics as far as the rule, the judgments and the assessors' time go.
 
     The topics advance together, one step of the rule at a time in the order given, since one budget serves all. Where
@@ -97,7 +99,7 @@ def apply_rule(rule: StoppingRule, topics: Sequence[Found], *, budget: int | Non
 class _Walk:
     """One topic on its way."""
 
-    def __init__(self, rule: StoppingRule, topic: Found) -> None:
+    def __init__(self, rule: StoppingRule, topic: TopicJudgments) -> None:
         self._rule, self._topic = rule, topic
         self.judged = 0
         self.ending: Ending | None = None
@@ -119,13 +121,13 @@ class _Walk:
             self._reason = self._cut_short(reached)
         self.judged = reached
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> TopicOutcome:
         """What became of the topic."""
         topic, relevant = self._topic, self._relevant()
         why_not = self._rule.keeping.why_not(relevant, self.judged)
         if self.ending == "drop":
             why_not = self._reason
-        return Outcome(
+        return TopicOutcome(
             topic.topic_id, topic.pool, self.judged, relevant, not why_not, why_not, self.ending or "stop",
             self._reason, self._steps, self._until,
         )  # fmt: skip
@@ -135,16 +137,16 @@ class _Walk:
 
     def _asked(self) -> Decision:
         topic = self._topic
-        progress = Progress(
+        progress = TopicProgress(
             topic.topic_id, topic.pool, self.judged, self._relevant(), topic.found[: self.judged], self._steps
         )
         decision = self._rule.stop(progress)
         if decision.action == "continue" and decision.until <= self.judged:
-            raise InputError(
+            raise OptionError(
+                "stopping_rule",
                 f"the rule {self._rule.name} {_STUCK} ({decision.until:,} of topic {topic.topic_id}, which has "
                 f"{self.judged:,})",
                 "let it answer a larger number, or stop",
-                where="--rule",
             )
         return decision
 

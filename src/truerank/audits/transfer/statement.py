@@ -1,0 +1,106 @@
+"""A statement about judgments and versions, for a data card or for a machine."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from truerank.audits.transfer.estimating import Estimates, estimate
+from truerank.audits.transfer.scanning.options import AGGREGATIONS
+from truerank.audits.transfer.scanning.results import Scan, ScanFolder, load_scan
+from truerank.errors import OptionError
+from truerank.judging.ratings import RatingSource
+from truerank.judging.votes import Votes
+from truerank.options import Flag, command
+from truerank.reports.results import Result
+from truerank.version import __version__
+from truerank.work.artifacts import hash_file
+
+__all__ = ["TransferCard", "card"]
+
+_SCHEMA: Final = "truerank/transfer-card/1"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TransferCard(Result, shown_in="truerank.audits.transfer.report"):
+    """The statement.
+
+    Attributes:
+        content: plain values.
+        scan: what it states.
+        estimates: of errors, where people judged.
+    """
+
+    content: Mapping[str, Any]
+    scan: Scan
+    estimates: Estimates | None
+
+    def json(self) -> dict[str, Any]:
+        """The statement as plain values."""
+        return dict(self.content)
+
+
+@command
+def card(
+    scan: ScanFolder,
+    *,
+    labels: Annotated[RatingSource, Flag(metavar="SRC", reads=list[str])] = (),
+    votes: Votes = "majority",
+    date: Annotated[str | None, Flag(metavar="YYYY-MM-DD")] = None,
+) -> TransferCard:
+    """Prints a statement about judgments and versions: Markdown for a data card, or JSON for a machine.
+
+    Args:
+        scan: the folder that `transfer scan` wrote. In Python also what it returned.
+        labels: what people said about its data sets; then the card states the estimated errors, too.
+        votes: how several voices make one answer.
+        date: the date to state; left out where not given, so that the same scan gives the same bytes.
+
+    Returns:
+        The statement.
+
+    Raises:
+        InputError: no scan there, the date is none, or labels cannot be read.
+
+    Examples:
+
+        truerank transfer card scan/ --labels versions.judged >> README.md
+    """
+    opened = scan if isinstance(scan, Scan) else load_scan(scan)
+    summary = opened.summary
+    content: dict[str, Any] = {"schema": _SCHEMA, "truerank": __version__}
+    if date is not None:
+        content["date"] = _date(date)
+    content |= {
+        "versions": list(opened.versions),
+        "ranker": summary["ranker"]["name"],
+        "policy": summary["policy"],
+        "probability": summary["probability"],
+        "cut_off": summary["cut_off"],
+        "judged": summary["judged"],
+        "compared": summary["compared"],
+        "skipped": summary["skipped"],
+        "sets": {
+            name: {key: value for key, value in one.items() if key != "very"} for name, one in summary["sets"].items()
+        },
+        "below_0.1": {
+            name: {label: one[key]["share"] for key, label in AGGREGATIONS.items()}
+            for name, one in summary["below"].items()
+        },
+    }
+    judged = not isinstance(labels, tuple | list) or bool(labels)
+    estimates = estimate(opened, labels, votes=votes) if judged else None
+    if estimates is not None:
+        content["estimates"] = estimates.json()
+    if opened.folder is not None:
+        content["candidates"] = f"sha256:{hash_file(opened.folder / 'candidates.parquet')}"
+    return TransferCard(content, opened, estimates)
+
+
+def _date(date: str) -> str:
+    try:
+        return datetime.date.fromisoformat(date).isoformat()
+    except ValueError as error:
+        raise OptionError("date", f"'{date}' is no date", "write it as YYYY-MM-DD") from error

@@ -1,0 +1,105 @@
+"""The finished blocks of the shards of one run, made known to each other."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from truerank.errors import InputError, OptionError
+from truerank.options import Flag, command
+from truerank.reports.results import Result, Summary, summarises
+from truerank.reports.tables import Column, Table
+from truerank.work.artifacts import WORK
+from truerank.work.runs import locked
+
+__all__ = ["Merged", "merge"]
+
+_BLOCKS: Final = "*.arrow"
+
+
+@dataclass(frozen=True, repr=False)
+class Merged(Result, shown_in="truerank.work.merging"):
+    """What was merged.
+
+    Attributes:
+        blocks: finished blocks of all shards together; each of them has them now.
+        own: by shard, how many it had itself.
+    """
+
+    blocks: int
+    own: Mapping[str, int]
+
+    def json(self) -> dict[str, Any]:
+        """All of it."""
+        return {"blocks": self.blocks, "shards": dict(self.own)}
+
+
+@command
+def merge(shards: Annotated[Sequence[str | Path], Flag(metavar="DIR", positional=True, reads=list[str])]) -> Merged:
+    """Gives the shards of one run the finished blocks of each other.
+
+    A job array runs one command as many jobs, each with `--engine shard:I/N` and a folder of its own in `--out`. A job
+    works on its part of the blocks and ends where it needs those of others. After merging, run the jobs again where
+    another step is to be spread; or run the command in one of the folders without `--engine`, which does what is left
+    and writes the result.
+
+    Args:
+        shards: the folders that the jobs wrote to.
+
+    Returns:
+        How many blocks there are.
+
+    Raises:
+        InputError: a folder without unfinished work, shards of different runs, or one that is at work now.
+
+    Examples:
+
+        truerank merge shard-1/ shard-2/ shard-3/
+    """
+    folders = [Path(each) for each in shards]
+    if len(set(folders)) < 2:
+        raise OptionError("shards", "fewer than two folders", "give those of all shards")
+    with ExitStack() as held:
+        for folder in folders:
+            if not folder.joinpath(WORK).is_dir():
+                raise InputError("no unfinished work here", "give the `out` of a shard", where=folder)
+            held.enter_context(locked(folder / WORK, folder))
+        return _merged(folders)
+
+
+def _merged(folders: Sequence[Path]) -> Merged:
+    found = {folder: _blocks(folder / WORK) for folder in folders}
+    runs = {folder: {each.name for each in (folder / WORK).iterdir() if each.is_dir()} for folder in folders}
+    first = folders[0]
+    for folder in folders[1:]:
+        if runs[folder] != runs[first]:
+            fault = f"unfinished work of another run than in {first}"
+            raise InputError(fault, "merge shards of one command with the same inputs and options", where=folder)
+    every = {path: folder for folder in reversed(folders) for path in found[folder]}
+    for folder in folders:
+        for path in sorted(every.keys() - found[folder]):
+            _give(every[path] / WORK / path, folder / WORK / path)
+    return Merged(len(every), {str(folder): len(blocks) for folder, blocks in found.items()})
+
+
+def _blocks(work: Path) -> frozenset[Path]:
+    return frozenset(path.relative_to(work) for path in work.rglob(_BLOCKS))
+
+
+def _give(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_suffix(f".{os.getpid()}.tmp")
+    shutil.copyfile(source, temporary)
+    temporary.replace(target)
+
+
+@summarises(Merged)
+def _summary(found: Merged) -> Summary:
+    columns = (Column("shard"), Column("blocks of its own", align="right", format=",d"))
+    table = Table(f"{found.blocks:,} blocks, now in each of the shards", columns, tuple(found.own.items()))
+    return Summary((table,), found.json())

@@ -1,0 +1,1 @@
+"""A package that adds to truerank without changing it: one thing of each kind."""
