@@ -35,6 +35,7 @@ MODULES = (
     "truerank.audits.survivorship",
     "truerank.audits.reusability",
     "truerank.audits.track",
+    "truerank.judge",
     "truerank.judging",
     "truerank.measures",
     "truerank.lexical",

@@ -195,9 +195,8 @@ def test_runs_with_topics_and_documents(tmp_path: Path) -> None:
 def test_topics_complete_pairs(tmp_path: Path) -> None:
     topics = written(tmp_path / "t.trec", TOPICS)
     bare = lines(tmp_path / "a.jsonl", {"topic_id": "1", "query_text": "bears", "dataset": "news"})
-    with pytest.raises(
-        InputError, match=r"a\.jsonl:1: the topic '1' has no title here\. give its test set with `topics`"
-    ):
+    fault = r"a\.jsonl:1: the topic '1' has no title here\. give its test set with `topics`"
+    with pytest.raises(InputError, match=fault):
         read_items(bare, LEAKAGE)
     for spec in (topics, f"news={topics}", f"a={topics}"):
         (item,) = read_items(bare, LEAKAGE, topics=[spec])

@@ -1,7 +1,7 @@
 """Judging: people, or models, look at what the audits propose; what they say is kept as events."""
 
 from truerank.judging.agreement import agreement
-from truerank.judging.agreement_results import Agreement
+from truerank.judging.agreement_results import AnnotatorAgreement
 from truerank.judging.definitions import Definition, definitions, is_leak
 from truerank.judging.endpoints import Patience
 from truerank.judging.events import Annotator, Disagreement, Draft, Event, JudgingProgress, Standing
@@ -14,7 +14,7 @@ from truerank.judging.models import ChatModel, Judge, ModelRun, ScoreJudge, judg
 from truerank.judging.proposers import Proposer
 from truerank.judging.rating_table import Rating, Ratings, Unit
 from truerank.judging.ratings import read_ratings
-from truerank.judging.samples import Assignment, Sample, assign, draw
+from truerank.judging.samples import Assignment, ItemSample, assign, draw
 from truerank.judging.schemes import Choice, Group, Scheme, load_scheme, versions_scheme
 from truerank.judging.store import Store, is_store
 from truerank.judging.tables import LabelTables, table
@@ -22,8 +22,8 @@ from truerank.judging.votes import VOTES, Votes
 
 __all__ = [
     "VOTES",
-    "Agreement",
     "Annotator",
+    "AnnotatorAgreement",
     "Assignment",
     "ChatModel",
     "Choice",
@@ -33,6 +33,7 @@ __all__ = [
     "Event",
     "Group",
     "Item",
+    "ItemSample",
     "Judge",
     "JudgedPair",
     "JudgingProgress",
@@ -47,7 +48,6 @@ __all__ = [
     "Proposer",
     "Rating",
     "Ratings",
-    "Sample",
     "Scheme",
     "ScoreJudge",
     "Standing",

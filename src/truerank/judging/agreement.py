@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError
-from truerank.judging.agreement_results import Agreement, DefinitionAgreement, LabelAgreement, PairAgreement
+from truerank.judging.agreement_results import AnnotatorAgreement, DefinitionAgreement, LabelAgreement, PairAgreement
 from truerank.judging.coefficients import Coefficients, Floats, Score, drawn_weights, interval
 from truerank.judging.definitions import Definition, definitions, named
 from truerank.judging.rating_table import Ratings
@@ -19,7 +19,15 @@ from truerank.judging.ratings import RatingSource, one_of, read_ratings
 from truerank.judging.schemes import Scheme
 from truerank.options import Confidence, Flag, Labels, Range, Seed, command
 
-__all__ = ["FEWEST", "Agreement", "DefinitionAgreement", "Drawing", "LabelAgreement", "PairAgreement", "agreement"]
+__all__ = [
+    "FEWEST",
+    "AnnotatorAgreement",
+    "DefinitionAgreement",
+    "Drawing",
+    "LabelAgreement",
+    "PairAgreement",
+    "agreement",
+]
 
 Drawing = Literal["items", "topics"]
 #: With fewer shared items there is no coefficient.
@@ -46,7 +54,7 @@ def agreement(
     drawing: Drawing = "items",
     confidence: Confidence = 0.95,
     seed: Seed = 0,
-) -> Agreement:
+) -> AnnotatorAgreement:
     """Measures how far annotators agree, with bootstrap intervals.
 
     What is compared is a definition with a name: for the scheme leakage title-type, title-type-by-rule, leak,
@@ -97,7 +105,7 @@ def agreement(
     plan = _Plan(resamples, topics, seed, confidence)
     # With one person there is only the comparison with models.
     shown = chosen if len(columns) > 1 else []
-    return Agreement(
+    return AnnotatorAgreement(
         compared=tuple(_compared(ratings, part, columns, plan, detailed=definition is not None) for part in shown),
         annotators=tuple((ratings.annotators[at], ratings.counts[at]) for at in columns),
         models=tuple(

@@ -13,7 +13,7 @@ from truerank.judging.definitions import Definition
 from truerank.judging.events import Annotator
 from truerank.reports.results import Result
 
-__all__ = ["Agreement", "DefinitionAgreement", "LabelAgreement", "PairAgreement"]
+__all__ = ["AnnotatorAgreement", "DefinitionAgreement", "LabelAgreement", "PairAgreement"]
 
 
 class LabelAgreement(NamedTuple):
@@ -61,7 +61,7 @@ class DefinitionAgreement:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Agreement(Result, shown_in="truerank.judging.report"):
+class AnnotatorAgreement(Result, shown_in="truerank.judging.report"):
     """How far annotators agree.
 
     Attributes:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from truerank.errors import InputError
 from truerank.judging.item_sources import read_items
 from truerank.judging.items import Item
-from truerank.judging.samples import Assignment, Order, Sample, assign, draw
+from truerank.judging.samples import Assignment, ItemSample, Order, assign, draw
 from truerank.judging.schemes import Scheme, load_scheme
 from truerank.judging.store import Annotator, Store
 from truerank.options import Flag, Names, Options, Range, Seed, command
@@ -55,7 +55,7 @@ class NewStore(Result, shown_in="truerank.judging.report"):
 
     path: Path
     scheme: str
-    sample: Sample
+    sample: ItemSample
     assignment: Assignment
     adjudicators: tuple[str, ...] = ()
 

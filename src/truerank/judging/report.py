@@ -6,14 +6,14 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from truerank.judging.agreement_results import Agreement, DefinitionAgreement, PairAgreement
+from truerank.judging.agreement_results import AnnotatorAgreement, DefinitionAgreement, PairAgreement
 from truerank.judging.coefficients import Score
 from truerank.judging.exchange.exporting import LabelExport
 from truerank.judging.exchange.importing import LabelImport
 from truerank.judging.making import NewStore
 from truerank.judging.models import ModelRun
 from truerank.judging.rating_table import listed
-from truerank.judging.samples import Sample
+from truerank.judging.samples import ItemSample
 from truerank.judging.tables import LabelTables
 from truerank.judging.web.server import Desk
 from truerank.reports.results import Summary, summarises
@@ -34,7 +34,7 @@ _NUMBER: Final[dict[str, Any]] = {"align": "right", "format": ",d"}
 _SHARE: Final[dict[str, Any]] = {"align": "right", "format": ".3f"}
 
 
-def sample_table(sample: Sample) -> Table:
+def sample_table(sample: ItemSample) -> Table:
     """The strata of a sample."""
     columns = (Column("stratum"), Column("items", **_NUMBER), Column("drawn", align="right"))
     rows = [(stratum.name, stratum.population, stratum.drawn) for stratum in sample.strata]
@@ -160,12 +160,12 @@ def _tables(found: LabelTables) -> Summary:
     return Summary(tuple(found.parts.values()), found.json())
 
 
-@summarises(Agreement)
-def _agreement(found: Agreement) -> Summary:
+@summarises(AnnotatorAgreement)
+def _agreement(found: AnnotatorAgreement) -> Summary:
     return Summary(agreement_tables(found), found.json())
 
 
-def agreement_tables(found: Agreement) -> tuple[Table, ...]:
+def agreement_tables(found: AnnotatorAgreement) -> tuple[Table, ...]:
     """The overview; for a single definition its labels, pairs and matrix; the models."""
     tables = [_overview(found)] if found.compared else []
     if len(found.compared) == 1:
@@ -186,7 +186,7 @@ def agreement_tables(found: Agreement) -> tuple[Table, ...]:
     return tuple(tables)
 
 
-def _overview(found: Agreement) -> Table:
+def _overview(found: AnnotatorAgreement) -> Table:
     """One row per definition."""
     used = list(dict.fromkeys(name for part in found.compared for name in part.scores))
     columns = [Column("definition"), Column("items", **_NUMBER), *_score_columns(found, used)]
@@ -202,7 +202,7 @@ def _overview(found: Agreement) -> Table:
     return Table(title, tuple(columns), tuple(rows), _agreement_notes(found))
 
 
-def _agreement_notes(found: Agreement) -> tuple[str, ...]:
+def _agreement_notes(found: AnnotatorAgreement) -> tuple[str, ...]:
     lines = [f"{name}: {meaning}" for name, meaning in found.settings["definitions"].items()]
     reasons = dict.fromkeys(
         f"{part.definition.name}, {_TITLES[name]}: {score.reason}."
@@ -213,16 +213,16 @@ def _agreement_notes(found: Agreement) -> tuple[str, ...]:
     return (*lines, *reasons, *found.notes)
 
 
-def _score_columns(found: Agreement, names: Sequence[str]) -> list[Column]:
+def _score_columns(found: AnnotatorAgreement, names: Sequence[str]) -> list[Column]:
     titles = ("value", "low", "high") if found.settings["resamples"] else ("value",)
     return [Column(title, (_TITLES[name],), **_SHARE) for name in names for title in titles]
 
 
-def _cells(found: Agreement, score: Score) -> list[Cell]:
+def _cells(found: AnnotatorAgreement, score: Score) -> list[Cell]:
     return [score.value, score.low, score.high] if found.settings["resamples"] else [score.value]
 
 
-def _label_table(found: Agreement, part: DefinitionAgreement) -> Table:
+def _label_table(found: AnnotatorAgreement, part: DefinitionAgreement) -> Table:
     names = list(part.labels[0].scores) if part.labels else []
     columns = (Column("label"), Column("given", **_NUMBER), *_score_columns(found, names))
     rows: list[tuple[Cell, ...]] = [
@@ -234,7 +234,9 @@ def _label_table(found: Agreement, part: DefinitionAgreement) -> Table:
     return Table(title, columns, tuple(rows), tuple(dict.fromkeys(notes)))
 
 
-def _pair_table(found: Agreement, title: str, pairs: Sequence[PairAgreement], notes: tuple[str, ...] = ()) -> Table:
+def _pair_table(
+    found: AnnotatorAgreement, title: str, pairs: Sequence[PairAgreement], notes: tuple[str, ...] = ()
+) -> Table:
     names = ("percentage", "cohen")
     columns = [Column("annotator"), Column("against"), Column("definition"), Column("items", **_NUMBER)]
     columns += _score_columns(found, names)
@@ -253,7 +255,7 @@ def _pair_table(found: Agreement, title: str, pairs: Sequence[PairAgreement], no
     return Table(title, tuple(columns), tuple(rows), (*notes, *reasons))
 
 
-def _matrix_table(found: Agreement, part: DefinitionAgreement) -> Table:
+def _matrix_table(found: AnnotatorAgreement, part: DefinitionAgreement) -> Table:
     names = [annotator.name for annotator, _ in found.annotators]
     two = len(names) == 2
     title = f"Rows {names[0]}, columns {names[1]}" if two else "Pairs of ratings of the same item, both ways"

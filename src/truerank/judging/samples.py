@@ -18,7 +18,7 @@ from truerank.errors import InputError
 from truerank.judging.items import Item
 from truerank.judging.sampling_plans import Plan, Stage, parse_plan
 
-__all__ = ["Assignment", "Order", "Sample", "Stratum", "assign", "draw"]
+__all__ = ["Assignment", "ItemSample", "Order", "Stratum", "assign", "draw"]
 
 Order = Literal["shuffled", "topic", "given"]
 _Mask = npt.NDArray[np.bool_]
@@ -35,7 +35,7 @@ class Stratum(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sample:
+class ItemSample:
     """A sample.
 
     Attributes:
@@ -86,7 +86,7 @@ class Assignment:
         }
 
 
-def draw(items: Sequence[Item], plans: str | Plan | Sequence[str | Plan] = "all", *, seed: int = 0) -> Sample:
+def draw(items: Sequence[Item], plans: str | Plan | Sequence[str | Plan] = "all", *, seed: int = 0) -> ItemSample:
     """Draws a sample.
 
     Several plans are drawn independently of each other, and what any of them took is in the sample: the probability
@@ -125,7 +125,7 @@ def draw(items: Sequence[Item], plans: str | Plan | Sequence[str | Plan] = "all"
     texts = tuple(plan.text for plan in parsed)
     if not drawn:
         raise InputError("no item fits the sample", "lower the scores in it", where=f"sample {'; '.join(texts)}")
-    return Sample(tuple(drawn), len(items), texts, seed, tuple(strata))
+    return ItemSample(tuple(drawn), len(items), texts, seed, tuple(strata))
 
 
 def assign(

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from truerank.errors import InputError, OptionError
 from truerank.judging.definitions import DIFFERENT, TITLE_TYPES, leak_answer, title_type
@@ -18,9 +18,7 @@ from truerank.reports.results import Result
 from truerank.reports.tables import Cell, Column, Table
 from truerank.sources import parse, read_topics
 
-__all__ = ["Form", "LabelTables", "show", "table"]
-
-Form = Literal["text", "markdown", "latex", "csv"]
+__all__ = ["LabelTables", "table"]
 
 #: Everything that has no name of its own.
 _ALL: Final = "all"
@@ -63,19 +61,6 @@ class LabelTables(Result, shown_in="truerank.judging.report"):
             "notes": list(self.notes),
             "settings": self.settings,
         }
-
-
-def show(tables: Sequence[Table], form: Form, width: int | None = None) -> str:
-    """Several tables in one format, one below the other with an empty line between them.
-
-    Args:
-        tables: the tables.
-        form: text, Markdown, LaTeX or CSV.
-        width: characters per line, for text.
-    """
-    if form == "text":
-        return "\n".join(table.text(width) for table in tables)
-    return "\n".join(getattr(table, form)() for table in tables)
 
 
 @command

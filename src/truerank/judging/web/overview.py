@@ -25,7 +25,7 @@ router = APIRouter()
 
 
 _TITLES: Final = {
-    "percentage": "Agreement",
+    "percentage": "AnnotatorAgreement",
     "cohen": "Cohen's kappa",
     "fleiss": "Fleiss' kappa",
     "krippendorff": "Krippendorff's alpha",
