@@ -335,7 +335,7 @@ def test_labels_settle_a_known_leak(label: str, verdict: str, tmp_path: Path) ->
         (SourceCounts(read=10), 0, "CLEAN", "no evidence (the encoder, the same content words"),
         (SourceCounts(read=10, skipped=2), 0, "UNKNOWN", "2 records of log could not be read"),
         (SourceCounts(read=10, empty=10), 0, "UNKNOWN", "log holds no query"),
-        (SourceCounts(read=10), 1, "UNKNOWN", "1 topics have no text"),
+        (SourceCounts(read=10), 1, "UNKNOWN", "1 query has no text"),
     ],
 )
 def test_nothing_found_is_not_clean_where_something_was_not_read(

@@ -206,7 +206,9 @@ class _Reasons:
             if count["read"] == count["empty"]:
                 yield f"{name} holds no query"
         if self.known.silent:
-            yield f"{self.known.silent} {self.test.noun} have no text in the fields compared"
+            one = {"queries": "query"}.get(self.test.noun, "topic")
+            silent = f"1 {one} has" if self.known.silent == 1 else f"{self.known.silent} {self.test.noun} have"
+            yield f"{silent} no text in the fields compared"
 
     def _clean(self, prefilter: PrefilterRecall | None) -> Iterator[str]:
         judged = " that was not judged away" if self.known.confirmed is not None else ""
