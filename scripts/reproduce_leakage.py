@@ -21,6 +21,7 @@ from rewording import reworded
 from truerank.errors import TruerankError
 from truerank.experiments.grid.viewing import view_for
 from truerank.experiments.instances import CutRule, write_document_queries
+from truerank.options import Encoding
 from truerank.sources import read_documents, read_qrels_frame, read_topics
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -97,8 +98,9 @@ def make_leaks(name: str, folder: Path) -> None:
     if not (folder / "audit" / "candidates.parquet").is_file():
         made = folder / "document-queries.tsv"
         write_document_queries(docs, made, CutRule(ends=ENDS[name]))
-        options = truerank.leakage.Options(fields=("title",), encoder="packaged", floor=FLOOR)
-        truerank.leakage.audit([str(made)], [topic_file], folder / "audit", options)
+        options = truerank.leakage.AuditOptions(fields=("title",), floor=FLOOR)
+        encoding = Encoding(encoder="packaged")
+        truerank.leakage.audit([str(made)], [topic_file], options=options, encoding=encoding, out=folder / "audit")
 
 
 if __name__ == "__main__":

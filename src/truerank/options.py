@@ -20,6 +20,7 @@ from truerank.errors import OptionError
 
 __all__ = [
     "Confidence",
+    "Encoding",
     "Flag",
     "Labels",
     "Missing",
@@ -302,7 +303,7 @@ class Labels(Options):
 
     labels: Sources = ()
     annotators: Annotated[tuple[str, ...], Flag(metavar="NAME", reads=list[str])] = ()
-    votes: Literal["majority", "any", "all"] = "majority"
+    votes: Literal["majority", "unanimous", "any", "first", "last"] = "majority"
 
 
 @dataclass(frozen=True)
@@ -316,6 +317,26 @@ class Workers(Options):
 
     engine: str = "local"
     workers: Annotated[int | None, Range(at_least=1)] = None
+
+
+@dataclass(frozen=True)
+class Encoding(Options):
+    """What turns texts into vectors.
+
+    Attributes:
+        encoder: a Hugging Face id, a local folder, or packaged.
+        backend: what runs the encoder; auto takes OpenVINO, ONNX Runtime or torch, the first that is installed.
+        device: where the torch backend runs, such as cuda:0.
+        precision: auto runs a first pass in int8 where OpenVINO is installed, with the same pairs above the floor; full
+            does not.
+        cache: a folder that keeps vectors, so that the next run encodes only what is new.
+    """
+
+    encoder: Annotated[str, Flag(metavar="NAME")] = "sentence-transformers/paraphrase-MiniLM-L6-v2"
+    backend: Literal["auto", "onnx", "openvino", "torch"] = "auto"
+    device: str | None = None
+    precision: Literal["auto", "full"] = "auto"
+    cache: Annotated[str | None, Flag(metavar="DIR")] = None
 
 
 @dataclass(frozen=True)

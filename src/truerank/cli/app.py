@@ -26,7 +26,6 @@ _OK, _USAGE, _INTERNAL, _INTERRUPTED = 0, 2, 70, 130
 #: Groups that still declare their options by hand, in the order of `truerank --help`; each one that moves to
 #: `commands.COMMANDS` leaves this list.
 NOT_CARRIED: Final = (
-    Entry("leakage", "leakage", "app", "Are my test queries in my training data?"),
     Entry(
         "transfer",
         "transfer",
@@ -41,7 +40,6 @@ NOT_CARRIED: Final = (
     ),
     Entry("judge", "judge", "app", "People, or models, judge what the audits propose."),
     Entry("pool", "pool", "app", "Do my judgments rank systems fairly, also new ones?"),
-    Entry("demo", "demo", "demo", "Audits the embedded sample, where the truth is known; needs no network."),
     Entry(
         "instances", "instances", "app", "Training sets with known faults: built, proven, written for other programs."
     ),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from cyclopts import App, Group, Parameter
 
 from truerank.cli.commands import COMMANDS, GROUPS, first_sentence
 from truerank.cli.declarations import Command, Option, command_at, in_flags
-from truerank.errors import TruerankError
+from truerank.errors import InputError, TruerankError
 from truerank.reports.results import Format, Result, summary
 from truerank.version import __version__
 from truerank.work.progress import terminal_progress
@@ -89,7 +89,7 @@ def _runner(command: Command) -> Callable[..., int]:
     def run(*texts: Any, **values: Any) -> int:
         values |= dict(zip(positional, texts, strict=False))
         form: Format = "json" if values.pop("as_json", False) else values.pop("format", None) or "text"
-        fail_on = values.pop("fail_on", getattr(command.result, "fails_on", "never"))
+        fail_on = _fail_on(values.pop("fail_on", getattr(command.result, "fails_on", "never")), command.verdict_words)
         given = {name: value for name, value in values.items() if value is not None}
         try:
             with terminal_progress() as shown:
@@ -116,6 +116,15 @@ def _printed(result: Result, form: Format, fail_on: str, words: Sequence[str]) -
         raise found.fault
     bad = words[: words.index(fail_on) + 1] if fail_on in words else ()
     return int(any(verdict.word in bad for verdict in found.verdicts))
+
+
+def _fail_on(given: str, words: Sequence[str]) -> str:
+    """The word of a verdict that `--fail-on` names, whatever its case; "never" otherwise."""
+    found = next((word for word in (*words, "never") if word.lower() == given.lower()), None)
+    if words and found is None:
+        choices = ", ".join(word.lower() for word in words)
+        raise InputError(f"'{given}' is not one of the choices", f"choose one of {choices}, never", where="--fail-on")
+    return found or "never"
 
 
 def _parameter(option: Option, panels: Sequence[str]) -> inspect.Parameter:
@@ -164,14 +173,14 @@ def _output_options(command: Command) -> list[inspect.Parameter]:
         ),
     ]
     if command.verdict_words:
-        choices = Literal[(*command.verdict_words, "never")]  # type: ignore[valid-type]
-        text = "Exit with 1 if there is such a verdict, or a worse one."
+        choices = ", ".join(word.lower() for word in command.verdict_words)
+        text = f"Exit with 1 if there is such a verdict, or a worse one: {choices}, or never."
         found.append(
             inspect.Parameter(
                 "fail_on",
                 kind,
                 default=command.result.fails_on,
-                annotation=Annotated[choices, Parameter(name="--fail-on", help=text, **shared)],
+                annotation=Annotated[str, Parameter(name="--fail-on", metavar="VERDICT", help=text, **shared)],
             )
         )
     return found

@@ -11,6 +11,11 @@ __all__ = ["COMMANDS", "GROUPS", "first_sentence"]
 
 #: In the order of `truerank --help`.
 COMMANDS: Final[Mapping[str, str]] = {
+    "leakage audit": "truerank.audits.leakage.audit:audit",
+    "leakage calibrate": "truerank.audits.leakage.commands:calibrate",
+    "leakage clean": "truerank.audits.leakage.commands:clean",
+    "leakage effect": "truerank.audits.leakage.effect:effect",
+    "leakage card": "truerank.audits.leakage.card:card",
     "track candidates": "truerank.audits.track.candidates:candidates",
     "track validate": "truerank.audits.track.validating:validate",
     "track select-topics": "truerank.audits.track.selecting:select_topics",
@@ -22,9 +27,10 @@ COMMANDS: Final[Mapping[str, str]] = {
     "tune": "truerank.lexical.tuning:tune",
     "rerank": "truerank.rankers.reranking.rerank:rerank",
     "train": "truerank.rankers.training.train:train",
+    "demo": "truerank.audits.leakage.demo:demo",
 }
 #: The packages of groups of commands.
-GROUPS: Final[Mapping[str, str]] = {"track": "truerank.audits.track"}
+GROUPS: Final[Mapping[str, str]] = {"leakage": "truerank.audits.leakage", "track": "truerank.audits.track"}
 
 
 def first_sentence(path: str) -> str:

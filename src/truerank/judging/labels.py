@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias, cast
 
 import polars as pl
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.judging.definitions import leak_answer
 from truerank.judging.rating_table import Ratings, contradiction_error, listed
 from truerank.judging.ratings import RatingSource, read_ratings
@@ -114,7 +114,13 @@ class Judgments:
 LabelSource: TypeAlias = RatingSource | Judgments
 
 
-def open_judgments(labels: LabelSource, *, votes: Votes = "majority", include_models: bool = False) -> Judgments:
+def open_judgments(
+    labels: LabelSource,
+    *,
+    votes: Votes = "majority",
+    include_models: bool = False,
+    annotators: Sequence[str] = (),
+) -> Judgments:
     """Judgments from whatever a caller has: label files, judging stores, judgments or ratings.
 
     A pair is a topic and a normalised query text (the query id where there is no text). Everybody has one vote per
@@ -126,6 +132,7 @@ def open_judgments(labels: LabelSource, *, votes: Votes = "majority", include_mo
             records of judgments, or `Judgments` (returned as they are).
         votes: how one answer is made of several voices, see `votes.VOTES`.
         include_models: give models a vote like people; without it their labels are counted and left out.
+        annotators: only these have a vote; by default all.
 
     Returns:
         The judged pairs of all of them together.
@@ -139,7 +146,10 @@ def open_judgments(labels: LabelSource, *, votes: Votes = "majority", include_mo
     if isinstance(labels, Sequence) and not isinstance(labels, str) and not labels:
         return Judgments(())
     parts = [_of_leaks(part, votes) for part in _parts(labels)]
-    judgments = _judged(parts, votes, include_models)
+    if missing := set(annotators).difference(one.name for part in parts for one in part.annotators):
+        known = ", ".join(dict.fromkeys(one.name for part in parts for one in part.annotators))
+        raise OptionError("annotators", f"nobody is called '{min(missing)}'", f"the labels have {known or 'nobody'}")
+    judgments = _judged(parts, votes, include_models, annotators)
     if not judgments.pairs:
         where = ", ".join(name for part in parts for name in part.sources) or None
         if judgments.models:
@@ -182,13 +192,15 @@ class _Voice(NamedTuple):
     adjudicated: bool
 
 
-def _judged(parts: Sequence[Ratings], votes: Votes, include_models: bool) -> Judgments:
+def _judged(parts: Sequence[Ratings], votes: Votes, include_models: bool, annotators: Sequence[str] = ()) -> Judgments:
     voices: defaultdict[tuple[str, str, str], list[_Voice]] = defaultdict(list)
     models = 0
     for part in parts:
         keys: dict[int, tuple[str, str, str]] = {}
         for rating in part.ratings:
             annotator = part.annotators[rating.annotator]
+            if annotators and annotator.name not in annotators:
+                continue
             models += annotator.role == "model"
             if annotator.role == "model" and not include_models:
                 continue
