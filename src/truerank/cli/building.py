@@ -61,6 +61,7 @@ def _app(name: str, text: str) -> App:
         help_on_error=False,
         exit_on_error=False,
         print_error=False,
+        suppress_keyboard_interrupt=False,
         result_action="return_value",
     )
 
