@@ -53,8 +53,8 @@ def queries(name: str) -> list[Query]:
 
 def audited(train: list[str], out: Path, **options: object) -> leakage.AuditResult:
     """The audit under test."""
-    chosen = leakage.Options(encoder="packaged", threshold=THRESHOLD, **options)  # type: ignore[arg-type]
-    return leakage.audit(train, [str(topic_path(name)) for name in TOPICS], out, chosen)
+    tests = [str(topic_path(name)) for name in TOPICS]
+    return leakage.audit(train, tests, out=out, encoder="packaged", threshold=THRESHOLD, **options)  # type: ignore[call-arg]
 
 
 def exact(skip_core: bool) -> None:

@@ -20,12 +20,12 @@ from itertools import islice
 from pathlib import Path
 
 from shared_data import SHARED, log_path, require_shared, table
-from truerank.audits.leakage import audit, to_text
-from truerank.audits.leakage.audit import low_precision
-from truerank.audits.leakage.options import Options
+from truerank.audits.leakage import audit
+from truerank.audits.leakage.encoders import low_precision
 from truerank.audits.leakage.proposing import topic_texts
 from truerank.audits.leakage.sensitivity import Sight, check
 from truerank.audits.leakage.wording import EVIDENCE, WordingProbe
+from truerank.options import Encoding
 from truerank.sources import open_queries, read_topics
 from truerank.text.normalising import normalise
 from truerank.vectors.encoders import EncoderSpec, open_spec
@@ -48,8 +48,7 @@ def titanic() -> None:
         (folder / "other.tsv").write_text("1\train forest loss\n2\thubble telescope achievements\n")
         for tests in (("titanic",), ("titanic", "other")):
             paths = [str(folder / f"{test}.tsv") for test in tests]
-            found = audit([str(folder / "log.tsv")], paths, folder / "-".join(tests), Options(encoder="packaged"))
-            print(to_text(found))
+            print(audit([str(folder / "log.tsv")], paths, encoding=Encoding(encoder="packaged")))
 
 
 def log_rows(lines: int) -> Rows:

@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from shared_data import LOGS, SHARED, log_path, require_shared, table, topic_path
 from truerank import leakage
+from truerank.options import Encoding
 from truerank.sources import open_queries, read_topics
 
 Rewording = Callable[[list[str], random.Random], list[str] | None]
@@ -231,8 +232,11 @@ def audited(train: Sequence[Path], topics: Sequence[tuple[str, str]], work: Path
     """Audits one set in a folder of its own."""
     test = work / "test.tsv"
     test.write_text("".join(f"{topic_id}\t{' '.join(text.split())}\n" for topic_id, text in topics), encoding="utf-8")
-    options = leakage.Options(fields=("title",), encoder="packaged", cache=str(work / "cache"))
-    return leakage.audit([str(path) for path in train], [str(test)], work / "audit", options)
+    options = leakage.AuditOptions(fields=("title",))
+    encoding = Encoding(encoder="packaged", cache=str(work / "cache"))
+    return leakage.audit(
+        [str(path) for path in train], [str(test)], options=options, encoding=encoding, out=work / "audit"
+    )
 
 
 def planted(texts: Sequence[str], kind: str, draw: random.Random) -> tuple[list[str], dict[int, str]]:

@@ -14,7 +14,6 @@ import resource
 import subprocess
 import sys
 
-from truerank.cli.app import NOT_CARRIED
 from truerank.cli.commands import COMMANDS
 
 #: What `import truerank` must not load.
@@ -38,7 +37,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=3)
     repeats = parser.parse_args().repeats
-    names = ["", *COMMANDS, *(entry.name for entry in NOT_CARRIED)]
+    names = ["", *COMMANDS]
     for name in names:
         taken = seconds(["-m", "truerank", *name.split(), "--help"], repeats)
         print(f"{taken:6.2f} s  truerank {name + ' ' if name else ''}--help")

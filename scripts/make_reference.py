@@ -13,16 +13,12 @@ import inspect
 import re
 import sys
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-import typer
-from typer.models import ArgumentInfo
-
 import truerank
 from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, Summary
-from truerank.cli.app import NOT_CARRIED
 from truerank.cli.commands import COMMANDS
 from truerank.cli.declarations import Command, command_at
 
@@ -59,23 +55,8 @@ MODULES = (
 GENERATED = "<!-- Written by scripts/make_reference.py: change the code, then run `make docs`. -->\n"
 
 
-def commands(
-    name: str, target: typer.Typer | Callable[..., Any], path: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], Any, str]]:
-    """A command, or all commands of a group, as (words, function, help), in the order in which they were added."""
-    if not isinstance(target, typer.Typer):
-        yield (*path, name), target, inspect.getdoc(target) or ""
-        return
-    for inner in target.registered_groups:
-        if inner.typer_instance is not None:
-            yield from commands(str(inner.name), inner.typer_instance, (*path, name))
-    for command in target.registered_commands:
-        text = command.help or inspect.getdoc(command.callback) or ""
-        yield (*path, name, str(command.name)), command.callback, text
-
-
-def _carried(command: Command) -> str:
-    """A command whose function declares it."""
+def _command(command: Command) -> str:
+    """One command: what it does, examples, options."""
     rows = []
     for option in command.options:
         flags = ", ".join(option.flags)
@@ -103,13 +84,7 @@ def command_page() -> str:
         "(`--debug` shows where).\n",
         "`truerank --install-completion` sets up completion for your shell.\n",
     ]
-    parts += [_carried(command_at(name, path)) for name, path in COMMANDS.items()]
-    every = (command for entry in NOT_CARRIED for command in commands(entry.name, entry.target(), ("truerank",)))
-    for words, function, text in every:
-        hints = typing.get_type_hints(function, include_extras=True)
-        rows = [_option_row(hints[name], given) for name, given in inspect.signature(function).parameters.items()]
-        parts.append(f"## `{' '.join(words)}`\n\n{inspect.cleandoc(text)}\n")
-        parts.append("| option | meaning | default |\n| --- | --- | --- |\n" + "\n".join(rows) + "\n")
+    parts += [_command(command_at(name, path)) for name, path in COMMANDS.items()]
     return "\n".join([*parts, *_audit_files()])
 
 
@@ -141,26 +116,6 @@ def _keys(kind: Any, prefix: str) -> Iterator[tuple[str, str]]:
                 f"{prefix}{name}",
                 re.sub(r"(?:\w+\.)+(\w+)", r"\1", str(getattr(hint, "__name__", hint))).replace("|", "or"),
             )
-
-
-def _option_row(hint: Any, given: inspect.Parameter) -> str:
-    kind, option = typing.get_args(hint)[:2]
-    repeated = typing.get_origin(kind) is list
-    # In Annotated, Typer's first positional argument is a name of the option, though it is kept as the default.
-    declared = [word for word in (option.default, *(option.param_decls or ())) if str(word).startswith("-")]
-    declared = declared or [f"--{given.name.replace('_', '-')}"]
-    if kind is bool:
-        shown = declared[0]
-    else:
-        value = option.metavar or _value(kind)
-        shown = value if isinstance(option, ArgumentInfo) else f"{', '.join(declared)} {value}"
-    shown = f"`{shown}`".replace("|", "\\|")
-    text = " ".join((option.help or "").split()).replace("|", "\\|")
-    if given.default is inspect.Parameter.empty:
-        default = "required"
-    else:
-        default = "" if given.default in (None, "", False, []) else f"`{given.default}`"
-    return f"| {shown}{' …' if repeated else ''} | {text} | {default} |"
 
 
 def _value(kind: Any) -> str:

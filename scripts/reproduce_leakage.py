@@ -19,6 +19,7 @@ from pathlib import Path
 import truerank
 from rewording import reworded
 from truerank.errors import TruerankError
+from truerank.options import Encoding
 from truerank.sources import read_documents, read_qrels_frame, read_topics
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -93,8 +94,9 @@ def make_leaks(name: str, folder: Path) -> None:
     if not (folder / "audit" / "candidates.parquet").is_file():
         made = folder / "document-queries.tsv"
         truerank.instances.queries(docs, ends=ENDS[name], out=made)
-        options = truerank.leakage.Options(fields=("title",), encoder="packaged", floor=FLOOR)
-        truerank.leakage.audit([str(made)], [topic_file], folder / "audit", options)
+        options = truerank.leakage.AuditOptions(fields=("title",), floor=FLOOR)
+        encoding = Encoding(encoder="packaged")
+        truerank.leakage.audit([str(made)], [topic_file], options=options, encoding=encoding, out=folder / "audit")
 
 
 if __name__ == "__main__":

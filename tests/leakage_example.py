@@ -19,11 +19,14 @@ def candidates(rows):
     return pl.DataFrame(filled, schema=CANDIDATE_SCHEMA)
 
 
-def audit(rows, *, threshold=0.91, floor=0.9, sources=("log",), tests=("robust",), topics=10, **summary):
+def audit(
+    rows, *, threshold=0.91, floor=0.9, sources=("log",), tests=("robust",), topics=10, fingerprint=None, **summary
+):
     """The result of an audit with these candidates; the verdict is CONTAMINATED where one is above the threshold."""
     frame = candidates(rows)
     above = frame.filter(pl.col("similarity") > pl.lit(threshold, pl.Float32))
     counts = {"read": 100, "distinct": 90, "distinct_estimated": False, "empty": 0, "repaired": 1, "skipped": 0}
+    counts |= {"fingerprint": fingerprint} if fingerprint else {}
     found = {}
     for test in tests:
         leaked = above.filter(test=test)["topic_id"].unique(maintain_order=True).to_list()

@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from chat_server import answered, chat_server, item_of
 from judging_example import pair_item, store_of
@@ -19,7 +18,6 @@ from toy_encoder import TrigramEncoder
 from truerank import judge
 from truerank.audits import leakage
 from truerank.cli import main
-from truerank.cli.app import app
 from truerank.errors import InputError
 from truerank.judging import (
     Item,
@@ -117,21 +115,24 @@ def test_what_was_exported_says_the_same_as_the_store(store: Path, tmp_path: Pat
         }
 
 
-def test_a_store_calibrates_and_confirms(store: Path) -> None:
+def test_a_store_calibrates_and_confirms(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Store.open(store) as opened:
         opened.add_annotator("robot", "model", "tiny")
         opened.record("i3", "robot", "label", ["Different Topic"])
-    value = leakage.calibrate(store, min_precision=0.5).json()
+    value = leakage.calibrate(labels=store, min_precision=0.5).json()
     # "nuclear waste" is a tie and is left out.
     assert (value["counts"]["pairs"], value["counts"]["leaks"], value["counts"]["unresolved"]) == (5, 4, 1)
     assert "1 label of models is left out." in value["notes"]
-    with_models = leakage.calibrate(open_judgments(store, include_models=True), min_precision=0.5).json()
+    with_models = leakage.calibrate(labels=open_judgments(store, include_models=True), min_precision=0.5).json()
     assert "Not only people: 1 label of models is counted." in with_models["notes"]
-    refused = CliRunner().invoke(app, ["leakage", "calibrate", "--labels", str(store), "--include-models"])
-    assert refused.exit_code == 2
+    with pytest.raises(SystemExit) as ended:
+        main(["leakage", "calibrate", "--labels", str(store), "--include-models"])
+    out, err = capsys.readouterr()
+    assert ended.value.code == 2
     # The advice stands there once.
-    assert refused.output.count("more pairs from") == 1
-    assert refused.output.startswith("No threshold: ")
+    assert (out + err).count("more pairs from") == 1
+    assert out.startswith("No threshold: ")
+    assert err == "leakage calibrate: the labels support no threshold.\n"
 
 
 def test_a_chat_model_from_the_shell(store: Path) -> None:

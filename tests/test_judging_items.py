@@ -62,7 +62,7 @@ def test_an_audit_s_folder(tmp_path: Path) -> None:
 def test_an_audit_s_topics_come_from_its_test_set_where_it_still_is(tmp_path: Path) -> None:
     rows = [("news", "1", "title", "log", "q1", "bears", 0.92)]
     source = written(tmp_path / "news.trec", TOPICS.replace("black bears", "text of 1"))
-    folder = save(audit(rows), tmp_path / "audit", {"test": [{"name": "news", "source": source}]})
+    folder = save(audit(rows), tmp_path / "audit", {"inputs": [{"name": "news", "source": source, "role": "test"}]})
     (item,) = read_items(str(folder), LEAKAGE)
     assert (item.title, item.description, item.narrative) == ("text of 1", "How often?", "Worldwide.")
     # A test set that has changed since then is not believed.

@@ -7,6 +7,7 @@ import pytest
 from leakage_example import audit, save
 from truerank.audits.leakage.baseline import since_baseline
 from truerank.audits.leakage.redaction import redact
+from truerank.audits.leakage.tables import since_table
 from truerank.errors import InputError
 
 KEY, OTHER = b"0123456789abcdef", b"fedcba9876543210"
@@ -46,7 +47,7 @@ def test_new_pairs_fields_topics_and_gone_ones():
     assert news.tests["robust"] == {"pairs": 2, "topics": ["301", "303"], "queries": 2, "known": 1, "gone": 1}
     assert news.warnings == ()
     assert json.loads(json.dumps(news.json()))["new"] is True
-    assert "new pairs" in news.table().text()
+    assert "new pairs" in since_table(news.json()).text()
 
 
 def test_applied_to_the_audit():

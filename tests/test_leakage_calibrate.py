@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.calibration_results import LabelNext, Support
 from truerank.audits.leakage.leak_chance import precision_draws
+from truerank.audits.leakage.summaries import calibration_table
 from truerank.errors import InputError
 from truerank.records import Judgment
 
@@ -110,7 +111,7 @@ def test_a_believed_answer():
     assert not calibration.refused
     low, high = calibration.interval
     assert 0.875 < low < 0.888 < high < 0.9
-    assert calibration.text().splitlines()[0] == (
+    assert repr(calibration).splitlines()[0] == (
         f"0.888: point estimate; the estimated precision stays at or above 0.9 (95% interval of the threshold "
         f"{low:.3f} to {high:.3f}, 200 labelled pairs), for paraphrase-MiniLM-L6-v2."
     )
@@ -210,7 +211,7 @@ def test_bad_input():
 
 
 def test_table_shows_hundredths_and_the_estimate():
-    table = pointed(pairs(*[(0.80 + 0.001 * i, i >= 100) for i in range(200)])).table()
+    table = calibration_table(pointed(pairs(*[(0.80 + 0.001 * i, i >= 100) for i in range(200)])))
     shown = [row[0] for row in table.rows]
     assert shown[0] == 0.799
     assert 0.888 in shown and 0.9 in shown and 0.887 not in shown
@@ -261,7 +262,7 @@ def test_the_lower_bound_says_what_it_is():
     assert found.bounded and found.estimate <= found.chosen
     at_chosen = at(found, found.chosen)
     assert found.low[at_chosen] >= 0.9 > found.low[at_chosen - 1]
-    first, second = found.text().splitlines()[:2]
+    first, second = repr(found).splitlines()[:2]
     assert first == (
         f"{found.chosen:.3f}: lower bound; above it the precision is at least 0.9 with 95% confidence (estimate "
         f"{found.precision[at_chosen]:.3f}, lower bound {found.low[at_chosen]:.3f}, 200 labelled pairs), for packaged."

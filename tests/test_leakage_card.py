@@ -9,8 +9,10 @@ import truerank
 from leakage_example import audit, save
 from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.card import card, card_schema
+from truerank.audits.leakage.summaries import card_markdown
 from truerank.errors import InputError
 from truerank.records import Judgment
+from truerank.reports.results import summary
 
 KEY = b"0123456789abcdef"
 ROWS = [
@@ -23,8 +25,14 @@ ROWS = [
 
 @pytest.fixture
 def folder(tmp_path):
-    result = audit(ROWS, sources=("secret log",), tests=("robust", "core|17"))
-    return save(result, tmp_path / "audit", {"train": [{"name": "secret log", "hash": "sha256:ab;bytes=7"}]})
+    result = audit(ROWS, sources=("secret log",), tests=("robust", "core|17"), fingerprint="sha256:ab;bytes=7")
+    return save(result, tmp_path / "audit")
+
+
+@pytest.fixture
+def key(tmp_path):
+    (tmp_path / "key").write_bytes(KEY)
+    return str(tmp_path / "key")
 
 
 def valid(statement):
@@ -49,8 +57,8 @@ def test_statement(folder):
 
 
 def test_same_bytes_and_the_date_only_if_given(folder):
-    assert card(folder).text() == card(folder).text()
-    assert json.loads(card(folder).text()) == card(folder).json()
+    assert repr(card(folder)) == repr(card(folder))
+    assert json.loads(repr(card(folder))) == card(folder).json()
     assert valid(card(folder, date="2024-02-29")).json()["date"] == "2024-02-29"
     with pytest.raises(InputError, match="'2023-02-29' is no date"):
         card(folder, date="2023-02-29")
@@ -79,26 +87,26 @@ def test_calibration(folder):
     assert valid(card(folder, calibration=refused)).json()["calibration"]["chosen"] is None
 
 
-def test_pairs_and_redaction(folder):
+def test_pairs_and_redaction(folder, key):
     stated = valid(card(folder, pairs=True)).json()
     assert [pair["query_text"] for pair in stated["tests"][0]["pairs"]] == ["organized crime", "crime, organized"]
-    redacted = valid(card(folder, pairs=True, redact_key=KEY))
-    text = redacted.text() + redacted.markdown()
+    redacted = valid(card(folder, pairs=True, redact=True, redact_key=key))
+    text = repr(redacted) + card_markdown(redacted)
     assert "organized" not in text and "secret" not in text and "ab;bytes" not in text
     assert redacted.json()["redacted"] is True
     assert [pair["query_id"] for pair in redacted.json()["tests"][0]["pairs"]] == ["q1", "q2"]
     assert redacted.json()["tests"][0]["leaked_topics"] == ["301"]
 
 
-def test_source_names_do_not_slip_out_through_the_reason():
+def test_source_names_do_not_slip_out_through_the_reason(key):
     result = audit(ROWS[2:], sources=("secret log", "secret log 2"), tests=("robust",))
     result.summary["tests"]["robust"]["why"] = "Nothing above the threshold, but secret log 2 holds no query."
-    why = card(result, redact_key=KEY).json()["tests"][0]["why"]
+    why = card(result, redact=True, redact_key=key).json()["tests"][0]["why"]
     assert "secret" not in why and "log" not in why
 
 
 def test_markdown(folder):
-    text = card(folder, date="2024-01-31").markdown()
+    text = summary(card(folder, date="2024-01-31")).show("markdown")
     assert text.startswith("## Train–test leakage\n\nChecked with truerank")
     assert "on 2024-01-31: cosine similarity above 0.91 under" in text
     assert "not calibrated for this encoder" in text
@@ -108,7 +116,7 @@ def test_markdown(folder):
 
 def test_markdown_of_names_that_hold_markup():
     rows = [("<b>x</b>", "[1](http://a)", "title", "log", "q1", "a b", 0.97)]
-    text = card(audit(rows, tests=("<b>x</b>",), encoder="org/<script>")).markdown()
+    text = card_markdown(card(audit(rows, tests=("<b>x</b>",), encoder="org/<script>")))
     assert "<b>" not in text and "<script>" not in text and "[1](http" not in text
 
 

@@ -3,6 +3,7 @@
 import bz2
 import csv
 import gzip
+import hashlib
 import io
 import json
 import lzma
@@ -22,10 +23,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakage_example import audit, save
-from truerank.audits.leakage.cleaning import clean
+from truerank import leakage
+from truerank.audits.leakage import reduction as reducing
 from truerank.audits.leakage.filtering import Form, Target, copy
-from truerank.audits.leakage.reduction import detectable_difference, reduce_topics
 from truerank.errors import InputError
+from truerank.measures import detectable_difference
 from truerank.records import Judgment
 from truerank.sources import open_queries, read_topics
 
@@ -35,6 +37,16 @@ LEAKS = [
     ("robust", "302", "title", "log", "q4", "polio outbreaks", 0.93),
     ("robust", "303", "title", "log", "q6", "hubble telescope", 0.905),
 ]
+
+
+def clean(source, audited, out, **options):
+    return leakage.clean(audited, source, out=out, **options)
+
+
+def reduce_topics(source, audited, out, sds=None, **options):
+    if sds is not None:
+        return reducing.reduce_topics(source, audited, out, sds=sds)
+    return leakage.clean(audited, test=source, out=out, remove="test", **options)
 
 
 def removed(cleaning):
@@ -199,8 +211,8 @@ def test_labels_and_policies(tmp_path):
     # Judged no leak: kept; judged a leak below the threshold or no candidate at all: removed; tied: by the threshold.
     judged = {"q6": "judged a leak", "q8": "judged a leak, no candidate"}
     assert gone(labels=labels) == {"q4": "similarity above 0.91", **judged}
-    assert gone(labels=labels, policy="labels-only") == judged
-    assert gone(labels=labels, policy="either") == {
+    assert gone(labels=labels, basis="labels-only") == judged
+    assert gone(labels=labels, basis="either") == {
         "q2": "similarity above 0.91", "q4": "similarity above 0.91", **judged,
     }  # fmt: skip
 
@@ -220,8 +232,8 @@ def test_faults_of_options(tmp_path):
     audited = audit(LEAKS)
     for fault, options in [
         (r"candidates above 0\.9 only\. run it again with --floor 0\.8", {"threshold": 0.8}),
-        ("the policy labels-only needs labels", {"policy": "labels-only"}),
-        ("unknown policy 'all'", {"policy": "all"}),
+        ("basis: labels-only needs labels", {"basis": "labels-only"}),
+        ("basis: 'all' is not one of the choices", {"basis": "all"}),
     ]:
         with pytest.raises(InputError, match=fault):
             clean(source, audited, tmp_path / "clean.tsv", **options)
@@ -258,7 +270,7 @@ def test_killed_in_the_middle_nothing_stands_under_the_final_name(tmp_path):
     source.write_text("".join(f"{i}\tquery number {i}\n" for i in range(200_000)))
     folder = save(audit(LEAKS), tmp_path / "audit")
     out = tmp_path / "out" / "clean.tsv.gz"
-    code = f"from truerank.audits.leakage.cleaning import clean; clean({str(source)!r}, {str(folder)!r}, {str(out)!r})"
+    code = f"from truerank import leakage; leakage.clean({str(folder)!r}, {str(source)!r}, out={str(out)!r})"
     process = subprocess.Popen(
         [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     )
@@ -276,21 +288,24 @@ def test_manifest_and_json(tmp_path):
     source = tmp_path / "log.tsv"
     source.write_text("q2\torganized crime\nq3\tkeep this\n")
     fingerprint = open_queries(str(source)).fingerprint
-    manifest = {"train": [{"name": "log", "source": "log.tsv", "hash": fingerprint}]}
-    folder = save(audit(LEAKS), tmp_path / "audit", manifest)
+    folder = save(audit(LEAKS, fingerprint=fingerprint), tmp_path / "audit")
     cleaning = clean(source, folder, tmp_path / "clean.tsv")
     written = json.loads(cleaning.manifest_file.read_text())
-    assert written["train"]["hash"] == fingerprint
-    assert written["counts"] == {
-        "read": 2, "kept": 1, "removed": 1, "removed_queries": 1, "topics": {"robust": 1}, "not_found": 1, "skipped": 0,
-        "empty": 0,
+    train, audited = written["inputs"]
+    assert (train["role"], train["rows"], train["source"]) == ("train", 2, str(source))
+    assert train["sha256"] == hashlib.sha256(source.read_bytes()).hexdigest()
+    assert audited["sha256"] == hashlib.sha256((folder / "candidates.parquet").read_bytes()).hexdigest()
+    assert cleaning.counts() == {
+        "read": 2, "kept": 1, "removed": 1, "removed_queries": 1, "topics": {"robust": 1}, "not_found": 1,
     }  # fmt: skip
+    assert written["skipped"] == {"skipped": 0, "empty": 0}
+    assert (written["command"], written["options"]["threshold"]) == ("leakage clean", 0.91)
     assert sorted(written["artifacts"]) == ["clean.tsv", "clean.tsv.removed.tsv"]
     assert cleaning.warnings == ("1 leaking queries that the audit found in log are not in it.",)
     assert json.loads(json.dumps(cleaning.json()))["removed"] == 1
-    assert "records removed" in cleaning.text() and "every candidate above the threshold 0.91" in cleaning.text()
+    assert "records removed" in repr(cleaning) and "every candidate above the threshold 0.91" in repr(cleaning)
     judged = clean(source, folder, tmp_path / "b.tsv", labels=[Judgment("301", "", "organized crime", ("yes",))])
-    assert "what was judged follows the judgment" in judged.text() and judged.json()["judged"] == 1
+    assert "what was judged follows the judgment" in repr(judged) and judged.json()["judged"] == 1
 
 
 def test_warnings_about_another_or_changed_source_and_mode(tmp_path):
@@ -301,7 +316,7 @@ def test_warnings_about_another_or_changed_source_and_mode(tmp_path):
     assert first.warnings[1] == "The audit ran in prefilter mode and may have missed leaking queries."
     changed = tmp_path / "log.tsv"
     changed.write_text("q2\torganized crime\nq4\tpolio outbreaks\n")
-    folder = save(audit(LEAKS), tmp_path / "audit", {"train": [{"name": "log", "hash": "sha256:0;bytes=1"}]})
+    folder = save(audit(LEAKS, fingerprint="sha256:0;bytes=1"), tmp_path / "audit")
     assert clean(changed, folder, tmp_path / "clean.tsv").warnings == (
         "log has changed since the audit: queries that are new in it were not audited.",
     )
@@ -365,7 +380,7 @@ def test_reduced_trec_topics_keep_their_bytes(tmp_path):
         == TREC[: TREC.index("<top>\n<num> Number: 305")] + "\n"
     )
     manifest = json.loads((tmp_path / "reduced.txt.manifest.json").read_text())
-    assert manifest["removed"] == ["301"]
+    assert manifest["skipped"]["leaked_topics"] == ["301"]
 
 
 def test_reduced_xml_tsv_jsonl_csv_and_json_topics(tmp_path):
@@ -407,7 +422,7 @@ def test_which_test_set_and_which_topics(tmp_path):
     two = audit([*LEAKS, ("core", "399", "title", "log", "q", "x", 0.99)], tests=("robust", "core"))
     with pytest.raises(InputError, match="no test set 'topics', it has robust, core"):
         reduce_topics(source, two, tmp_path / "a.tsv")
-    assert reduce_topics(source, two, tmp_path / "a.tsv", name="core").removed == ("399",)
+    assert reduce_topics(source, two, tmp_path / "a.tsv", test_set="core").removed == ("399",)
     (tmp_path / "all.tsv").write_text("301\tone topic\n302\tanother topic\n")
     with pytest.raises(InputError, match="every topic leaks"):
         reduce_topics(tmp_path / "all.tsv", audit(LEAKS), tmp_path / "a.tsv")
@@ -433,7 +448,7 @@ def test_detectable_differences_in_the_result(tmp_path):
     assert before == pytest.approx(0.0404, abs=1e-4)
     assert after == detectable_difference(48, 0.1) > before
     assert [row.sd for row in reduce_topics(source, audit(LEAKS), tmp_path / "a.tsv").detectable] == [0.1, 0.2, 0.3]
-    assert "48 of 50 topics of robust remain" in reduction.text()
+    assert "48 of 50 topics of robust remain" in repr(reduction)
 
 
 @pytest.mark.shared

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
+import truerank
 from truerank import leakage
-from truerank.cli.app import app
+from truerank.audits.leakage.report import to_text
+from truerank.cli import main
 from truerank.sources import by_column, open_queries, parse
 
 TOPICS = [
     "airport security", "black bear attacks", "wildlife extinction", "counterfeit money", "falkland petroleum",
     "hydrogen energy", "magnetic levitation", "tropical storms", "undersea cables", "women clergy",
 ]  # fmt: skip
-OPTIONS = leakage.Options(encoder="packaged", backend="onnx")
+OPTIONS = {"encoder": "packaged", "backend": "onnx"}
 
 
 def lines(rows: list[Any]) -> str:
@@ -105,7 +105,7 @@ def triples(tmp_path: Path) -> tuple[str, str]:
 
 def test_positives_are_named_as_not_compared(triples: tuple[str, str], tmp_path: Path) -> None:
     train, test = triples
-    result = leakage.audit([train], [test], tmp_path / "audit", OPTIONS)
+    result = leakage.audit([train], [test], out=tmp_path / "audit", **OPTIONS)
     assert not result.summary["tests"]["topics"]["leaked_topics"]
     source = result.summary["sources"]["triples"]
     assert (source["column"], source["not_compared"]) == ("query", ["positive", "negative"])
@@ -113,35 +113,36 @@ def test_positives_are_named_as_not_compared(triples: tuple[str, str], tmp_path:
         "triples: the column 'query' was read as the query; 'positive' and 'negative' were not compared "
         "(--all-columns compares them)."
     )
-    assert sentence in leakage.to_text(result, width=200)
+    assert sentence in to_text(result, width=200)
     page = (tmp_path / "audit" / "report.html").read_text()
     assert "were not compared (--all-columns compares them)" in page
-    manifest = json.loads((tmp_path / "audit" / "manifest.json").read_text())
-    assert manifest["rows"]["triples"]["not_compared"] == ["positive", "negative"]
+    written = json.loads((tmp_path / "audit" / "summary.json").read_text())
+    assert written["sources"]["triples"]["not_compared"] == ["positive", "negative"]
     card = leakage.card(tmp_path / "audit")
     assert card.json()["sources"][0]["not_compared"] == ["positive", "negative"]
-    assert "were not compared" in card.markdown()
+    assert "were not compared" in truerank.summary(card).show("markdown")
 
 
 def test_all_columns_are_compared_and_cleaned(triples: tuple[str, str], tmp_path: Path) -> None:
     train, test = triples
     folder = tmp_path / "audit"
     command = ["leakage", "audit", "--train", train, "--test", test, "--out", str(folder), "--all-columns"]
-    done = CliRunner().invoke(app, [*command, "--encoder", "packaged", "--backend", "onnx", "--json"])
-    assert done.exit_code == 0, done.output
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--encoder", "packaged", "--backend", "onnx", "--json"])
+    assert ended.value.code == 0
     result = leakage.load_audit(folder)
     names = [f"triples.jsonl#{column}" for column in ("query", "positive", "negative")]
     assert list(result.summary["sources"]) == names
     assert len(result.summary["tests"]["topics"]["leaked_topics"]) == 10
     assert set(result.above()["source"]) == {"triples.jsonl#positive"}
-    assert "not compared" not in leakage.to_text(result)
+    assert "not compared" not in repr(result)
     out = tmp_path / "clean.jsonl"
-    cleaning = leakage.clean(train, folder, out)
+    cleaning = leakage.clean(folder, train, out=out)
     assert (cleaning.read, cleaning.removed, cleaning.kept, cleaning.not_found) == (60, 10, 50, 0)
     assert cleaning.warnings == ()
     kept = [line for line in Path(train).read_text().splitlines() if json.loads(line)["positive"] not in TOPICS]
     assert out.read_text().splitlines() == kept
-    again = leakage.audit([str(out)], [test], tmp_path / "again", replace(OPTIONS, all_columns=True))
+    again = leakage.audit([str(out)], [test], **OPTIONS, all_columns=True)
     assert not again.summary["tests"]["topics"]["leaked_topics"]
 
 
@@ -151,7 +152,7 @@ def test_a_row_of_several_leaks_goes_once(triples: tuple[str, str], tmp_path: Pa
     rows[1] = {"query": TOPICS[0], "positive": TOPICS[1], "negative": "garden tool 1"}
     Path(train).write_text(lines(rows))
     folder = tmp_path / "audit"
-    leakage.audit([train], [test], folder, replace(OPTIONS, all_columns=True))
-    cleaning = leakage.clean(train, folder, tmp_path / "clean.jsonl")
+    leakage.audit([train], [test], out=folder, **OPTIONS, all_columns=True)
+    cleaning = leakage.clean(folder, train, out=tmp_path / "clean.jsonl")
     assert (cleaning.removed, cleaning.kept) == (10, 50)
     assert len(cleaning.removed_file.read_text().splitlines()) == 1 + 11

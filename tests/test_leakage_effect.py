@@ -13,6 +13,7 @@ from scipy import stats
 
 from leakage_example import audit, save
 from truerank.audits.leakage.effect import Swap, difference_sds, effect
+from truerank.audits.leakage.summaries import swap_table
 from truerank.errors import InputError
 from truerank.records import Qrel, RunRow
 
@@ -97,8 +98,8 @@ def test_order_of_systems_without_the_leaked_topics():
     # Orders (3, 2, 1) and (1.5, 3, 1.5): concordant 1, discordant 1, tied 1.
     assert order.tau == pytest.approx(stats.kendalltau([3, 2, 1], [1.5, 3, 1.5]).statistic)
     assert order.tau == 0.0
-    assert "memory" in result.swap_table().text() and "+0.1250" in result.swap_table().text()
-    assert "Order of the systems" in result.text()
+    assert "memory" in swap_table(result).text() and "+0.1250" in swap_table(result).text()
+    assert "Order of the systems" in repr(result)
 
 
 def test_systems_that_tie_are_not_swapped():
@@ -134,11 +135,11 @@ def test_audits_and_test_sets(tmp_path):
     rows = [("robust", "t1", "title", "log", "q", "x", 0.99), ("core", "t2", "title", "log", "q", "x", 0.99)]
     folder = save(audit(rows, tests=("robust", "core")), tmp_path / "audit")
     qrels, runs = judged("t1", "t2", "t3"), {"a": run(t1=1, t2=2, t3=1)}
-    with pytest.raises(InputError, match=r"the audit has the test sets robust, core\. choose one with --test"):
+    with pytest.raises(InputError, match=r"the audit has the test sets robust, core\. choose one"):
         effect(qrels, runs, folder)
     with pytest.raises(InputError, match="the audit has no test set 'web'"):
-        effect(qrels, runs, folder, test="web")
-    result = effect(qrels, runs, folder, test="core", measures=["RR"])
+        effect(qrels, runs, folder, test_set="web")
+    result = effect(qrels, runs, folder, test_set="core", measures=["RR"])
     assert result.runs[0].leaked.mean == 0.5
     assert result.settings["test"] == "core"
     one = effect(qrels, runs, audit(rows[:1]), measures="RR")
@@ -159,7 +160,7 @@ def test_sides_with_few_topics():
     assert one.unjudged == ("elsewhere",)
     for result in (every, one):
         assert json.loads(json.dumps(result.json(), allow_nan=False))["missing"] == {"a": 0, "b": 0}
-        assert "–" in result.text()
+        assert "–" in repr(result)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +173,7 @@ def test_sides_with_few_topics():
         ({"measures": ""}, "no measure"),
         ({"measures": "alpha_nDCG@10"}, "alpha_nDCG@10"),
         ({"ties": "any"}, "ties: 'any' is not one of the choices"),
-        ({"confidence": 95}, "confidence is 95"),
+        ({"confidence": 95}, "confidence: must be above 0 and below 1, got 95"),
     ],
 )
 def test_faults_of_options(options, fault):

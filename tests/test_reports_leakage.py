@@ -13,10 +13,11 @@ import pytest
 
 from reports_sample import made_candidates, made_result, made_summary
 from truerank.audits.leakage.calibration import calibrate
+from truerank.audits.leakage.demo import DemoResult
 from truerank.audits.leakage.redaction import redact
-from truerank.audits.leakage.report import ReportExtras, counts_table, render, to_text
+from truerank.audits.leakage.report import render, to_text
+from truerank.audits.leakage.tables import counts_table
 from truerank.records import Judgment
-from truerank.reports.tables import Column, Table
 
 PAPER = {
     "title": ((33, 83), (140, 1775)),
@@ -192,20 +193,24 @@ def test_extras_are_shown(result):
         for i in range(200)
     ]
     calibration = calibrate(labels, min_precision=0.8)
-    truth = Table("Against the planted leaks.", (Column("Type"), Column("Recall", format=".3f")), (("all", 0.975),))
-    baseline = Table("New since the baseline.", (Column("test set"), Column("new pairs")), (("lakes04", 12),))
-    extras = ReportExtras(calibration, truth, {"seed": 7, "train": [{"name": "orcas", "hash": "ab12"}]}, baseline)
-    text = text_of(page := render(result, extras=extras))
-    assert "Against the planted leaks. Type Recall all 0.975" in text
-    assert "New since the baseline. test set new pairs lakes04 12" in text
-    assert "name hash orcas ab12" in text
-    assert calibration.text().splitlines()[0] in text.replace("&#x27;", "'")
+    found = {"pairs": 40, "true": 39, "precision": 0.975, "lookalikes_above": 1, "planted": 50, "found": 39}
+    kinds = {"identical": {"planted": 50, "found": 39}}
+    news = {"pairs": 12, "topics": ["301"], "queries": 11, "known": 7, "gone": 0}
+    baseline = {"tests": {"lakes04": news}, "pairs": [], "pairs_left_out": 0, "warnings": []}
+    summary = {**result.summary, "truth": {**found, "recall": 0.78, "types": kinds}, "baseline": baseline}
+    shown = DemoResult(summary, result.candidates, result.neighbours, calibration=calibration)
+    provenance = {"seed": 7, "inputs": [{"name": "orcas", "sha256": "ab12"}]}
+    text = text_of(page := render(shown, provenance))
+    assert "Type Planted Found Recall identical 50 39 0.78 all 50 39 0.78".lower() in text.lower()
+    assert "precision 0.97" in text
+    assert "Pairs above the threshold since the baseline." in text and "lakes04 12 1 11 7 0" in text
+    assert "name sha256 orcas ab12" in text
+    assert repr(calibration).splitlines()[0] in text.replace("&#x27;", "'")
     assert f"n = {int(np.max(calibration.n))} labels</text>" in page
 
 
 def test_what_the_summary_knows_is_shown_without_extras(result):
-    text = text_of(render(changed(result, baseline={"new": True}, labels={"confirmed": 31})))
-    assert "Since the baseline new yes" in text
+    text = text_of(render(changed(result, labels={"confirmed": 31})))
     assert "Judged by people confirmed 31" in text
 
 

@@ -7,50 +7,14 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from typing import Any
 
-import typer
-
-from truerank.cli.loading import Entry, LazyGroup
 from truerank.errors import InputError, ShardFinishedError, TruerankError
 
-__all__ = ["NOT_CARRIED", "app", "main"]
-
-#: Typer brings its own copy of Click in some versions and depends on it in others: its base of all usage errors.
-_ClickError: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+__all__ = ["main"]
 
 #: Exit codes: success; what the user can mend; a fault of ours; interrupted.
 _OK, _USAGE, _INTERNAL, _INTERRUPTED = 0, 2, 70, 130
-
-
-#: Groups and commands that still declare their options by hand, in the order of `truerank --help`; each one that moves
-#: to `commands.COMMANDS` leaves this list.
-NOT_CARRIED: Final = (
-    Entry("leakage", "leakage", "app", "Are my test queries in my training data?"),
-    Entry("demo", "demo", "demo", "Audits the embedded sample, where the truth is known; needs no network."),
-)
-
-
-class _Commands(LazyGroup):
-    entries = NOT_CARRIED
-
-
-app = typer.Typer(
-    name="truerank",
-    cls=_Commands,
-    help="Finds out whether a retrieval result can be believed.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
-)
-
-
-@app.callback()
-def _options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show where in the code an error arose.")] = False,
-) -> None:
-    """Finds out whether a retrieval result can be believed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -76,11 +40,8 @@ def _run(words: list[str], debug: bool) -> int:
         return _OK
     except TruerankError as error:
         return _failed(str(error), debug, _USAGE)
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         outcome = _INTERRUPTED
-    except _ClickError as error:
-        error.show()  # type: ignore[attr-defined]
-        return _USAGE
     except BrokenPipeError:
         # The reader of our output has gone (`| head`): nothing is wrong, and nothing more can be said to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -102,34 +63,20 @@ def _run(words: list[str], debug: bool) -> int:
 
 
 def _called(words: list[str]) -> Any:
-    """Calls what the words name: a command that is built from its function, or a group that is not carried yet."""
-    for entry in NOT_CARRIED:
-        if words[: (length := len(entry.name.split()))] == entry.name.split():
-            return _not_carried([entry.name, *words[length:]])
+    """Calls the command that the words name."""
     from cyclopts import CycloptsError
 
     from truerank.cli.building import app_for, carried, install_completion
 
-    others = [(entry.name, entry.help) for entry in NOT_CARRIED]
     if words[:1] == ["--install-completion"]:
-        return install_completion(words[1:], others)
+        return install_completion(words[1:])
     try:
-        return app_for(words, others)(words)
+        return app_for(words)(words)
     except CycloptsError as error:
         name = carried(words)
         place = f"truerank {name}" if name else "truerank"
         fault = " ".join(str(error).split()).rstrip(".?")
         raise InputError(fault, f"see '{place} --help'", where=place) from error
-
-
-def _not_carried(words: list[str]) -> Any:
-    try:
-        return app(args=words, standalone_mode=False)
-    except TruerankError as error:
-        # A part of a command that is carried already names options as in Python.
-        from truerank.cli.declarations import in_flags
-
-        raise in_flags(error) from error
 
 
 def _failed(message: str, debug: bool, code: int) -> int:

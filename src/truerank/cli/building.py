@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from cyclopts import App, Group, Parameter
 from cyclopts.completion import ShellDetectionError
@@ -28,12 +28,11 @@ def carried(words: Sequence[str]) -> str | None:
     return next((name for name in COMMANDS if list(words[: len(name.split())]) == name.split()), None)
 
 
-def app_for(words: Sequence[str], others: Sequence[tuple[str, str]] = (), *, every: bool = False) -> App:
+def app_for(words: Sequence[str], *, every: bool = False) -> App:
     """The command line for these words: the named command is built, of the others only the first sentence is read.
 
     Args:
         words: as the user gave them.
-        others: names and help of commands that are not built here.
         every: all commands are built.
     """
     wanted = carried(words)
@@ -49,18 +48,14 @@ def app_for(words: Sequence[str], others: Sequence[tuple[str, str]] = (), *, eve
             parent.command(_runner(command), name=last, help=_help(command), help_epilogue=_examples(command))
         elif wanted is None:
             parent.command(_stub(), name=last, help=first_sentence(path))
-    for name, text in others:
-        group, _, last = name.rpartition(" ")
-        (groups[group] if group else root).command(_stub(), name=last, help=text)
     return root
 
 
-def install_completion(words: Sequence[str], others: Sequence[tuple[str, str]] = ()) -> None:
+def install_completion(words: Sequence[str]) -> None:
     """Sets up completion for a shell, and says where.
 
     Args:
         words: the shell (bash, zsh, fish, powershell); none for the one that is running.
-        others: as for `app_for`.
 
     Raises:
         InputError: another shell, or none is recognised.
@@ -71,7 +66,7 @@ def install_completion(words: Sequence[str], others: Sequence[tuple[str, str]] =
     if len(words) > 1 or shell not in (None, *shells):
         raise InputError(f"no shell '{' '.join(words)}'", remedy, where="--install-completion")
     try:
-        place = app_for((), others, every=True).install_completion(shell=shell)
+        place = app_for((), every=True).install_completion(shell=shell)
     except ShellDetectionError as error:
         raise InputError("the shell is not recognised", remedy, where="--install-completion") from error
     sys.stderr.write(f"completion is in {place}; open a new shell to use it\n")
@@ -86,6 +81,7 @@ def _app(name: str, text: str) -> App:
         help_on_error=False,
         exit_on_error=False,
         print_error=False,
+        suppress_keyboard_interrupt=False,
         result_action="return_value",
     )
 
@@ -114,7 +110,7 @@ def _runner(command: Command) -> Callable[..., int]:
     def run(*texts: Any, **values: Any) -> int:
         values |= dict(zip(positional, texts, strict=False))
         form: Format = "json" if values.pop("as_json", False) else values.pop("format", None) or "text"
-        fail_on = values.pop("fail_on", getattr(command.result, "fails_on", "never"))
+        fail_on = _fail_on(values.pop("fail_on", getattr(command.result, "fails_on", "never")), command.verdict_words)
         given = {name: value for name, value in values.items() if value is not None}
         try:
             with terminal_progress(False if "view" in command.takes else None) as shown:
@@ -146,6 +142,15 @@ def _printed(result: Result, form: Format, fail_on: str, words: Sequence[str]) -
         sys.stderr.write(f"{last}\n")
     bad = words[: words.index(fail_on) + 1] if fail_on in words else ()
     return int(any(verdict.word in bad for verdict in found.verdicts))
+
+
+def _fail_on(given: str, words: Sequence[str]) -> str:
+    """The word of a verdict that `--fail-on` names, whatever its case; "never" otherwise."""
+    found = next((word for word in (*words, "never") if word.lower() == given.lower()), None)
+    if words and found is None:
+        choices = ", ".join(word.lower() for word in words)
+        raise InputError(f"'{given}' is not one of the choices", f"choose one of {choices}, never", where="--fail-on")
+    return found or "never"
 
 
 def _parameter(option: Option, panels: Sequence[str]) -> inspect.Parameter:
@@ -198,14 +203,14 @@ def _output_options(command: Command) -> list[inspect.Parameter]:
         ),
     ]
     if command.verdict_words:
-        choices = Literal[(*command.verdict_words, "never")]  # type: ignore[valid-type]
-        text = "Exit with 1 if there is such a verdict, or a worse one."
+        choices = ", ".join(word.lower() for word in command.verdict_words)
+        text = f"Exit with 1 if there is such a verdict, or a worse one: {choices}, or never."
         found.append(
             inspect.Parameter(
                 "fail_on",
                 kind,
                 default=command.result.fails_on,
-                annotation=Annotated[choices, Parameter(name="--fail-on", help=text, **shared)],
+                annotation=Annotated[str, Parameter(name="--fail-on", metavar="VERDICT", help=text, **shared)],
             )
         )
     return found

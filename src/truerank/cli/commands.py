@@ -11,6 +11,11 @@ __all__ = ["COMMANDS", "GROUPS", "first_sentence"]
 
 #: In the order of `truerank --help`.
 COMMANDS: Final[Mapping[str, str]] = {
+    "leakage audit": "truerank.audits.leakage.audit:audit",
+    "leakage calibrate": "truerank.audits.leakage.commands:calibrate",
+    "leakage clean": "truerank.audits.leakage.commands:clean",
+    "leakage effect": "truerank.audits.leakage.effect:effect",
+    "leakage card": "truerank.audits.leakage.card:card",
     "pool build": "truerank.audits.reusability.pools.building:build",
     "pool topics": "truerank.audits.reusability.judged_topics:topics",
     "pool simulate": "truerank.audits.reusability.simulation.simulating:simulate",
@@ -58,14 +63,16 @@ COMMANDS: Final[Mapping[str, str]] = {
     "rerank": "truerank.rankers.reranking.rerank:rerank",
     "train": "truerank.rankers.training.train:train",
     "merge": "truerank.work.merging:merge",
+    "demo": "truerank.audits.leakage.demo:demo",
 }
 #: The packages of groups of commands.
 GROUPS: Final[Mapping[str, str]] = {
-    "judge": "truerank.judge",
-    "pool": "truerank.audits.reusability",
-    "survivorship": "truerank.audits.survivorship",
-    "track": "truerank.audits.track",
+    "leakage": "truerank.audits.leakage",
     "transfer": "truerank.audits.transfer",
+    "survivorship": "truerank.audits.survivorship",
+    "pool": "truerank.audits.reusability",
+    "judge": "truerank.judge",
+    "track": "truerank.audits.track",
     "instances": "truerank.experiments.instances",
     "experiment": "truerank.experiments",
 }

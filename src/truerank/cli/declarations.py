@@ -167,6 +167,8 @@ def _option(
         raise TypeError(f"the docstring does not describe `{name}`")
     limits = f" [{bounds.text()}]" if bounds is not None and bounds.text() else ""
     shown = None if default in (None, (), [], "", False) or default == {} else default
+    if isinstance(shown, tuple) and reads is str:
+        shown = ",".join(shown)
     return Option(
         name=name,
         flags=(name.upper(),) if flag.positional else tuple(filter(None, (flag.short, flag_of(name)))),

@@ -159,8 +159,8 @@ def _from_rows(frame: pl.DataFrame) -> dict[tuple[str, str], Topic]:
 def _from_sources(folder: Path) -> dict[tuple[str, str], Topic]:
     """The topics of the test sets that the manifest names, as far as they are files that still can be read."""
     try:
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-        tests = manifest["test"] if "test" in manifest else [one for one in manifest["inputs"] if one["role"] == "test"]
+        read = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["inputs"]
+        tests = [one for one in read if one["role"] == "test"]
         named = [(test["name"], test["source"]) for test in tests if ":" not in test["source"].partition("/")[0]]
     except (OSError, ValueError, KeyError, TypeError):
         return {}

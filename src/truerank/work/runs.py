@@ -40,6 +40,7 @@ class Run(Artifacts):
         options: all options, as plain values.
         inputs: what was read; add to it with `read` where a command learns of it on the way.
         skipped: what was left out of the result, by kind: {"no_text": ["12", "17"]}.
+        keeps_others: unfinished work of other runs in the same output stays; by default it is removed.
     """
 
     def __init__(self, command: str, inputs: Sequence[Input], options: Mapping[str, Any], out: Path) -> None:
@@ -48,6 +49,8 @@ class Run(Artifacts):
         self.inputs = list(inputs)
         self.skipped: dict[str, Any] = {}
         self.packages: tuple[str, ...] = ("truerank", "numpy", "polars")
+        self.keeps_others = False
+        self._own: list[Path] = []
         self._file: Path | None = None
         super().__init__(out)
 
@@ -69,17 +72,23 @@ class Run(Artifacts):
     def unfinished(self, identity: str | None = None) -> Path:
         """The folder in which this very run keeps unfinished work; a run that was killed finds it again.
 
-        Unfinished work of other runs in the same output is removed. The folder goes when the run ends well.
+        Unfinished work of other runs in the same output is removed unless `keeps_others`. The folder goes when the run
+        ends well.
 
         Args:
             identity: all that the work depends on; by default `identity()`.
         """
         folder = self.work / (identity or self.identity())[:16]
         folder.mkdir(parents=True, exist_ok=True)
-        for other in self.work.iterdir():
-            if other != folder and other.name != _LOCK:
-                shutil.rmtree(other, ignore_errors=True)
+        self._own.append(folder)
+        self.clear(but=folder)
         return folder
+
+    def clear(self, but: Path | None = None) -> None:
+        """Removes unfinished work: of this run and, unless `keeps_others`, of other runs."""
+        for other in self._own if self.keeps_others else list(self.work.iterdir()):
+            if other != but and other.name != _LOCK:
+                shutil.rmtree(other, ignore_errors=True)
 
     def provenance(self) -> dict[str, Any]:
         """The manifest without the artifacts: one schema for all commands."""
@@ -147,9 +156,7 @@ def run(
     with locked(job.work, target):
         yield job
         job.finish()
-        for folder in job.work.iterdir():
-            if folder.name != _LOCK:
-                shutil.rmtree(folder, ignore_errors=True)
+        job.clear()
     job.tidy()
 
 

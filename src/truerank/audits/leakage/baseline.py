@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypedDict
@@ -12,10 +12,9 @@ import polars as pl
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import AuditResult, Summary, load_audit
 from truerank.errors import InputError
-from truerank.reports.tables import Column, Table
 from truerank.text.normalising import normalise
 
-__all__ = ["NewSince", "TestNews", "news_table", "since_baseline"]
+__all__ = ["NewSince", "TestNews", "since_baseline"]
 
 _KEY: Final = ("test", "topic_id", "field", "key")
 #: New pairs that are listed one by one.
@@ -67,22 +66,6 @@ class NewSince:
             "warnings": list(self.warnings),
         }
 
-    def table(self) -> Table:
-        """What is new, known and gone by test set."""
-        count = {"align": "right", "format": ",d"}
-        return Table(
-            title="Pairs above the threshold since the baseline.",
-            columns=(
-                Column("test set"),
-                *(Column(name, **count) for name in ("new pairs", "new topics", "new queries", "known pairs", "gone")),  # type: ignore[arg-type]
-            ),
-            rows=tuple(
-                (name, news["pairs"], len(news["topics"]), news["queries"], news["known"], news["gone"])
-                for name, news in self.tests.items()
-            ),
-            notes=self.warnings,
-        )
-
     def apply(self, result: AuditResult) -> AuditResult:
         """The audit with these counts in its summary; candidates and verdicts stay those of the whole audit."""
         summary: Summary = {**result.summary, "baseline": self.json()}
@@ -112,27 +95,6 @@ def since_baseline(result: AuditResult, baseline: AuditResult | str | Path) -> N
     gone = before_above.join(now_above, on=_KEY, how="anti")
     tests = {name: _news(name, now_above, new, gone) for name in result.summary["tests"]}
     return NewSince(new.drop("key"), tests, tuple(_warnings(result.summary, before.summary)))
-
-
-def news_table(baseline: Mapping[str, Any]) -> Table:
-    """The new pairs, as `summary.json` has them under "baseline", with their number."""
-    pairs, left_out = baseline["pairs"], baseline["pairs_left_out"]
-    count = len(pairs) + left_out
-    notes = (f"{left_out:,d} more new pairs are left out; all pairs are in candidates.parquet.",) if left_out else ()
-    return Table(
-        title=f"{count:,d} {'pair is' if count == 1 else 'pairs are'} new since the baseline.",
-        columns=(
-            Column("test set"),
-            Column("topic"),
-            Column("field"),
-            Column("source"),
-            Column("query id"),
-            Column("training query"),
-            Column("similarity", align="right", format=".4f"),
-        ),
-        rows=tuple(tuple(pair[name] for name in _SHOWN) for pair in pairs),
-        notes=(*notes, *baseline["warnings"]),
-    )
 
 
 def _keyed(pairs: pl.DataFrame) -> pl.DataFrame:

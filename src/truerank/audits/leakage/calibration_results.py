@@ -1,4 +1,4 @@
-"""A calibrated threshold as a value that says what it is in words."""
+"""A calibrated threshold, with the curve that it comes from."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError
-from truerank.reports.tables import Column, Table
+from truerank.reports.results import Result
 
 __all__ = ["Calibration", "LabelNext", "Support", "plain"]
 
@@ -41,8 +41,8 @@ class LabelNext(NamedTuple):
     more: int
 
 
-@dataclass(frozen=True, eq=False)
-class Calibration:
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(Result, shown_in="truerank.audits.leakage.summaries"):
     """The precision at each threshold, and the threshold chosen from it.
 
     Attributes:
@@ -91,69 +91,13 @@ class Calibration:
             InputError: there is none; the message says why and what to label next.
         """
         if self.chosen is None:
-            raise InputError(f"no threshold: {self.reason}", self._remedy())
+            raise InputError(f"no threshold: {self.reason}", self.remedy)
         return self.chosen
 
     @property
     def bounded(self) -> bool:
         """Whether the threshold is that of the lower bound; otherwise it is a point estimate."""
         return bool(self.settings["rule"] == "lower-bound")
-
-    def table(self) -> Table:
-        """The precision at each hundredth of the labelled range, at its lower end and at the answers."""
-        hundredths = np.isclose(self.thresholds * 100, np.round(self.thresholds * 100), atol=1e-6)
-        named = np.isin(self.thresholds, [end for end in (self.estimate, self.chosen) if end is not None])
-        shown = np.flatnonzero(hundredths | named | (self.thresholds == self.thresholds[0]))
-        share = f"{self.settings['confidence']:.0%}"
-        above = f"{share} bounds, one-sided" if self.bounded else f"{share} interval"
-        return Table(
-            title="Precision of the pairs above a threshold.",
-            columns=(
-                Column("threshold", align="right", format=".3f"),
-                Column("labelled pairs above", align="right", format=",d"),
-                Column("precision", align="right", format=".3f"),
-                Column("low", (above,), align="right", format=".3f"),
-                Column("high", (above,), align="right", format=".3f"),
-            ),
-            rows=tuple(
-                (
-                    float(self.thresholds[i]),
-                    int(self.n[i]),
-                    *(plain(float(v[i])) for v in (self.precision, self.low, self.high)),
-                )
-                for i in shown
-            ),
-            notes=tuple(self.text().splitlines()),
-        )
-
-    def text(self) -> str:
-        """The answer in words: which figure it is, and what it is not."""
-        if self.chosen is None:
-            return "\n".join([f"No threshold: {self.reason}.", f"{self._remedy().capitalize()}.", *self.notes])
-        share, wanted = f"{self.settings['confidence']:.0%}", f"{self.settings['min_precision']:g}"
-        name = self.encoder or "an encoder that the labels do not name"
-        pairs = f"{self.counts['pairs']} labelled pairs"
-        ends = ["open" if end is None else f"{end:.3f}" for end in self.interval]
-        if not self.bounded:
-            meaning = "stays at or above" if self.settings["rule"] == "point" else "first reaches"
-            lines = [
-                f"{self.chosen:.3f}: point estimate; the estimated precision {meaning} {wanted} ({share} interval "
-                f"of the threshold {ends[0]} to {ends[1]}, {pairs}), for {name}.",
-                "At a point estimate the true precision lies below the target about as often as not; '--rule "
-                "lower-bound' gives the threshold to use.",
-            ]
-            return "\n".join([*lines, *self.notes])
-        at = int(np.flatnonzero(self.thresholds == self.chosen)[0])
-        lines = [
-            f"{self.chosen:.3f}: lower bound; above it the precision is at least {wanted} with {share} confidence "
-            f"(estimate {self.precision[at]:.3f}, lower bound {self.low[at]:.3f}, {pairs}), for {name}."
-        ]
-        if self.estimate is not None and self.estimate < self.chosen:
-            lines.append(
-                f"The point estimate is {self.estimate:.3f} ({share} interval {ends[0]} to {ends[1]}): there the true "
-                "precision lies below the target about as often as not. More labels bring the two together."
-            )
-        return "\n".join([*lines, *self.notes])
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
@@ -174,7 +118,9 @@ class Calibration:
             "curve": curve,
         }
 
-    def _remedy(self) -> str:
+    @property
+    def remedy(self) -> str:
+        """What would lead to a threshold, where there is none."""
         if not self.label_next:
             return "lower the target, or choose an encoder that tells leaks from other pairs better"
         wanted = ", ".join(f"{b.more} more pairs from {b.low:.2f} to {b.high:.2f}" for b in self.label_next)

@@ -4,34 +4,31 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-import truerank
+from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.calibration_results import Calibration
-from truerank.audits.leakage.redaction import hash_text
-from truerank.audits.leakage.results import AuditResult, columns_read, load_audit, load_manifest
-from truerank.errors import InputError
-from truerank.reports.tables import Column, Table, escape_markdown
+from truerank.audits.leakage.options import Redaction, opened_labels
+from truerank.audits.leakage.redaction import hash_text, open_key
+from truerank.audits.leakage.results import AuditResult, load_audit
+from truerank.errors import OptionError
+from truerank.options import Flag, Labels, command
+from truerank.reports.results import Result
+from truerank.version import __version__
 from truerank.work.artifacts import hash_file
 
 __all__ = ["Card", "card", "card_schema"]
 
 _SCHEMA: Final = "truerank/leakage-card/1"
 _WORST_FIRST: Final = ("CONTAMINATED", "UNKNOWN", "CLEAN")
-_MEANING: Final = (
-    "CONTAMINATED: at least one training query is a candidate leak above the threshold (where pairs were judged: a "
-    "confirmed one). CLEAN: everything was read, no evidence (encoder, same content words, nearly the same letters) "
-    "found a pair that was not judged away, and planted rewordings of the topics were found at the rates given. "
-    "UNKNOWN: anything else."
-)
 
 
-@dataclass(frozen=True)
-class Card:
+@dataclass(frozen=True, repr=False)
+class Card(Result, shown_in="truerank.audits.leakage.summaries"):
     """The statement.
 
     Attributes:
@@ -44,104 +41,48 @@ class Card:
         """The statement as plain values."""
         return self.content
 
-    def text(self) -> str:
-        """The statement as JSON text."""
-        return json.dumps(self.content, indent=2, ensure_ascii=False)
 
-    def table(self) -> Table:
-        """The verdicts."""
-        return Table(
-            title="Train–test leakage",
-            columns=(
-                Column("test set"),
-                Column("verdict"),
-                Column("topics", align="right", format=",d"),
-                Column("leaked topics", align="right", format=",d"),
-                Column("leaking queries", align="right", format=",d"),
-                Column("pairs below", align="right", format=",d"),
-            ),
-            rows=tuple(
-                (
-                    test["name"],
-                    test["verdict"],
-                    test["topics"],
-                    len(test["leaked_topics"]),
-                    test["leaking_queries"],
-                    test["below"]["pairs"],
-                )
-                for test in self.content["tests"]
-            ),
-        )
-
-    def sources_table(self) -> Table:
-        """What was read of each training source."""
-        number: dict[str, Any] = {"align": "right", "format": ",d"}
-        return Table(
-            title="Training queries compared",
-            columns=(
-                Column("source"),
-                Column("read", **number),
-                Column("distinct", **number),
-                Column("skipped", **number),
-                Column("content"),
-            ),
-            rows=tuple(
-                (source["name"], source["read"], source["distinct"], source["skipped"], (source.get("hash") or "")[:19])
-                for source in self.content["sources"]
-            ),
-        )
-
-    def markdown(self) -> str:
-        """A section for a README, as GitHub and Hugging Face show it."""
-        content = self.content
-        calibration = content["calibration"]
-        known = (
-            f"calibrated for {escape_markdown(calibration['for'])}"
-            if calibration["calibrated"]
-            else f"not calibrated for this encoder (but for {escape_markdown(calibration['for'])})"
-        )
-        date = f" on {content['date']}" if "date" in content else ""
-        parts = [
-            "## Train–test leakage",
-            f"Checked with truerank {content['truerank']}{date}: cosine similarity above {content['threshold']:g} "
-            f"under {escape_markdown(content['encoder'])}; the threshold is {known}.",
-            replace(self.table(), title="").markdown().strip(),
-            *(f"**{escape_markdown(test['name'])}**: {escape_markdown(test['why'])}" for test in content["tests"]),
-            self.sources_table().markdown().strip(),
-            *(escape_markdown(line) for line in columns_read({s["name"]: s for s in content["sources"]})),
-            *(_leaked_section(test) for test in content["tests"] if test["leaked_topics"]),
-            _MEANING,
-        ]
-        return "\n\n".join(parts) + "\n"
-
-
+@command
 def card(
-    audit: AuditResult | str | Path,
+    audit: Annotated[AuditResult | str | Path, Flag(metavar="DIR", reads=str, positional=True)],
     *,
-    date: str | None = None,
-    calibration: Calibration | None = None,
+    date: Annotated[str | None, Flag(metavar="YYYY-MM-DD")] = None,
     pairs: bool = False,
-    redact_key: bytes | None = None,
+    redaction: Redaction = Redaction(),
+    judged: Labels = Labels(),
+    calibration: Annotated[Calibration | None, Flag(hidden=True)] = None,
 ) -> Card:
-    """States what an audit found.
+    """States what an audit found, for a data card, a model card, or a machine.
+
+    As text the statement is one JSON object, as Markdown a section of a README.
 
     Args:
-        audit: the audit, or the folder it wrote; the folder's `manifest.json` gives the hashes of the sources.
-        date: YYYY-MM-DD; left out where not given, so that the same audit gives the same bytes.
-        calibration: of the threshold, where there is one.
+        audit: the folder that `leakage audit` wrote. In Python also an audit.
+        date: the date to state; left out where not given, so that the same audit gives the same bytes.
         pairs: state every pair above the threshold, too.
-        redact_key: with it (`redaction.open_key`) names and content hashes of the training sources and the texts of
-            pairs become keyed hashes.
+        redaction: keyed hashes in place of the names and content hashes of training sources and the texts of pairs.
+        judged: judged pairs; the statement says how they calibrate the threshold.
+        calibration: of the threshold, in place of labels.
 
     Returns:
         The statement.
 
     Raises:
         InputError: no audit there, or the date is none.
+
+    Examples:
+
+        truerank leakage card audit/ --format markdown
+
+        truerank leakage card audit/ --pairs --redact
     """
+    redact_key = open_key(redaction.redact_key) if redaction.redact else None
+    judgments = opened_labels(judged)
+    if calibration is None and judgments is not None:
+        calibration = calibrate(judgments)
     result = audit if isinstance(audit, AuditResult) else load_audit(audit)
     summary = result.summary
-    content: dict[str, Any] = {"schema": _SCHEMA, "truerank": truerank.__version__}
+    content: dict[str, Any] = {"schema": _SCHEMA, "truerank": __version__}
     if date is not None:
         content["date"] = _date(date)
     content |= {
@@ -170,7 +111,7 @@ def _date(date: str) -> str:
     try:
         return datetime.date.fromisoformat(date).isoformat()
     except ValueError as error:
-        raise InputError(f"'{date}' is no date", "write it as YYYY-MM-DD", where="--date") from error
+        raise OptionError("date", f"'{date}' is no date", "write it as YYYY-MM-DD") from error
 
 
 def _calibration(result: AuditResult, calibration: Calibration | None) -> dict[str, Any]:
@@ -191,20 +132,11 @@ def _calibration(result: AuditResult, calibration: Calibration | None) -> dict[s
 
 
 def _sources(result: AuditResult) -> Iterator[dict[str, Any]]:
-    hashes = _hashes(result.folder)
     for name, counts in result.summary["sources"].items():
-        source: dict[str, Any] = {"name": name, **counts}
-        if name in hashes:
-            source["hash"] = hashes[name]
+        source: dict[str, Any] = {"name": name, **{key: count for key, count in counts.items() if key != "fingerprint"}}
+        if "fingerprint" in counts:
+            source["hash"] = counts["fingerprint"]
         yield source
-
-
-def _hashes(folder: Path | None) -> Mapping[str, str]:
-    if folder is None or not (folder / "manifest.json").is_file():
-        return {}
-    train = load_manifest(folder).get("train")
-    entries = train if isinstance(train, list) else []
-    return {str(e["name"]): str(e["hash"]) for e in entries if isinstance(e, dict) and {"name", "hash"} <= set(e)}
 
 
 def _tests(result: AuditResult, pairs: bool) -> Iterator[dict[str, Any]]:
@@ -250,11 +182,3 @@ def _redacted(content: dict[str, Any], key: bytes) -> dict[str, Any]:
             ]
         tests.append(test)
     return {**content, "sources": sources, "tests": tests}
-
-
-def _leaked_section(test: Mapping[str, Any]) -> str:
-    ids = ", ".join(escape_markdown(topic) for topic in test["leaked_topics"])
-    name = escape_markdown(test["name"])
-    return (
-        f"<details>\n<summary>Leaked topics of {name} ({len(test['leaked_topics'])})</summary>\n\n{ids}\n\n</details>"
-    )

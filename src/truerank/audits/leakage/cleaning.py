@@ -2,35 +2,48 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, Final, Literal, NamedTuple
+from typing import IO, Annotated, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-import truerank
-from truerank.audits.leakage.filtering import BREAKS, Record, form_of, rewrite, written
+from truerank.audits.leakage.filtering import BREAKS, Form, Record, Target, form_of, rewrite, written
+from truerank.audits.leakage.options import opened_labels
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import AuditResult, load_audit
-from truerank.errors import InputError
-from truerank.judging.labels import Judgments, LabelSource, open_judgments
-from truerank.judging.votes import Votes
-from truerank.reports.tables import Column, Table
-from truerank.sources import SourceSpec, open_queries, parse
+from truerank.errors import InputError, OptionError
+from truerank.judging.labels import Judgments
+from truerank.options import Labels, Options, Range
+from truerank.records import Input
+from truerank.reports.results import Result
+from truerank.sources import QuerySource, SourceSpec, open_queries, parse
 from truerank.sources.compressed import checked_file
+from truerank.sources.inputs import inputs_of
 from truerank.sources.rows import rows
 from truerank.text.normalising import normalise
-from truerank.work.artifacts import hash_file, write_text
+from truerank.work.artifacts import hash_file
+from truerank.work.runs import run as started
 
-__all__ = ["Cleaning", "Leak", "Policy", "clean", "leaking_pairs", "open_audit"]
+__all__ = [
+    "BASES",
+    "Basis",
+    "Cleaning",
+    "Leak",
+    "LeakRules",
+    "TrainCleaning",
+    "audit_input",
+    "clean_train",
+    "leaking_pairs",
+    "open_audit",
+]
 
-Policy = Literal["labels-first", "labels-only", "either"]
+Basis = Literal["labels-first", "labels-only", "either"]
 Match = Literal["text", "id"]
 
-_POLICIES: Final[dict[str, str]] = {
+BASES: Final[dict[str, str]] = {
     "labels-first": "what was judged follows the judgment, the rest the threshold",
     "labels-only": "only what was judged a leak",
     "either": "what was judged a leak, and everything above the threshold",
@@ -52,9 +65,20 @@ class Leak(NamedTuple):
     why: str
 
 
-@dataclass(frozen=True)
-class Cleaning:
+@dataclass(frozen=True, repr=False)
+class Cleaning(Result, shown_in="truerank.audits.leakage.summaries"):
     """What `clean` did.
+
+    Attributes:
+        out: the file that it wrote.
+    """
+
+    out: Path
+
+
+@dataclass(frozen=True, repr=False)
+class TrainCleaning(Cleaning):
+    """A training source without the queries that leak.
 
     Attributes:
         out: the cleaned file.
@@ -67,12 +91,11 @@ class Cleaning:
         topics: for each test set, the topics whose leaking queries were removed.
         not_found: leaking queries of the audit that this source does not hold.
         threshold: above it an unjudged candidate is a leak; None where an earlier cleaning decided.
-        policy: how labels and threshold were combined.
+        basis: how labels and threshold were combined.
         judged: number of judged pairs that were given.
         warnings: what a user must know, one sentence each.
     """
 
-    out: Path
     removed_file: Path
     manifest_file: Path
     read: int
@@ -82,7 +105,7 @@ class Cleaning:
     topics: dict[str, int]
     not_found: int
     threshold: float | None
-    policy: Policy
+    basis: Basis
     judged: int
     warnings: tuple[str, ...]
 
@@ -94,7 +117,7 @@ class Cleaning:
             "manifest_file": str(self.manifest_file),
             **self.counts(),
             "threshold": self.threshold,
-            "policy": self.policy,
+            "basis": self.basis,
             "judged": self.judged,
             "warnings": list(self.warnings),
         }
@@ -104,47 +127,29 @@ class Cleaning:
         names = ("read", "kept", "removed", "removed_queries", "topics", "not_found")
         return {name: getattr(self, name) for name in names}
 
-    def table(self) -> Table:
-        """The counts."""
-        rule = "Removed: the ids that an earlier cleaning removed"
-        if self.threshold is not None:
-            rule = f"Removed: every candidate above the threshold {self.threshold:g}"
-            if self.judged:
-                rule = (
-                    f"Removed: {_POLICIES[self.policy]} (threshold {self.threshold:g}, {self.judged:,d} judged pairs)"
-                )
-        lines: list[tuple[str, int]] = [
-            ("queries read", self.read),
-            ("records removed", self.removed),
-            ("distinct queries among them", self.removed_queries),
-            *((f"topics of {test} they leaked", topics) for test, topics in self.topics.items()),
-            ("queries kept", self.kept),
-            ("leaking queries that the source does not hold", self.not_found),
-        ]
-        return Table(
-            title=f"{self.out.name}: the training queries without those that leak.",
-            columns=(Column("what"), Column("number", align="right", format=",d")),
-            rows=tuple(lines),
-            notes=(f"{rule}.", *self.warnings),
-        )
 
-    def text(self) -> str:
-        """The counts for a terminal."""
-        return self.table().text()
+@dataclass(frozen=True)
+class LeakRules(Options):
+    """Which pairs count as leaks.
+
+    Attributes:
+        threshold: above it an unjudged candidate is a leak; by default the audit's threshold.
+        basis: labels-first follows the judgment of what was judged, and the threshold for the rest; labels-only takes
+            only what was judged a leak; either takes what was judged a leak, and everything above the threshold.
+        match: text compares the texts of queries; id, for files that name queries by id only (`triples.tsv#1`, the
+            column of the id), takes the ids that an earlier cleaning of the queries removed.
+        strict: bytes that are not UTF-8 are an error.
+    """
+
+    threshold: Annotated[float | None, Range(at_least=-1, below=1)] = None
+    basis: Basis = "labels-first"
+    match: Match = "text"
+    strict: bool = False
 
 
-def clean(
-    train: str | Path,
-    candidates: AuditResult | str | Path,
-    out: str | Path,
-    *,
-    labels: LabelSource | None = None,
-    threshold: float | None = None,
-    policy: Policy = "labels-first",
-    votes: Votes = "majority",
-    match: Match = "text",
-    strict: bool = False,
-) -> Cleaning:
+def clean_train(
+    train: str | Path, audit: AuditResult | str | Path, out: str | Path, rules: LeakRules, judged: Labels
+) -> TrainCleaning:
     """Writes a training source again without the queries that leak a test topic.
 
     A query is its normalised text, so every duplicate goes too, and of training triples every row of the query. Where
@@ -155,71 +160,70 @@ def clean(
     Args:
         train: the source, as in the audit; lines of TSV, CSV and JSONL keep their bytes, Parquet its columns, and
             other sources become `id TAB text`.
-        candidates: the audit, or the folder it wrote; with `match="id"` the `.removed.tsv` of an earlier cleaning.
+        audit: the audit, or the folder it wrote; where ids match, the `.removed.tsv` of an earlier cleaning.
         out: the file to write; its name says the compression.
-        labels: judged pairs.
-        threshold: above it an unjudged candidate is a leak; the audit's where not given.
-        policy: "labels-first": what was judged follows the judgment, the rest the threshold; "labels-only": only what
-            was judged a leak is removed; "either": what was judged a leak, and everything above the threshold.
-        votes: how one answer is made of several voices, see `judging.VOTES`.
-        match: "text": by the query's text; "id": for files that name queries by id only (`triples.tsv#1`, the column
-            of the id), by the ids that an earlier cleaning of the queries removed.
-        strict: raise for bytes that are not UTF-8.
-
-    Returns:
-        The counts.
-
-    Raises:
-        InputError: a source, label or option is at fault, or the output cannot be written.
+        rules: which pairs count as leaks.
+        judged: judged pairs.
     """
     out, spec = Path(out), parse(str(train))
     form = form_of(spec, out)
-    source = open_queries(spec, strict=strict)
-    judgments = None if labels is None else open_judgments(labels, votes=votes)
-    found = _leaks(candidates, judgments, threshold, policy, match)
-    removed_file, manifest_file = (out.with_name(f"{out.name}.{end}") for end in ("removed.tsv", "manifest.json"))
-    compared = _compared_columns(spec, found.audit)
-    with written(out) as target, written(removed_file) as listed:
-        with listed.open() as stream:
-            stream.write(("\t".join(_REMOVED) + "\n").encode())
-            seen: set[str] = set()
-            columns = list(compared) if form.path is not None and form.format and compared else [spec.column]
-            drops = {column: _Sieve(found.by_key, stream, seen) for column in columns}
-            removed, skipped = rewrite(source, form, target, drops, strict=strict)
-            sieve = drops[columns[0]]
-        if not sieve.read:
-            raise InputError("no queries in it", "give a source that holds some", where=spec.location)
-        fingerprint = source.fingerprint
-        result = Cleaning(
-            out=out,
-            removed_file=removed_file,
-            manifest_file=manifest_file,
-            read=sieve.read,
-            kept=sieve.read - removed,
-            removed=removed,
-            removed_queries=len(sieve.found),
-            topics=_topics(leak for key in sieve.found for leak in found.by_key[key]),
-            not_found=len(found.by_key) - len(sieve.found),
-            threshold=found.threshold,
-            policy=policy,
-            judged=(found.provenance["labels"] or {"pairs": 0})["pairs"],
-            warnings=(
-                *_warnings(spec, fingerprint, found, sieve.found, skipped),
-                *_columns_left(spec, compared, columns),
-            ),
-        )
-        _write_manifest(
-            result,
-            {
-                "train": {"name": spec.name, "source": spec.spec, "hash": fingerprint},
-                "candidates": found.provenance,
-                "options": {"threshold": found.threshold, "policy": policy, "match": match},
-                "counts": {**result.counts(), "skipped": skipped, "empty": sieve.empty},
-                "warnings": list(result.warnings),
-                "artifacts": {out.name: hash_file(target.path), removed_file.name: hash_file(listed.path)},
-            },
-        )
-    return result
+    source = open_queries(spec, strict=rules.strict)
+    leaks = _leaks(audit, opened_labels(judged), rules)
+    removed_file = out.with_name(f"{out.name}.removed.tsv")
+    given = {"remove": "train", "rules": replace(rules, threshold=leaks.threshold), "votes": judged.votes}
+    with started("leakage clean", inputs_of(labels=judged.labels), given, out, file=True) as job:
+        with written(out) as target, written(removed_file) as listed:
+            swept = _swept(source, form, (target, listed), leaks, rules.strict)
+        job.note(out.name)
+        job.note(removed_file.name)
+        fingerprint = source.fingerprint.removeprefix("sha256:").partition(";")[0] if form.path else None
+        job.read(Input(spec.name, spec.spec, "train", swept.read, fingerprint), leaks.source)
+        job.skipped = {"skipped": swept.skipped, "empty": swept.empty}
+    return TrainCleaning(
+        out=out,
+        removed_file=removed_file,
+        manifest_file=out.with_name(f"{out.name}.manifest.json"),
+        read=swept.read,
+        kept=swept.read - swept.removed,
+        removed=swept.removed,
+        removed_queries=len(swept.queries),
+        topics=_topics(leak for key in swept.queries for leak in leaks.by_key[key]),
+        not_found=len(leaks.by_key) - len(swept.queries),
+        threshold=leaks.threshold,
+        basis=rules.basis,
+        judged=leaks.judged,
+        warnings=(
+            *_warnings(spec, source.fingerprint, leaks, swept.queries, swept.skipped),
+            *_columns_left(spec, leaks.audit, swept.columns),
+        ),
+    )
+
+
+class _Sweep(NamedTuple):
+    """What was read, left out and found in a source; `queries` are the leaking texts, `columns` those looked at."""
+
+    read: int
+    empty: int
+    skipped: int
+    removed: int
+    queries: frozenset[str]
+    columns: tuple[str | None, ...]
+
+
+def _swept(source: QuerySource, form: Form, targets: tuple[Target, Target], leaks: _Leaks, strict: bool) -> _Sweep:
+    """Copies a source without what leaks, and lists what it leaves out."""
+    target, listed = targets
+    compared = _compared_columns(source.spec, leaks.audit)
+    with listed.open() as stream:
+        stream.write(("\t".join(_REMOVED) + "\n").encode())
+        seen: set[str] = set()
+        columns = list(compared) if form.path is not None and form.format and compared else [source.spec.column]
+        sieves = {column: _Sieve(leaks.by_key, stream, seen) for column in columns}
+        removed, skipped = rewrite(source, form, target, sieves, strict=strict)
+    sieve = sieves[columns[0]]
+    if not sieve.read:
+        raise InputError("no queries in it", "give a source that holds some", where=source.spec.location)
+    return _Sweep(sieve.read, sieve.empty, skipped, removed, frozenset(seen), tuple(columns))
 
 
 def open_audit(candidates: AuditResult | str | Path) -> AuditResult:
@@ -235,7 +239,7 @@ def open_audit(candidates: AuditResult | str | Path) -> AuditResult:
 
 
 def leaking_pairs(
-    audit: AuditResult, judgments: Judgments | None, threshold: float | None, policy: Policy
+    audit: AuditResult, judgments: Judgments | None, threshold: float | None, basis: Basis
 ) -> Iterator[Leak]:
     """The pairs that count as leaks.
 
@@ -243,20 +247,18 @@ def leaking_pairs(
         audit: whose candidates are looked at.
         judgments: what people said; pairs on which they are tied count as not judged.
         threshold: above it an unjudged candidate is a leak; None for the audit's.
-        policy: as in `clean`.
+        basis: as in `LeakRules`.
 
     Yields:
         Leaks in the order of the candidates, then what was judged a leak and is no candidate.
 
     Raises:
-        InputError: the policy is unknown or needs labels, or the threshold lies below what the audit kept.
+        InputError: the basis needs labels, or the threshold lies below what the audit kept.
     """
-    if policy not in _POLICIES:
-        raise InputError(f"unknown policy '{policy}'", f"one of {', '.join(_POLICIES)}")
-    if policy == "labels-only" and judgments is None:
-        raise InputError("the policy labels-only needs labels", "give --labels, or another --policy")
+    if basis == "labels-only" and judgments is None:
+        raise OptionError("basis", "labels-only needs labels", "give `labels`, or choose another")
     threshold, floor = audit.summary["threshold"] if threshold is None else threshold, audit.summary["floor"]
-    if threshold < floor and policy != "labels-only":
+    if threshold < floor and basis != "labels-only":
         raise InputError(
             f"the audit kept candidates above {floor:g} only",
             f"run it again with --floor {threshold:g}",
@@ -272,7 +274,7 @@ def leaking_pairs(
         above = bool(np.float32(similarity) > np.float32(threshold))
         if judged is True:
             why = "judged a leak"
-        elif above and (policy == "either" or (policy == "labels-first" and judged is None)):
+        elif above and (basis == "either" or (basis == "labels-first" and judged is None)):
             why = f"similarity above {threshold:g}"
         else:
             continue
@@ -285,39 +287,34 @@ def leaking_pairs(
 
 
 class _Leaks(NamedTuple):
-    """What is to be removed, by normalised text or by id, the strongest reason first."""
+    """What is to be removed, by normalised text or by id, the strongest reason first; `judged` counts the labels."""
 
     by_key: dict[str, list[Leak]]
     threshold: float | None
-    provenance: dict[str, Any]
+    source: Input
+    judged: int
     audit: AuditResult | None
 
 
-def _leaks(
-    candidates: AuditResult | str | Path,
-    judgments: Judgments | None,
-    threshold: float | None,
-    policy: Policy,
-    match: Match,
-) -> _Leaks:
-    if match == "id":
-        return _removed_before(candidates)
-    if match != "text":
-        raise InputError(f"unknown way to match '{match}'", "match by text or by id")
-    audit = open_audit(candidates)
-    threshold = audit.summary["threshold"] if threshold is None else threshold
+def _leaks(given: AuditResult | str | Path, judgments: Judgments | None, rules: LeakRules) -> _Leaks:
+    if rules.match == "id":
+        return _removed_before(given)
+    audit = open_audit(given)
+    threshold = audit.summary["threshold"] if rules.threshold is None else rules.threshold
     by_key: defaultdict[str, list[Leak]] = defaultdict(list)
-    for leak in leaking_pairs(audit, judgments, threshold, policy):
+    for leak in leaking_pairs(audit, judgments, threshold, rules.basis):
         by_key[leak.text].append(leak)
     for leaks in by_key.values():
         leaks.sort(key=lambda leak: (not leak.why.startswith("judged"), -(leak.similarity or 0.0)))
-    folder = audit.folder
-    provenance = {
-        "folder": None if folder is None else str(folder),
-        "hash": None if folder is None else hash_file(folder / "candidates.parquet"),
-        "labels": None if judgments is None else {"pairs": len(judgments.pairs), "unresolved": judgments.unresolved},
-    }
-    return _Leaks(dict(by_key), threshold, provenance, audit)
+    return _Leaks(dict(by_key), threshold, audit_input(audit), 0 if judgments is None else len(judgments.pairs), audit)
+
+
+def audit_input(audit: AuditResult) -> Input:
+    """An audit as the manifest names it, with the hash of its candidates where they are a file."""
+    rows, folder = audit.candidates.height, audit.folder
+    if folder is None:
+        return Input("audit", "", "audit", rows)
+    return Input(folder.name, str(folder), "audit", rows, hash_file(folder / "candidates.parquet"))
 
 
 def _removed_before(path: AuditResult | str | Path) -> _Leaks:
@@ -325,7 +322,7 @@ def _removed_before(path: AuditResult | str | Path) -> _Leaks:
     if isinstance(path, AuditResult) or Path(path).is_dir():
         raise InputError(
             "an audit names one id of each distinct query",
-            "clean the file of the queries first, and give its .removed.tsv as candidates",
+            "clean the file of the queries first, and give its .removed.tsv as `audit`",
             where=None if isinstance(path, AuditResult) else path,
         )
     path = checked_file(Path(path))
@@ -347,7 +344,7 @@ def _removed_before(path: AuditResult | str | Path) -> _Leaks:
             why=values["why"],
         )
         by_key.setdefault(key, []).append(leak)
-    return _Leaks(by_key, None, {"file": str(path), "hash": hash_file(path), "labels": None}, None)
+    return _Leaks(by_key, None, Input(path.name, str(path), "audit", len(by_key), hash_file(path)), 0, None)
 
 
 def _similarity(cell: str, path: Path, line: int) -> float | None:
@@ -395,17 +392,12 @@ def _compared_columns(spec: SourceSpec, audit: AuditResult | None) -> dict[str, 
     return {column: name for name, column in named.items() if column is not None and name == f"{stem}#{column}"}
 
 
-def _columns_left(spec: SourceSpec, compared: Mapping[str, str], columns: Sequence[str | None]) -> Iterator[str]:
-    if left := [column for column in compared if column not in columns]:
+def _columns_left(spec: SourceSpec, audit: AuditResult | None, columns: Sequence[str | None]) -> Iterator[str]:
+    if left := [column for column in _compared_columns(spec, audit) if column not in columns]:
         yield (
             f"{spec.name} is written as its queries alone: leaks in {', '.join(left)} were not removed. "
             "Download it and clean the file."
         )
-
-
-def _write_manifest(result: Cleaning, content: Mapping[str, Any]) -> None:
-    manifest = {"truerank": truerank.__version__, "command": "leakage clean", **content}
-    write_text(result.manifest_file, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
 
 
 def _topics(leaks: Iterable[Leak]) -> dict[str, int]:
@@ -427,7 +419,8 @@ def _warnings(spec: SourceSpec, fingerprint: str, leaks: _Leaks, found: Collecti
             f"The audit did not read {name} (it read {', '.join(summary['sources'])}): "
             "only queries that leak from those sources were looked for."
         )
-    hashes = [_hash_in_audit(leaks.audit.folder, each) for each in sorted(names)]
+    known = summary["sources"]
+    hashes = [known[each].get("fingerprint") for each in sorted(names & set(known))]
     # Of a column of its own, the fingerprint names the column.
     if any(before is not None and fingerprint not in (before, before.partition(";column=")[0]) for before in hashes):
         yield f"{name} has changed since the audit: queries that are new in it were not audited."
@@ -436,12 +429,3 @@ def _warnings(spec: SourceSpec, fingerprint: str, leaks: _Leaks, found: Collecti
         yield f"{lost:,d} leaking queries that the audit found in {name} are not in it."
     if summary["mode"] != "exhaustive":
         yield f"The audit ran in {summary['mode']} mode and may have missed leaking queries."
-
-
-def _hash_in_audit(folder: Path | None, name: str) -> str | None:
-    """The fingerprint that the audit noted for the source, if it noted one."""
-    try:
-        train = json.loads(((folder or Path()) / "manifest.json").read_text(encoding="utf-8"))["train"]
-        return next((str(entry["hash"]) for entry in train if entry["name"] == name), None)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None

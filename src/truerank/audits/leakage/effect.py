@@ -11,38 +11,32 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truerank.audits.leakage.results import AuditResult, load_audit
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.measures import (
     Evaluation,
     Interval,
-    Policy,
     difference_interval,
     evaluate,
     lower_is_better,
     mean_interval,
     order_changes,
 )
-from truerank.measures.policy import Ties
 from truerank.measures.resampling import shuffle_p
 from truerank.measures.scoring import QrelSource, RunSource
-from truerank.reports.tables import Column, Table
+from truerank.options import Confidence, Flag, Scoring, Seed, Ties, command
+from truerank.reports.results import Result
 
 __all__ = ["Effect", "Order", "RunEffect", "Swap", "difference_sds", "effect"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
 _PERMUTATIONS: Final = 9_999
-_TIES: Final[dict[str, str]] = {
-    "trec_eval": "as trec_eval: 32-bit scores, then document id descending",
-    "ascending": "score, then document id ascending",
-    "rank": "the rank column of the run",
-}
 
 
 class RunEffect(NamedTuple):
@@ -85,8 +79,8 @@ class Order(NamedTuple):
     dropped: str
 
 
-@dataclass(frozen=True)
-class Effect:
+@dataclass(frozen=True, repr=False)
+class Effect(Result, shown_in="truerank.audits.leakage.summaries"):
     """The scores of runs with and without the leaked topics.
 
     Attributes:
@@ -103,79 +97,6 @@ class Effect:
     unjudged: tuple[str, ...]
     settings: dict[str, Any]
 
-    def table(self) -> Table:
-        """The scores side by side."""
-        share = f"{self.settings['confidence']:.0%}"
-        columns = [Column("run"), Column("measure")]
-        for part in ("all", "leaked", "clean", "leaked − clean"):
-            if part != "leaked − clean":
-                columns.append(Column("n", (part,), align="right", format=",d"))
-            columns.append(Column("mean", (part,), align="right", format=".4f"))
-            columns.append(Column("low", (part,), align="right", format=".4f"))
-            columns.append(Column("high", (part,), align="right", format=".4f"))
-        columns.append(Column("raw", ("p",), align="right", format=".4f"))
-        columns.append(Column("corrected", ("p",), align="right", format=".4f"))
-        columns.append(Column("missing", align="right", format=",d"))
-        return Table(
-            title="Scores on all, leaked and clean topics.",
-            columns=tuple(columns),
-            rows=tuple(
-                (
-                    row.run,
-                    row.measure,
-                    *row.all,
-                    *row.leaked,
-                    *row.clean,
-                    *row.difference[1:],
-                    row.p,
-                    row.p_corrected,
-                    self.missing[row.run],
-                )
-                for row in self.runs
-            ),
-            notes=(
-                f"{share} intervals: Student t over topics, Welch for the difference.",
-                "p: two-sided permutation test; corrected: Bonferroni by the number of runs.",
-                f"Ties: {_TIES[self.settings['ties']]}. Missing topics score the measure's default.",
-                "Leaked topics may be easier for other reasons than the leak.",
-            ),
-        )
-
-    def order_table(self) -> Table:
-        """How the order of the systems changes without the leaked topics."""
-        return Table(
-            title="Order of the systems without the leaked topics.",
-            columns=(
-                Column("measure"),
-                Column("Kendall's τ-b", align="right", format=".3f"),
-                Column("swaps", align="right", format=",d"),
-                Column("largest drop in rank", align="right", format=",d"),
-                Column("of"),
-            ),
-            rows=tuple((o.measure, o.tau, len(o.swaps), o.largest_drop, o.dropped) for o in self.orders),
-        )
-
-    def swap_table(self) -> Table:
-        """Every pair of systems that changes places."""
-        number: dict[str, Any] = {"align": "right", "format": "+.4f"}
-        return Table(
-            title="Pairs of systems that change places without the leaked topics.",
-            columns=(
-                Column("measure"),
-                Column("better on all"),
-                Column("worse on all"),
-                Column("difference on all", **number),
-                Column("difference on clean", **number),
-            ),
-            rows=tuple((o.measure, *swap) for o in self.orders for swap in o.swaps),
-        )
-
-    def text(self) -> str:
-        """The tables as text, the order of systems where there are two runs or more."""
-        tables = [self.table(), *([self.order_table()] if self.orders else [])]
-        tables += [self.swap_table()] if any(order.swaps for order in self.orders) else []
-        return "\n".join(table.text() for table in tables)
-
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
         parts = ("all", "leaked", "clean", "difference")
@@ -188,28 +109,29 @@ class Effect:
         }
 
 
+@command
 def effect(
-    qrels: QrelSource,
-    runs: RunSource,
-    candidates: AuditResult | str | Path | Collection[str],
+    qrels: Annotated[QrelSource, Flag(metavar="SRC", reads=str)],
+    run: Annotated[RunSource, Flag(metavar="FILE", reads=list[str])],
+    audit: Annotated[AuditResult | str | Path | Collection[str], Flag(metavar="DIR", reads=str)],
+    measures: Annotated[str | Sequence[str], Flag(reads=str)] = "nDCG@10 P@1",
     *,
-    measures: str | Sequence[str] = "nDCG@10 P@1",
-    test: str | None = None,
+    test_set: Annotated[str | None, Flag(metavar="NAME")] = None,
     ties: Ties = "trec_eval",
-    confidence: float = 0.95,
-    seed: int = 0,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
 ) -> Effect:
-    """Scores runs on all, leaked and clean topics.
+    """Scores runs on all, leaked and clean topics side by side, and what becomes of the order of systems.
 
     Args:
-        qrels: relevance judgments, a source or records. Means are over its topics.
-        runs: run files, or records by name.
-        candidates: an audit, the folder it wrote, or the ids of the leaked topics.
-        measures: names of ir_measures, separated by blanks or as a list.
-        test: the test set, where the audit has several.
-        ties: how documents with equal scores are ordered, for every measure alike: "trec_eval" (32-bit scores, then
-            document id descending), "ascending" (document id ascending, as in the leakage paper) or "rank" (as the
-            run says).
+        qrels: relevance judgments; means are over its topics.
+        run: TREC runs; repeat the option for several. In Python also records by name.
+        audit: the folder that `leakage audit` wrote. In Python also an audit, or the ids of the leaked topics.
+        measures: measures of ir_measures, separated by blanks.
+        test_set: the test set in the audit, where it has several.
+        ties: how documents with equal scores are ordered, for every measure alike: trec_eval (scores as 32-bit numbers,
+            then document id descending), ascending (document id ascending, as in the leakage paper) or rank (the rank
+            column).
         confidence: of the intervals.
         seed: of the permutations (9,999, shared by all runs; all of them where there are no more).
 
@@ -219,17 +141,19 @@ def effect(
     Raises:
         InputError: a source, measure or option is at fault, or no leaked topic has qrels.
 
+    Examples:
+
+        truerank leakage effect --audit audit/ --qrels robust04.qrels --run bm25.run --run monot5.run
+
     Source: Welch (1947) for the interval of the difference; Kendall (1945) for τ-b.
     """
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence is {confidence:g}", "give a number between 0 and 1", where="leakage effect")
-    scores = _evaluated(qrels, runs, measures, ties)
-    test_name, leaked_ids = _leaked(candidates, test)
+    scores = _evaluated(qrels, run, measures, ties)
+    test_name, leaked_ids = _leaked(audit, test_set)
     leaked = np.array([topic in leaked_ids for topic in scores.topics])
     if leaked_ids and not leaked.any():
         raise InputError(
             f"none of the {len(leaked_ids)} leaked topics has relevance judgments",
-            "give the qrels of the audited test set" + ("" if test else ", or name the test set with --test"),
+            "give the qrels of the audited test set" + ("" if test_set else ", or name the test set with --test-set"),
         )
     keys = list(itertools.product(scores.measures, scores.runs))
     values = np.stack([scores.of(run, measure) for measure, run in keys], axis=1)
@@ -277,7 +201,7 @@ def difference_sds(
     """
     scores = _evaluated(qrels, runs, measure, ties)
     if len(scores.runs) < 2 or len(scores.topics) < 2:
-        raise InputError("differences need two runs and two topics", "give more", where="--run")
+        raise OptionError("run", "differences need two runs and two topics", "give more")
     by_run = {run: scores.of(run, scores.measures[0]) for run in scores.runs}
     return {
         f"{first} – {second}": float((by_run[first] - by_run[second]).std(ddof=1))
@@ -287,24 +211,24 @@ def difference_sds(
 
 def _evaluated(qrels: QrelSource, runs: RunSource, measures: str | Sequence[str], ties: Ties) -> Evaluation:
     """Scores by topic; only measures that are means over topics can be split into leaked and clean ones."""
-    scores = evaluate(qrels, runs, measures, Policy(ties=ties))
+    scores = evaluate(qrels, runs, measures, Scoring(ties=ties))
     for measure, kind in zip(scores.measures, scores.aggregates, strict=True):
         if kind != "mean":
-            raise InputError(f"{measure} is no mean over topics", "choose a measure that is", where="--measures")
+            raise OptionError("measures", f"{measure} is no mean over topics", "choose a measure that is")
     return scores
 
 
-def _leaked(candidates: AuditResult | str | Path | Collection[str], test: str | None) -> tuple[str, frozenset[str]]:
+def _leaked(audit: AuditResult | str | Path | Collection[str], test_set: str | None) -> tuple[str, frozenset[str]]:
     """The test set's name (empty for bare ids) and its leaked topics."""
-    if not isinstance(candidates, AuditResult | str | Path):
-        return test or "", frozenset(candidates)
-    result = candidates if isinstance(candidates, AuditResult) else load_audit(candidates)
-    tests = result.summary["tests"]
-    if test is None and len(tests) > 1:
-        raise InputError(f"the audit has the test sets {', '.join(tests)}", "choose one with --test")
-    if test is not None and test not in tests:
-        raise InputError(f"the audit has no test set '{test}'", f"choose one of {', '.join(tests)} with --test")
-    name = test if test is not None else next(iter(tests))
+    if not isinstance(audit, AuditResult | str | Path):
+        return test_set or "", frozenset(audit)
+    tests = (audit if isinstance(audit, AuditResult) else load_audit(audit)).summary["tests"]
+    known = ", ".join(tests)
+    if test_set is None and len(tests) > 1:
+        raise OptionError("test_set", f"the audit has the test sets {known}", "choose one")
+    if test_set is not None and test_set not in tests:
+        raise OptionError("test_set", f"the audit has no test set '{test_set}'", f"choose one of {known}")
+    name = test_set if test_set is not None else next(iter(tests))
     return name, frozenset(tests[name]["leaked_topics"])
 
 

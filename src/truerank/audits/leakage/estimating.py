@@ -18,7 +18,7 @@ from truerank.audits.leakage.results import (
     Sensitivity,
     SourceCount,
     TestSummary,
-    Verdict,
+    VerdictWord,
 )
 from truerank.audits.leakage.rewordings import KINDS, SEEN_KINDS
 from truerank.sources import TopicSet
@@ -153,7 +153,7 @@ class _Reasons:
     below: BelowCount
     counts: Mapping[str, SourceCount]
 
-    def contaminated(self, leaked: set[str]) -> tuple[Verdict, str, list[str]]:
+    def contaminated(self, leaked: set[str]) -> tuple[VerdictWord, str, list[str]]:
         topics, basis = len(self.test.topics), "a training query above the threshold"
         settle = ["Judge the pairs ('truerank judge new') and give the labels with --labels."]
         if self.known.confirmed is not None:
@@ -167,7 +167,7 @@ class _Reasons:
             settle,
         )
 
-    def without_leak(self, prefilter: PrefilterRecall | None) -> tuple[Verdict, str, list[str]]:
+    def without_leak(self, prefilter: PrefilterRecall | None) -> tuple[VerdictWord, str, list[str]]:
         gaps, settle = list(self._unread()), []
         if gaps:
             settle.append("Mend or replace what was not read or compared, and run the audit again.")
@@ -206,7 +206,9 @@ class _Reasons:
             if count["read"] == count["empty"]:
                 yield f"{name} holds no query"
         if self.known.silent:
-            yield f"{self.known.silent} {self.test.noun} have no text in the fields compared"
+            one = {"queries": "query"}.get(self.test.noun, "topic")
+            silent = f"1 {one} has" if self.known.silent == 1 else f"{self.known.silent} {self.test.noun} have"
+            yield f"{silent} no text in the fields compared"
 
     def _clean(self, prefilter: PrefilterRecall | None) -> Iterator[str]:
         judged = " that was not judged away" if self.known.confirmed is not None else ""

@@ -17,8 +17,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 __all__ = ["precision_draws"]
 
@@ -90,7 +90,7 @@ def precision_draws(
     weighed = weights + 1e-9 * max(float(weights.sum()), 1.0)
     rising = chances.T.copy()
     for draw in np.flatnonzero((np.diff(rising, axis=1) < 0).any(axis=1)):
-        rising[draw] = isotonic_regression(rising[draw], weights=weighed).x
+        rising[draw] = scipy.optimize.isotonic_regression(rising[draw], weights=weighed).x
     above: Floats = (rising * weights)[:, ::-1].cumsum(axis=1)[:, ::-1] / weights[::-1].cumsum()[::-1]
     return above
 

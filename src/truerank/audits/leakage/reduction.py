@@ -7,10 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
-import truerank
-from truerank.audits.leakage.cleaning import Policy, leaking_pairs, open_audit
+from truerank.audits.leakage.cleaning import Cleaning, LeakRules, audit_input, leaking_pairs, open_audit
 from truerank.audits.leakage.filtering import (
     BREAKS,
     Form,
@@ -21,22 +20,23 @@ from truerank.audits.leakage.filtering import (
     refuse_overwrite,
     written,
 )
+from truerank.audits.leakage.options import opened_labels
 from truerank.audits.leakage.results import AuditResult
 from truerank.errors import InputError
-from truerank.judging.labels import LabelSource, open_judgments
-from truerank.judging.votes import Votes
 from truerank.measures import detectable_difference
+from truerank.options import Labels
 from truerank.records import Topic
-from truerank.reports.tables import Column, Table
 from truerank.sources import SourceSpec, TopicSet, compressed, formats, parse, read_topics, trec
 from truerank.sources.files import file_queries
+from truerank.sources.inputs import input_of, inputs_of
 from truerank.sources.rows import rows
 from truerank.sources.tables import as_text
-from truerank.work.artifacts import hash_file, write_text
+from truerank.work.runs import run as started
 
-__all__ = ["Detectable", "Reduction", "detectable_difference", "reduce_topics"]
+__all__ = ["SDS", "Detectable", "TestReduction", "reduce_topics"]
 
-_SDS: Final = (0.1, 0.2, 0.3)
+#: Standard deviations of differences where no run says how large they are.
+SDS: Final = (0.1, 0.2, 0.3)
 _POWER: Final = 0.8
 _ALPHA: Final = 0.05
 _TREC: Final = re.compile(rb"<(?:top|doc)\b[^>]*>", re.IGNORECASE)
@@ -63,9 +63,9 @@ class Detectable(NamedTuple):
     after: float | None
 
 
-@dataclass(frozen=True)
-class Reduction:
-    """What `reduce_topics` did.
+@dataclass(frozen=True, repr=False)
+class TestReduction(Cleaning):
+    """A test set without the topics that the training data leaks.
 
     Attributes:
         out: the reduced topic file.
@@ -76,7 +76,8 @@ class Reduction:
         power, alpha: of the two-sided test.
     """
 
-    out: Path
+    __test__: ClassVar[bool] = False
+
     test: str
     before: int
     after: int
@@ -98,42 +99,17 @@ class Reduction:
             "alpha": self.alpha,
         }
 
-    def table(self) -> Table:
-        """The smallest detectable differences."""
-        numbers = {before: f"{before:,d} topics" for before in (self.before, self.after)}
-        heading = ("smallest difference",)
-        return Table(
-            title=f"{self.after:,d} of {self.before:,d} topics of {self.test} remain.",
-            columns=(
-                Column("sd of differences", align="right", format="g"),
-                Column("of"),
-                Column(numbers[self.before], heading, align="right", format=".4f"),
-                Column(numbers[self.after], heading, align="right", format=".4f"),
-            ),
-            rows=tuple(tuple(row) for row in self.detectable),
-            notes=(
-                f"Smallest true difference of means that a paired t-test finds with power {self.power:g} "
-                f"(two-sided, α = {self.alpha:g}; non-central t).",
-            ),
-        )
-
-    def text(self) -> str:
-        """The table for a terminal."""
-        return self.table().text()
-
 
 def reduce_topics(
     test: str | Path,
-    candidates: AuditResult | str | Path,
+    audit: AuditResult | str | Path,
     out: str | Path,
     *,
-    labels: LabelSource | None = None,
-    threshold: float | None = None,
-    policy: Policy = "labels-first",
-    votes: Votes = "majority",
-    name: str | None = None,
-    sds: Sequence[float] | Mapping[str, float] = _SDS,
-) -> Reduction:
+    test_set: str | None = None,
+    rules: LeakRules = LeakRules(),
+    judged: Labels = Labels(),
+    sds: Mapping[str, float] | Sequence[float] = SDS,
+) -> TestReduction:
     """Writes a test set again without the topics that the training data leaks.
 
     TREC topics, web XML, TSV, CSV and JSONL keep the bytes of the topics that stay; Parquet its columns; other
@@ -141,10 +117,11 @@ def reduce_topics(
 
     Args:
         test: the topics, as in the audit.
-        candidates: the audit, or the folder it wrote.
+        audit: the audit, or the folder it wrote.
         out: the file to write; its name says the compression.
-        labels, threshold, policy, votes: as in `clean`. Without labels and threshold the leaked topics are the audit's.
-        name: the test set's name in the audit, where it cannot be told from the source.
+        test_set: the test set's name in the audit, where it cannot be told from the source.
+        rules: which pairs count as leaks. Without labels and threshold the leaked topics are the audit's.
+        judged: judged pairs.
         sds: standard deviations of per-topic differences for which the smallest detectable difference is computed, in
             the measure's unit; by name where they come from runs (`effect.difference_sds`).
 
@@ -154,13 +131,13 @@ def reduce_topics(
     Raises:
         InputError: a source or option is at fault, every topic leaks, or the output cannot be written.
     """
-    out, spec, audit = Path(out), parse(str(test)), open_audit(candidates)
-    name = _name(spec, audit, name)
+    out, spec, found = Path(out), parse(str(test)), open_audit(audit)
+    name = _name(spec, found, test_set)
     topics = read_topics(spec)
-    leaked = set(audit.summary["tests"][name]["leaked_topics"])
-    if labels is not None or threshold is not None:
-        judgments = None if labels is None else open_judgments(labels, votes=votes)
-        leaks = leaking_pairs(audit, judgments, threshold, policy)
+    judgments = opened_labels(judged)
+    leaked = set(found.summary["tests"][name]["leaked_topics"])
+    if judgments is not None or rules.threshold is not None:
+        leaks = leaking_pairs(found, judgments, rules.threshold, rules.basis)
         leaked = {leak.topic_id for leak in leaks if leak.test in ("", name)}
     removed = tuple(topic.topic_id for topic in topics.topics if topic.topic_id in leaked)
     before, after = len(topics.topics), len(topics.topics) - len(removed)
@@ -172,24 +149,21 @@ def reduce_topics(
         raise InputError(
             f"it holds none of the leaked topics of {name}", "give the audited topics", where=spec.location
         )
+    given = {"remove": "test", "test_set": name, "rules": rules, "votes": judged.votes}
+    read = (input_of("test", test, rows=before), audit_input(found), *inputs_of(labels=judged.labels))
+    with started("leakage clean", read, given, out, file=True) as job:
+        with written(out) as target:
+            _write(spec, topics, frozenset(removed), target, out)
+        job.note(out.name)
+        job.skipped = {"leaked_topics": list(removed)}
+    return TestReduction(out, name, before, after, removed, _detectable(sds, before, after), _POWER, _ALPHA)
+
+
+def _detectable(sds: Mapping[str, float] | Sequence[float], before: int, after: int) -> tuple[Detectable, ...]:
     spreads = list(sds.items()) if isinstance(sds, Mapping) else [("", sd) for sd in sds]
-    detectable = tuple(
-        Detectable(sd, of, *(detectable_difference(topics_left, sd) for topics_left in (before, after)))
-        for of, sd in spreads
+    return tuple(
+        Detectable(sd, of, detectable_difference(before, sd), detectable_difference(after, sd)) for of, sd in spreads
     )
-    result = Reduction(out, name, before, after, removed, detectable, _POWER, _ALPHA)
-    with written(out) as target:
-        _write(spec, topics, frozenset(removed), target, out)
-        manifest = {
-            "truerank": truerank.__version__,
-            "command": "leakage clean --remove test",
-            **{key: value for key, value in result.json().items() if key != "out"},
-            "artifacts": {out.name: hash_file(target.path)},
-        }
-        write_text(
-            out.with_name(f"{out.name}.manifest.json"), json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-        )
-    return result
 
 
 def _name(spec: SourceSpec, audit: AuditResult, name: str | None) -> str:
@@ -197,11 +171,8 @@ def _name(spec: SourceSpec, audit: AuditResult, name: str | None) -> str:
     if name is None:
         name = spec.name if spec.name in tests or len(tests) > 1 else next(iter(tests))
     if name not in tests:
-        raise InputError(
-            f"the audit has no test set '{name}', it has {', '.join(tests)}",
-            "say which one with --test",
-            where=spec.location,
-        )
+        fault = f"the audit has no test set '{name}', it has {', '.join(tests)}"
+        raise InputError(fault, "say which one with --test-set", where=spec.location)
     return name
 
 

@@ -1,4 +1,4 @@
-"""What the leakage audit found, as immutable values that know their tables and files."""
+"""What the leakage audit found, as immutable values, and the folder that holds it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, NotRequired, TypedDict
+from typing import Any, ClassVar, Final, Literal, NotRequired, TypedDict
 
 import polars as pl
 
+from truerank.audits.leakage.calibration_results import Calibration
 from truerank.errors import InputError
+from truerank.reports.results import Result
 
 __all__ = [
     "CANDIDATE_SCHEMA",
@@ -26,13 +28,12 @@ __all__ = [
     "SourceCount",
     "Summary",
     "TestSummary",
-    "Verdict",
+    "VerdictWord",
     "columns_read",
     "load_audit",
-    "load_manifest",
 ]
 
-Verdict = Literal["CLEAN", "CONTAMINATED", "UNKNOWN"]
+VerdictWord = Literal["CONTAMINATED", "UNKNOWN", "CLEAN"]
 
 #: `neighbours.parquet`: the top-k of every topic text and source, whatever their similarity. Where a low-precision
 #: pass went before, `exact` is false for neighbours at or below the floor, whose similarity is that pass's.
@@ -62,7 +63,10 @@ CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
 
 
 class SourceCount(TypedDict):
-    """What was read of one training source; where it has several text columns, which one, and which were left out."""
+    """What was read of one training source; where it has several text columns, which one, and which were left out.
+
+    `fingerprint` tells one content of the source from another: size and hash of a file, the revision of a data set.
+    """
 
     read: int
     distinct: int
@@ -70,6 +74,7 @@ class SourceCount(TypedDict):
     empty: int
     repaired: int
     skipped: int
+    fingerprint: NotRequired[str]
     column: NotRequired[str | None]
     not_compared: NotRequired[list[str]]
 
@@ -132,7 +137,7 @@ class TestSummary(TypedDict):
 
     topics: int
     noun: NotRequired[str]
-    verdict: Verdict
+    verdict: VerdictWord
     why: str
     evidence: list[str]
     settle: list[str]
@@ -186,13 +191,14 @@ class Summary(TypedDict):
     sources: dict[str, SourceCount]
     tests: dict[str, TestSummary]
     prefilter: PrefilterRecall | None
+    first_pass: NotRequired[dict[str, Any]]
     labels: NotRequired[dict[str, Any]]
     baseline: NotRequired[dict[str, Any]]
     truth: NotRequired[dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class AuditResult:
+@dataclass(frozen=True, repr=False)
+class AuditResult(Result, shown_in="truerank.audits.leakage.report"):
     """The result of `leakage.audit`.
 
     Attributes:
@@ -201,12 +207,20 @@ class AuditResult:
             `CANDIDATE_SCHEMA`, ordered by test, topic, field, variant, source and rank.
         neighbours: the top-k per topic text and source, columns as in `NEIGHBOUR_SCHEMA`, the same order.
         folder: where the artifacts lie.
+        calibration: the precision at each threshold, where labels carry similarities.
+        topics: ids of topics whose nearest training queries are shown.
+        left_over: unfinished work of other audits in the same folder, in sentences.
     """
+
+    verdict_words: ClassVar[tuple[str, ...]] = ("CONTAMINATED", "UNKNOWN", "CLEAN")
 
     summary: Summary
     candidates: pl.DataFrame
     neighbours: pl.DataFrame
     folder: Path | None = None
+    calibration: Calibration | None = None
+    topics: tuple[str, ...] = ()
+    left_over: tuple[str, ...] = ()
 
     def above(self) -> pl.DataFrame:
         """The candidates with a similarity above the threshold."""
@@ -247,19 +261,3 @@ def columns_read(sources: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
             verb, them = ("was", "it") if len(left_out) == 1 else ("were", "them")
             read = f"the column '{count['column']}' was read as the query; " if count.get("column") else ""
             yield f"{name}: {read}{others} {verb} not compared (--all-columns compares {them})."
-
-
-def load_manifest(folder: str | Path) -> dict[str, Any]:
-    """The provenance that an audit wrote to `manifest.json`.
-
-    Raises:
-        InputError: there is none, or it is broken.
-    """
-    path = Path(folder) / "manifest.json"
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise InputError(f"not readable ({error})", "run the audit again", where=path) from error
-    if not isinstance(manifest, dict):
-        raise InputError("not a JSON object", "run the audit again", where=path)
-    return manifest

@@ -1,0 +1,155 @@
+"""`leakage calibrate` and `leakage clean`: the commands over the functions that do the work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from truerank.audits.leakage import calibration
+from truerank.audits.leakage.calibration_results import Calibration
+from truerank.audits.leakage.cleaning import Cleaning, LeakRules, clean_train
+from truerank.audits.leakage.effect import difference_sds
+from truerank.audits.leakage.options import opened_labels
+from truerank.audits.leakage.reduction import SDS, reduce_topics
+from truerank.audits.leakage.results import AuditResult
+from truerank.errors import OptionError
+from truerank.options import Confidence, Flag, Labels, Options, Range, Seed, command
+
+__all__ = ["Spread", "calibrate", "clean"]
+
+
+@command
+def calibrate(
+    judged: Labels = Labels(),
+    *,
+    min_precision: Annotated[float, Range(above=0, at_most=1)] = 0.9,
+    threshold_rule: Literal["lower-bound", "point", "lowest"] = "lower-bound",
+    encoder: Annotated[str, Flag(metavar="NAME")] = "",
+    audit: Annotated[str | Path | None, Flag(metavar="DIR", reads=str)] = None,
+    resample: Literal["strata", "pairs", "topics"] = "strata",
+    include_models: bool = False,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
+) -> Calibration:
+    """Finds the lowest threshold whose pairs are precise enough, from judged pairs with similarities.
+
+    The threshold to use is the lower bound: above it the precision is at least the target with the confidence asked
+    for. At a point estimate it lies below the target in about half of all samples. Each pair counts by its sampling
+    probability. Where too few labels lie around the answer there is none, but what to label next, and the exit code
+    is 2.
+
+    Args:
+        judged: judged pairs.
+        min_precision: the precision that the threshold must reach.
+        threshold_rule: lower-bound takes the lowest threshold above which the precision is at least the target with
+            this confidence; point takes the lowest from which on the estimated precision of every higher one is;
+            lowest takes the lowest whose estimate reaches it.
+        encoder: the encoder that the similarities come from.
+        audit: the audit whose pairs were sampled; its similarities sharpen the bound.
+        resample: what is drawn for the intervals; topics where pairs of a topic are alike.
+        include_models: count labels of models like those of people.
+        confidence: of the lower bound and of the intervals.
+        seed: of the draws (2,000).
+
+    Returns:
+        The curve and the threshold, or the reason why there is none (`Calibration.refused`).
+
+    Raises:
+        InputError: no pair can be used, or an option is out of its range.
+
+    Examples:
+
+        truerank leakage calibrate --labels judged.jsonl --min-precision 0.9 --encoder packaged
+
+        truerank leakage calibrate --labels leaks.judged --audit audit/ --encoder packaged
+
+    Source: the leakage paper, section 3 ("the lowest that yields a 0.9 precision"); `calibration` for the estimates.
+    """
+    judgments = opened_labels(judged, include_models=include_models)
+    if judgments is None:
+        raise OptionError("labels", "no judged pairs", "give label files or judging stores")
+    return calibration.calibrate(
+        judgments,
+        min_precision=min_precision,
+        rule=threshold_rule,
+        encoder=encoder,
+        population=None if audit is None else calibration.similarities(str(audit)),
+        resample=resample,
+        confidence=confidence,
+        seed=seed,
+    )
+
+
+@dataclass(frozen=True)
+class Spread(Options):
+    """Runs that say how much topics differ, for the difference that a reduced test set can still show.
+
+    Attributes:
+        run: two runs or more; without them some usual standard deviations are taken.
+        qrels: relevance judgments for these runs.
+        measure: in whose unit the difference is.
+    """
+
+    run: Annotated[tuple[str, ...], Flag(metavar="FILE")] = ()
+    qrels: Annotated[str | None, Flag(metavar="SRC")] = None
+    measure: str = "nDCG@10"
+
+    def sds(self) -> dict[str, float] | Sequence[float]:
+        """Standard deviations of the per-topic differences."""
+        if not self.run:
+            return SDS
+        if not self.qrels:
+            raise OptionError("qrels", "runs without judgments", "give the judgments with the runs")
+        return difference_sds(self.qrels, self.run, self.measure)
+
+
+@command
+def clean(
+    audit: Annotated[AuditResult | str | Path, Flag(metavar="DIR", reads=str)],
+    train: Annotated[str | Path | None, Flag(metavar="SRC", reads=str)] = None,
+    *,
+    out: Annotated[str | Path, Flag(metavar="FILE", reads=Path)],
+    test: Annotated[str | Path | None, Flag(metavar="SRC", reads=str)] = None,
+    remove: Literal["train", "test"] = "train",
+    test_set: Annotated[str | None, Flag(metavar="NAME")] = None,
+    rules: LeakRules = LeakRules(),
+    judged: Labels = Labels(),
+    spread: Spread = Spread(),
+) -> Cleaning:
+    """Writes the training data without the leaking queries, or the test set without the leaked topics.
+
+    What stays keeps its bytes, ids and order. Beside the file stand FILE.manifest.json and, for training data,
+    FILE.removed.tsv: what was removed and why. The file appears last and whole, or not at all.
+
+    Args:
+        audit: the folder that `leakage audit` wrote; where ids match, the .removed.tsv of an earlier cleaning.
+        train: the training source to clean.
+        out: the cleaned file; its name says the compression.
+        test: the test set to reduce, where test is to be removed from.
+        remove: remove leaking queries from the training data, or leaked topics from the test set.
+        test_set: the test set's name in the audit, where its file is called otherwise.
+        rules: which pairs count as leaks.
+        judged: judged pairs.
+        spread: runs, for the difference that the reduced test set can still show.
+
+    Returns:
+        The counts: a `TrainCleaning`, or a `TestReduction`.
+
+    Raises:
+        InputError: a source, label or option is at fault, or the output cannot be written.
+
+    Examples:
+
+        truerank leakage clean --train queries.tsv.gz --audit audit/ --out queries.clean.tsv.gz
+
+        truerank leakage clean --remove test --test topics.trec --audit audit/ --out topics.clean.trec
+    """
+    if remove == "train":
+        if train is None:
+            raise OptionError("train", "no training source", "name the one to clean")
+        return clean_train(train, audit, out, rules, judged)
+    if test is None:
+        raise OptionError("test", "no test set", "name the one to reduce")
+    return reduce_topics(test, audit, out, test_set=test_set, rules=rules, judged=judged, sds=spread.sds())

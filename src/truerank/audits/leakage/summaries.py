@@ -1,0 +1,329 @@
+"""How the results of calibrating, cleaning, measuring an effect and stating what was found are shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from truerank.audits.leakage.calibration_results import Calibration, plain
+from truerank.audits.leakage.card import Card
+from truerank.audits.leakage.cleaning import BASES, TrainCleaning
+from truerank.audits.leakage.effect import Effect
+from truerank.audits.leakage.reduction import TestReduction
+from truerank.audits.leakage.results import columns_read
+from truerank.errors import InputError
+from truerank.reports.results import Format, Summary, summarises
+from truerank.reports.tables import Column, Table, escape_markdown
+
+__all__ = [
+    "calibration_lines",
+    "calibration_table",
+    "card_markdown",
+    "card_table",
+    "cleaning_table",
+    "effect_table",
+    "order_table",
+    "reduction_table",
+    "swap_table",
+]
+
+_TIES: Final[dict[str, str]] = {
+    "trec_eval": "as trec_eval: 32-bit scores, then document id descending",
+    "ascending": "score, then document id ascending",
+    "rank": "the rank column of the run",
+}
+_MEANING: Final = (
+    "CONTAMINATED: at least one training query is a candidate leak above the threshold (where pairs were judged: a "
+    "confirmed one). CLEAN: everything was read, no evidence (encoder, same content words, nearly the same letters) "
+    "found a pair that was not judged away, and planted rewordings of the topics were found at the rates given. "
+    "UNKNOWN: anything else."
+)
+
+
+@summarises(Calibration)
+def _calibration(result: Calibration) -> Summary:
+    # The advice stands in the result; the error only says why the exit code is 2.
+    fault = InputError("the labels support no threshold", where="leakage calibrate") if result.refused else None
+    return Summary(("\n".join(calibration_lines(result)),), result.json(), fault=fault)
+
+
+def calibration_table(result: Calibration) -> Table:
+    """The precision at each hundredth of the labelled range, at its lower end and at the answers."""
+    hundredths = np.isclose(result.thresholds * 100, np.round(result.thresholds * 100), atol=1e-6)
+    named = np.isin(result.thresholds, [end for end in (result.estimate, result.chosen) if end is not None])
+    shown = np.flatnonzero(hundredths | named | (result.thresholds == result.thresholds[0]))
+    share = f"{result.settings['confidence']:.0%}"
+    above = f"{share} bounds, one-sided" if result.bounded else f"{share} interval"
+    return Table(
+        title="Precision of the pairs above a threshold.",
+        columns=(
+            Column("threshold", align="right", format=".3f"),
+            Column("labelled pairs above", align="right", format=",d"),
+            Column("precision", align="right", format=".3f"),
+            Column("low", (above,), align="right", format=".3f"),
+            Column("high", (above,), align="right", format=".3f"),
+        ),
+        rows=tuple(
+            (
+                float(result.thresholds[i]),
+                int(result.n[i]),
+                *(plain(float(v[i])) for v in (result.precision, result.low, result.high)),
+            )
+            for i in shown
+        ),
+        notes=tuple(calibration_lines(result)),
+    )
+
+
+def calibration_lines(result: Calibration) -> list[str]:
+    """The answer in words: which figure it is, and what it is not."""
+    if result.chosen is None:
+        return [f"No threshold: {result.reason}.", f"{result.remedy.capitalize()}.", *result.notes]
+    share, wanted = f"{result.settings['confidence']:.0%}", f"{result.settings['min_precision']:g}"
+    name = result.encoder or "an encoder that the labels do not name"
+    pairs = f"{result.counts['pairs']} labelled pairs"
+    ends = ["open" if end is None else f"{end:.3f}" for end in result.interval]
+    if not result.bounded:
+        meaning = "stays at or above" if result.settings["rule"] == "point" else "first reaches"
+        lines = [
+            f"{result.chosen:.3f}: point estimate; the estimated precision {meaning} {wanted} ({share} interval "
+            f"of the threshold {ends[0]} to {ends[1]}, {pairs}), for {name}.",
+            "At a point estimate the true precision lies below the target about as often as not; '--threshold-rule "
+            "lower-bound' gives the threshold to use.",
+        ]
+        return [*lines, *result.notes]
+    at = int(np.flatnonzero(result.thresholds == result.chosen)[0])
+    lines = [
+        f"{result.chosen:.3f}: lower bound; above it the precision is at least {wanted} with {share} confidence "
+        f"(estimate {result.precision[at]:.3f}, lower bound {result.low[at]:.3f}, {pairs}), for {name}."
+    ]
+    if result.estimate is not None and result.estimate < result.chosen:
+        lines.append(
+            f"The point estimate is {result.estimate:.3f} ({share} interval {ends[0]} to {ends[1]}): there the true "
+            "precision lies below the target about as often as not. More labels bring the two together."
+        )
+    return [*lines, *result.notes]
+
+
+@summarises(TrainCleaning)
+def _cleaning(result: TrainCleaning) -> Summary:
+    return Summary((cleaning_table(result),), result.json())
+
+
+def cleaning_table(result: TrainCleaning) -> Table:
+    """The counts."""
+    rule = "Removed: the ids that an earlier cleaning removed"
+    if result.threshold is not None:
+        rule = f"Removed: every candidate above the threshold {result.threshold:g}"
+        if result.judged:
+            rule = f"Removed: {BASES[result.basis]} (threshold {result.threshold:g}, {result.judged:,d} judged pairs)"
+    lines: list[tuple[str, int]] = [
+        ("queries read", result.read),
+        ("records removed", result.removed),
+        ("distinct queries among them", result.removed_queries),
+        *((f"topics of {test} they leaked", topics) for test, topics in result.topics.items()),
+        ("queries kept", result.kept),
+        ("leaking queries that the source does not hold", result.not_found),
+    ]
+    return Table(
+        title=f"{result.out.name}: the training queries without those that leak.",
+        columns=(Column("what"), Column("number", align="right", format=",d")),
+        rows=tuple(lines),
+        notes=(f"{rule}.", *result.warnings),
+    )
+
+
+@summarises(TestReduction)
+def _reduction(result: TestReduction) -> Summary:
+    return Summary((reduction_table(result),), result.json())
+
+
+def reduction_table(result: TestReduction) -> Table:
+    """The smallest detectable differences."""
+    numbers = {before: f"{before:,d} topics" for before in (result.before, result.after)}
+    heading = ("smallest difference",)
+    return Table(
+        title=f"{result.after:,d} of {result.before:,d} topics of {result.test} remain.",
+        columns=(
+            Column("sd of differences", align="right", format="g"),
+            Column("of"),
+            Column(numbers[result.before], heading, align="right", format=".4f"),
+            Column(numbers[result.after], heading, align="right", format=".4f"),
+        ),
+        rows=tuple(tuple(row) for row in result.detectable),
+        notes=(
+            f"Smallest true difference of means that a paired t-test finds with power {result.power:g} "
+            f"(two-sided, α = {result.alpha:g}; non-central t).",
+        ),
+    )
+
+
+@summarises(Effect)
+def _effect(result: Effect) -> Summary:
+    """The tables, the order of systems where there are two runs or more."""
+    tables = [effect_table(result), *([order_table(result)] if result.orders else [])]
+    tables += [swap_table(result)] if any(order.swaps for order in result.orders) else []
+    return Summary(tuple(tables), result.json())
+
+
+def effect_table(result: Effect) -> Table:
+    """The scores side by side."""
+    share = f"{result.settings['confidence']:.0%}"
+    columns = [Column("run"), Column("measure")]
+    for part in ("all", "leaked", "clean", "leaked − clean"):
+        if part != "leaked − clean":
+            columns.append(Column("n", (part,), align="right", format=",d"))
+        columns.append(Column("mean", (part,), align="right", format=".4f"))
+        columns.append(Column("low", (part,), align="right", format=".4f"))
+        columns.append(Column("high", (part,), align="right", format=".4f"))
+    columns.append(Column("raw", ("p",), align="right", format=".4f"))
+    columns.append(Column("corrected", ("p",), align="right", format=".4f"))
+    columns.append(Column("missing", align="right", format=",d"))
+    return Table(
+        title="Scores on all, leaked and clean topics.",
+        columns=tuple(columns),
+        rows=tuple(
+            (
+                row.run,
+                row.measure,
+                *row.all,
+                *row.leaked,
+                *row.clean,
+                *row.difference[1:],
+                row.p,
+                row.p_corrected,
+                result.missing[row.run],
+            )
+            for row in result.runs
+        ),
+        notes=(
+            f"{share} intervals: Student t over topics, Welch for the difference.",
+            "p: two-sided permutation test; corrected: Bonferroni by the number of runs.",
+            f"Ties: {_TIES[result.settings['ties']]}. Missing topics score the measure's default.",
+            "Leaked topics may be easier for other reasons than the leak.",
+        ),
+    )
+
+
+def order_table(result: Effect) -> Table:
+    """How the order of the systems changes without the leaked topics."""
+    return Table(
+        title="Order of the systems without the leaked topics.",
+        columns=(
+            Column("measure"),
+            Column("Kendall's τ-b", align="right", format=".3f"),
+            Column("swaps", align="right", format=",d"),
+            Column("largest drop in rank", align="right", format=",d"),
+            Column("of"),
+        ),
+        rows=tuple((o.measure, o.tau, len(o.swaps), o.largest_drop, o.dropped) for o in result.orders),
+    )
+
+
+def swap_table(result: Effect) -> Table:
+    """Every pair of systems that changes places."""
+    number: dict[str, Any] = {"align": "right", "format": "+.4f"}
+    return Table(
+        title="Pairs of systems that change places without the leaked topics.",
+        columns=(
+            Column("measure"),
+            Column("better on all"),
+            Column("worse on all"),
+            Column("difference on all", **number),
+            Column("difference on clean", **number),
+        ),
+        rows=tuple((o.measure, *swap) for o in result.orders for swap in o.swaps),
+    )
+
+
+class _CardSummary(Summary):
+    """A card as text is its JSON; as Markdown it is a section of a README."""
+
+    def show(self, form: Format = "text") -> str:
+        return card_markdown(Card(dict(self.json))) if form == "markdown" else super().show(form)
+
+
+@summarises(Card)
+def _card(result: Card) -> Summary:
+    return _CardSummary((json.dumps(result.content, indent=2, ensure_ascii=False),), result.content)
+
+
+def card_table(result: Card) -> Table:
+    """The verdicts."""
+    return Table(
+        title="Train–test leakage",
+        columns=(
+            Column("test set"),
+            Column("verdict"),
+            Column("topics", align="right", format=",d"),
+            Column("leaked topics", align="right", format=",d"),
+            Column("leaking queries", align="right", format=",d"),
+            Column("pairs below", align="right", format=",d"),
+        ),
+        rows=tuple(
+            (
+                test["name"],
+                test["verdict"],
+                test["topics"],
+                len(test["leaked_topics"]),
+                test["leaking_queries"],
+                test["below"]["pairs"],
+            )
+            for test in result.content["tests"]
+        ),
+    )
+
+
+def card_sources(result: Card) -> Table:
+    """What was read of each training source."""
+    number: dict[str, Any] = {"align": "right", "format": ",d"}
+    return Table(
+        title="Training queries compared",
+        columns=(
+            Column("source"),
+            Column("read", **number),
+            Column("distinct", **number),
+            Column("skipped", **number),
+            Column("content"),
+        ),
+        rows=tuple(
+            (source["name"], source["read"], source["distinct"], source["skipped"], (source.get("hash") or "")[:19])
+            for source in result.content["sources"]
+        ),
+    )
+
+
+def card_markdown(result: Card) -> str:
+    """A section for a README, as GitHub and Hugging Face show it."""
+    content = result.content
+    calibration = content["calibration"]
+    known = (
+        f"calibrated for {escape_markdown(calibration['for'])}"
+        if calibration["calibrated"]
+        else f"not calibrated for this encoder (but for {escape_markdown(calibration['for'])})"
+    )
+    date = f" on {content['date']}" if "date" in content else ""
+    parts = [
+        "## Train–test leakage",
+        f"Checked with truerank {content['truerank']}{date}: cosine similarity above {content['threshold']:g} "
+        f"under {escape_markdown(content['encoder'])}; the threshold is {known}.",
+        replace(card_table(result), title="").markdown().strip(),
+        *(f"**{escape_markdown(test['name'])}**: {escape_markdown(test['why'])}" for test in content["tests"]),
+        card_sources(result).markdown().strip(),
+        *(escape_markdown(line) for line in columns_read({s["name"]: s for s in content["sources"]})),
+        *(_leaked_section(test) for test in content["tests"] if test["leaked_topics"]),
+        _MEANING,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _leaked_section(test: Mapping[str, Any]) -> str:
+    ids = ", ".join(escape_markdown(topic) for topic in test["leaked_topics"])
+    name = escape_markdown(test["name"])
+    return (
+        f"<details>\n<summary>Leaked topics of {name} ({len(test['leaked_topics'])})</summary>\n\n{ids}\n\n</details>"
+    )
