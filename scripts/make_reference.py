@@ -118,14 +118,6 @@ def _keys(kind: Any, prefix: str) -> Iterator[tuple[str, str]]:
             )
 
 
-def _value(kind: Any) -> str:
-    """How a value of this type is written: its choices, or the type's name."""
-    if typing.get_origin(kind) is typing.Literal:
-        return "|".join(typing.get_args(kind))
-    inner = [part for part in typing.get_args(kind) if part is not type(None)]
-    return _value(inner[0]) if inner else str(kind.__name__).upper().replace("STR", "TEXT")
-
-
 def python_page() -> str:
     """The names of `truerank` and the public modules; the site of `make docs` has a page for each module."""
     parts = [GENERATED, "# Python\n", _front_door(), "## Modules\n"]
