@@ -35,6 +35,8 @@ MODULES = (
     "truerank.judging",
     "truerank.measures",
     "truerank.lexical",
+    "truerank.lexical.building",
+    "truerank.work.merging",
     "truerank.rankers.reranking.rerank",
     "truerank.rankers.training.train",
     "truerank.rankers.base",
@@ -47,7 +49,9 @@ MODULES = (
     "truerank.vectors.encoders",
     "truerank.text.reformulation",
     "truerank.text.normalising",
+    "truerank.reports.results",
     "truerank.reports.tables",
+    "truerank.options",
     "truerank.records",
     "truerank.errors",
 )
@@ -67,6 +71,12 @@ def _command(command: Command) -> str:
         text = f"{option.help} One of {', '.join(choices)}." if choices else option.help
         shown = f"{flags} {option.metavar}".rstrip()
         rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in (f"`{shown}`", text, default)) + " |")
+    rows.append("| `--format text\\|markdown\\|latex\\|csv\\|json` | How tables are printed. | `text` |")
+    rows.append("| `--json` | Print one JSON object on stdout and nothing else. |  |")
+    if command.verdict_words:
+        words = ", ".join(word.lower() for word in command.verdict_words)
+        meaning = f"Exit with 1 if there is such a verdict, or a worse one: {words}, or never."
+        rows.append(f"| `--fail-on VERDICT` | {meaning} | `{command.result.fails_on}` |")
     examples = "".join(f"\n    {line}\n" for line in command.examples)
     text = "\n\n".join(part for part in (command.summary, command.text, "Examples:" if examples else "") if part)
     table = "| option | meaning | default |\n| --- | --- | --- |\n" + "\n".join(rows) + "\n"

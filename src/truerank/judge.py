@@ -22,7 +22,17 @@ from truerank.options import Flag, Options, Range, Seed, command
 from truerank.vectors.encoders import Backend
 from truerank.work.progress import Progress
 
-__all__ = ["agreement", "export", "import_", "model", "new", "serve", "table"]
+__all__ = [
+    "ActiveLearning",
+    "EncoderAnnotator",
+    "agreement",
+    "export",
+    "import_",
+    "model",
+    "new",
+    "serve",
+    "table",
+]
 
 #: The learner itself says how large a batch is.
 _ANY = 1 << 20

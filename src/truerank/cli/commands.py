@@ -86,7 +86,8 @@ def first_sentence(path: str) -> str:
     """
     module, _, name = path.partition(":")
     place = Path(__file__).parent.parent.joinpath(*module.split(".")[1:])
-    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    file = place.with_suffix(".py")
+    file = file if file.is_file() else place / "__init__.py"
     tree = ast.parse(file.read_text(encoding="utf-8"))
     if name:
         node = next(one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == name)

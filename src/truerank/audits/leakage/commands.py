@@ -29,7 +29,6 @@ def calibrate(
     encoder: Annotated[str, Flag(metavar="NAME")] = "",
     audit: Annotated[str | Path | None, Flag(metavar="DIR", reads=str)] = None,
     resample: Literal["strata", "pairs", "topics"] = "strata",
-    include_models: bool = False,
     confidence: Confidence = 0.95,
     seed: Seed = 0,
 ) -> Calibration:
@@ -49,7 +48,6 @@ def calibrate(
         encoder: the encoder that the similarities come from.
         audit: the audit whose pairs were sampled; its similarities sharpen the bound.
         resample: what is drawn for the intervals; topics where pairs of a topic are alike.
-        include_models: count labels of models like those of people.
         confidence: of the lower bound and of the intervals.
         seed: of the draws (2,000).
 
@@ -67,7 +65,7 @@ def calibrate(
 
     Source: the leakage paper, section 3 ("the lowest that yields a 0.9 precision"); `calibration` for the estimates.
     """
-    judgments = opened_labels(judged, include_models=include_models)
+    judgments = opened_labels(judged)
     if judgments is None:
         raise OptionError("labels", "no judged pairs", "give label files or judging stores")
     return calibration.calibrate(

@@ -93,15 +93,10 @@ class Redaction(Options):
     redact_key: Annotated[str | None, Flag(metavar="FILE")] = None
 
 
-def opened_labels(judged: Labels, *, include_models: bool = False) -> Judgments | None:
+def opened_labels(judged: Labels) -> Judgments | None:
     """The judgments that the options name; None where they name none.
 
     Args:
         judged: the sources of labels, and the rule for several voices.
-        include_models: give models a vote like people.
     """
-    if isinstance(judged.labels, tuple | list) and not judged.labels:
-        return None
-    return open_judgments(
-        judged.labels, votes=judged.votes, annotators=judged.annotators, include_models=include_models
-    )
+    return open_judgments(judged) if judged else None
