@@ -329,7 +329,7 @@ def test_the_bound_holds_where_the_truth_is_known():
 
 
 def test_unknown_rules_are_refused():
-    with pytest.raises(InputError, match="votes: 'stays' is not one of the choices"):
+    with pytest.raises(InputError, match="no rule 'stays'"):
         calibrate(pairs((0.9, True)), rule="stays")
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from measures_reference import TREC_NAMES, read, trec_eval, write_qrels, write_run
 from truerank.errors import InputError
 from truerank.measures import HMFR, MFR, NCG, RR_MSMARCO, Evaluation, Policy, evaluate
+from truerank.measures.report import evaluation_notes
 from truerank.records import Qrel, RunRow
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).parents[1] / "../shared")) / "data"
@@ -169,7 +170,7 @@ def test_measures_that_only_this_project_has() -> None:
     mean = dict(zip(found.measures, found.mean[0].tolist(), strict=True))
     assert mean["HMFR"] == pytest.approx(1 / mean["RR"])
     assert found.of("r", "HMFR").tolist() == [2, 1, math.inf]
-    assert any("MFR: a topic without a relevant result counts as rank 1001" in note for note in found.notes())
+    assert any("MFR: a topic without a relevant result counts as rank 1001" in note for note in evaluation_notes(found))
     shallow = evaluate(records(qrels), {"r": rows(run)}, "MFR", Policy(depth=1))
     assert shallow.of("r", "MFR").tolist() == [2, 1, 2]
 
@@ -217,8 +218,8 @@ def test_depth_and_grades() -> None:
     assert whole.mean[0] == pytest.approx([3, 1, 1, (1 / math.log2(3) + 2 / 2) / ideal, 1 / 3, (1 / 2 + 2 / 3) / 2, 1])
     cut = evaluate(qrels, run, measures, Policy(rel=2, depth=2))
     assert cut.mean[0] == pytest.approx([2, 0, 0, 1 / math.log2(3) / ideal, 0, 1 / 4, 1])
-    assert "Depth: the first 2 results of each topic." in cut.notes()
-    assert "Sums over topics, not means: NumRet, NumRelRet, NumRel." in cut.notes()
+    assert "Depth: the first 2 results of each topic." in evaluation_notes(cut)
+    assert "Sums over topics, not means: NumRet, NumRelRet, NumRel." in evaluation_notes(cut)
 
 
 def test_gains() -> None:

@@ -25,6 +25,7 @@ from truerank.work.progress import Progress
 __all__ = [
     "ActiveLearning",
     "EncoderAnnotator",
+    "Serving",
     "agreement",
     "export",
     "import_",

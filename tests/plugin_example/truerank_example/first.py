@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from truerank.audits.reusability.stopping import AS_THE_TRACK, Decision, Keeping, Progress
+from truerank.audits.reusability.stopping import AS_THE_TRACK, Decision, Keeping, TopicProgress
 
 
 @dataclass(frozen=True)
@@ -16,5 +16,5 @@ class First:
     def name(self) -> str:
         return f"first {self.number}"
 
-    def stop(self, progress: Progress) -> Decision:
+    def stop(self, progress: TopicProgress) -> Decision:
         return Decision.stop("enough") if progress.judged >= self.number else Decision.go_on(self.number)

@@ -4,7 +4,15 @@ from truerank.experiments.instances.building import build
 from truerank.experiments.instances.built import Built, Export, export, open_built
 from truerank.experiments.instances.checking import InstanceStats, stats
 from truerank.experiments.instances.document_queries import CutRule, DocumentQueries, QueryFile, queries
-from truerank.experiments.instances.options import FORMATS, KINDS
+from truerank.experiments.instances.options import (
+    FORMATS,
+    KINDS,
+    FirstStageOptions,
+    LeakOptions,
+    TableOptions,
+    TestOptions,
+    TrainingOptions,
+)
 
 __all__ = [
     "FORMATS",
@@ -13,8 +21,13 @@ __all__ = [
     "CutRule",
     "DocumentQueries",
     "Export",
+    "FirstStageOptions",
     "InstanceStats",
+    "LeakOptions",
     "QueryFile",
+    "TableOptions",
+    "TestOptions",
+    "TrainingOptions",
     "build",
     "export",
     "open_built",
