@@ -311,6 +311,11 @@ def checked(**found: tuple[int, int]) -> Sensitivity:
     ("found", "verdict", "words"),
     [
         ({"order": (95, 100), "synonym": (3, 100)}, "CLEAN", "blind to these: synonym (3 of 100 by title)"),
+        (
+            {"order": (95, 100), "synonym": (2, 2)},
+            "CLEAN",
+            "to say more than what was found: synonym (2 of 2 by title)",
+        ),
         ({"order": (94, 100)}, "UNKNOWN", "order (94 of 100 by title)"),
         ({"order": (95, 100), "typing_error": (9, 10)}, "UNKNOWN", "typing error (9 of 10 by title)"),
         ({}, "UNKNOWN", "no rewording of the topics could be planted"),

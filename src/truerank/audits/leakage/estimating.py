@@ -29,6 +29,8 @@ __all__ = ["TestEvidence", "count_fields", "cumulative_labels", "kinds_seen", "s
 _CONFIDENCE: Final = 0.95
 #: The share of the plants of a kind that must be found before the kind counts as seen.
 _ENOUGH: Final = 0.95
+#: Plants of a kind that it takes to say that the audit sees it.
+_FEWEST_TO_SAY: Final = 20
 
 
 def count_fields(
@@ -216,14 +218,15 @@ class _Reasons:
             "Every training query was read, and no evidence (the encoder, the same content words, nearly the same "
             f"letters) found a pair{judged}."
         )
-        seen, blind = kinds_seen(self.known.sensitivity["kinds"])
+        seen, blind, few = kinds_seen(self.known.sensitivity["kinds"])
         yield (
             f"Of planted rewordings of these topics, the audit found at least {_ENOUGH:.0%} of these kinds: "
-            f"{', '.join(seen)}."
+            f"{', '.join(seen) or 'none'}."
         )
+        if few:
+            yield f"Too few of these kinds could be planted to say more than what was found: {_shares(few)}."
         if blind:
-            rates = (f"{kind} ({', '.join(map(_rate_of_field, found))})" for kind, found in blind.items())
-            yield f"It is partly or wholly blind to these: {'; '.join(rates)}."
+            yield f"It is partly or wholly blind to these: {_shares(blind)}."
         none = [
             kind
             for kind in KINDS
@@ -242,18 +245,29 @@ class _Reasons:
             yield f"Texts that share few trigrams with a topic were not encoded ({recall})."
 
 
-def kinds_seen(kinds: Sequence[KindFound]) -> tuple[list[str], dict[str, list[KindFound]]]:
-    """The kinds of rewording of which enough were found in every field, and the others with what was found.
+def kinds_seen(
+    kinds: Sequence[KindFound],
+) -> tuple[list[str], dict[str, list[KindFound]], dict[str, list[KindFound]]]:
+    """The kinds of rewording that the audit sees, those to which it is blind, and those with too few plants to say.
 
-    A kind counts as seen where the share found is at least 0.95 in every field: the point estimate, whose interval the
-    table shows.
+    A kind counts as seen where the share found is at least 0.95 in every field (the point estimate, whose interval the
+    table shows) and at least 20 were planted in all fields together.
     """
-    planted = [found for found in kinds if found["planted"]]
-    blind: dict[str, list[KindFound]] = {}
-    for found in planted:
-        if not _seen(found):
-            blind[found["kind"]] = [other for other in planted if other["kind"] == found["kind"]]
-    return [kind for kind in dict.fromkeys(found["kind"] for found in planted) if kind not in blind], blind
+    by_kind: dict[str, list[KindFound]] = {}
+    for found in kinds:
+        if found["planted"]:
+            by_kind.setdefault(found["kind"], []).append(found)
+    blind = {kind: rows for kind, rows in by_kind.items() if not all(map(_seen, rows))}
+    few = {
+        kind: rows
+        for kind, rows in by_kind.items()
+        if kind not in blind and sum(row["planted"] for row in rows) < _FEWEST_TO_SAY
+    }
+    return [kind for kind in by_kind if kind not in blind and kind not in few], blind, few
+
+
+def _shares(kinds: Mapping[str, Sequence[KindFound]]) -> str:
+    return "; ".join(f"{kind} ({', '.join(map(_rate_of_field, rows))})" for kind, rows in kinds.items())
 
 
 def _seen(found: KindFound) -> bool:
@@ -274,10 +288,11 @@ def _evidence(below: BelowCount, kinds: Sequence[KindFound]) -> Iterator[str]:
             f"Pairs not judged away at or below the threshold with the same content words or nearly the same letters: "
             f"{below['pairs']}, of {below['topics']} topics."
         )
-    seen, blind = kinds_seen(kinds)
+    seen, blind, few = kinds_seen(kinds)
     planted = sum(found["planted"] for found in kinds)
     if planted:
         yield (
             f"Of {planted:,d} planted rewordings, at least {_ENOUGH:.0%} were found in every field for: "
-            f"{', '.join(seen) or 'no kind'}; not for: {', '.join(blind) or 'none'}."
+            f"{', '.join(seen) or 'no kind'}; not for: {', '.join(blind) or 'none'}"
+            + (f"; too few to say: {', '.join(few)}." if few else ".")
         )
