@@ -132,8 +132,10 @@ def _runner(command: Command) -> Callable[..., int]:
 def _printed(result: Result, form: Format, fail_on: str, words: Sequence[str]) -> int:
     found = summary(result)
     sys.stdout.write(found.show(form))
-    if sys.stderr.isatty():
-        sys.stderr.writelines(f"{note}\n" for note in found.notes)
+    # Where the files are: on a terminal apart from the result, without one at the end of the text.
+    stream = sys.stderr if sys.stderr.isatty() else sys.stdout if form == "text" else None
+    if stream is not None:
+        stream.writelines(f"{note}\n" for note in found.notes)
     if found.fault is not None:
         raise found.fault
     sys.stdout.flush()

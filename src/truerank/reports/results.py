@@ -40,7 +40,7 @@ class Summary:
         parts: tables and lines in reading order; lines are for people and stand in the text form only.
         json: one JSON object with everything.
         verdicts: what `--fail-on` looks at.
-        notes: where files are; shown on a terminal only.
+        notes: where files are; on stderr of a terminal, without one at the end of the text on stdout.
         width: characters per line of tables in text; None for as wide as they are.
         fault: an error that ends the command after its result was printed.
     """
