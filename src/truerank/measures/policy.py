@@ -1,4 +1,4 @@
-"""How runs are scored: the options live in `truerank.options`; `Policy` is their name in rooms that have not moved."""
+"""How runs are scored: the options live in `truerank.options`; `Policy` is a second name for them."""
 
 from __future__ import annotations
 
