@@ -126,15 +126,15 @@ def _registered(name: str, rest: str) -> StoppingRule:
     for part in filter(None, rest.split(",")):
         option, equals, text = part.partition("=")
         if not equals:
-            raise InputError(f"'{part}' is no option of a rule", "write NAME=VALUE", where="stopping")
+            raise OptionError("stopping", f"'{part}' is no option of a rule", "write NAME=VALUE")
         given[option] = value_of(text)
     try:
         rule = make(**given)
     except (TypeError, ValueError) as error:
-        raise InputError(f"the rule '{name}' refuses its options ({error})", "correct them", where="stopping") from error
+        raise OptionError("stopping", f"the rule '{name}' refuses its options ({error})", "correct them") from error
     if isinstance(rule, StoppingRule):
         return rule
-    raise InputError(f"the rule '{name}' has no method stop", "correct the package that has it", where="stopping")
+    raise OptionError("stopping", f"the rule '{name}' has no method stop", "correct the package that has it")
 
 
 def _options(text: str) -> dict[str, Any]:
