@@ -156,6 +156,7 @@ class _Reasons:
     counts: Mapping[str, SourceCount]
 
     def contaminated(self, leaked: set[str]) -> tuple[VerdictWord, str, list[str]]:
+        """CONTAMINATED: the reason, and what settles or mends it."""
         topics, basis = len(self.test.topics), "a training query above the threshold"
         settle = ["Judge the pairs ('truerank judge new') and give the labels with --labels."]
         if self.known.confirmed is not None:
@@ -170,6 +171,7 @@ class _Reasons:
         )
 
     def without_leak(self, prefilter: PrefilterRecall | None) -> tuple[VerdictWord, str, list[str]]:
+        """CLEAN or UNKNOWN: the reason, and what would settle it."""
         gaps, settle = list(self._unread()), []
         if gaps:
             settle.append("Mend or replace what was not read or compared, and run the audit again.")
