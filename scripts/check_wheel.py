@@ -1,7 +1,7 @@
 """Builds the wheel, installs it into an empty environment and uses it from there: `python scripts/check_wheel.py`.
 
-It fails if a file of the package is missing in the wheel, if the installed package is not the one that is used, or if one of these does not
-work there: the help of every command, the demo, and `truerank.evaluate` in Python.
+It fails if a file of the package is missing in the wheel, if the installed package is not the one that is used, or if
+one of these does not work there: the help of every command, the demo, and `truerank.evaluate` in Python.
 
     python scripts/check_wheel.py [--extra fast …]
 """
@@ -23,7 +23,7 @@ SOURCE = ROOT / "src"
 PYTHON = """
 import json, truerank
 scores = truerank.evaluate(
-    {"q1": {"d1": 1, "d2": 0}}, {"a": {"q1": {"d1": 1.0, "d2": 2.0}}}, measures=["RR", "nDCG@10"], interval="none"
+    {"q1": {"d1": 1, "d2": 0}}, {"a": {"q1": {"d1": 1.0, "d2": 2.0}}}, measures=["RR", "nDCG@10"]
 )
 print(json.dumps([truerank.__file__, repr(scores)]))
 """
@@ -32,7 +32,8 @@ print(json.dumps([truerank.__file__, repr(scores)]))
 def built(folder: Path) -> Path:
     """The wheel of this checkout, in `folder`."""
     subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)], check=True
+        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)],
+        check=True,
     )
     (wheel,) = folder.glob("*.whl")
     return wheel
@@ -68,7 +69,9 @@ def used(programs: Path, place: Path) -> None:
         return done.stdout
 
     python, truerank = str(programs / "python"), str(programs / "truerank")
-    names = json.loads(run(python, "-c", "import json; from truerank.cli.commands import COMMANDS; print(json.dumps([*COMMANDS]))"))
+    names = json.loads(
+        run(python, "-c", "import json; from truerank.cli.commands import COMMANDS; print(json.dumps([*COMMANDS]))")
+    )
     for name in names:
         run(truerank, *name.split(), "--help")
     file, scores = json.loads(run(python, "-c", PYTHON))

@@ -226,7 +226,7 @@ def test_a_killed_job_ends_with_the_same_bytes(folder: Path) -> None:
     script = folder / "job.py"
     script.write_text(
         "import sys, time, pathlib\n"
-        f"sys.path.insert(0, {str(SUPPORT)!r})\n"
+        f"sys.path[:0] = [{str(SUPPORT)!r}, {str(Path(__file__).parent)!r}]\n"
         "from test_rankers_rerank import Overlap, again\n"
         "class Slow(Overlap):\n"
         "    def score(self, pairs):\n"

@@ -34,6 +34,8 @@ needs_torch = pytest.mark.skipif(
 )
 
 NAME = "sentence-transformers/all-MiniLM-L6-v2"
+#: Where a process of its own finds this module and what it imports.
+PLACES = os.pathsep.join([str(Path(__file__).parent), str(SUPPORT)])
 TEXTS = [
     "international organized crime",
     "What are the arguments for and against an increase in gasoline taxes in the U.S.?",
@@ -122,13 +124,13 @@ def encode_in_process(precision: str, backend: str, threads: int) -> str:
     """Fingerprint and hash of the vectors, from a fresh process."""
     code = (
         "import hashlib, sys; from truerank.vectors.encoders import open_encoder\n"
-        "sys.path.insert(0, sys.argv[1]); from test_encoders_packaged import CALIBRATION, TEXTS\n"
+        "sys.path[:0] = sys.argv[1].split(':'); from test_encoders_packaged import CALIBRATION, TEXTS\n"
         f"e = open_encoder('packaged', backend='{backend}', precision='{precision}', threads={threads},"
         " calibration=CALIBRATION if sys.argv[2] == 'int8' else ())\n"
         "print(e.fingerprint, hashlib.sha256(e.encode(TEXTS * 5).tobytes()).hexdigest())"
     )
     return subprocess.run(
-        [sys.executable, "-c", code, str(SUPPORT), precision], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code, PLACES, precision], capture_output=True, text=True, check=True
     ).stdout
 
 
@@ -246,7 +248,7 @@ def test_batches_of_the_packaged_model_hold_one_length() -> None:
 def test_quantising_prints_nothing_and_sends_nothing(tmp_path: Path) -> None:
     """Also from a program whose stdout is JSON, and with no consent file of the makers' telemetry written."""
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from test_encoders_packaged import CALIBRATION\n"
+        "import sys; sys.path[:0] = sys.argv[1].split(':'); from test_encoders_packaged import CALIBRATION\n"
         "from truerank.vectors.encoders import open_encoder\n"
         "open_encoder('packaged', precision='int8', calibration=CALIBRATION[:10])\n"
         "print('nncf' in sys.modules)"
@@ -255,7 +257,7 @@ def test_quantising_prints_nothing_and_sends_nothing(tmp_path: Path) -> None:
     home.mkdir()
     settings = {"TRUERANK_CACHE": str(tmp_path / "cache"), "HOME": str(home)}
     done = subprocess.run(
-        [sys.executable, "-c", code, str(SUPPORT)],
+        [sys.executable, "-c", code, PLACES],
         capture_output=True,
         text=True,
         check=True,
@@ -273,7 +275,7 @@ def test_memory_does_not_grow_with_the_shapes_of_int8() -> None:
     shapes differs.
     """
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from test_encoders_packaged import CALIBRATION\n"
+        "import sys; sys.path[:0] = sys.argv[1].split(':'); from test_encoders_packaged import CALIBRATION\n"
         "from truerank.vectors.encoders import open_encoder\n"
         "e = open_encoder('packaged', precision='int8', calibration=CALIBRATION, threads=1)\n"
         "def memory(): return int(open('/proc/self/statm').read().split()[1])\n"
@@ -285,7 +287,7 @@ def test_memory_does_not_grow_with_the_shapes_of_int8() -> None:
     # A bound of the caller's own would be kept.
     environment = {name: value for name, value in os.environ.items() if name != "ONEDNN_PRIMITIVE_CACHE_CAPACITY"}
     done = subprocess.run(
-        [sys.executable, "-c", code, str(SUPPORT)],
+        [sys.executable, "-c", code, PLACES],
         capture_output=True,
         text=True,
         check=True,

@@ -13,7 +13,6 @@ import polars as pl
 import pytest
 
 import truerank
-from places import SUPPORT
 from truerank.errors import InputError, ShardFinishedError
 from truerank.work.artifacts import Artifacts, atomic_path, digest
 from truerank.work.blocks import BlockStore, run_blocks
@@ -85,7 +84,7 @@ def test_abandoned_stream_stops_its_reader() -> None:
 def test_ray_engine_gives_the_same(tmp_path: Path) -> None:
     ray = pytest.importorskip("ray", reason="Ray is not installed: the Ray engine is not tested")
     # The workers must find this module, which defines the task.
-    places = [str(SUPPORT), os.environ.get("PYTHONPATH", "")]
+    places = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
     found = {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, places))}}
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR", runtime_env=found)
     try:
