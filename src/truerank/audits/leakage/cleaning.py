@@ -16,12 +16,12 @@ from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import AuditResult, load_audit
 from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments
+from truerank.judging.ratings import label_inputs
 from truerank.options import Labels, Options, Range
 from truerank.records import Input
 from truerank.reports.results import Result
 from truerank.sources import QuerySource, SourceSpec, open_queries, parse
 from truerank.sources.compressed import checked_file
-from truerank.sources.inputs import inputs_of
 from truerank.sources.rows import rows
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import hash_file
@@ -171,7 +171,7 @@ def clean_train(
     leaks = _leaks(audit, opened_labels(judged), rules)
     removed_file = out.with_name(f"{out.name}.removed.tsv")
     given = {"remove": "train", "rules": replace(rules, threshold=leaks.threshold), "votes": judged.votes}
-    with started("leakage clean", inputs_of(labels=judged.labels), given, out, file=True) as job:
+    with started("leakage clean", label_inputs(judged), given, out, file=True) as job:
         with written(out) as target, written(removed_file) as listed:
             swept = _swept(source, form, (target, listed), leaks, rules.strict)
         job.note(out.name)
