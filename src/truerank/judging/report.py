@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from truerank.judging.agreement_results import AnnotatorAgreement, DefinitionAgreement, PairAgreement
 from truerank.judging.coefficients import Score
+from truerank.judging.count_tables import label_tables
 from truerank.judging.exchange.exporting import LabelExport
 from truerank.judging.exchange.importing import LabelImport
 from truerank.judging.making import NewStore
 from truerank.judging.models import ModelRun
 from truerank.judging.rating_table import listed
 from truerank.judging.samples import ItemSample
-from truerank.judging.tables import LabelTables
+from truerank.judging.tables import LabelCounts
 from truerank.judging.web.server import Desk
 from truerank.reports.results import Summary, summarises
 from truerank.reports.tables import Cell, Column, Table
@@ -155,9 +156,9 @@ def _model(found: ModelRun) -> Summary:
     return Summary((model_table(found),), found.json())
 
 
-@summarises(LabelTables)
-def _tables(found: LabelTables) -> Summary:
-    return Summary(tuple(found.parts.values()), found.json())
+@summarises(LabelCounts)
+def _counts(found: LabelCounts) -> Summary:
+    return Summary(tuple(label_tables(found).values()), found.json())
 
 
 @summarises(AnnotatorAgreement)

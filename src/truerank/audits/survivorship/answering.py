@@ -30,7 +30,7 @@ from truerank.audits.survivorship.pooling import (
 )
 from truerank.audits.survivorship.queries import share_facts, whole_numbers
 from truerank.errors import InputError, OptionError
-from truerank.judging import LabelTables, table
+from truerank.judging import LabelCounts, table
 from truerank.judging.ratings import RatingSource, label_inputs, label_rules
 from truerank.measures.intervals import Proportion, proportion
 from truerank.options import Confidence, Flag, Labels, Options, Out, Range, command
@@ -189,7 +189,7 @@ class Answerable(AnswersOfDiscarded):
     first: pl.DataFrame | None
     options: AnswerCountOptions
     notes: tuple[str, ...] = ()
-    reasons: LabelTables | None = None
+    reasons: LabelCounts | None = None
     inputs: tuple[Input, ...] = ()
     out: Path | None = None
 
