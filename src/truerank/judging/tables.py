@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from truerank.errors import InputError, OptionError
 from truerank.judging.definitions import DIFFERENT, TITLE_TYPES, leak_answer, title_type
 from truerank.judging.rating_table import Ratings, Unit
-from truerank.judging.ratings import RatingSource, one_of, read_ratings
+from truerank.judging.ratings import RatingSource, label_inputs, label_rules, one_of, read_ratings
 from truerank.judging.schemes import Scheme
-from truerank.options import Confidence, Flag, Labels, command
+from truerank.options import Confidence, Flag, Labels, Out, command
 from truerank.reports.results import Result
 from truerank.reports.tables import Cell
 from truerank.sources import parse, read_topics
+from truerank.work.publishing import publish
+from truerank.work.runs import run as started
 
 if TYPE_CHECKING:
     import polars as pl
@@ -77,6 +79,7 @@ def table(
     topics: Annotated[Mapping[str, str | Path] | Sequence[str], Flag(metavar="[NAME=]SRC", reads=list[str])] = (),
     rows: Annotated[str, Flag(metavar="KEY")] = "",
     confidence: Confidence = 0.95,
+    out: Out = None,
 ) -> LabelCounts:
     """Counts labels as the papers print them.
 
@@ -95,6 +98,7 @@ def table(
             under each set that has its topic. Without them, pairs are filed by data set.
         rows: the column or key of the items that forms the rows, such as stratum; by default the data set.
         confidence: of the intervals.
+        out: a folder for tables/, summary.json and manifest.json.
 
     Returns:
         The counts by name, with notes on what was left out.
@@ -140,7 +144,11 @@ def table(
         "include_models": include_models,
         "confidence": confidence,
     }
-    return LabelCounts(name, ratings.scheme.title, counting.answered, parts, notes, settings)
+    found = LabelCounts(name, ratings.scheme.title, counting.answered, parts, notes, settings)
+    if out is not None:
+        with started("judge table", label_inputs(judgments), settings | label_rules(judgments), out) as job:
+            publish(found, job)
+    return found
 
 
 class _Counting:
