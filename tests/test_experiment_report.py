@@ -27,10 +27,10 @@ from truerank.experiments.reporting.board import Row
 from truerank.experiments.reporting.page import pictures as pictures_of
 from truerank.experiments.reporting.page import sentences as sentences_of
 from truerank.experiments.reporting.page import tables as tables_of
-from truerank.measures import Testing
+from truerank.measures import Significance
 from truerank.reports.tables import Column, Table
 
-FEW = Testing(resamples=400)
+FEW = Significance(resamples=400)
 _FEW_WORDS = ("--resamples", "400", "--ties", "ascending", "--json")
 MODELS = ("knrm", "pacrr", "duet")
 CONDITIONS = ("none", "leak", "test")

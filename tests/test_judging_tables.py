@@ -128,9 +128,9 @@ def test_table_1_of_the_survivorship_paper(tmp_path: Path) -> None:
     )
     narrow = judge.table(tmp_path / "a.csv", confidence=0.5).parts["shares"].row(0)
     assert narrow[4] > shares["Dev", "no_ans"][2]
-    assert len(judge.table(tmp_path / "a.csv", rows="query_id").parts["counts"]) == 151
+    assert len(judge.table(tmp_path / "a.csv", group_by="query_id").parts["counts"]) == 151
     with pytest.raises(InputError, match="no item has 'colour'"):
-        judge.table(tmp_path / "a.csv", rows="colour")
+        judge.table(tmp_path / "a.csv", group_by="colour")
 
 
 #: Table 3 of the transfer paper: counts per query set and outcome.

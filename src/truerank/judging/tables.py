@@ -77,7 +77,7 @@ def table(
     *,
     scheme: Annotated[Scheme | str | None, Flag(metavar="NAME|FILE", reads=str)] = None,
     topics: Annotated[Mapping[str, str | Path] | Sequence[str], Flag(metavar="[NAME=]SRC", reads=list[str])] = (),
-    rows: Annotated[str, Flag(metavar="KEY")] = "",
+    group_by: Annotated[str, Flag(metavar="KEY")] = "",
     confidence: Confidence = 0.95,
     out: Out = None,
 ) -> LabelCounts:
@@ -96,7 +96,7 @@ def table(
         scheme: of label files; by default told from the labels.
         topics: topic sets by which pairs of the leakage audit are filed, in the order of the rows; a pair is filed
             under each set that has its topic. Without them, pairs are filed by data set.
-        rows: the column or key of the items that forms the rows, such as stratum; by default the data set.
+        group_by: the column or key of the items that forms the rows, such as stratum; by default the data set.
         confidence: of the intervals.
         out: a folder for tables/, summary.json and manifest.json.
 
@@ -123,7 +123,7 @@ def table(
         raise InputError(
             f"no known scheme has the labels {shown}", "name the scheme with `scheme`", where="judge table"
         )
-    counting = _Counting(ratings, include_models, rows)
+    counting = _Counting(ratings, include_models, group_by)
     sets = _topic_sets(topics)
     name = ratings.scheme.name
     if name in ("leakage", "leak"):
@@ -138,7 +138,7 @@ def table(
         parts = _plain(counting, ratings.scheme)
     notes = tuple(dict.fromkeys((*counting.notes, *_source_notes(ratings, include_models))))
     settings = {
-        "rows": rows or "dataset",
+        "group_by": group_by or "dataset",
         "topics": list(sets),
         "votes": judgments.votes,
         "include_models": include_models,
@@ -159,7 +159,7 @@ class _Counting:
         self.notes: list[str] = []
         self.answered = 0
         if by and not any(self.group(unit) != _ALL for unit in ratings.units):
-            raise OptionError("rows", f"no item has '{by}'", "name a column or key of the items, or stratum")
+            raise OptionError("group_by", f"no item has '{by}'", "name a column or key of the items, or stratum")
 
     def answers(
         self, answer: Callable[[tuple[str, ...]], str | None], what: str = "", order: Sequence[str] = ()

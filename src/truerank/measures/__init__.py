@@ -8,7 +8,7 @@ from truerank.measures.folds import folds, read_folds
 from truerank.measures.grammar import HMFR, MFR, NCG, RR_MSMARCO, parse_measures
 from truerank.measures.intervals import Proportion, proportion
 from truerank.measures.magnitude import Interval, detectable_difference, difference_interval, effect_size, mean_interval
-from truerank.measures.method import Testing
+from truerank.measures.method import Significance
 from truerank.measures.names import lower_is_better
 from truerank.measures.ordering import OrderChanges, Overtaking, Swap, evaluation_order_changes, order_changes
 from truerank.measures.policy import Policy
@@ -39,8 +39,8 @@ __all__ = [
     "Policy",
     "Proportion",
     "RunComparison",
+    "Significance",
     "Swap",
-    "Testing",
     "TopicDifferences",
     "bootstrap_interval",
     "compare",

@@ -53,7 +53,7 @@ _OF_MODEL: Final = (
 )  # fmt: skip
 #: Options of `instances build` that are places of data, relative to the design file.
 BUILD_PLACES: Final = frozenset((
-    "queries", "train_qrels", "docs", "queries_from_documents", "candidates", "labels", "run", "index", "fill",
+    "queries", "train_qrels", "docs", "queries_from_documents", "audit", "labels", "run", "index", "fill",
     "topics", "qrels", "test_docs", "test_run", "test_index", "rows",
 ))  # fmt: skip
 _BUILD_DEFAULTS: Final = BuildOptions().json()

@@ -99,7 +99,7 @@ def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
         InputError: a fault in a source, or fewer rows than asked for.
     """
     options, seed = opened.options, opened.seed
-    candidates = read_candidates(options.candidates)
+    candidates = read_candidates(options.audit)
     judgments, leaks = _leaks(kind, options, candidates)
     barred = excluded(candidates, judgments, [name for _, name in opened.sources])
     training = Training(opened.lanes, options, seed, barred)
@@ -109,9 +109,9 @@ def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
     drawn = _drawn(training, opened, lead, rows if options.allow_fewer else rows - asked)
     chosen = _lead_rows(lead, drawn, opened, asked)
     fill = _fill(drawn, rows - len(chosen.drafts), opened, barred.texts)
-    audited = bool(options.candidates or fill.inputs.get("candidates"))
+    audited = bool(options.audit or fill.inputs.get("audit"))
     unaudited = () if audited else (_UNAUDITED,)
-    inputs = {**_query_inputs(opened, training), **opened.inputs(), "candidates": list(candidates.inputs)}
+    inputs = {**_query_inputs(opened, training), **opened.inputs(), "audit": list(candidates.inputs)}
     if options.fill is not None:
         inputs["fill"] = {"folder": options.fill, "sha256": hash_file(Path(options.fill) / TABLE)}
     return Assembled(
@@ -206,7 +206,7 @@ def _leaks(kind: str, options: BuildOptions, candidates: Candidates) -> tuple[Ju
     else:
         judgments, leaks = verified_leaks(options.labels, topics, options.votes)
     if not leaks:
-        source = "labels" if options.threshold is None else "candidates"
+        source = "labels" if options.threshold is None else "audit"
         fault = f"the {source} hold no leak" + ("" if topics is None else f" of the {len(topics):,} topics")
         raise OptionError("labels", fault, "check labels, topics and `threshold`")
     return judgments, leaks

@@ -211,7 +211,7 @@ def _no_repeats(one: LoadedSet) -> Property:
 def _no_candidate(one: LoadedSet, evidence: Evidence) -> Property:
     name = "no leaking query in a row without a leak"
     if evidence.barred is None:
-        return Property(name, None, _LACKING + evidence.missing.get("candidates", "no candidates"))
+        return Property(name, None, _LACKING + evidence.missing.get("audit", "no candidates"))
     barred, fill = evidence.barred, one.fill
     by_text = sum(normalise(query) in barred.texts for query in fill["query"])
     by_id = sum(query_id in barred.ids.get(source, ()) for source, query_id in fill.select("source", "query_id").rows())
@@ -239,7 +239,7 @@ def _leaks(one: LoadedSet, evidence: Evidence) -> Property:
     if one.options.get("threshold") is not None:
         name = "every leak is a candidate above the threshold"
         if evidence.above is None:
-            return Property(name, None, _LACKING + evidence.missing.get("candidates", "no candidates"))
+            return Property(name, None, _LACKING + evidence.missing.get("audit", "no candidates"))
         above = sum((topic, query) in evidence.above for topic, query, _ in rows)
         return Property(name, above == len(rows), f"{above:,} of {told}; not verified by people")
     name = "every leak was judged one"
@@ -267,7 +267,7 @@ def _topics(one: LoadedSet) -> Property:
 
 def _by_column(one: LoadedSet) -> Property:
     if one.built.kind == "by-depth":
-        depths, most = one.rows["depth"], int(one.options["depth"])
+        depths, most = one.rows["depth"], int(one.options["annotation_depth"])
         counts: Sequence[tuple[int, int]] = sorted(depths.value_counts().rows())
         told = ", ".join(f"{number:,} of depth {depth}" for depth, number in counts[:10])
         return Property(f"no row is deeper than {most}", bool((depths <= most).all()), told)

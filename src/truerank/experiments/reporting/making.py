@@ -17,7 +17,7 @@ from truerank.experiments.reporting.options import ReportChoices, ReportOptions
 from truerank.experiments.reporting.pilot import Pilot, pilot
 from truerank.experiments.reporting.sizes import SizeEffect, size_effects
 from truerank.experiments.reporting.statements import Statement, effect_statements, memory_statements
-from truerank.measures.method import Testing
+from truerank.measures.method import Significance
 from truerank.options import Flag, Out, Scoring, command
 from truerank.reports.results import Result
 from truerank.reports.tables import Table
@@ -74,7 +74,7 @@ def report(
     results: Annotated[GridResults | str | Path, Flag(metavar="DIR", positional=True, reads=Path)],
     *,
     options: ReportOptions = ReportOptions(),
-    testing: Testing = Testing(),
+    testing: Significance = Significance(),
     scoring: Scoring = Scoring(),
     out: Out = None,
 ) -> ExperimentReport:
