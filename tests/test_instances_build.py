@@ -27,7 +27,7 @@ from truerank.experiments.instances import first_stage as stages
 from truerank.experiments.instances import (
     queries as write_queries,
 )
-from truerank.experiments.instances.drawing import Excluded, Wanted, scan
+from truerank.experiments.instances.drawing import Excluded, QueryKeys, scan
 from truerank.experiments.instances.leaks import Leak, spread, verified_leaks
 from truerank.rankers.training.instances import Instance, open_instances
 from truerank.records import Document
@@ -499,8 +499,8 @@ def test_a_draw_is_the_smallest_of_all(tmp_path_factory, texts, room):
     path = tmp_path_factory.mktemp("draw") / "log.tsv"
     instances_example.lines(path, [f"{number}\t{text}" for number, text in enumerate([*texts, "last"])])
     barred = Excluded(frozenset("a"), {"log": {"1"}})
-    whole = scan(open_queries(str(path)), 1, 1000, barred, Wanted())
-    some = scan(open_queries(str(path)), 1, room, barred, Wanted(frozenset(["y z"]), frozenset(["2"])))
+    whole = scan(open_queries(str(path)), 1, 1000, barred, QueryKeys())
+    some = scan(open_queries(str(path)), 1, room, barred, QueryKeys(frozenset(["y z"]), frozenset(["2"])))
     assert some.drawn == whole.drawn[:room] and whole.complete
     assert {query.text for query in whole.drawn} == {
         normalise(text) for number, text in enumerate([*texts, "last"]) if number != 1 and text not in ("", "a")

@@ -18,7 +18,7 @@ from truerank.lexical.expansions import Expansion
 from truerank.lexical.index import Index, open_index
 from truerank.lexical.models import Model
 from truerank.lexical.presets import DEFAULT_PRESET, ModelName, PresetName, model_of, require_analyser
-from truerank.lexical.scoring import DECIMALS, Ranking, Searcher, parse_query, weighted_query
+from truerank.lexical.scoring import DECIMALS, BestDocuments, Searcher, parse_query, weighted_query
 from truerank.options import Flag, OutFile, Range, command
 from truerank.records import Input, Topic
 from truerank.reports.results import Result
@@ -195,7 +195,7 @@ def _searched(
         raise InputError(f"no topic has a {topic_field}", "choose another with `field`", where=name)
     told.start("searching", len(asked))
     opened = searcher.index
-    found: list[tuple[str, Ranking]] = []
+    found: list[tuple[str, BestDocuments]] = []
     no_terms = []
     for query, ranking in _rankings(searcher, model, asked, (k, workers), told):
         if ranking is None:
@@ -234,7 +234,7 @@ def topic_queries(topics: str, topic_field: str = "title") -> list[TopicQuery]:
     return [TopicQuery(topic.topic_id, _joined(topic, names)) for topic in read_topics(topics).topics]
 
 
-def retrieve(searcher: Searcher, model: Model | Expansion, text: str, k: int) -> Ranking | None:
+def retrieve(searcher: Searcher, model: Model | Expansion, text: str, k: int) -> BestDocuments | None:
     """The best documents for one query; None where the collection holds none of its terms.
 
     Args:
@@ -285,7 +285,7 @@ def _rankings(
     queries: Sequence[TopicQuery],
     size: tuple[int, int],
     told: Progress,
-) -> Iterator[tuple[TopicQuery, Ranking | None]]:
+) -> Iterator[tuple[TopicQuery, BestDocuments | None]]:
     k, workers = size
     if workers <= 1 or len(queries) <= _CHUNK:
         for query in queries:
@@ -314,13 +314,13 @@ class _Retrieval(NamedTuple):
     model: Model | Expansion
     k: int
 
-    def open(self) -> Callable[[_Chunk], list[Ranking | None]]:
+    def open(self) -> Callable[[_Chunk], list[BestDocuments | None]]:
         """Opens the index and returns the function that searches it."""
         searcher = Searcher(Index(self.folder), self.weights)
         return lambda chunk: [retrieve(searcher, self.model, query.text, self.k) for query in chunk.queries]
 
 
-def _frame(index: Index, found: Sequence[tuple[str, Ranking]], tag: str) -> pl.DataFrame:
+def _frame(index: Index, found: Sequence[tuple[str, BestDocuments]], tag: str) -> pl.DataFrame:
     sizes = np.array([len(ranking.documents) for _, ranking in found])
     topics = pl.Series([topic_id for topic_id, _ in found], dtype=pl.String)
     # Most documents are retrieved for several topics: each id is looked up once.

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from truerank.audits.leakage.cleaning import Cleaning, LeakRules, audit_input, leaking_pairs, open_audit
 from truerank.audits.leakage.filtering import (
     BREAKS,
-    Form,
+    SourceForm,
     Target,
     copy,
     form_of,
@@ -227,7 +227,7 @@ def _xml_spans(content: bytes) -> list[tuple[int, int]]:
     return next(filter(None, ([match.span() for match in record.finditer(visible)] for record in _XML)), [])
 
 
-def _positions(form: Form, spec: SourceSpec, topics: TopicSet, removed: frozenset[str]) -> list[int]:
+def _positions(form: SourceForm, spec: SourceSpec, topics: TopicSet, removed: frozenset[str]) -> list[int]:
     """The lines (rows) of the topics to leave out; the id column is the one that holds the ids of all topics."""
     if form.path is None:
         raise ValueError("only files have lines")

@@ -16,20 +16,20 @@ from truerank.errors import InputError
 from truerank.experiments.instances.built import open_built
 from truerank.experiments.instances.filling import judged_documents
 from truerank.experiments.instances.leaks import excluded, leaks_above, read_candidates
-from truerank.experiments.instances.proofs import Evidence, LoadedSet, Property, load_set, proofs
+from truerank.experiments.instances.proofs import LoadedSet, ProofEvidence, Property, load_set, proofs
 from truerank.judging.labels import open_judgments
 from truerank.judging.votes import Votes
 from truerank.options import Flag, Sources, command
 from truerank.reports.results import Result
 from truerank.sources.grammar import parse
 
-__all__ = ["InstanceStats", "Pair", "stats"]
+__all__ = ["InstanceStats", "SetPair", "stats"]
 
 _SIZED: Final = re.compile(r"(?P<folder>.+)\?size=(?P<size>\d+)")
 _ROW: Final = ("query_id", "relevant_id", "nonrelevant_id")
 
 
-class Pair(NamedTuple):
+class SetPair(NamedTuple):
     """Two sets next to each other: what they share, and whether their rows without a leak are the same ones."""
 
     first: str
@@ -54,7 +54,7 @@ class InstanceStats(Result, shown_in="truerank.experiments.instances.report"):
 
     sets: tuple[LoadedSet, ...]
     properties: tuple[tuple[Property, ...], ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[SetPair, ...]
 
     @property
     def holds(self) -> bool:
@@ -208,10 +208,10 @@ def _ids(one: LoadedSet, name: str, tests: bool) -> list[str]:
 
 def _evidence(
     one: LoadedSet, sources: _Sources, relevant: dict[tuple[str, str], frozenset[str]] | None, votes: Votes | None
-) -> Evidence:
+) -> ProofEvidence:
     rule = votes or one.options.get("votes") or "majority"
     judgments = open_judgments(list(sources.labels), votes=rule) if sources.labels else None
-    evidence = Evidence(judgments=judgments, relevant=relevant, missing=sources.missing)
+    evidence = ProofEvidence(judgments=judgments, relevant=relevant, missing=sources.missing)
     if not sources.audit:
         return evidence
     candidates = read_candidates(sources.audit)
@@ -225,11 +225,11 @@ def _evidence(
     )
 
 
-def _pair(one: LoadedSet, other: LoadedSet) -> Pair:
+def _pair(one: LoadedSet, other: LoadedSet) -> SetPair:
     rows = one.rows.select(_ROW).unique().join(other.rows.select(_ROW).unique(), on=_ROW)
     queries = set(one.rows["query"]) & set(other.rows["query"])
     documents = _documents(one) & _documents(other)
-    return Pair(one.label, other.label, len(rows), len(queries), len(documents), _same_fill(one, other))
+    return SetPair(one.label, other.label, len(rows), len(queries), len(documents), _same_fill(one, other))
 
 
 def _documents(one: LoadedSet) -> set[str]:

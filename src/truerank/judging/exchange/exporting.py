@@ -14,7 +14,7 @@ from truerank.errors import InputError, OptionError
 from truerank.judging.changes import store_input
 from truerank.judging.exchange import doccano, label_studio
 from truerank.judging.exchange.flat import extra_text, item_record, said_record, text_columns
-from truerank.judging.exchange.outgoing import RULES, LabelFormat, Outgoing, Selection, Which, select
+from truerank.judging.exchange.outgoing import RULES, LabelFormat, Outgoing, StatementSelection, Which, select
 from truerank.judging.store import Store, is_store
 from truerank.options import Flag, Names, command
 from truerank.reports.results import Result
@@ -218,7 +218,7 @@ def _jsonl(rows: Iterable[Outgoing]) -> Iterator[str]:
         yield json.dumps({**value, **said_record(row)}, ensure_ascii=False) + "\n"
 
 
-def _csv(chosen: Selection) -> Iterator[str]:
+def _csv(chosen: StatementSelection) -> Iterator[str]:
     """A header with every column that a row needs, then the rows; several labels are joined by "|"."""
     names: dict[str, None] = {}
     for row in chosen.rows:
