@@ -23,14 +23,14 @@ from truerank.errors import InputError
 from truerank.experiments.grid.design import BenchmarkDesign, ModelDesign, ReportDesign, SetDesign
 from truerank.experiments.grid.results import GridResults, open_results
 from truerank.experiments.reporting import ExperimentReport, ReportOptions, report
-from truerank.experiments.reporting.board import Row
+from truerank.experiments.reporting.board import BoardRow
 from truerank.experiments.reporting.page import pictures as pictures_of
 from truerank.experiments.reporting.page import sentences as sentences_of
 from truerank.experiments.reporting.page import tables as tables_of
-from truerank.measures import Testing
+from truerank.measures import Significance
 from truerank.reports.tables import Column, Table
 
-FEW = Testing(resamples=400)
+FEW = Significance(resamples=400)
 _FEW_WORDS = ("--resamples", "400", "--ties", "ascending", "--json")
 MODELS = ("knrm", "pacrr", "duet")
 CONDITIONS = ("none", "leak", "test")
@@ -103,7 +103,7 @@ def test_every_cell_of_the_tables_3_to_5_agrees_with_a_naive_computation(grid, l
         for model in MODELS:
             values = {condition: tuned(naive, folds, condition, model, measure) for condition in CONDITIONS}
             for condition in CONDITIONS:
-                found = one.estimates[Row("", model), condition, measure]
+                found = one.estimates[BoardRow("", model), condition, measure]
                 assert found.mean.mean == pytest.approx(statistics.fmean(values[condition].values()))
                 assert found.over_seeds.n == 3 and found.over_seeds.mean == pytest.approx(found.mean.mean)
                 means = [
@@ -120,10 +120,10 @@ def test_every_cell_of_the_tables_3_to_5_agrees_with_a_naive_computation(grid, l
                         p[model, condition] = scipy.stats.ttest_rel(first, second).pvalue
                         assert found.difference.p == pytest.approx(p[model, condition])
         for (model, condition), value in p.items():
-            found = one.estimates[Row("", model), condition, measure].difference
+            found = one.estimates[BoardRow("", model), condition, measure].difference
             # Six comparisons by each measure: three models, two training sets.
             assert found.p_corrected == pytest.approx(min(1.0, 6 * value))
-            assert ("†" in one.cell(Row("", model), condition, measure)) == (6 * value < 0.05)
+            assert ("†" in one.cell(BoardRow("", model), condition, measure)) == (6 * value < 0.05)
 
 
 def test_the_printed_table_marks_the_best_and_the_overtakings(leakage) -> None:
@@ -135,12 +135,12 @@ def test_the_printed_table_marks_the_best_and_the_overtakings(leakage) -> None:
     )
     for place, row in enumerate(table.rows):
         for number, measure in enumerate(small_grid.MEASURES):
-            means = [one.estimates[Row("", row[0]), c, measure].mean.mean for c in CONDITIONS]
+            means = [one.estimates[BoardRow("", row[0]), c, measure].mean.mean for c in CONDITIONS]
             best = (min if measure == "MFR" else max)(means)
             for offset, mean in enumerate(means):
                 assert ((place, 1 + 3 * number + offset) in table.strong) == (mean == best)
                 cell = row[1 + 3 * number + offset]
-                base = {m: one.estimates[Row("", m), "none", measure].mean.mean for m in MODELS}
+                base = {m: one.estimates[BoardRow("", m), "none", measure].mean.mean for m in MODELS}
                 sign = -1 if measure == "MFR" else 1
                 own = base[row[0]]
                 passed = [m for m, v in base.items() if sign * (own - v) < -1e-9 and sign * (mean - v) > 1e-9]
@@ -185,7 +185,7 @@ def test_tables_6_to_8_agree_with_a_naive_computation(grid, leakage) -> None:
     results = open_results(grid)
     for condition, topics in (("leak", 10), ("test", 20)):
         for model in MODELS:
-            (found,) = (o for o in leakage.memorised if o.place == ("north", condition, Row("", model)))
+            (found,) = (o for o in leakage.memorised if o.place == ("north", condition, BoardRow("", model)))
             sides = [[naive_ranks(results, side, model, seed) for seed in range(3)] for side in (condition, "none")]
             by_topic = []
             for topic in (f"t{number:02d}" for number in range(topics)):
@@ -233,7 +233,7 @@ def test_what_is_said_follows_from_the_tests_and_claims_no_more(leakage) -> None
         if one.shown and "memory" not in subject:
             effects = leakage.effects[0 if subject.startswith("north") else 1].estimates
             for model in MODELS:
-                over = effects[Row("", model), "test", "nDCG@10"].difference_over_seeds
+                over = effects[BoardRow("", model), "test", "nDCG@10"].difference_over_seeds
                 assert (f"{model} (3 seeds)" in one.sentence) == (over.low <= 0 <= over.high)
     weak = said["north, leak"]
     assert not weak.shown and weak.verdict == "cannot tell" and "[" in weak.sentence
@@ -281,7 +281,7 @@ def test_the_command_writes_the_same_files_as_the_function(grid, leakage, tmp_pa
         assert (tmp_path / "one" / path).read_bytes() == (tmp_path / "two" / path).read_bytes(), path
     with (tmp_path / "one/tables/effectiveness-north-details.csv").open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
-    first = leakage.effects[0].estimates[Row("", "knrm"), "none", "nDCG@10"]
+    first = leakage.effects[0].estimates[BoardRow("", "knrm"), "none", "nDCG@10"]
     assert float(rows[0]["over topics / mean"]) == first.mean.mean and len(rows) == 27
     with real_browser.chromium("the report on an experiment") as browser:
         page = browser.new_page(viewport={"width": 900, "height": 1200})
@@ -309,7 +309,7 @@ def test_an_unfinished_grid_is_reported_as_far_as_it_goes(tmp_path) -> None:
     assert "south is left out" in words and "no training size is finished of every training set for duet" in words
     assert "Not finished of knrm on north-leak: 1,000 (seed 2)." in words
     assert [row[0] for row in next(iter(tables_of(found).values())).rows] == ["knrm", "pacrr"]
-    assert found.effects[0].estimates[Row("", "knrm"), "leak", "nDCG@10"].over_seeds.n == 2
+    assert found.effects[0].estimates[BoardRow("", "knrm"), "leak", "nDCG@10"].over_seeds.n == 2
     assert {one.row.model: one.seeds for one in found.memorised} == {"knrm": (0, 1), "pacrr": (0, 1, 2)}
     (row,) = (r for r in found.grid.rows if r[0] == "north-leak" and r[2] == "knrm")
     assert row[3:] == (9, 8, 1, 0, "1,000 (seed 2)")
@@ -378,12 +378,12 @@ def test_strategies_are_compared_block_by_block_over_ten_trainings(tmp_path) -> 
     assert table.rules == (3, 6) and "†" in table.rows[0][3] and "†" not in table.rows[2][3]
     one = found.effects[0]
     for block, first in (("V1≫V2", 0), ("Random", 3)):
-        row = Row(block, "monot5:t5-base")
+        row = BoardRow(block, "monot5:t5-base")
         means = [one.estimates[row, name, "nDCG@10"].mean.mean for name in gains]
         assert {place for place, column in table.strong if column == 3 and first <= place < first + 3} == {
             first + means.index(max(means))
         }
-    estimate = one.estimates[Row("V1≫V2", "monot5:t5-base"), "T5_Max", "nDCG@10"]
+    estimate = one.estimates[BoardRow("V1≫V2", "monot5:t5-base"), "T5_Max", "nDCG@10"]
     # Each fold's run is the best of the ten on the other folds.
     results = open_results(tmp_path)
     judged = results.qrels("north")
@@ -424,7 +424,7 @@ def test_collections_of_a_benchmark_are_one_sample(tmp_path) -> None:
     both, east = found.effects
     assert [one.board.collection for one in found.effects] == ["both", "east"]
     assert (both.measures, east.measures) == (("P@5", "nDCG@10"), ("P@1",))
-    results, row = open_results(tmp_path), Row("", "monot5")
+    results, row = open_results(tmp_path), BoardRow("", "monot5")
     topics = [f"{name}:t{number:02d}" for name in ("north", "south") for number in range(20)]
     assert sorted(both.board.scores.topics) == topics
     divided = results.folds("both")
@@ -521,7 +521,7 @@ def test_survivorship_names_the_base_of_its_losses(tmp_path) -> None:
     )
     rows = tables_of(found)["depths"].rows
     assert [row[3] for row in rows] == ["r = 1", "r = 5", "all"] * 2
-    means = [one.mean.mean for one in (found.effects[0].estimates[Row("", "monot5"), c, "nDCG@10"] for c in gains)]
+    means = [one.mean.mean for one in (found.effects[0].estimates[BoardRow("", "monot5"), c, "nDCG@10"] for c in gains)]
     assert rows[0][-2] == pytest.approx((means[0] - means[2]) / means[2])
     assert rows[0][-1] == pytest.approx((means[0] - means[2]) / means[0])
     assert rows[2][-2:] == (None, None) and "†" in rows[0][5]

@@ -26,7 +26,7 @@ from truerank.experiments.instances import first_stage as stages
 from truerank.experiments.instances import (
     queries as write_queries,
 )
-from truerank.experiments.instances.drawing import Excluded, Wanted, scan
+from truerank.experiments.instances.drawing import Excluded, QueryKeys, scan
 from truerank.experiments.instances.leaks import Leak, spread, verified_leaks
 from truerank.rankers.training.instances import Instance, open_instances
 from truerank.records import Document
@@ -303,7 +303,7 @@ def test_queries_from_documents(world, tmp_path):
         "queries_from_documents": str(world.folder / "docs.tsv"),
         "words": 5,
         "rest": 30,
-        "candidates": (str(tmp_path / "audit"),),
+        "audit": (str(tmp_path / "audit"),),
     }
     frame = rows(build_set("none", [100], tmp_path / "set", options))
     assert not set(leaking) & set(frame["query_id"])
@@ -347,7 +347,7 @@ def depths(path, **changes):
 
 def test_by_depth(world, tmp_path):
     source = depths(tmp_path / "rows.parquet")
-    built = build_set("by-depth", [], tmp_path / "two", {"rows": source, "depth": 2})
+    built = build_set("by-depth", [], tmp_path / "two", {"rows": source, "annotation_depth": 2})
     frame = rows(built)
     assert frame.select("query_id", "depth", "role").rows() == [
         (f"q{number}", depth, "by-depth") for number, depth in ((0, 1), (2, 1), (3, 2), (5, 1), (6, 2))
@@ -356,11 +356,11 @@ def test_by_depth(world, tmp_path):
         "rows of another depth": 2,
         "rows without the text of a query or document": 1,
     }
-    small = build_set("by-depth", [2, 4], tmp_path / "one", {"rows": source, "depth": 1})
+    small = build_set("by-depth", [2, 4], tmp_path / "one", {"rows": source, "annotation_depth": 1})
     assert rows(small)["query_id"].to_list() == ["q0", "q2"]
     for sizes, depth, fault in (([8], 1, "3 rows fit, not 4"), ([], 0, "0 rows fit, not 1")):
         with pytest.raises(InputError, match=fault):
-            build_set("by-depth", sizes, tmp_path / "one", {"rows": source, "depth": depth})
+            build_set("by-depth", sizes, tmp_path / "one", {"rows": source, "annotation_depth": depth})
         assert [path.name for path in (tmp_path / "one").iterdir()] == ["run.log"], "no mixture of two sets"
 
 
@@ -370,7 +370,7 @@ def test_by_depth_of_ids(world, tmp_path):
         ["query_id\trelevant_id\tnonrelevant_id\tdepth", "1\td1\td2\t1", "2\td3\td4\t7", "3\td5\td6\t2"],
     )
     options = {
-        "rows": str(tmp_path / "rows.tsv"), "depth": 3, "topics": str(world.folder / "topics.tsv"),
+        "rows": str(tmp_path / "rows.tsv"), "annotation_depth": 3, "topics": str(world.folder / "topics.tsv"),
         "docs": str(world.folder / "docs.tsv"),
     }  # fmt: skip
     frame = rows(build_set("by-depth", [4], tmp_path / "set", options))
@@ -389,7 +389,7 @@ def test_by_version(tmp_path):
     with pytest.raises(InputError, match=r"rows.parquet:2: rows of several versions \('T5_Max', 'T5_Min'\)"):
         build_set("by-version", [], tmp_path / "other", {"rows": source})
     with pytest.raises(InputError, match="no column 'depth'"):
-        build_set("by-depth", [], tmp_path / "other", {"rows": source, "depth": 1})
+        build_set("by-depth", [], tmp_path / "other", {"rows": source, "annotation_depth": 1})
 
 
 # Reading and writing
@@ -453,7 +453,7 @@ def test_a_size_is_a_source(world, tmp_path):
         ("none", [10], {"run": ("x.run",)}, "two first stages"),
         ("none", [10], {"rows": "x"}, "use `kind` by-depth"),
         ("none", [10], {"queries_from_documents": "x"}, "go with no other queries"),
-        ("none", [10], {"candidates": ("nowhere",)}, "no candidates.parquet here"),
+        ("none", [10], {"audit": ("nowhere",)}, "no candidates.parquet here"),
         ("none", [10], {"preset": "terrier"}, "another analyser"),
         ("leak", [10], {}, "leaks: is missing"),
         ("leak", [10], {"leaks": 8}, "5 rows, fewer than the 8 that leak"),
@@ -463,7 +463,7 @@ def test_a_size_is_a_source(world, tmp_path):
         ("test", [10], {"leaks": 2}, "topics: is missing"),
         ("by-depth", [10], {}, "rows: is missing"),
         ("by-depth", [10], {"rows": "x"}, "depth: is missing"),
-        ("by-version", [10], {"rows": "x", "depth": 1}, "depths belong to by-depth"),
+        ("by-version", [10], {"rows": "x", "annotation_depth": 1}, "depths belong to by-depth"),
     ],
 )  # fmt: skip
 def test_faults_are_one_line(world, tmp_path, kind, sizes, changes, fault):
@@ -484,7 +484,7 @@ def test_a_redacted_audit_is_refused(world, tmp_path):
     path = tmp_path / "audit" / "candidates.parquet"
     pl.read_parquet(path).with_columns(query_text=pl.lit("hmac:01234567:0123456789abcdef")).write_parquet(path)
     with pytest.raises(InputError, match="redacted"):
-        build_set("none", [10], tmp_path / "set", world.options(candidates=(str(tmp_path / "audit"),)))
+        build_set("none", [10], tmp_path / "set", world.options(audit=(str(tmp_path / "audit"),)))
 
 
 # Draws
@@ -496,8 +496,8 @@ def test_a_draw_is_the_smallest_of_all(tmp_path_factory, texts, room):
     path = tmp_path_factory.mktemp("draw") / "log.tsv"
     instances_example.lines(path, [f"{number}\t{text}" for number, text in enumerate([*texts, "last"])])
     barred = Excluded(frozenset("a"), {"log": {"1"}})
-    whole = scan(open_queries(str(path)), 1, 1000, barred, Wanted())
-    some = scan(open_queries(str(path)), 1, room, barred, Wanted(frozenset(["y z"]), frozenset(["2"])))
+    whole = scan(open_queries(str(path)), 1, 1000, barred, QueryKeys())
+    some = scan(open_queries(str(path)), 1, room, barred, QueryKeys(frozenset(["y z"]), frozenset(["2"])))
     assert some.drawn == whole.drawn[:room] and whole.complete
     assert {query.text for query in whole.drawn} == {
         normalise(text) for number, text in enumerate([*texts, "last"]) if number != 1 and text not in ("", "a")

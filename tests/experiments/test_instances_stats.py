@@ -167,22 +167,22 @@ def test_rows_without_a_leak_that_differ(sets, world, tmp_path):
 
 def test_evidence_that_is_gone_is_said(sets, world, tmp_path):
     shutil.copytree(world.folder / "audit", tmp_path / "audit")
-    build_set("none", [40], tmp_path / "set", world.options(candidates=(str(tmp_path / "audit"),)))
+    build_set("none", [40], tmp_path / "set", world.options(audit=(str(tmp_path / "audit"),)))
     shutil.rmtree(tmp_path / "audit")
     stats = stats_of([tmp_path / "set"])
     missing = next(one for one in stats.properties[0] if one.name == NAMES["candidates"])
     assert missing.holds is None and "audit is not there" in missing.numbers and stats.holds
-    given = stats_of([tmp_path / "set"], candidates=[str(world.folder / "audit")])
+    given = stats_of([tmp_path / "set"], audit=[str(world.folder / "audit")])
     assert verdicts(given)[NAMES["candidates"]] is True
     with pytest.raises(InputError, match=r"no candidates.parquet here"):
-        stats_of([tmp_path / "set"], candidates=[str(tmp_path)])
+        stats_of([tmp_path / "set"], audit=[str(tmp_path)])
 
 
 def test_sets_that_another_one_fills(sets, world, tmp_path):
     audit = (str(world.folder / "audit"),)
-    made = {"queries_from_documents": str(world.folder / "docs.tsv"), "rest": 30, "k": 20, "candidates": audit}
+    made = {"queries_from_documents": str(world.folder / "docs.tsv"), "rest": 30, "k": 20, "audit": audit}
     build_set("none", [100], tmp_path / "made", made)
-    options = world.options(leaks=4, fill=str(tmp_path / "made"), candidates=(), index=str(world.folder / "index"))
+    options = world.options(leaks=4, fill=str(tmp_path / "made"), audit=(), index=str(world.folder / "index"))
     build_set("leak", [60], tmp_path / "leak", options)
     topics = {"topics": str(world.folder / "topics.tsv"), "qrels": str(world.folder / "test.qrels")}
     filled = dict(leaks=6, docs=str(world.folder / "docs.tsv"), fill=str(sets / "none"), **topics)
@@ -204,7 +204,7 @@ def test_a_set_by_depth(tmp_path):
         {name: [f"{name} {number}" for number in range(4)] for name in names} | {"depth": [1, 2, 1, 3]}
     )
     table.write_parquet(tmp_path / "rows.parquet")
-    options = {"rows": str(tmp_path / "rows.parquet"), "depth": 2}
+    options = {"rows": str(tmp_path / "rows.parquet"), "annotation_depth": 2}
     build_set("by-depth", [], tmp_path / "set", options)
     stats = stats_of([tmp_path / "set"])
     assert verdicts(stats)["no row is deeper than 2"] is True and stats.holds
@@ -222,7 +222,7 @@ def test_the_commands(sets, world, tmp_path, capsys):
     words = ["instances", "build", "--kind", "none", "--size", "40", "--size", "20", "--out", str(tmp_path / "set")]
     words += ["--queries", str(folder / "alpha.tsv"), "--queries", str(folder / "beta.tsv"), "-k", "20"]
     words += ["--train-qrels", str(folder / "train.qrels"), "--docs", str(folder / "docs.tsv")]
-    words += ["--index", str(folder / "index"), "--candidates", str(folder / "audit"), "--write", "triples"]
+    words += ["--index", str(folder / "index"), "--audit", str(folder / "audit"), "--write", "triples"]
     built = json.loads(called(*words, "--labels", str(folder / "labels.tsv"), "--json")[1])
     assert built["sizes"] == [20, 40] and built["rows"] == 20
     assert open_built(tmp_path / "set").lazy().collect().equals(open_built(sets / "none").lazy().head(20).collect())

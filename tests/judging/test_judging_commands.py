@@ -80,7 +80,7 @@ def test_table_of_a_store(store: Path) -> None:
     assert value == json.loads(json.dumps(judge.table(store).json()))
     assert value["scheme"] == "leakage"
     assert [row["queries"] for row in value["tables"]["a"]] == [2, 1, 2, 0]
-    by_topic = json.loads(run("judge", "table", store, "--rows", "topic_id", "--json"))
+    by_topic = json.loads(run("judge", "table", store, "--group-by", "topic_id", "--json"))
     assert [row["corpus"] for row in by_topic["tables"]["a"]] == ["0", "0", "1", "1", "2", "2"]
     assert run("judge", "table", store, "--format", "csv").startswith("corpus,candidates,queries,topics\n")
 

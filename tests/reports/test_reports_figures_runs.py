@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from truerank.reports.figures import (
-    Group,
     Panel,
+    RunGroup,
     Series,
     grouped_scores,
     ordered_scores,
@@ -25,7 +25,7 @@ from truerank.reports.figures.marks import marks
 
 
 def groups():
-    parts = (Group("nnlm", [0.7, 0.6], "best_run\n0.7000, +40.0 %"), Group("trad", [0.5], "old\n0.5000"))
+    parts = (RunGroup("nnlm", [0.7, 0.6], "best_run\n0.7000, +40.0 %"), RunGroup("trad", [0.5], "old\n0.5000"))
     return grouped_scores(parts, y_label="nDCG@10, n = 3 runs", reference=0.5, reference_label="best trad")
 
 
@@ -129,6 +129,6 @@ def test_files_and_pages_hold_the_same_figure(make):
 
 
 def test_nothing_to_draw_is_still_a_figure():
-    assert "n = 0" in words(grouped_scores([Group("a", [], "")], y_label="x", reference=None, reference_label=""))
+    assert "n = 0" in words(grouped_scores([RunGroup("a", [], "")], y_label="x", reference=None, reference_label=""))
     assert ordered_scores([("x", [])], [], x_label="runs", counted="runs").axes
     assert scatter_panels([Panel("", "x", "y", ())]).axes

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from truerank.errors import InputError
 from truerank.sources import annotation_logs_columns, compressed, json_stream
-from truerank.sources.annotation_logs import Annotation, Shown, open_annotations
+from truerank.sources.annotation_logs import Annotation, ShownPassage, open_annotations
 
 TEXTS = ['a "quote" and {brackets]', 'back\\slash \\" end', 'café ]}, "7": [', "日本\n\ttab"]
 SLOW = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
@@ -58,7 +58,7 @@ def wanted(rows: list[dict[str, Any]]) -> list[Annotation]:
             str(row["query_id"]),
             row["query"],
             row["query_type"],
-            tuple(Shown("", p["passage_text"], p["url"], p["is_selected"] == 1) for p in row["passages"]),
+            tuple(ShownPassage("", p["passage_text"], p["url"], p["is_selected"] == 1) for p in row["passages"]),
             tuple(text for text in row["answers"] if text != "No Answer Present."),
         )
         for row in rows
@@ -244,7 +244,7 @@ def test_ir_datasets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ir_datasets, "load", lambda _: _Data())
     log = open_annotations("irds:msmarco-qna/dev")
     first, second, third = list(log)
-    assert first == Annotation("1", "one", "PERSON", (Shown("70"), Shown("8", selected=True)), ("x",))
+    assert first == Annotation("1", "one", "PERSON", (ShownPassage("70"), ShownPassage("8", selected=True)), ("x",))
     assert (second.shown, third.survived) == ((), False)
     assert log.counts.faults == {"nothing-shown": 1, "no-type": 1}
     monkeypatch.setattr(_Data, "qrels_iter", lambda _: [_Judgment("3", "9-0", 1), _Judgment("1", "8-2", 1)])

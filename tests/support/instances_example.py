@@ -39,7 +39,7 @@ class World:
             "train_qrels": (str(self.folder / "train.qrels"),),
             "docs": str(self.folder / "docs.tsv"),
             "index": str(self.folder / "index"),
-            "candidates": (str(self.folder / "audit"),),
+            "audit": (str(self.folder / "audit"),),
             "labels": (str(self.folder / "labels.tsv"),),
             "k": 20,
         }

@@ -7,7 +7,7 @@ import random
 
 import polars as pl
 
-from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, AuditResult, Summary
+from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, AuditResult, AuditSummary
 
 THINGS = (
     "heat pump",
@@ -139,7 +139,7 @@ _SENSITIVITY = [
 ]  # fmt: skip
 
 
-def made_summary(candidates: pl.DataFrame) -> Summary:
+def made_summary(candidates: pl.DataFrame) -> AuditSummary:
     """A summary of three test sets that fits the candidates; "web09" was not read to its end."""
     tests: dict[str, object] = {}
     for name, size in (("lakes04", 200), ("core17", 50)):

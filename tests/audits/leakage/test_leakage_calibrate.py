@@ -169,7 +169,7 @@ def test_same_seed_same_numbers_and_json_is_plain():
 def test_topics_as_clusters_widen_the_interval():
     rows = [(0.85 + 0.0005 * i, i >= 20 and (i // 10) % 6 > 0) for i in range(300)]
     labels = [pair(i, s, leak, topic=str(i // 10)) for i, (s, leak) in enumerate(rows)]
-    alone, clusters = (pointed(labels, resample=how, min_precision=0.7) for how in ("pairs", "topics"))
+    alone, clusters = (pointed(labels, drawing=how, min_precision=0.7) for how in ("pairs", "topics"))
     middle = at(alone, 0.9)
     assert (clusters.high - clusters.low)[middle] > 1.5 * (alone.high - alone.low)[middle]
 
@@ -235,16 +235,16 @@ def test_precision_stays_at_the_target_from_the_estimate_on(rows, target):
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("resample", ["strata", "topics"])
-def test_the_827_labels_are_refused(resample):
+@pytest.mark.parametrize("drawing", ["strata", "topics"])
+def test_the_827_labels_are_refused(drawing):
     folder = DATA / "spire22/annotations"
-    calibration = pointed(sorted(folder.glob("query-*.jsonl")), resample=resample, encoder="paraphrase-MiniLM-L6-v2")
+    calibration = pointed(sorted(folder.glob("query-*.jsonl")), drawing=drawing, encoder="paraphrase-MiniLM-L6-v2")
     assert calibration.chosen is None
     assert calibration.estimate == 0.926
-    assert ("edge of the sample: labels begin at 0.9009" in calibration.reason) == (resample == "strata")
+    assert ("edge of the sample: labels begin at 0.9009" in calibration.reason) == (drawing == "strata")
     assert calibration.n[0] == 825 and calibration.precision[0] == pytest.approx(720 / 825)
     assert [(wanted.have, wanted.high) for wanted in calibration.label_next] == [(0, 0.9)]
-    bounded = calibrate(sorted(folder.glob("query-*.jsonl")), resample=resample, encoder="paraphrase-MiniLM-L6-v2")
+    bounded = calibrate(sorted(folder.glob("query-*.jsonl")), drawing=drawing, encoder="paraphrase-MiniLM-L6-v2")
     assert 0.926 <= bounded.chosen < 0.97
     assert bounded.low[at(bounded, bounded.chosen)] >= 0.9
 
@@ -306,7 +306,7 @@ def test_known_candidates_stand_in_for_sampling_probabilities():
 def test_topics_widen_the_bound():
     rows = [(0.85 + 0.0005 * i, (i // 10) % 6 > 0) for i in range(300)]
     labels = [pair(i, s, leak, topic=str(i // 10)) for i, (s, leak) in enumerate(rows)]
-    alone, clusters = (calibrate(labels, resample=how, min_precision=0.7) for how in ("pairs", "topics"))
+    alone, clusters = (calibrate(labels, drawing=how, min_precision=0.7) for how in ("pairs", "topics"))
     middle = at(alone, 0.9)
     assert (clusters.high - clusters.low)[middle] > 1.1 * (alone.high - alone.low)[middle]
 

@@ -26,7 +26,7 @@ from leakage_example import audit, save
 from places import DATA
 from truerank import leakage
 from truerank.audits.leakage import reduction as reducing
-from truerank.audits.leakage.filtering import Form, Target, copy
+from truerank.audits.leakage.filtering import SourceForm, Target, copy
 from truerank.errors import InputError
 from truerank.measures import detectable_difference
 from truerank.records import Judgment
@@ -262,7 +262,7 @@ def test_a_source_that_changes_while_it_is_read(tmp_path, form):
     else:
         source.write_text("qid,query\n1,a b\n2,c d\n")
     with pytest.raises(InputError, match="the file changed while it was read"):
-        copy(Form(source, form), Target(tmp_path / "out", "out"), [2, 7])
+        copy(SourceForm(source, form), Target(tmp_path / "out", "out"), [2, 7])
 
 
 def test_killed_in_the_middle_nothing_stands_under_the_final_name(tmp_path):

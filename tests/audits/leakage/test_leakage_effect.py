@@ -11,7 +11,7 @@ from scipy import stats
 
 from leakage_example import audit, save
 from places import DATA
-from truerank.audits.leakage.effect import Swap, difference_sds, effect
+from truerank.audits.leakage.effect import LeadSwap, difference_sds, effect
 from truerank.audits.leakage.summaries import swap_table
 from truerank.errors import InputError
 from truerank.records import Qrel, RunRow
@@ -90,7 +90,7 @@ def test_order_of_systems_without_the_leaked_topics():
     }
     result = effect(qrels, runs, ["t1", "t2"], measures="RR")
     (order,) = result.orders
-    assert order.swaps == (Swap("memory", "solid", 0.125, -0.25),)
+    assert order.swaps == (LeadSwap("memory", "solid", 0.125, -0.25),)
     assert (order.largest_drop, order.dropped) == (1, "memory")
     # Orders (3, 2, 1) and (1.5, 3, 1.5): concordant 1, discordant 1, tied 1.
     assert order.tau == pytest.approx(stats.kendalltau([3, 2, 1], [1.5, 3, 1.5]).statistic)

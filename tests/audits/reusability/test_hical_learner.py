@@ -11,7 +11,7 @@ import pytest
 from hical_reference import Reference, dense, generated, optimum
 from places import DATA
 from truerank.audits.reusability import ActiveLearner, Features, LearnerOptions, trace
-from truerank.audits.reusability.learning.learner import Model, fit
+from truerank.audits.reusability.learning.learner import LinearModel, fit
 from truerank.errors import InputError
 from truerank.records import Document
 from truerank.sources import read_documents, read_qrels, read_topics
@@ -63,7 +63,7 @@ def test_the_optimum_is_that_of_an_independent_solver() -> None:
     matrix, _, _ = dense(documents)
     features = Features.of_documents(documents)
     draw = np.random.default_rng(1)
-    start = Model(np.zeros(matrix.shape[1]), 0.0)
+    start = LinearModel(np.zeros(matrix.shape[1]), 0.0)
     for relevant_rows in (1, 5, 60):
         rows = draw.permutation(len(documents))[:200]
         labels = np.zeros(200, np.bool_)

@@ -141,7 +141,7 @@ def test_table_1_of_the_paper(tmp_path: Path) -> None:
     result = answerable(reasons=str(tmp_path / "labels.jsonl"), out=tmp_path / "out")
     assert result.reasons is not None
     table = result.reasons.parts["counts"]
-    assert table.rows[:2] == (("dev", 70, 15, 14, 1, 100), ("train", 36, 5, 6, 3, 50))
+    assert table.rows()[:2] == [("dev", 70, 15, 14, 1, 100), ("train", 36, 5, 6, 3, 50)]
     assert "reasons-counts.tex" in {path.name for path in (tmp_path / "out" / "tables").iterdir()}
 
 

@@ -172,7 +172,7 @@ def test_from_instances_to_a_training_set(tmp_path: Path, capsys: pytest.Capture
             "by-depth",
             "--rows",
             "triples/triples.parquet",
-            "--depth",
+            "--annotation-depth",
             "1",
             "--out",
             "set",

@@ -175,7 +175,7 @@ def test_conditions_choose_rows_and_must_name_a_column(tmp_path):
     )
 
     def report(**where):
-        return track.report(means=[means], metadata=[metadata], options=track.ReportOptions(where=where))
+        return track.report(means=[means], metadata=[metadata], options=track.TrackReportOptions(where=where))
 
     found = report(task="docs", evaluation="one")
     assert [run.run for run in found.analysis.scores.runs] == ["b", "a"]
@@ -220,7 +220,7 @@ def test_categories_subtasks_and_candidates_by_hand(tmp_path):
 
 def test_an_unknown_baseline_names_those_there_are(tmp_path):
     means = text_file(tmp_path, "means.csv", MEANS)
-    options = track.ReportOptions(baseline_category="classic")
+    options = track.TrackReportOptions(baseline_category="classic")
     fault(lambda: track.report(means=[means], options=options), "baseline_category", "nn, nnlm, trad")
 
 
@@ -268,10 +268,12 @@ def test_runs_and_judgments_that_do_not_fit_are_refused(runs, tmp_path):
     fault(lambda: track.report(run=runs["run"], qrels=runs["qrels"], means=[means]), "both runs and tables")
     alien = str(text_file(tmp_path, "alien.qrels", "77 0 d1 1\n"))
     fault(lambda: track.report(**{**runs, "sparse_qrels": alien}))
-    fault(lambda: track.report(**runs, options=track.ReportOptions(measure="MFR")), "better when lower")
-    fault(lambda: track.report(means=[means], options=track.ReportOptions(measure="P@10")), "nDCG@10")
-    fault(lambda: track.report(means=[means], options=track.ReportOptions(measures="P@5 RR")), "P@5, RR", "RR (MS)")
-    fault(lambda: track.ReportOptions(perplexity=0.0), "perplexity: must be above 0, got 0")
+    fault(lambda: track.report(**runs, options=track.TrackReportOptions(measure="MFR")), "better when lower")
+    fault(lambda: track.report(means=[means], options=track.TrackReportOptions(measure="P@10")), "nDCG@10")
+    fault(
+        lambda: track.report(means=[means], options=track.TrackReportOptions(measures="P@5 RR")), "P@5, RR", "RR (MS)"
+    )
+    fault(lambda: track.TrackReportOptions(perplexity=0.0), "perplexity: must be above 0, got 0")
     void = text_file(tmp_path, "void.csv", "run,category,NDCG@10\na,trad,\nb,nn,-\n")
     fault(lambda: track.report(means=[void]), "no run has a value of nDCG@10")
     fault(lambda: track.report(means=[text_file(tmp_path, "x.csv", "run,NDCG@10\n")]), "no row in it")
@@ -307,7 +309,7 @@ def test_measures_and_runs_can_be_chosen(runs, tmp_path):
     means = text_file(tmp_path, "means.csv", MEANS)
     chosen = track.report(means=[means], measure="ndcg_cut_10", measures="MRR (MS) NCG@100")
     assert chosen.analysis.scores.measures == ("RR (MS)", "nDCG@10", "NCG@100")
-    options = track.ReportOptions(measure="AP", where={"group": "east"})
+    options = track.TrackReportOptions(measure="AP", where={"group": "east"})
     found = track.report(**runs, options=options, rel=2, depth=2).analysis.scores
     assert {run.run for run in found.runs} == {"e", "f"}
     assert found.main == found.measures[0] == "AP"
@@ -460,7 +462,7 @@ def test_the_printed_tables_of_the_deep_learning_track(table, task, evaluation, 
     result = track.report(
         means=[source / f"{table}.csv", source / "dl2019-run-measures.csv"],
         metadata=[source / "dl2019-run-metadata.csv"],
-        options=track.ReportOptions(where={"task": task, "evaluation": evaluation}),
+        options=track.TrackReportOptions(where={"task": task, "evaluation": evaluation}),
     )
     found = result.analysis
     assert tuple(round(one.gain, 2) for one in found.best[:2]) == gains
@@ -501,7 +503,7 @@ def vaswani(tmp_path_factory) -> tuple[track.TrackReport, Path]:
         metadata=[folder / "runs.csv"],
         collection=[str(source / "docs.trec.gz")],
         topics=str(source / "topics.trec.txt"),
-        options=track.ReportOptions(title="Vaswani"),
+        options=track.TrackReportOptions(title="Vaswani"),
     )
     return result, folder / "out"
 

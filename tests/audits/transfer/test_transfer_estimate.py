@@ -83,7 +83,7 @@ def test_labels_of_a_scan(scan: Scan, tmp_path: Path, capsys: pytest.CaptureFixt
             item["label"] = ["V1 better" if item["topic_id"] == "20" else broken]
             item.pop("V1"), item.pop("V2")
             out.write(json.dumps(item) + "\n")
-    found = {part.counts.name: part for part in transfer.estimate(scan, str(labels)).parts}
+    found = {part.counts.name: part for part in transfer.estimate(scan, labels=str(labels)).parts}
     one = found["old>>new MaxP"]
     assert one.counts.labels == {"00": 0, "01": 0, "10": 6, "11": 0, "21": 1, "12": 0}
     assert one.precision is not None and one.precision.value == pytest.approx(6 / 7)
@@ -129,7 +129,7 @@ def test_nothing_to_estimate_from(scan: Scan, tmp_path: Path) -> None:
         transfer.estimate(counts="x.csv", confidence=1)
     (tmp_path / "other.jsonl").write_text('{"topic_id": "3", "doc_id": "old3", "dataset": "x", "label": ["both"]}\n')
     with pytest.raises(InputError, match="no data set of the scan"):
-        transfer.estimate(scan, str(tmp_path / "other.jsonl"))
+        transfer.estimate(scan, labels=str(tmp_path / "other.jsonl"))
 
 
 def test_description_is_that_of_a_plain_count(scan: Scan, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truerank.text.page_faults import REASONS, PageText, page_fault
+from truerank.text.page_faults import REASONS, PageWords, page_fault
 
 PARTS = (
     "Yellow roses stand for joy and happiness, and they are given to friends.",
@@ -15,7 +15,7 @@ PARTS = (
     "Potassium in the soil lets the flowers last longer than nitrogen would.",
     "The oldest rose still in bloom grows on the wall of a cathedral in Hildesheim.",
 )
-BEFORE = PageText("Roses", "\n".join(PARTS))
+BEFORE = PageWords("Roses", "\n".join(PARTS))
 OTHER = (
     "Kidney beans hold seventy milligrams of magnesium a cup. Cooked spinach has more than twice that amount, and "
     "pumpkin seeds more still. Adults need some four hundred milligrams a day, women slightly less."
@@ -40,19 +40,19 @@ OTHER = (
     ],
 )
 def test_each_class(title: str, body: str, reason: str, shown: str) -> None:
-    found = page_fault(BEFORE, PageText(title, body))
+    found = page_fault(BEFORE, PageWords(title, body))
     assert (found.reason, shown.lower() in found.evidence.lower()) == (reason, True), found
 
 
 def test_a_page_about_errors_is_no_error_page() -> None:
-    about = PageText("What is a 404 error?", "A 404 error means that the page was not found on the server. " * 2)
-    assert page_fault(about, PageText("404", "A 404 error means that the page was not found.")).reason != "error page"
+    about = PageWords("What is a 404 error?", "A 404 error means that the page was not found on the server. " * 2)
+    assert page_fault(about, PageWords("404", "A 404 error means that the page was not found.")).reason != "error page"
     long = " ".join(f"word{number}" for number in range(300))
-    assert page_fault(BEFORE, PageText("Not found", f"404 not found {long}")).reason == "redirect"
+    assert page_fault(BEFORE, PageWords("Not found", f"404 not found {long}")).reason == "redirect"
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_two_texts_have_a_class(before: str, after: str) -> None:
-    found = page_fault(PageText("a", before), PageText("b", after))
+    found = page_fault(PageWords("a", before), PageWords("b", after))
     assert found.reason in REASONS and found.evidence

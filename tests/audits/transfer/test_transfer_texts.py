@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from truerank.text.losses import WordWeights, lost_share, word_weights
 from truerank.text.notices import notice_of
-from truerank.text.page_faults import PageText, page_fault
+from truerank.text.page_faults import PageWords, page_fault
 
 TITLE = "Magnetic tape for the storage of telephone directories"
 ABOUT = (
@@ -20,12 +20,12 @@ ELSEWHERE = (
     "Clay soils shrink in dry summers, and shallow foundations follow them. Cracks run from the corners of windows. "
     "Deeper footings below the roots of the nearest poplar avoid it, and cost little while a house is being built."
 )
-QUERY = frozenset(PageText("", "storage of telephone directories on tape").forms)
-WEIGHTS = word_weights([PageText("", f"{TITLE} {ABOUT}").forms, PageText("", ELSEWHERE).forms, ("the", "of", "a")])
+QUERY = frozenset(PageWords("", "storage of telephone directories on tape").forms)
+WEIGHTS = word_weights([PageWords("", f"{TITLE} {ABOUT}").forms, PageWords("", ELSEWHERE).forms, ("the", "of", "a")])
 
 
 def lost(before: str, after: str, query: frozenset[str] = QUERY) -> float:
-    return lost_share(PageText(TITLE, before), PageText(TITLE, after), query, WEIGHTS).share
+    return lost_share(PageWords(TITLE, before), PageWords(TITLE, after), query, WEIGHTS).share
 
 
 def test_what_is_lost_of_a_text() -> None:
@@ -41,32 +41,33 @@ def test_what_is_lost_of_a_text() -> None:
     assert lost(ABOUT, shuffled) < 0.1
     # Without a body the title is what there is.
     assert (
-        lost("", "") == 0.0 and lost_share(PageText(TITLE, ""), PageText("Login", "Sign in"), QUERY, WEIGHTS).share == 1
+        lost("", "") == 0.0
+        and lost_share(PageWords(TITLE, ""), PageWords("Login", "Sign in"), QUERY, WEIGHTS).share == 1
     )
 
 
 def test_what_answered_the_query_weighs_most() -> None:
     page = f"{ELSEWHERE} {ELSEWHERE.replace('Clay', 'Wet')} {ABOUT}"
     without = f"{ELSEWHERE} {ELSEWHERE.replace('Clay', 'Wet')}"
-    other = frozenset(PageText("", "foundations footings").forms)
+    other = frozenset(PageWords("", "foundations footings").forms)
     assert lost(page, without) > 0.6 > 0.2 > lost(page, without, other)
 
 
 def test_comments_are_not_akin_to_the_text_below_which_they_stand() -> None:
     comments = "anna wrote: great find, thanks! mark replied: my uncle drove trains, any photographs of winter tyres?"
-    fuller = PageText(TITLE, f"{ABOUT} {comments}")
-    grown = lost_share(fuller, PageText(TITLE, ABOUT), QUERY, WEIGHTS)
-    cut = lost_share(PageText(TITLE, ABOUT), PageText(TITLE, " ".join(ABOUT.split()[:10])), QUERY, WEIGHTS)
+    fuller = PageWords(TITLE, f"{ABOUT} {comments}")
+    grown = lost_share(fuller, PageWords(TITLE, ABOUT), QUERY, WEIGHTS)
+    cut = lost_share(PageWords(TITLE, ABOUT), PageWords(TITLE, " ".join(ABOUT.split()[:10])), QUERY, WEIGHTS)
     assert grown.akin < 0.02 < cut.akin
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=200), st.text(max_size=200), st.text(max_size=30))
 def test_shares_are_shares(before: str, after: str, query: str) -> None:
-    asked = frozenset(PageText("", query).forms)
-    found = lost_share(PageText("t", before), PageText("t", after), asked, WordWeights({}, 1.0))
+    asked = frozenset(PageWords("", query).forms)
+    found = lost_share(PageWords("t", before), PageWords("t", after), asked, WordWeights({}, 1.0))
     assert 0.0 <= found.share <= 1.0 and 0.0 <= found.akin <= 1.0
-    assert lost_share(PageText("t", before), PageText("t", before), asked, WordWeights({}, 1.0)).share == 0.0
+    assert lost_share(PageWords("t", before), PageWords("t", before), asked, WordWeights({}, 1.0)).share == 0.0
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_shares_are_shares(before: str, after: str, query: str) -> None:
 def test_notices_in_several_wordings_and_languages(text: str, kind: str) -> None:
     found = notice_of(text)
     assert found is not None and found.kind == kind and found.signs and 0 < found.share <= 1
-    assert page_fault(PageText(TITLE, ABOUT), PageText(TITLE, text)).reason == "error page"
+    assert page_fault(PageWords(TITLE, ABOUT), PageWords(TITLE, text)).reason == "error page"
 
 
 def test_texts_about_such_things_are_no_notices() -> None:
