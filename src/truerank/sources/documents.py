@@ -16,6 +16,7 @@ from truerank.sources.blocks import SourceCounts
 from truerank.sources.document_rows import FoundDocument, FoundStream
 from truerank.sources.duplicates import IdWindow
 from truerank.sources.grammar import SourceSpec
+from truerank.sources.rows import saved_files
 from truerank.text.normalising import normalise
 
 __all__ = ["DocumentSource", "open_documents", "read_documents"]
@@ -168,7 +169,7 @@ class DocumentSource:
         path = self.spec.path
         if not compressed.is_folder(path):
             return compressed.fingerprint(path)
-        files = document_files.folder_files(path, self._form)
+        files = saved_files(path) if self._form == "saved" else document_files.folder_files(path, self._form)
         together = hashlib.sha256()
         for file in files:
             name = file.relative_to(path).as_posix()
