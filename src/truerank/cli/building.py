@@ -37,17 +37,19 @@ def app_for(words: Sequence[str], *, every: bool = False) -> App:
     """
     wanted = carried(words)
     root = _app("truerank", first_sentence("truerank"))
-    groups = {name: _app(name, first_sentence(package)) for name, package in GROUPS.items()}
-    for name, app in groups.items():
-        root.command(app, name=name)
-    for name, path in COMMANDS.items():
+    groups: dict[str, App] = {}
+    for place, (name, path) in enumerate(COMMANDS.items()):
         group, _, last = name.rpartition(" ")
+        if group and group not in groups:
+            groups[group] = _app(group, first_sentence(GROUPS[group]), place)
+            root.command(groups[group], name=group)
         parent = groups[group] if group else root
         if every or name == wanted:
             command = command_at(name, path)
-            parent.command(_runner(command), name=last, help=_help(command), help_epilogue=_examples(command))
+            shown = {"help": _help(command), "help_epilogue": _examples(command)}
+            parent.command(_runner(command), name=last, sort_key=place, **shown)
         elif wanted is None:
-            parent.command(_stub(), name=last, help=first_sentence(path))
+            parent.command(_stub(), name=last, sort_key=place, help=first_sentence(path))
     return root
 
 
@@ -72,9 +74,10 @@ def install_completion(words: Sequence[str]) -> None:
     sys.stderr.write(f"completion is in {place}; open a new shell to use it\n")
 
 
-def _app(name: str, text: str) -> App:
+def _app(name: str, text: str, place: int | None = None) -> App:
     return App(
         name=name,
+        sort_key=place,
         help=text,
         help_format="markdown",
         version=f"truerank {__version__}",
