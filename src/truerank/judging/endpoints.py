@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 from truerank.errors import InputError, OptionError
+from truerank.loading import load_json
 from truerank.options import Flag, Options, Range
 
 __all__ = ["Client", "Completion", "Patience", "RefusedError", "UnavailableError"]
@@ -228,10 +229,10 @@ def _on_this_machine(host: str) -> bool:
 
 def _completion(content: bytes) -> Completion:
     try:
-        value = json.loads(content)
+        value = load_json(content, "the answer")
         choice = value["choices"][0]
         text = choice["message"].get("content")
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except (InputError, LookupError, TypeError, AttributeError) as error:
         raise _BrokenError("no chat completion in the answer") from error
     usage = value.get("usage")
     usage = usage if isinstance(usage, Mapping) else {}
@@ -249,9 +250,9 @@ def _count(value: Any) -> int:
 def _told(error: urllib.error.HTTPError) -> str:
     """The message in an error's body, one line, cut short."""
     try:
-        value = json.loads(error.read(65536))
+        value = load_json(error.read(65536), "the answer")
         told = value["error"]["message"] if isinstance(value["error"], dict) else value["error"]
-    except (ValueError, LookupError, TypeError, OSError, http.client.HTTPException):
+    except (InputError, LookupError, TypeError, OSError, http.client.HTTPException):
         return ""
     text = " ".join(str(told).split())
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)[:200]
