@@ -11,7 +11,7 @@ from typing import Final, Protocol, TextIO
 
 from truerank.text.printable import printable
 
-__all__ = ["Lines", "Progress", "Quiet", "Terminal", "terminal_progress"]
+__all__ = ["Progress", "ProgressLines", "Quiet", "Terminal", "terminal_progress"]
 
 #: Seconds between two lines where there is no terminal.
 _EVERY: Final = 60.0
@@ -116,7 +116,7 @@ class Terminal:
         self._stage = None
 
 
-class Lines:
+class ProgressLines:
     """A line every minute that says how far the work is, for logs; work of less than a minute writes none.
 
     Args:
@@ -176,7 +176,7 @@ def terminal_progress(show: bool | None = None) -> Iterator[Progress]:
         yield Quiet()
         return
     if show is None and not sys.stderr.isatty():
-        lines = Lines(sys.stderr)
+        lines = ProgressLines(sys.stderr)
         try:
             yield lines
         finally:
