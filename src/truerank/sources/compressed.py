@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from truerank.errors import InputError
+from truerank.loading import check_regular
 from truerank.zstd import ZstdDecompressor, ZstdError
 
 __all__ = ["HEAD_SIZE", "BrokenFileError", "checked_file", "chunks", "fingerprint", "head", "is_folder", "plain_file"]
@@ -57,7 +58,7 @@ def checked_file(path: Path) -> Path:
                 "a folder, not a file", "give a file in it, or a BEIR folder with queries.jsonl", where=path
             )
         if path.exists():
-            raise InputError("not a regular file", "write it to a file first: it is read more than once", where=path)
+            check_regular(path)
     except PermissionError as error:
         raise InputError("no permission to read it", "change the permissions, or copy it", where=path) from error
     except (OSError, ValueError) as error:
