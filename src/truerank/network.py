@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import concurrent.futures
+import email.utils
 import functools
 import ipaddress
+import math
 import ssl
 import threading
+import time
 import zlib
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -28,8 +32,10 @@ __all__ = [
     "LargeAnswerError",
     "LateAnswerError",
     "NetworkError",
+    "SilentError",
     "is_this_machine",
     "origin",
+    "retry_after",
 ]
 
 _PORTS: Final = {"http": 80, "https": 443}
@@ -43,8 +49,12 @@ class NetworkError(Exception):
     """No answer. The text says why, in a few words; asking again may help."""
 
 
+class SilentError(NetworkError):
+    """Nothing came for too long."""
+
+
 class LateAnswerError(NetworkError):
-    """The answer was not complete in time."""
+    """Something came all the time, but the answer was not complete in time."""
 
 
 class BrokenAnswerError(NetworkError):
@@ -117,7 +127,7 @@ class HttpClient:
             self._running.add(attempt)
         try:
             return attempt.result()
-        except asyncio.CancelledError as error:
+        except concurrent.futures.CancelledError as error:
             raise NetworkError("stopped") from error
         finally:
             # After Ctrl-C in this thread the attempt would go on in the other.
@@ -149,11 +159,12 @@ class HttpClient:
                 self._client().stream(asked.method, asked.url, headers=asked.headers, content=asked.body) as response,
             ):
                 content = await _body(response, largest)
-                return HttpAnswer(response.status_code, tuple(response.headers.multi_items()), content)
+                pairs = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw)
+                return HttpAnswer(response.status_code, tuple(pairs), content)
         except TimeoutError as error:
             raise LateAnswerError(f"timed out after {seconds:g} s") from error
         except httpx2.TimeoutException as error:
-            raise LateAnswerError(f"timed out: {self._silence:g} s without a byte") from error
+            raise SilentError(f"timed out: {self._silence:g} s without a byte") from error
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, UnicodeError) as error:
             raise AddressError(f"no address that can be asked ({_words(error)})") from error
         except (httpx2.ConnectError, httpx2.ProxyError) as error:
@@ -199,6 +210,20 @@ def is_this_machine(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def retry_after(value: str | None) -> float | None:
+    """Seconds to wait by a Retry-After header, a number or a date; None where it is missing or unreadable."""
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return None if math.isnan(seconds) else max(0.0, seconds)
 
 
 async def _body(response: httpx2.Response, largest: int) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import email.utils
 import json
 import os
 import threading
@@ -14,7 +13,15 @@ from urllib.parse import urlsplit, urlunsplit
 
 from truerank.errors import InputError, OptionError
 from truerank.loading import load_json
-from truerank.network import AddressError, HttpAnswer, HttpClient, LargeAnswerError, NetworkError, is_this_machine
+from truerank.network import (
+    AddressError,
+    HttpAnswer,
+    HttpClient,
+    LargeAnswerError,
+    NetworkError,
+    is_this_machine,
+    retry_after,
+)
 from truerank.options import Flag, Options, Range
 
 __all__ = ["Client", "Completion", "Patience", "RefusedError", "UnavailableError"]
@@ -129,7 +136,7 @@ class Client:
                 answer = self._send(data)
                 if 200 <= answer.status < 300:
                     return _completion(answer.body, self.url)
-                fault, wait = self._judged(answer), _retry_after(answer.header("Retry-After"))
+                fault, wait = self._judged(answer), retry_after(answer.header("Retry-After"))
             except (NetworkError, _BrokenError) as error:
                 fault, wait = str(error), None
             if wait is None:
@@ -246,17 +253,3 @@ def _told(body: bytes) -> str:
         return ""
     text = " ".join(str(told).split())
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)[:200]
-
-
-def _retry_after(value: str | None) -> float | None:
-    """Seconds to wait, from a number or a date; None where the header is missing or unreadable."""
-    if value is None:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
-        except (ValueError, TypeError, OverflowError):
-            return None
-    return max(0.0, seconds) if seconds == seconds else None  # noqa: PLR0124 - not a number
