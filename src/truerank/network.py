@@ -21,6 +21,8 @@ from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
+from truerank.errors import InputError
+
 if TYPE_CHECKING:
     import httpx2
 
@@ -95,17 +97,33 @@ class HttpClient:
         headers: sent with every request.
         silence: seconds without a further byte after which an attempt ends.
         proxies: the proxies of the environment (`HTTPS_PROXY`) are used.
+
+    Raises:
+        InputError: the environment names a proxy or certificates that cannot be used.
     """
 
     def __init__(
         self, *, headers: Mapping[str, str] | None = None, silence: float = 60.0, proxies: bool = True
     ) -> None:
+        import httpx2
+
         self._headers = {"Accept-Encoding": "gzip, deflate", **(headers or {})}
         self._silence = silence
-        self._proxies = proxies
+        try:
+            self._client = httpx2.AsyncClient(
+                timeout=silence, follow_redirects=False, trust_env=proxies,
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
+            )  # fmt: skip
+        except (ValueError, ImportError, OSError) as error:
+            raise InputError(
+                f"a proxy or certificates that cannot be used ({_words(error)})",
+                "correct HTTP_PROXY, HTTPS_PROXY, ALL_PROXY or SSL_CERT_FILE", where="environment",
+            ) from error  # fmt: skip
+        # Each request says all that it sends.
+        self._client.headers.clear()
+        self._client.cookies.jar.set_policy(_NO_COOKIES)
         self._lock = threading.Lock()
-        self._opened: httpx2.AsyncClient | None = None
-        self._running: set[Any] = set()
+        self._running: set[concurrent.futures.Future[HttpAnswer]] = set()
 
     def ask(
         self, method: str, url: str, *, seconds: float, largest: int, headers: Mapping[str, str] | None = None,
@@ -145,10 +163,7 @@ class HttpClient:
     def close(self) -> None:
         """Ends what is being asked and closes the connections."""
         self.stop()
-        with self._lock:
-            opened, self._opened = self._opened, None
-        if opened is not None:
-            asyncio.run_coroutine_threadsafe(opened.aclose(), _loop()).result(5)
+        asyncio.run_coroutine_threadsafe(self._client.aclose(), _loop()).result(5)
 
     async def _attempt(self, asked: _Asked, seconds: float, largest: int) -> HttpAnswer:
         import httpx2
@@ -156,7 +171,7 @@ class HttpClient:
         try:
             async with (
                 asyncio.timeout(seconds),
-                self._client().stream(asked.method, asked.url, headers=asked.headers, content=asked.body) as response,
+                self._client.stream(asked.method, asked.url, headers=asked.headers, content=asked.body) as response,
             ):
                 content = await _body(response, largest)
                 pairs = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw)
@@ -171,21 +186,6 @@ class HttpClient:
             raise NetworkError(f"no connection ({_words(error)})") from error
         except (httpx2.HTTPError, ssl.SSLError, OSError) as error:
             raise BrokenAnswerError(f"cut off ({_words(error)})") from error
-
-    def _client(self) -> httpx2.AsyncClient:
-        """Opened in the thread of the loop, the only one that touches it."""
-        import httpx2
-
-        with self._lock:
-            if self._opened is None:
-                self._opened = httpx2.AsyncClient(
-                    timeout=self._silence, follow_redirects=False, trust_env=self._proxies,
-                    limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
-                )  # fmt: skip
-                # Each request says all that it sends.
-                self._opened.headers.clear()
-                self._opened.cookies.jar.set_policy(_NO_COOKIES)
-            return self._opened
 
 
 def origin(url: str) -> tuple[str, str, int]:

@@ -14,6 +14,7 @@ import zlib
 import pytest
 from raw_server import raw_server, response
 
+from truerank.errors import InputError
 from truerank.network import (
     AddressError,
     BrokenAnswerError,
@@ -107,6 +108,7 @@ def test_an_announced_length_is_refused_before_the_body():
 def test_three_gigabytes_end_at_the_limit_in_little_memory():
     script = """
 import resource, sys
+from truerank.errors import InputError
 from truerank.network import HttpClient, LargeAnswerError
 try:
     HttpClient().ask("GET", sys.argv[1], seconds=60, largest=1 << 20)
@@ -191,6 +193,13 @@ def test_what_is_no_address_is_told(url):
     with pytest.raises(NetworkError):
         client.ask("GET", url, seconds=5, largest=10)
     client.close()
+
+
+@pytest.mark.parametrize(("variable", "value"), [("HTTPS_PROXY", "nonsense://x"), ("SSL_CERT_FILE", "/nothing")])
+def test_an_environment_that_cannot_be_used_is_told(variable, value, monkeypatch):
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(InputError, match="environment: a proxy or certificates that cannot be used"):
+        HttpClient()
 
 
 def test_what_is_asked_can_be_stopped():
