@@ -9,7 +9,7 @@ import pytest
 
 import real_browser
 
-pytest.importorskip("fastapi", reason="the extra [web] is not installed: judging is not tried in a browser")
+pytest.importorskip("starlette", reason="the extra [web] is not installed: judging is not tried in a browser")
 pytest.importorskip("uvicorn", reason="the extra [web] is not installed: judging is not tried in a browser")
 
 from judging_web_sample import HOSTILE, make_store, pairs, served

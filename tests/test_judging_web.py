@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("fastapi", reason="the extra [web] is not installed: judging pages are not tried")
+pytest.importorskip("starlette", reason="the extra [web] is not installed: judging pages are not tried")
 pytest.importorskip("uvicorn", reason="the extra [web] is not installed: judging pages are not tried")
 
 from judging_web_sample import HOSTILE, Browser, make_store, pairs, served

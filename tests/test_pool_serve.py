@@ -138,7 +138,7 @@ def test_two_annotators_of_a_topic_get_different_documents(folder: Path) -> None
 
 
 def test_the_pages_and_what_is_refused(folder: Path) -> None:
-    pytest.importorskip("fastapi", reason="the extra [web] is not installed: judging pages are not tried")
+    pytest.importorskip("starlette", reason="the extra [web] is not installed: judging pages are not tried")
     from judging_web_sample import Browser
 
     store, docs = make_store(folder), str(folder / "docs.jsonl")

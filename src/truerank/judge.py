@@ -101,7 +101,7 @@ def serve(
     Raises:
         InputError: no store, or one that does not grade documents for a pool; nobody of a name; the port is in use or
             the address is not this machine's; no such certificate; a fault in the documents or the stopping rule.
-        MissingExtraError: FastAPI or Uvicorn is not installed.
+        MissingExtraError: Starlette or Uvicorn is not installed.
 
     Examples:
 

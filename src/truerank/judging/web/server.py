@@ -133,7 +133,7 @@ def open_desk(
     Raises:
         InputError: no store, or one of a newer version; nobody of a name; the port is in use or the address is not
             this machine's; no such certificate.
-        MissingExtraError: FastAPI or Uvicorn is not installed.
+        MissingExtraError: Starlette or Uvicorn is not installed.
     """
     uvicorn, create_app = _web()
     listening = _listen(serving.host, serving.port)

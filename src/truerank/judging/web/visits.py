@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fastapi import Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from truerank.judging.events import Annotator
 from truerank.judging.store import Store
