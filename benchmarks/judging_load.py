@@ -37,7 +37,7 @@ LABELS = ("Title-Identical", "Title-Specialization", "Title-Reformulation", "Dif
 SERVE = """
 import sys
 from truerank.judging.web import Serving, open_desk
-desk = open_desk(sys.argv[1], Serving(port=int(sys.argv[2])))
+desk = open_desk(sys.argv[1], Serving(port=int(sys.argv[2]), no_tokens=True))
 print(desk.addresses[0], flush=True)
 desk.run()
 """
