@@ -4,7 +4,7 @@
 
 Starts the server of `truerank judge serve` on loopback and lets annotators judge over HTTP as their browsers do: load
 the item, send the form, follow to the next item. Kills the server with SIGKILL when random shares of the labels are in,
-starts it again each time, and compares what was acknowledged with what the store holds. Ends with 1 if a label was lost or
+starts it again, and compares what was acknowledged with what the store holds. Ends with 1 if a label was lost or
 doubled.
 
 Prints the answer times of the form (the label is on the disk when it is answered) and of the page that follows.

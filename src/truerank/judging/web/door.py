@@ -8,6 +8,8 @@ there is no room left, the connection goes that has waited longest without a req
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import ipaddress
 import logging
 import socket
@@ -224,18 +226,16 @@ class Server(uvicorn.Server):
                 beside, config=self.config, server_state=self.server_state, app_state=self.lifespan.state
             )
             connection.opening = loop.create_task(self._begin(connection, taken))
+            connection.opening.add_done_callback(functools.partial(_begun, connection, taken))
 
     async def _begin(self, connection: Connection, taken: socket.socket) -> None:
         encrypted = self.config.ssl
         seconds = self._limits.handshake_seconds if encrypted else None
-        try:
+        # A client that speaks no TLS, or goes away, is nothing to log.
+        with contextlib.suppress(OSError):
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: connection, taken, ssl=encrypted, ssl_handshake_timeout=seconds
             )
-        except (OSError, asyncio.CancelledError):
-            # A client that speaks no TLS, or goes away: nothing to log.
-            taken.close()
-            connection.beside.discard(connection)
 
     async def _sweep(self) -> None:
         while True:
@@ -257,6 +257,13 @@ class Server(uvicorn.Server):
 
     def _all(self) -> list[Connection]:
         return [connection for beside in self._open.values() for connection in beside]
+
+
+def _begun(connection: Connection, taken: socket.socket, _: asyncio.Task[None]) -> None:
+    """Closes what did not become a connection, also where it was dropped before its task began."""
+    if connection.transport is None:
+        taken.close()
+        connection.beside.discard(connection)
 
 
 def _make_room(among: Collection[Connection]) -> bool:
