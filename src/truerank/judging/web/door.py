@@ -178,13 +178,13 @@ class Server(uvicorn.Server):
         #: The open connections by the address they come from.
         self._open: dict[str, set[Connection]] = {}
         self._tasks: list[asyncio.Task[None]] = []
+        self._sparing = SparingLog()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Opens the door instead of letting Uvicorn listen."""
         await super().startup(sockets=[])
-        sparing = SparingLog()
         for name in _LOGGERS:
-            logging.getLogger(name).addFilter(sparing)
+            logging.getLogger(name).addFilter(self._sparing)
         work = [self._sweep(), *(self._accept(listening) for listening in sockets or ())]
         self._tasks = [asyncio.get_running_loop().create_task(each) for each in work]
         for task in self._tasks:
@@ -198,6 +198,8 @@ class Server(uvicorn.Server):
             if connection.transport is None:
                 connection.drop()
         await super().shutdown(sockets)
+        for name in _LOGGERS:
+            logging.getLogger(name).removeFilter(self._sparing)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         """A door that fails ends the server: it would look as if it were there."""
