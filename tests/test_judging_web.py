@@ -503,6 +503,17 @@ def test_this_machine_too_asks_for_a_token_and_prints_a_link(tmp_path):
     desk.close()
 
 
+def test_a_link_of_another_site_takes_nobody_in_by_itself(tmp_path):
+    make_store(tmp_path / "store").close()
+    with served(tmp_path / "store", no_tokens=False) as desk:
+        browser = Browser(desk.addresses[0])
+        assert "data-straight" in browser.get("/enter").text
+        assert "data-straight" in browser.get("/enter", Sec_Fetch_Site="none").text
+        assert "data-straight" not in browser.get("/enter", Sec_Fetch_Site="cross-site").text
+        browser.enter("ann", dict(desk.new_tokens)["ann"])
+        assert "data-straight" not in browser.get("/enter").text
+
+
 def test_no_tokens_is_for_this_machine_only(tmp_path):
     path = tmp_path / "store"
     make_store(path).close()

@@ -234,8 +234,8 @@
     const given = new URLSearchParams(location.hash.slice(1));
     history.replaceState(null, "", location.pathname);
     for (const name of ["name", "token"]) form.elements[name].value = given.get(name) ?? "";
-    // Whoever has entered already decides whether to go on as somebody else.
-    if (!find("form.leave")) form.requestSubmit();
+    // Whoever has entered already, or comes from another site, decides whether to go on under that name.
+    if ("straight" in form.dataset) form.requestSubmit();
   }
 
   function prepare() {
