@@ -3,7 +3,7 @@
     python attacks/endpoint.py [--seconds 20] [--seed 1] [--case N]
 
 Asks for chat completions, with a timeout of 0.3 seconds and without repetitions. Ends with 1, and prints the case, if
-an attempt raises anything but an error in one printable line, takes more than three seconds, or brings the process above
+an attempt raises anything but one printable line, takes more than three seconds, or brings the process above
 500 MB of memory. `--case N` runs one case again.
 """
 
