@@ -82,6 +82,7 @@ VOCABULARY = {
     "endpoint": "the address of a chat model",
     "ends": "where the text of a record ends",
     "engine": "what runs long work",
+    "escape_formulas": "cells of CSV that a spreadsheet would run are made texts",
     "estimate_for": "workers that a cost is estimated for",
     "evaluation": "what `evaluate` wrote",
     "evidence": "what names candidates",

@@ -18,7 +18,7 @@ from truerank.judging.models import ChatModel, ModelRun, Only, judge_with_model
 from truerank.judging.store import Store
 from truerank.judging.tables import table
 from truerank.judging.web import Desk, Serving, open_desk
-from truerank.options import Flag, Options, Range, Seed, command
+from truerank.options import Flag, Options, Processes, Range, Seed, command
 from truerank.vectors.encoders import Backend
 from truerank.work.progress import Progress
 
@@ -65,7 +65,7 @@ class ActiveLearning(Options):
     regularisation: Annotated[float, Range(above=0)] = 1e-4
     index: Annotated[str | Path | None, Flag(metavar="DIR", reads=Path)] = None
     seed: Seed = 0
-    workers: Annotated[int, Range(at_least=1)] = 1
+    workers: Processes = 1
 
     def __post_init__(self) -> None:
         """A pool needs its collection."""

@@ -112,7 +112,9 @@ def toml_file(path: str | Path, remedy: str = _REMEDY) -> dict[str, Any]:
     return load_toml(text_file(path, remedy, _LARGEST_SETTINGS), path, remedy=remedy)
 
 
-def load_json(data: bytes | str, place: str | Path, *, line: int | None = None, remedy: str = _REMEDY) -> Any:
+def load_json(
+    data: bytes | str, place: str | Path, *, line: int | None = None, remedy: str = _REMEDY, strict: bool = False
+) -> Any:
     """The value of a JSON text. Halves of surrogate pairs stay as they are.
 
     Args:
@@ -120,13 +122,14 @@ def load_json(data: bytes | str, place: str | Path, *, line: int | None = None, 
         place: where it stands, for messages.
         line: its line there; by default the fault's line in the text is named.
         remedy: what to do about a fault.
+        strict: refuse also a key that stands twice in an object, and NaN and Infinity.
 
     Raises:
         InputError: no JSON, lists or objects more than 100 deep, a number of more than 39 digits, or more than 256 MiB.
     """
     text = _decoded(data, place, LARGEST, line) if isinstance(data, bytes) else data
     try:
-        value = _JSON.decode(text)
+        value = (_STRICT if strict else _JSON).decode(text)
     except json.JSONDecodeError as error:
         raise InputError(f"no valid JSON ({error.msg})", remedy, where=place, line=line or error.lineno) from error
     except ValueError as error:
@@ -219,7 +222,19 @@ def _whole(text: str) -> int:
     return int(text)
 
 
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise ValueError("a key stands twice")
+    return value
+
+
+def _refused(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
 _JSON: Final = json.JSONDecoder(parse_int=_whole)
+_STRICT: Final = json.JSONDecoder(parse_int=_whole, object_pairs_hook=_unique, parse_constant=_refused)
 
 
 def _decoded(content: bytes, place: str | Path, most: int, line: int | None = None) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truerank.errors import InputError
@@ -29,6 +29,7 @@ def _plain(loader: Any, node: Any) -> Any:
     return loader.construct_document(node)
 
 
+@settings(deadline=None)
 @given(_JSON)
 def test_json_is_what_python_reads(value: Any) -> None:
     assert load_json(json.dumps(value), "x.json") == value

@@ -113,6 +113,11 @@ def export_table(found: LabelExport) -> Table:
     notes = [f"Rule: {found.rule}."]
     notes += [f"Labels of models, marked as such: {', '.join(found.models)}."] if found.models else []
     notes += [f"Also written: {', '.join(map(str, found.beside))}."] if found.beside else []
+    if found.formulas:
+        done = (
+            "an apostrophe stands before each" if found.escaped else "--escape-formulas puts an apostrophe before each"
+        )
+        notes.append(f"Spreadsheets would take {found.formulas:,} cells for formulas; {done}.")
     columns = (Column("records"), Column("number", **_NUMBER))
     return Table(f"{found.path}: {found.form}", columns, rows, tuple(notes))
 

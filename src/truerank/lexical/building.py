@@ -22,7 +22,7 @@ from truerank.lexical.index import FORMAT_VERSION, KIND, Index, term_flags
 from truerank.lexical.merging import StoredRun, merge_runs, store_run, write_strings
 from truerank.lexical.postings import Block, BlockTask, IndexField, RunBuffer
 from truerank.lexical.presets import DEFAULT_PRESET, PresetName, analyser_of
-from truerank.options import Flag, Range, command
+from truerank.options import Flag, Processes, command
 from truerank.records import Document
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.work.artifacts import hash_file, installed_versions
@@ -110,7 +110,7 @@ def index(
     stopwords: Annotated[str | None, Flag(metavar="none|lucene|grammar|FILE")] = None,
     stemmer: StemmerName | None = None,
     fields: Annotated[str, Flag(metavar="NAME[=PART+PART],…")] = "contents",
-    workers: Annotated[int, Range(at_least=1)] = 1,
+    workers: Processes = 1,
     strict: bool = False,
     progress: Progress | None = None,
 ) -> Index:

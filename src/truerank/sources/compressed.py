@@ -19,7 +19,17 @@ from truerank.errors import InputError
 from truerank.loading import check_regular
 from truerank.zstd import ZstdDecompressor, ZstdError
 
-__all__ = ["HEAD_SIZE", "BrokenFileError", "checked_file", "chunks", "fingerprint", "head", "is_folder", "plain_file"]
+__all__ = [
+    "HEAD_SIZE",
+    "BrokenFileError",
+    "checked_file",
+    "chunks",
+    "fingerprint",
+    "head",
+    "is_folder",
+    "is_plain",
+    "plain_file",
+]
 
 #: How many bytes the format of a file is told from.
 HEAD_SIZE: Final = 1 << 18
@@ -122,12 +132,17 @@ def head(path: Path, size: int = HEAD_SIZE) -> bytes:
     return found[:size]
 
 
+def is_plain(path: Path) -> bool:
+    """Whether a file is not compressed, by its first bytes."""
+    with checked_file(path).open("rb") as stream:
+        start = stream.read(16)
+    return not any(pattern.match(start) for pattern, _, _ in _MAGIC)
+
+
 @contextmanager
 def plain_file(path: Path) -> Iterator[Path]:
     """The file itself, or an unfolded temporary copy where it is compressed; for formats that jump in a file."""
-    with checked_file(path).open("rb") as stream:
-        start = stream.read(16)
-    if not any(pattern.match(start) for pattern, _, _ in _MAGIC):
+    if is_plain(path):
         yield path
         return
     folder = Path(tempfile.mkdtemp(prefix="truerank-"))

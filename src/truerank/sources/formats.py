@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path, PurePath
 from typing import Final
 
 from truerank.errors import InputError
+from truerank.loading import load_json
 from truerank.sources import columns, compressed
 from truerank.sources.grammar import SOURCES
 
@@ -132,8 +132,8 @@ def _json_kind(text: str, ending: str) -> str:
         return "qna"
     first, _, more = text.partition("\n")
     try:
-        record = json.loads(first)
-    except (ValueError, RecursionError):
+        record = load_json(first, "line 1")
+    except InputError:
         # A first line that ends within what was looked at is a part of an object over several lines; one that does not
         # is one long record, or, in a .json file, one long object.
         return "json" if more or ending == ".json" else "jsonl"

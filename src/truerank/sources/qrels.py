@@ -146,10 +146,6 @@ def _nothing(path: Path) -> InputError:
 
 def _values(cells: list[str], path: Path, line: int) -> tuple[str, str, int]:
     qrel = _qrel(cells, path, line)
-    if abs(qrel.relevance) > _LARGEST:
-        raise InputError(
-            f"the relevance '{qrel.relevance}' is too large", "write a grade such as 0 to 3", where=path, line=line
-        )
     return qrel.topic_id, qrel.doc_id, qrel.relevance
 
 
@@ -160,11 +156,16 @@ def _qrel(cells: list[str], path: Path, line: int) -> Qrel:
         )
     topic, iteration, document, relevance = cells if len(cells) == 4 else (cells[0], "0", *cells[1:])
     try:
-        return Qrel(topic, document, int(relevance), iteration)
+        qrel = Qrel(topic, document, int(relevance), iteration)
     except ValueError as error:
         raise InputError(
-            f"the relevance '{relevance}' is no whole number",
+            f"the relevance '{relevance[:40]}' is no whole number",
             "write topic, iteration, document, relevance",
             where=path,
             line=line,
         ) from error
+    if abs(qrel.relevance) > _LARGEST:
+        raise InputError(
+            f"the relevance '{relevance[:40]}' is too large", "write a grade such as 0 to 3", where=path, line=line
+        )
+    return qrel

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -11,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from truerank.errors import InputError, TruerankError
+from truerank.loading import load_json
 from truerank.sources import columns, compressed, json_stream
 from truerank.sources.grammar import SOURCES
 from truerank.sources.lines import line_blocks
@@ -19,6 +19,7 @@ __all__ = ["Row", "parquet_frames", "rows"]
 
 _FIELD_LIMIT: Final = 1 << 26
 _PARQUET_ROWS: Final = 1 << 16
+_REMEDY: Final = "correct the line, or download the file again"
 
 
 class Row(NamedTuple):
@@ -103,13 +104,7 @@ def _jsonl_rows(path: Path, strict: bool) -> Iterator[Row]:
             if not text or text.isspace():
                 continue
             line = block.first + offset
-            try:
-                value = json.loads(text)
-            except (ValueError, RecursionError) as error:
-                reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-                raise InputError(
-                    f"no valid JSON ({reason})", "correct the line, or download the file again", where=path, line=line
-                ) from error
+            value = load_json(text, path, line=line, remedy=_REMEDY)
             yield Row(line, _named_values(value, path, line), offset in block.repaired)
 
 

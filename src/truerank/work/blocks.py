@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Generic, TypeVar
 
 import polars as pl
 
+from truerank.work.artifacts import atomic_path
 from truerank.work.engines import Engine
 from truerank.work.tasks import Numbered, Task
 
@@ -38,10 +38,8 @@ class BlockStore:
 
     def save(self, number: int, frame: pl.DataFrame) -> None:
         """Saves a finished block."""
-        path = self._path(number)
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
-        frame.write_ipc(temporary, compression="lz4")
-        temporary.replace(path)
+        with atomic_path(self._path(number)) as temporary:
+            frame.write_ipc(temporary, compression="lz4")
 
     def load(self, number: int) -> pl.DataFrame:
         """A finished block."""
