@@ -186,6 +186,20 @@ def test_who_is_answered_is_never_the_one_to_go():
     assert not door._make_room([busy])
 
 
+def test_who_takes_no_answer_is_not_being_answered():
+    answering = door.Connection.answering.fget
+    for buffered, complete, owing, expected in (
+        (0, False, None, True),
+        (9, False, None, False),
+        (0, True, None, False),
+        (0, False, 1.0, False),
+    ):
+        transport = SimpleNamespace(get_write_buffer_size=lambda buffered=buffered: buffered)
+        one = SimpleNamespace(transport=transport, cycle=SimpleNamespace(response_complete=complete), owing=owing)
+        assert answering(one) is expected
+    assert not answering(SimpleNamespace(transport=None, cycle=None, owing=1.0))
+
+
 def test_addresses_of_one_site_count_together():
     assert door._network("10.0.0.1") != door._network("10.0.0.2")
     assert door._network("2001:db8::1") == door._network("2001:db8::ffff") != door._network("2001:db8:0:1::1")

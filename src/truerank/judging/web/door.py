@@ -127,7 +127,9 @@ class Connection(H11Protocol):
 
     @property
     def answering(self) -> bool:
-        """Whether a whole request was read and is being answered."""
+        """Whether a whole request was read and is being answered, and what is ready of the answer was taken."""
+        if self.transport is None or self.transport.get_write_buffer_size():
+            return False
         return self.cycle is not None and not self.cycle.response_complete and self.owing is None
 
     def late(self, now: float, limits: Limits) -> bool:
@@ -269,7 +271,7 @@ def _begun(connection: Connection, taken: socket.socket, _: asyncio.Task[None]) 
 
 
 def _make_room(among: Collection[Connection]) -> bool:
-    """Ends one connection that is not being answered: rather one that never asked, rather an old one."""
+    """Ends one connection whose client keeps us waiting: rather one that never asked, rather an old one."""
     waiting = [one for one in among if not one.answering]
     if not waiting:
         return False
