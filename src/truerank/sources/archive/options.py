@@ -40,9 +40,9 @@ class ArchiveOptions(Options):
         timemap_path: what stands before the URL whose TimeMap is asked for.
         retries: how often a request is repeated that failed for the moment.
         backoff: seconds before the second repetition; doubled each time. A longer `Retry-After` is waited for.
-        max_wait: seconds that are waited at most, whatever the archive asks for.
+        max_wait: seconds that are waited at most; an archive that asks for more is not asked again.
         timeout: seconds without an answer, or without further bytes of one.
-        max_seconds: seconds that one page may take.
+        max_seconds: seconds that one attempt may take, from the connection to the end of the answer.
         max_bytes: of a larger page nothing is kept.
     """
 
