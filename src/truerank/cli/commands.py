@@ -47,6 +47,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "judge agreement": "truerank.judging.agreement:agreement",
     "judge table": "truerank.judging.tables:table",
     "judge model": "truerank.judge:model",
+    "judge audit": "truerank.audits.assessors.auditing:audit",
     "instances build": "truerank.experiments.instances.building:build",
     "instances stats": "truerank.experiments.instances.checking:stats",
     "instances queries": "truerank.experiments.instances.document_queries:queries",

@@ -24,11 +24,13 @@ __all__ = [
     "MAIN",
     "agreement_frame",
     "between_frame",
+    "ceiling_frame",
     "coefficients",
     "confusion_frame",
     "counted",
     "cuts_frame",
     "differences_frame",
+    "grade_bands",
     "rating_frame",
     "topics_frame",
 ]
@@ -87,9 +89,7 @@ def agreement_frame(grades: Grades, voices: Sequence[tuple[str, Codes]], resampl
     for name, codes in voices:
         counts = counted(grades, grades.reference, codes)
         found = bootstrap(lambda w, c=counts: coefficients(w @ c, grades.scale), len(grades.topics), resampling)  # type: ignore[misc]
-        rows += [
-            (name, int(counts.sum()), one, *_ends(found, at)) for at, one in enumerate(COEFFICIENTS)
-        ]
+        rows += [(name, int(counts.sum()), one, *_ends(found, at)) for at, one in enumerate(COEFFICIENTS)]
     return _frame(rows, {"judge": pl.String, "pairs": pl.Int64, "coefficient": pl.String})
 
 
@@ -235,6 +235,33 @@ def differences_frame(
     return _frame(rows, schema, {"p": pl.Float64, "corrected": pl.Float64})
 
 
+def ceiling_frame(grades: Grades, resampling: Resampling) -> pl.DataFrame:
+    """Each judge against single people, compared with people among themselves; empty with fewer than two people.
+
+    Returns:
+        Columns judge; people: the mean α (ordinal) of two people; model: the mean α of the judge and a person; value,
+        low, high: model minus people. A judge that does not fall short agrees with people as a further person would.
+    """
+    rows, scale = [], grades.scale
+    pairs = list(itertools.combinations(grades.said.T, 2))
+    counts = [one for one in (counted(grades, *pair) for pair in pairs) if one.sum()]
+    for name, codes in zip(grades.judges, grades.given.T, strict=True):
+        own = [one for one in (counted(grades, said, codes) for said in grades.said.T) if one.sum()]
+        if not counts or not own:
+            continue
+
+        def statistic(weights: Floats, own: Sequence[Floats] = own) -> Floats:
+            means = [
+                np.nanmean([coefficients(weights @ one, scale, (MAIN,))[:, 0] for one in some], axis=0)
+                for some in (counts, own)
+            ]
+            return np.stack([*means, means[1] - means[0]], axis=1)
+
+        found = bootstrap(statistic, len(grades.topics), resampling)
+        rows.append((name, *(_plain(found.value[at]) for at in (0, 1)), *_ends(found, 2)))
+    return _frame(rows, {"judge": pl.String, "people": pl.Float64, "model": pl.Float64})
+
+
 def _ratio(sums: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(sums[:, 0] / sums[:, 1])
@@ -249,6 +276,8 @@ def _ends(found: Estimate, at: int | tuple[()]) -> tuple[float | None, float | N
     return value, low, high
 
 
-def _frame(rows: Sequence[tuple[object, ...]], before: dict[str, type], after: dict[str, type] | None = None) -> pl.DataFrame:
+def _frame(
+    rows: Sequence[tuple[object, ...]], before: dict[str, type], after: dict[str, type] | None = None
+) -> pl.DataFrame:
     ends = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
     return pl.DataFrame(rows, schema={**before, **ends, **(after or {})}, orient="row")

@@ -223,9 +223,7 @@ def read_grades(people: Sequence[Voice], judges: Sequence[Voice], comparing: Com
     seen = tuple(sorted({int(g) for voice in people for g in voice.grades["relevance"].unique().to_list()}))
     scale = scale_of(comparing.scale, seen)
     outside: list[OutsideGrade] = []
-    held = {
-        voice.name: _on_scale(voice, scale, comparing, outside) for voice in (*people, *judges)
-    }
+    held = {voice.name: _on_scale(voice, scale, comparing, outside) for voice in (*people, *judges)}
     pairs = pl.concat([held[voice.name].select(_KEYS) for voice in people]).unique(maintain_order=True)
     said = _codes(pairs, [held[voice.name] for voice in people], scale)
     reference = _decided(said, comparing)
@@ -260,9 +258,7 @@ def read_grades(people: Sequence[Voice], judges: Sequence[Voice], comparing: Com
     )
 
 
-def _on_scale(
-    voice: Voice, scale: tuple[int, ...], comparing: Comparing, outside: list[OutsideGrade]
-) -> pl.DataFrame:
+def _on_scale(voice: Voice, scale: tuple[int, ...], comparing: Comparing, outside: list[OutsideGrade]) -> pl.DataFrame:
     """The grades of a voice after the rule for those outside the scale, which are noted."""
     strange = voice.grades.filter(~pl.col("relevance").is_in(list(scale)))
     if not len(strange):

@@ -60,9 +60,7 @@ def last_stage_frame(
     depth = scoring.depth or _DEPTH
     rows = []
     for number, judge in enumerate(scores.names):
-        changed = {
-            name: reordered(run, grades.qrels[judge], grades.scale[0], depth) for name, run in runs.items()
-        }
+        changed = {name: reordered(run, grades.qrels[judge], grades.scale[0], depth) for name, run in runs.items()}
         of = (grades.qrels[""], grades.qrels[judge])
         after = [np.nan_to_num(values_on(scores.topics, evaluate(qrels, changed, measures, scoring))) for qrels in of]
         for at, measure in enumerate(scores.measures):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ __all__ = [
     "SystemScores",
     "order_frame",
     "pairs_frame",
+    "rank_bands",
     "read_systems",
     "score_systems",
     "scores_frame",
@@ -43,6 +45,9 @@ __all__ = [
 BEST: Final = (10, 20)
 #: With fewer systems there is no order worth a verdict.
 FEWEST_RUNS: Final = 5
+#: Bands of the best rank of a document.
+_BANDS: Final = (5, 10, 20, 50, 100)
+_DEEPEST: Final = 1 << 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +124,25 @@ def score_systems(
     )
 
 
+def rank_bands(grades: Grades, runs: Mapping[str, pl.DataFrame]) -> list[tuple[str, NDArray[np.int64]]]:
+    """The judged pairs by the best rank that any run gives the document; a name and positions of pairs."""
+    pairs = pl.DataFrame({"topic_id": [grades.topics[at] for at in grades.topic], "doc_id": grades.documents})
+    placed = []
+    for run in runs.values():
+        ordered = run.sort(["topic_id", "score", "doc_id"], descending=[False, True, True])
+        placed.append(
+            ordered.select("topic_id", "doc_id", (pl.int_range(pl.len()) + 1).over("topic_id").alias("place"))
+        )
+    best = pl.concat(placed).group_by("topic_id", "doc_id").agg(pl.col("place").min())
+    place = pairs.join(best, on=["topic_id", "doc_id"], how="left", maintain_order="left")["place"]
+    ranked = place.fill_null(_DEEPEST).to_numpy()
+    found = []
+    for low, high in itertools.pairwise((0, *_BANDS, _DEEPEST)):
+        name = f"rank {low + 1}-{high}" if high < _DEEPEST else f"deeper than {low}, or in no run"
+        found.append((name, np.flatnonzero((ranked > low) & (ranked <= high))))
+    return [(name, chosen) for name, chosen in found if len(chosen)]
+
+
 def values_on(topics: Sequence[str], evaluation: Evaluation) -> Floats:
     """The scores of an evaluation on these topics, shape (measures, runs, topics); 0 for a topic that it lacks.
 
@@ -147,8 +171,8 @@ def order_frame(scores: SystemScores, resampling: Resampling) -> pl.DataFrame:
 
     Returns:
         Columns judge, measure, systems ("all", "best 10", "best 20"), n, statistic (as in `ORDER_STATISTICS`), value,
-        low, high: an interval over topics, drawn together for people and the model. The best systems are those by
-        people's scores over all topics.
+        low, high: an interval over topics, drawn together for people and the model, for what another set of as many
+        topics would show. The best systems are those by people's scores over all topics.
     """
     rows = []
     for judge, measure, sign, people, model in scores.each():
@@ -160,9 +184,9 @@ def order_frame(scores: SystemScores, resampling: Resampling) -> pl.DataFrame:
                 drawn = weights.sum(axis=1, keepdims=True)
                 return order_statistics(weights @ first.T / drawn, weights @ second.T / drawn)
 
-            found = bootstrap(statistic, total, resampling)
+            found = bootstrap(statistic, total, resampling, centred=True)
             for at, one in enumerate(ORDER_STATISTICS):
-                ends = [None if np.isnan(part[at]) else float(part[at]) for part in found[:3]]
+                ends = [None if np.isnan(part[at]) else float(np.clip(part[at], -1, 1)) for part in found[:3]]
                 rows.append((judge, measure, name, len(chosen), one, *ends))
     schema = {
         "judge": pl.String, "measure": pl.String, "systems": pl.String, "n": pl.Int64, "statistic": pl.String,

@@ -7,6 +7,7 @@ that it fits light and dark, and keeps its words as text.
 from truerank.reports.figures.distributions import cumulative_curves, side_by_side_histograms
 from truerank.reports.figures.export import page_svg, to_files, to_pdf, to_svg, to_svg_file
 from truerank.reports.figures.heat_maps import HeatMap, heat_maps
+from truerank.reports.figures.intervals import Interval, IntervalPanel, interval_panels
 from truerank.reports.figures.lines import Line, LinePanel, line_panels
 from truerank.reports.figures.ordered import Group, grouped_scores, ordered_scores
 from truerank.reports.figures.pairs import topic_pairs
@@ -17,6 +18,8 @@ from truerank.reports.figures.thresholds import histogram, precision_curve, stac
 __all__ = [
     "Group",
     "HeatMap",
+    "Interval",
+    "IntervalPanel",
     "Line",
     "LinePanel",
     "Panel",
@@ -26,6 +29,7 @@ __all__ = [
     "grouped_scores",
     "heat_maps",
     "histogram",
+    "interval_panels",
     "line_panels",
     "ordered_scores",
     "page_svg",
