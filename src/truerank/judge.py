@@ -1,13 +1,13 @@
 """People, or models, judge what the audits propose.
 
-The commands of the group, under one name: those of `truerank.judging`, and the two that also need an audit.
+The commands of the group, under one name: those of `truerank.judging`, and the three that also need an audit.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from truerank.errors import OptionError
 from truerank.judging.agreement import agreement
@@ -22,11 +22,15 @@ from truerank.options import Flag, Options, Range, Seed, command
 from truerank.vectors.encoders import Backend
 from truerank.work.progress import Progress
 
+if TYPE_CHECKING:
+    from truerank.audits.assessors.auditing import audit
+
 __all__ = [
     "ActiveLearning",
     "EncoderAnnotator",
     "Serving",
     "agreement",
+    "audit",
     "export",
     "import_",
     "model",
@@ -37,6 +41,15 @@ __all__ = [
 
 #: The learner itself says how large a batch is.
 _ANY = 1 << 20
+
+
+def __getattr__(name: str) -> Any:
+    """`audit`, imported on first use: it needs the measures, and the pages on which people judge do not."""
+    if name != "audit":
+        raise AttributeError(f"module 'truerank.judge' has no attribute {name!r}")
+    from truerank.audits.assessors.auditing import audit
+
+    return audit
 
 
 @dataclass(frozen=True)

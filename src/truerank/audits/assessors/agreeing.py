@@ -7,8 +7,8 @@ topics weighs these counts, so that a thousand resamples of thirty models take a
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -164,8 +164,7 @@ def grade_bands(grades: Grades) -> list[tuple[str, Codes]]:
 
 def topics_frame(grades: Grades) -> pl.DataFrame:
     """Agreement topic by topic: columns judge, topic_id, pairs, agreement, kappa, difference (judge minus people)."""
-    size, rows = len(grades.scale), []
-    places = np.array(grades.scale, dtype=np.float64)
+    rows, places = [], np.array(grades.scale, dtype=np.float64)
     gaps = (places[None, :] - places[:, None]).ravel()
     for name, codes in zip(grades.judges, grades.given.T, strict=True):
         counts = counted(grades, grades.reference, codes)
@@ -179,7 +178,6 @@ def topics_frame(grades: Grades) -> pl.DataFrame:
         "judge": pl.String, "topic_id": pl.String, "pairs": pl.Int64, "agreement": pl.Float64, "kappa": pl.Float64,
         "difference": pl.Float64,
     }  # fmt: skip
-    assert size
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
@@ -224,7 +222,7 @@ def differences_frame(
     p = two_sided(gaps, len(grades.topics))
     corrected = correct([_plain(value) for value in p], correction)
     rows = []
-    for at, (first, second) in enumerate(zip(one, other, strict=True)):
+    for at, (first, second) in enumerate(zip(one.tolist(), other.tolist(), strict=True)):
         value, low, high = _ends(gaps, at)
         names = voices[first][0], voices[second][0]
         if value is not None and value < 0:
@@ -277,7 +275,7 @@ def _ends(found: Estimate, at: int | tuple[()]) -> tuple[float | None, float | N
 
 
 def _frame(
-    rows: Sequence[tuple[object, ...]], before: dict[str, type], after: dict[str, type] | None = None
+    rows: Sequence[tuple[object, ...]], before: Mapping[str, Any], after: Mapping[str, Any] | None = None
 ) -> pl.DataFrame:
     ends = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
     return pl.DataFrame(rows, schema={**before, **ends, **(after or {})}, orient="row")

@@ -16,7 +16,9 @@ from truerank.audits.assessors.grades import Grades, read_grades, read_voices
 from truerank.audits.assessors.last_stage import last_stage_frame
 from truerank.audits.assessors.options import Comparing
 from truerank.audits.assessors.results import AssessorAudit
+from truerank.judging.rating_table import Ratings
 from truerank.judging.ratings import named_source
+from truerank.judging.store import Store
 from truerank.measures.grammar import MeasureSpec
 from truerank.measures.scoring import RunSource, named_runs
 from truerank.options import Flag, Out, Resampling, Scoring, command
@@ -28,11 +30,11 @@ from truerank.work.runs import run as started
 __all__ = ["Grading", "audit"]
 
 #: Qrels, label files and stores, as [NAME=]SRC; in Python also judgments of any kind by name.
-Grading: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, Any] | Any
+Grading: TypeAlias = str | Path | pl.DataFrame | Mapping[str, Any] | Sequence[Any] | Store | Ratings
 
 
 @command
-def audit(
+def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, the rest by name
     people: Annotated[Grading, Flag(metavar="[NAME=]SRC", reads=list[str])],
     model: Annotated[Grading, Flag(metavar="[NAME=]SRC", reads=list[str])],
     run: Annotated[RunSource, Flag(metavar="FILE", reads=list[str])] = (),

@@ -43,8 +43,10 @@ def choosing_frame(grades: Grades, code: int, resampling: Resampling) -> pl.Data
             wins, relevant.sum(axis=1) * others.sum(axis=1), out=np.zeros(len(wins)), where=known
         )  # fmt: skip
 
+        counted_topics = known.astype(np.float64)
+
         def statistic(
-            weights: Floats, area: Floats = area, relevant: Floats = relevant, known: Floats = known.astype(float)
+            weights: Floats, area: Floats = area, relevant: Floats = relevant, known: Floats = counted_topics
         ) -> Floats:
             with np.errstate(invalid="ignore", divide="ignore"):
                 mean = weights @ (area * known) / (weights @ known)

@@ -71,7 +71,7 @@ def last_stage_frame(
             gap = np.stack([gains[1] - gains[0], gains[1], gains[0]], axis=1)
 
             def statistic(weights: Floats, gap: Floats = gap) -> Floats:
-                return weights @ gap / weights.sum(axis=1, keepdims=True)
+                return np.asarray(weights @ gap / weights.sum(axis=1, keepdims=True))
 
             found = bootstrap(statistic, len(scores.topics), resampling)
             best = [float(part.mean(axis=1).max()) for part in before]

@@ -109,14 +109,14 @@ def score_systems(
     if bad := [m for m, kind in zip(found[0].measures, found[0].aggregates, strict=True) if kind != "mean"]:
         raise OptionError("measures", f"{bad[0]} is not a mean over topics", "leave it out")
     every = np.stack([values_on(topics, one) for one in found])
-    kept = np.isfinite(every).all(axis=(0, 1, 2))
+    kept: NDArray[np.bool_] = np.asarray(np.isfinite(every).all(axis=(0, 1, 2)))
     if not kept.any():
         raise InputError("no topic on which every run was scored", "give runs of the same topics", where="run")
     every = every[..., kept]
     return SystemScores(
         runs=tuple(runs),
         measures=found[0].measures,
-        topics=tuple(topic for topic, there in zip(topics, kept, strict=True) if there),
+        topics=tuple(topic for topic, there in zip(topics, kept.tolist(), strict=True) if there),
         people=every[0],
         judges=every[1:],
         names=grades.judges,
@@ -239,7 +239,7 @@ def scores_frame(scores: SystemScores, resampling: Resampling) -> pl.DataFrame:
         gaps = np.concatenate([model - people, (model - people).mean(axis=0, keepdims=True)])
 
         def statistic(weights: Floats, gaps: Floats = gaps) -> Floats:
-            return weights @ gaps.T / weights.sum(axis=1, keepdims=True)
+            return np.asarray(weights @ gaps.T / weights.sum(axis=1, keepdims=True))
 
         found = bootstrap(statistic, gaps.shape[1], resampling)
         means = people.mean(axis=1), model.mean(axis=1)

@@ -8,6 +8,7 @@ from typing import Any, Final
 import polars as pl
 
 from truerank.audits.assessors.options import OUTSIDE
+from truerank.audits.assessors.ordering import SystemScores
 from truerank.audits.assessors.results import AssessorAudit
 from truerank.audits.assessors.tables import all_tables
 from truerank.audits.assessors.verdicts import LIMITS, MEANINGS, USES, UseVerdict, counts_of, verdicts_of
@@ -185,7 +186,7 @@ def _pictures(audit: AssessorAudit) -> Iterator[Picture]:
     yield _models_picture(audit)
     yield _grading_picture(audit)
     if audit.scores is not None:
-        yield _scores_picture(audit)
+        yield _scores_picture(audit, audit.scores)
 
 
 def _models_picture(audit: AssessorAudit) -> Picture:
@@ -210,7 +211,7 @@ def _models_picture(audit: AssessorAudit) -> Picture:
         f"Each model against people, the best agreement first; {audit.resampling.confidence:.0%} intervals over "
         f"{len(audit.grades.topics):,} topics. {shown}".strip(),
         interval_panels(
-            rows, panels, groups=tuple(MEANINGS)[:2] + ("UNKNOWN", "NOT USABLE") if len(panels) > 1 else ()
+            rows, panels, groups=("USABLE", "WITH CARE", "UNKNOWN", "NOT USABLE") if len(panels) > 1 else ()
         ),
         section="verdicts",
     )
@@ -240,9 +241,7 @@ def _grading_picture(audit: AssessorAudit) -> Picture:
     )
 
 
-def _scores_picture(audit: AssessorAudit) -> Picture:
-    scores = audit.scores
-    assert scores is not None
+def _scores_picture(audit: AssessorAudit, scores: SystemScores) -> Picture:
     panels = []
     for judge in audit.best()[:_SHOWN]:
         rows = [row for row in audit.of("scores", judge=judge, measure=scores.measures[0]) if row["run"]]

@@ -268,8 +268,8 @@ def _pairs(audit: AssessorAudit) -> Table:
     columns = (Column("model"), Column("measure"), Column("systems"), *(_number(kind, ",d") for kind in kinds))
     notes = (
         "Pairs of systems: significant under people, under the model, under both in the same direction; lost: under "
-        "people only; gained: under the model only; opposite: under both, in opposite directions; swapped: in the other "
-        "order; turned: of these, pairs whose two differences differ significantly.",
+        "people only; gained: under the model only; opposite: under both, in opposite directions; swapped: in "
+        "another order; turned: of these, pairs whose two differences differ significantly.",
         f"Paired t-test over topics, level {1 - audit.resampling.confidence:.2g}, "
         f"{CORRECTIONS[audit.comparing.correction]} over the pairs of the row.",
     )
@@ -334,9 +334,9 @@ def _families(audit: AssessorAudit) -> Table:
         _words("at equal scores"), _number("corrected p", ".2g"),
     )  # fmt: skip
     notes = (
-        "gain: model minus people, mean over the family's runs, less the same over all other runs; its interval is over "
-        "topics. at equal scores: against what the other runs gain that have such scores under people; its interval "
-        "allows for topics and runs.",
+        "gain: model minus people, mean over the family's runs, less the same over all other runs; its interval is "
+        "over topics. at equal scores: against what the other runs gain that have such scores under people; its "
+        "interval allows for topics and runs.",
     )
     return Table("What families of runs gain under each model", columns, tuple(rows), notes=notes)
 
@@ -352,8 +352,8 @@ def _last_stage(audit: AssessorAudit) -> Table:
         _words("difference"), _number("above all, by the model", "d"), _number("by people", "d"),
     )  # fmt: skip
     notes = (
-        "Each run's first results (100, or `depth`) in the order of the model's grades, then scored by the model and by "
-        "people. above all: how many of the reordered runs are above the best original one.",
+        "Each run's first results (100, or `depth`) in the order of the model's grades, then scored by the model and "
+        "by people. above all: how many of the reordered runs are above the best original one.",
         _drawn(audit),
     )
     return Table("If the model were the last stage of every run", columns, tuple(rows), notes=notes)

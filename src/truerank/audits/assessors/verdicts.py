@@ -130,29 +130,24 @@ def _order(audit: AssessorAudit, judge: str, use: str) -> UseVerdict:
     if row["value"] is None or row["low"] is None:
         return UseVerdict(judge, use, "UNKNOWN", f"τ {of} has no value, since all are tied.", "other runs.")
     shown = f"τ {of} by {measure} is {_interval(row, '.2f')}"
-    ends = row["value"], row["low"], row["high"]
-    turned = pairs["turned"] or pairs["opposite"]
     favoured = _favoured(audit, judge) if use == "order" else ""
-    if turned:
-        what = "1 pair" if turned == 1 else f"{turned} pairs"
-        reason = f"{shown}, and the model turns {what} of systems round by more than chance explains."
-        return UseVerdict(judge, use, "NOT USABLE", reason, "another model.", *ends)
-    if row["high"] < LIMITS["noticeable"]:
-        return UseVerdict(
-            judge, use, "NOT USABLE", f"{shown}: below {LIMITS['noticeable']}, orders differ noticeably.",
-            "another model, or corrected scores.", *ends,
-        )  # fmt: skip
-    if favoured:
-        return UseVerdict(judge, use, "NOT USABLE", f"{shown}, but {favoured}.", "a model of another kind.", *ends)
-    if row["low"] >= LIMITS["same"]:
-        return UseVerdict(judge, use, "USABLE", f"{shown}: at least {LIMITS['same']}.", "", *ends)
-    if row["low"] >= LIMITS["noticeable"]:
-        return UseVerdict(
-            judge, use, "WITH CARE", f"{shown}: at least {LIMITS['noticeable']}, but not surely {LIMITS['same']}.",
-            "more topics that people judged.", *ends,
-        )  # fmt: skip
-    reason = f"{shown}: too wide to say whether it is below {LIMITS['noticeable']}."
-    return UseVerdict(judge, use, "UNKNOWN", reason, "more topics that people judged.", *ends)
+    word, why, settles = _order_word(row, pairs["turned"] + pairs["opposite"], favoured)
+    return UseVerdict(judge, use, word, f"{shown}{why}.", settles, row["value"], row["low"], row["high"])
+
+
+def _order_word(row: dict[str, Any], turned: int, favoured: str) -> tuple[str, str, str]:
+    """The word, how its sentence goes on, and what would change it."""
+    same, noticeable, more = LIMITS["same"], LIMITS["noticeable"], "more topics that people judged."
+    pairs = "1 pair" if turned == 1 else f"{turned} pairs"
+    cases = (
+        (turned > 0, "NOT USABLE", f", and it turns {pairs} of systems round by more than chance", "another model."),
+        (row["high"] < noticeable, "NOT USABLE", f": below {noticeable}, orders differ noticeably", "another model."),
+        (bool(favoured), "NOT USABLE", f", but {favoured}", "a model of another kind."),
+        (row["low"] >= same, "USABLE", f": at least {same}", ""),
+        (row["low"] >= noticeable, "WITH CARE", f": at least {noticeable}, but not surely {same}", more),
+        (True, "UNKNOWN", f": too wide to say whether it is below {noticeable}", more),
+    )
+    return next((word, why, settles) for holds, word, why, settles in cases if holds)
 
 
 def _favoured(audit: AssessorAudit, judge: str) -> str:

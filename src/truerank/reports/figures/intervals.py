@@ -92,10 +92,6 @@ def _legend(figure: Any, looks: Mapping[str, Mapping[str, str]]) -> None:
 
     if not looks:
         return
-    handles = [
-        Line2D(
-            [], [], color=INK, markersize=4.6, linestyle="none", markerfacecoloralt="white", label=plain(name), **look
-        )  # type: ignore[arg-type]
-        for name, look in looks.items()
-    ]
+    style: dict[str, Any] = {"color": INK, "markersize": 4.6, "linestyle": "none", "markerfacecoloralt": "white"}
+    handles = [Line2D([], [], label=plain(name), **{**style, **look}) for name, look in looks.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
