@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 import polars as pl
@@ -19,6 +20,7 @@ from truerank.reports.figures.scatters import Panel, Series, scatter_panels
 from truerank.reports.pages import Prose
 from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, reports, summarises, writes
+from truerank.reports.tables import Table
 from truerank.version import __version__
 from truerank.work.publishing import publish
 from truerank.work.runs import Run
@@ -44,6 +46,8 @@ _SECTION_OF: Final = {
     "ceiling": "people", "differences": "models", "ensembles": "models", "company": "models", "pairs": "order",
     "scores": "order", "moves": "order",
 }  # fmt: skip
+#: Tables with several rows for each model: with many models, the page shows the first ones.
+_BY_MODEL: Final = ("rating", "confusion", "ranks", "order", "pairs", "moves", "families")
 #: Tables that are for files, not for a terminal.
 _LONG: Final = ("confusion", "cuts", "rating", "ranks", "moves", "company", "choosing", "pairs", "differences")
 
@@ -64,7 +68,7 @@ def _report(audit: AssessorAudit) -> Report:
     for picture in _pictures(audit):
         parts[picture.section].append(picture)
     for name, table in named.items():
-        parts[_SECTION_OF.get(name, name)].append(table)
+        parts[_SECTION_OF.get(name, name)].append(_first_models(audit, name, table))
     parts["verdicts"].append(Prose(_reasons(audit)))
     if notes := _notes(audit):
         parts["agreement"].append(Prose(notes))
@@ -86,6 +90,17 @@ def _report(audit: AssessorAudit) -> Report:
             "This page asks the network for nothing.",
         ),
     )
+
+
+def _first_models(audit: AssessorAudit, name: str, table: Table) -> Table:
+    """A long table with the models that agree best only; its files have all."""
+    first = audit.best()[:_SHOWN]
+    if name not in _BY_MODEL or len(first) == len(audit.grades.judges):
+        return table
+    rows = tuple(row for row in table.rows if row[0] in first)
+    rules = tuple(at for at in table.rules if at < len(rows))
+    note = f"The {_SHOWN} models that agree best with people; all are in tables/{name}."
+    return replace(table, rows=rows, rules=rules, notes=(note, *table.notes))
 
 
 @writes(AssessorAudit)

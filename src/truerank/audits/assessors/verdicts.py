@@ -82,7 +82,7 @@ def _absolute(audit: AssessorAudit, judge: str) -> UseVerdict:
     mean = next(row for row in rows if not row["run"])
     runs = [row for row in rows if row["run"]]
     far = [row for row in runs if abs(row["value"]) > margin]
-    shown = f"{measure} by the model is {_interval(mean, '+.3f')} from that by people, mean over {len(runs)} runs"
+    shown = f"{measure} by the model less that by people is {_interval(mean, '+.3f')}, mean over {len(runs)} runs"
     ends = mean["value"], mean["low"], mean["high"]
     if mean["low"] > margin or mean["high"] < -margin:
         return UseVerdict(
@@ -107,11 +107,11 @@ def _absolute(audit: AssessorAudit, judge: str) -> UseVerdict:
 
 def _absolute_without_runs(audit: AssessorAudit, judge: str) -> UseVerdict:
     row = next(iter(audit.of("rating", judge=judge, band="all")))
-    shown = f"The model's grades are {_interval(row, '+.2f')} from people's"
+    shown = f"The model's grades less people's are {_interval(row, '+.2f')} on average"
     if row["low"] is not None and (row["low"] > 0 or row["high"] < 0):
         word = "too high" if row["value"] > 0 else "too low"
         return UseVerdict(
-            judge, "absolute", "NOT USABLE", f"{shown}, {word} on average.",
+            judge, "absolute", "NOT USABLE", f"{shown}: {word}.",
             "runs, which show what this does to the scores.", row["value"], row["low"], row["high"],
         )  # fmt: skip
     reason = f"There are no runs to score. {shown}."

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 __all__ = ["Interval", "IntervalPanel", "interval_panels"]
 
 _ROW: Final = 0.17
+_STYLE: Final[dict[str, Any]] = {
+    "color": INK, "markersize": 4.6, "linestyle": "none", "markerfacecoloralt": "none",
+}  # fmt: skip
+_UNMARKED: Final = {"marker": "|"}
 #: Marks of groups, told apart without colour: filled, half filled, hollow, a cross.
 _SHAPES: Final = (
     {"marker": "o", "fillstyle": "full"},
@@ -79,8 +83,8 @@ def _draw(axes: Any, panel: IntervalPanel, looks: Mapping[str, Mapping[str, str]
             continue
         if one.low is not None and one.high is not None:
             axes.plot([one.low, one.high], [row, row], color=INK, linewidth=0.9)
-        look = looks.get(one.group, _SHAPES[0])
-        axes.plot([one.value], [row], color=INK, markersize=4.6, linestyle="none", markerfacecoloralt="white", **look)
+        look = looks.get(one.group, _UNMARKED)
+        axes.plot([one.value], [row], **{**_STYLE, **look})
     axes.set_title(plain(panel.title), loc="left", fontsize=8.5)
     axes.set_xlabel(plain(panel.x_label), fontsize=8)
     axes.tick_params(axis="x", labelsize=7)
@@ -92,6 +96,5 @@ def _legend(figure: Any, looks: Mapping[str, Mapping[str, str]]) -> None:
 
     if not looks:
         return
-    style: dict[str, Any] = {"color": INK, "markersize": 4.6, "linestyle": "none", "markerfacecoloralt": "white"}
-    handles = [Line2D([], [], label=plain(name), **{**style, **look}) for name, look in looks.items()]
+    handles = [Line2D([], [], label=plain(name), **{**_STYLE, **look}) for name, look in looks.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
