@@ -5,20 +5,22 @@ The commands of the group, under one name: those of `truerank.judging`, and the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from truerank.errors import OptionError
 from truerank.judging.agreement import agreement
+from truerank.judging.changes import store_change
 from truerank.judging.endpoints import Patience
 from truerank.judging.exchange import export, import_
 from truerank.judging.making import new
-from truerank.judging.models import ChatModel, ModelRun, Only, judge_with_model
+from truerank.judging.models import ChatModel, Judge, ModelRun, Only, judge_with_model
 from truerank.judging.store import Store
 from truerank.judging.tables import table
 from truerank.judging.web import Desk, Serving, open_desk
 from truerank.options import Flag, Options, Range, Seed, command
+from truerank.sources.inputs import inputs_of
 from truerank.vectors.encoders import Backend
 from truerank.work.progress import Progress
 
@@ -200,7 +202,7 @@ def model(
         progress: is told how far it is.
 
     Returns:
-        What was labelled, skipped, and could not be asked.
+        What was labelled, skipped, and could not be asked; STORE.model-HASH.manifest.json says with which settings.
 
     Raises:
         InputError: as for `judging.judge_with_model`; an endpoint, key or prompt that cannot be used; an encoder that
@@ -215,20 +217,20 @@ def model(
 
         truerank judge model leakage.judged --encoder packaged --threshold 0.8
     """
-    if chat:
-        asked = chat.judge(patience)
-        return judge_with_model(store, asked, name=as_, only=only, max_items=max_items, again=again, progress=progress)
-    from truerank.audits.leakage.model_labels import judge_with_encoder
-    from truerank.audits.leakage.options import CALIBRATED_FOR, DEFAULT_THRESHOLD
+    inputs = inputs_of(prompt=chat.prompt)
+    options = {"chat": replace(chat, prompt=None), "encoding": encoding, "as": as_, "only": only, "again": again}
+    with store_change("judge model", store, inputs, options) as job:
+        asked = chat.judge(patience) if chat else _encoder_judge(encoding)
+        found = judge_with_model(store, asked, name=as_, only=only, max_items=max_items, again=again, progress=progress)
+        job.skipped = {**found.skipped, "failed": len(found.failed)}
+    return found
 
-    return judge_with_encoder(
-        store,
-        CALIBRATED_FOR if encoding.encoder is None else encoding.encoder,
-        threshold=DEFAULT_THRESHOLD if encoding.threshold is None else encoding.threshold,
-        backend=encoding.backend,
-        device=encoding.device,
-        name=as_,
-        only=only,
-        max_items=max_items,
-        progress=progress,
-    )
+
+def _encoder_judge(given: EncoderAnnotator) -> Judge:
+    from truerank.audits.leakage.model_labels import EncoderJudge
+    from truerank.audits.leakage.options import CALIBRATED_FOR, DEFAULT_THRESHOLD
+    from truerank.vectors.encoders import open_encoder
+
+    encoder = CALIBRATED_FOR if given.encoder is None else given.encoder
+    opened = open_encoder(encoder, backend=given.backend, device=given.device) if isinstance(encoder, str) else encoder
+    return EncoderJudge(opened, DEFAULT_THRESHOLD if given.threshold is None else given.threshold)

@@ -14,7 +14,7 @@ from truerank.audits.assessors.results import AssessorAudit
 from truerank.audits.assessors.tables import all_tables
 from truerank.audits.assessors.verdicts import LIMITS, MEANINGS, USES, UseVerdict, counts_of, verdicts_of
 from truerank.reports.figures.intervals import Interval, IntervalPanel, interval_panels
-from truerank.reports.figures.lines import Line, LinePanel, line_panels
+from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.figures.scatters import Panel, Series, scatter_panels
 from truerank.reports.pages import Prose
@@ -244,7 +244,7 @@ def _grading_picture(audit: AssessorAudit) -> Picture:
         values = tuple(
             (rows[band]["value"], rows[band]["low"], rows[band]["high"]) if band in rows else None for band in bands
         )
-        lines.append(Line(judge, values))
+        lines.append(LineSeries(judge, values))
     panel = LinePanel("Model minus people, in grades", tuple(bands), tuple(lines), zero=True)
     which = "" if len(audit.grades.judges) <= _SHOWN else f" of the {_SHOWN} models that agree best"
     return Picture(
