@@ -84,8 +84,9 @@ def make_model(qrels: pl.DataFrame, systems: Systems, plant: str, seed: int) -> 
     On 40% of the pairs (5% with few errors), drawn at random, the model gives the grade that people gave to another
     pair of the topic, drawn at random: it errs, but as often upwards as downwards. Then the plant: "family" adds a
     grade where the style of the first family is in its highest fifth, and takes one where it is in its lowest fifth;
-    "overrating" adds a grade to one pair in eight; "top 10" adds a grade to the third of the pairs that the five worse of the best ten systems like
-    better than the five better ones do, by their tastes, and takes one from the opposite third.
+    "overrating" adds a grade to one pair in eight; "top 10" adds a grade to the third of the pairs that the five worse
+    of the best ten systems like better than the five better ones do, by their tastes, and takes one from the opposite
+    third.
     """
     draw = np.random.default_rng([seed, PLANTS.index(plant)])
     grade = qrels["relevance"].to_numpy().astype(np.int64)
