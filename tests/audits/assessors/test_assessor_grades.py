@@ -9,7 +9,7 @@ import pytest
 
 from assessors_example import people, write_qrels
 from judging_example import store_of
-from truerank.audits.assessors import Comparing, read_grades, read_voices
+from truerank.audits.assessors import AssessorRules, read_grades, read_voices
 from truerank.errors import InputError
 from truerank.judging import Annotator, load_scheme
 from truerank.judging.items import Item, Text
@@ -19,7 +19,7 @@ HUMAN = {"1": {"a": 0, "b": 2, "c": 1}, "2": {"a": 3, "d": 0}}
 
 def codes(source: object, **rules: object) -> dict[str, list[int]]:
     """The codes that each model gave to the five pairs, in the order of people's."""
-    found = read_grades(read_voices(HUMAN, models=False), read_voices(source, models=True), Comparing(**rules))  # type: ignore[arg-type]
+    found = read_grades(read_voices(HUMAN, models=False), read_voices(source, models=True), AssessorRules(**rules))  # type: ignore[arg-type]
     return dict(zip(found.judges, found.given.T.tolist(), strict=True))
 
 
@@ -58,10 +58,10 @@ def test_a_store_has_people_and_models(tmp_path: Path) -> None:
     models = read_voices(str(path), models=True)
     assert [voice.name for voice in persons] == ["ann", "bob"]
     assert [voice.name for voice in models] == ["gpt"]
-    found = read_grades(persons, models, Comparing(votes="first"))
+    found = read_grades(persons, models, AssessorRules(votes="first"))
     assert found.said.tolist() == [[0, 0], [2, 3]]
     assert found.given[:, 0].tolist() == [1, 2]
-    undecided = read_grades(persons, models, Comparing())
+    undecided = read_grades(persons, models, AssessorRules())
     assert (undecided.undecided, undecided.documents) == (1, ("a",))
 
 
@@ -74,9 +74,9 @@ def test_grades_outside_the_scale() -> None:
     ):
         codes({"m": strange}, outside="fail")
     voices = read_voices(HUMAN, models=False), read_voices({"m": strange}, models=True)
-    noted = read_grades(*voices, Comparing()).outside
+    noted = read_grades(*voices, AssessorRules()).outside
     assert [tuple(one) for one in noted] == [("m", -1, 1), ("m", 5, 1)]
-    assert read_grades(*voices, Comparing(scale="0-5")).outside == noted[:1]
+    assert read_grades(*voices, AssessorRules(scale="0-5")).outside == noted[:1]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_labels_that_are_no_grades(tmp_path: Path) -> None:
 def test_a_model_may_grade_more_than_people() -> None:
     qrels = people(topics=2, documents=4)
     more = {topic: {**of, "new": 3} for topic, of in qrels.items()} | {"other": {"d0": 1}}
-    found = read_grades(read_voices(qrels, models=False), read_voices({"m": more}, models=True), Comparing())
+    found = read_grades(read_voices(qrels, models=False), read_voices({"m": more}, models=True), AssessorRules())
     assert len(found.reference) == 8
     assert len(found.qrels["m"]) == 10
     assert found.qrels["m"]["topic_id"].unique().sort().to_list() == ["t0", "t1"]

@@ -8,14 +8,14 @@ Source: Rahmani et al.: Judging the Judges: A Collection of LLM-Generated Releva
 from truerank.audits.assessors.auditing import Grading, audit
 from truerank.audits.assessors.families import FamilySource
 from truerank.audits.assessors.grades import Grades, OutsideGrade, Voice, read_grades, read_voices
-from truerank.audits.assessors.options import Comparing, Outside
+from truerank.audits.assessors.options import AssessorRules, Outside
 from truerank.audits.assessors.ordering import SystemScores
 from truerank.audits.assessors.results import AssessorAudit
 from truerank.audits.assessors.verdicts import UseVerdict, verdicts_of
 
 __all__ = [
     "AssessorAudit",
-    "Comparing",
+    "AssessorRules",
     "FamilySource",
     "Grades",
     "Grading",

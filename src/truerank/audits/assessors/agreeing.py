@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from truerank.audits.assessors.bootstrapping import Estimate, bootstrap, two_sided
+from truerank.audits.assessors.bootstrapping import TopicEstimate, bootstrap, two_sided
 from truerank.audits.assessors.grades import Codes, Grades
 from truerank.judging.coefficients import Coefficients, Floats
 from truerank.measures.significance import Correction, correct
@@ -218,7 +218,7 @@ def differences_frame(
         return np.concatenate([found, found[:, one] - found[:, other]], axis=1)
 
     found = bootstrap(alphas, len(grades.topics), resampling)
-    gaps = Estimate(*(part[len(voices) :] for part in found))
+    gaps = TopicEstimate(*(part[len(voices) :] for part in found))
     p = two_sided(gaps, len(grades.topics))
     corrected = correct([_plain(value) for value in p], correction)
     rows = []
@@ -269,7 +269,7 @@ def _plain(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _ends(found: Estimate, at: int | tuple[()]) -> tuple[float | None, float | None, float | None]:
+def _ends(found: TopicEstimate, at: int | tuple[()]) -> tuple[float | None, float | None, float | None]:
     value, low, high = (_plain(float(part[at])) for part in (found.value, found.low, found.high))
     return value, low, high
 

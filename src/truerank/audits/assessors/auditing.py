@@ -14,7 +14,7 @@ from truerank.audits.assessors.ensembles import ensembles_frame
 from truerank.audits.assessors.families import FamilySource, families_frame, read_families
 from truerank.audits.assessors.grades import Grades, read_grades, read_voices
 from truerank.audits.assessors.last_stage import last_stage_frame
-from truerank.audits.assessors.options import Comparing
+from truerank.audits.assessors.options import AssessorRules
 from truerank.audits.assessors.results import AssessorAudit
 from truerank.judging.rating_table import Ratings
 from truerank.judging.ratings import named_source
@@ -40,7 +40,7 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
     run: Annotated[RunSource, Flag(metavar="FILE", reads=list[str])] = (),
     families: Annotated[FamilySource, Flag(metavar="FILE", reads=str)] = None,
     measures: Annotated[MeasureSpec, Flag(reads=str)] = "nDCG@10",
-    comparing: Comparing = Comparing(),
+    rules: AssessorRules = AssessorRules(),
     resampling: Resampling = Resampling(resamples=1_000),
     scoring: Scoring = Scoring(),
     *,
@@ -60,7 +60,7 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
         run: TREC runs, whose order is compared.
         families: a table of runs with the columns run and family, such as what made them; in Python also by run.
         measures: measures of ir_measures that are means over topics; the first one decides the verdicts.
-        comparing: what is compared, and by which rules.
+        rules: what is compared, and by which rules.
         resampling: of the intervals over topics.
         scoring: how runs are scored; its lowest relevant grade also divides the grades.
         out: a folder for the report, its tables and figures, the card and the figures as Parquet.
@@ -81,27 +81,25 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
     Source: Rahmani et al. (2025), Judging the Judges (LLMJudge); Clarke, Dietz (2024) for the circularity of model
     judges.
     """
-    grades = read_grades(read_voices(people, models=False), read_voices(model, models=True), comparing)
+    grades = read_grades(read_voices(people, models=False), read_voices(model, models=True), rules)
     runs = ordering.read_systems(run) if _some(run) else {}
     of = read_families(families, tuple(runs))
     code = grades.code_of(scoring.rel)
-    frames = _agreement(grades, code, comparing, resampling)
+    frames = _agreement(grades, code, rules, resampling)
     scores = None
     if runs:
         scores = ordering.score_systems(grades, runs, measures, scoring)
         frames["ranks"] = agreeing.rating_frame(grades, resampling, ordering.rank_bands(grades, runs))
         frames["order"] = ordering.order_frame(scores, resampling)
-        frames["pairs"] = ordering.pairs_frame(scores, comparing.correction, resampling.confidence)
+        frames["pairs"] = ordering.pairs_frame(scores, rules.correction, resampling.confidence)
         frames["scores"] = ordering.scores_frame(scores, resampling)
         frames["last_stage"] = last_stage_frame(grades, runs, scores, (measures, scoring, resampling))
         if of:
-            frames["families"] = families_frame(scores, of, resampling, comparing.correction)
-    found = AssessorAudit(
-        grades, scores, frames, of, comparing, resampling, scoring, None if out is None else Path(out)
-    )
+            frames["families"] = families_frame(scores, of, resampling, rules.correction)
+    found = AssessorAudit(grades, scores, frames, of, rules, resampling, scoring, None if out is None else Path(out))
     if out is not None:
         options = {
-            "measures": str(measures), "comparing": comparing, "resampling": resampling, "scoring": scoring,
+            "measures": str(measures), "rules": rules, "resampling": resampling, "scoring": scoring,
         }  # fmt: skip
         inputs = [*_inputs("people", people), *_inputs("model", model), *_runs(run), *_inputs("families", families)]
         with started("judge audit", inputs, options, out, packages=("scipy", "ir-measures", "matplotlib")) as job:
@@ -110,7 +108,7 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
     return found
 
 
-def _agreement(grades: Grades, code: int, comparing: Comparing, resampling: Resampling) -> dict[str, pl.DataFrame]:
+def _agreement(grades: Grades, code: int, rules: AssessorRules, resampling: Resampling) -> dict[str, pl.DataFrame]:
     """The figures that need no runs."""
     judges = list(zip(grades.judges, grades.given.T, strict=True))
     said = list(zip(grades.people, grades.said.T, strict=True))
@@ -121,10 +119,10 @@ def _agreement(grades: Grades, code: int, comparing: Comparing, resampling: Resa
         "rating": agreeing.rating_frame(grades, resampling, agreeing.grade_bands(grades)),
         "topics": agreeing.topics_frame(grades),
         "between": agreeing.between_frame(grades, judges, resampling),
-        "differences": agreeing.differences_frame(grades, judges, resampling, comparing.correction),
+        "differences": agreeing.differences_frame(grades, judges, resampling, rules.correction),
         "people": agreeing.between_frame(grades, said, resampling),
         "ceiling": agreeing.ceiling_frame(grades, resampling),
-        "ensembles": ensembles_frame(grades, resampling, comparing.correction),
+        "ensembles": ensembles_frame(grades, resampling, rules.correction),
         "choosing": choosing_frame(grades, code, resampling),
     }
 

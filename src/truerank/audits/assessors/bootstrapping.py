@@ -11,10 +11,10 @@ import scipy
 from truerank.judging.coefficients import Floats, drawn_weights
 from truerank.options import Resampling
 
-__all__ = ["Estimate", "bootstrap", "two_sided"]
+__all__ = ["TopicEstimate", "bootstrap", "two_sided"]
 
 
-class Estimate(NamedTuple):
+class TopicEstimate(NamedTuple):
     """A statistic of any shape with its percentile interval and the standard deviation of its resamples.
 
     Not a number where the statistic is not defined.
@@ -28,7 +28,7 @@ class Estimate(NamedTuple):
 
 def bootstrap(
     statistic: Callable[[Floats], Floats], topics: int, resampling: Resampling, *, centred: bool = False
-) -> Estimate:
+) -> TopicEstimate:
     """A statistic with its interval over topics.
 
     Args:
@@ -56,10 +56,10 @@ def bootstrap(
     ends = np.nanquantile(filled, [tail, 1 - tail], axis=0)
     low, high = np.where(undefined, np.nan, ends)
     error = np.where(undefined, np.nan, np.nanstd(filled, axis=0, ddof=1) if len(drawn) > 1 else np.nan)
-    return Estimate(np.where(undefined, np.nan, value), low, high, error)
+    return TopicEstimate(np.where(undefined, np.nan, value), low, high, error)
 
 
-def two_sided(estimate: Estimate, topics: int) -> Floats:
+def two_sided(estimate: TopicEstimate, topics: int) -> Floats:
     """Two-sided p-values of an estimate being zero, by the t distribution over the bootstrap's standard error.
 
     Unlike a count of resamples beyond zero, they are not bounded below by the number of resamples, which a correction

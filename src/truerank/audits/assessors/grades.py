@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.audits.assessors.options import Comparing, scale_of
+from truerank.audits.assessors.options import AssessorRules, scale_of
 from truerank.errors import InputError, OptionError
 from truerank.judging.rating_table import Ratings
 from truerank.judging.ratings import named_source, read_ratings
@@ -206,13 +206,13 @@ def _grade(ratings: Ratings, label: str, place: tuple[str, int | None]) -> int:
         ) from error
 
 
-def read_grades(people: Sequence[Voice], judges: Sequence[Voice], comparing: Comparing) -> Grades:
+def read_grades(people: Sequence[Voice], judges: Sequence[Voice], rules: AssessorRules) -> Grades:
     """One table of what people and models said.
 
     Args:
         people: the grades of people.
         judges: the grades of models.
-        comparing: the scale, and the rules for grades outside it and for several people.
+        rules: the scale, and the rules for grades outside it and for several people.
 
     Raises:
         InputError: a model and people have no pair in common, a grade is outside the scale and the rule refuses that,
@@ -221,12 +221,12 @@ def read_grades(people: Sequence[Voice], judges: Sequence[Voice], comparing: Com
     if both := {voice.name for voice in people} & {voice.name for voice in judges}:
         raise OptionError("model", f"people are called {min(both)} too", "name the model: NAME=SRC")
     seen = tuple(sorted({int(g) for voice in people for g in voice.grades["relevance"].unique().to_list()}))
-    scale = scale_of(comparing.scale, seen)
+    scale = scale_of(rules.scale, seen)
     outside: list[OutsideGrade] = []
-    held = {voice.name: _on_scale(voice, scale, comparing, outside) for voice in (*people, *judges)}
+    held = {voice.name: _on_scale(voice, scale, rules, outside) for voice in (*people, *judges)}
     pairs = pl.concat([held[voice.name].select(_KEYS) for voice in people]).unique(maintain_order=True)
     said = _codes(pairs, [held[voice.name] for voice in people], scale)
-    reference = _decided(said, comparing)
+    reference = _decided(said, rules)
     kept, everything = np.flatnonzero(reference >= 0), len(reference)
     if not len(kept):
         raise OptionError("people", "no pair with a grade that holds", "give other judgments, or other `votes`")
@@ -258,14 +258,14 @@ def read_grades(people: Sequence[Voice], judges: Sequence[Voice], comparing: Com
     )
 
 
-def _on_scale(voice: Voice, scale: tuple[int, ...], comparing: Comparing, outside: list[OutsideGrade]) -> pl.DataFrame:
+def _on_scale(voice: Voice, scale: tuple[int, ...], rules: AssessorRules, outside: list[OutsideGrade]) -> pl.DataFrame:
     """The grades of a voice after the rule for those outside the scale, which are noted."""
     strange = voice.grades.filter(~pl.col("relevance").is_in(list(scale)))
     if not len(strange):
         return voice.grades
     counts = strange.group_by("relevance").len().sort("relevance")
     outside += [OutsideGrade(voice.name, int(grade), int(count)) for grade, count in counts.iter_rows()]
-    if comparing.outside == "fail":
+    if rules.outside == "fail":
         first = strange.row(0)
         raise InputError(
             f"topic {first[0]}, document {first[1]} has the grade {first[2]}, which is outside the scale "
@@ -273,7 +273,7 @@ def _on_scale(voice: Voice, scale: tuple[int, ...], comparing: Comparing, outsid
             "correct it, or choose another rule with `outside`",
             where=voice.name,
         )
-    if comparing.outside == "drop":
+    if rules.outside == "drop":
         return voice.grades.filter(pl.col("relevance").is_in(list(scale)))
     places = np.array(scale)
     grades = voice.grades["relevance"].to_numpy()
@@ -292,13 +292,13 @@ def _codes(pairs: pl.DataFrame, voices: Sequence[pl.DataFrame], scale: tuple[int
     return np.stack(columns, axis=1)
 
 
-def _decided(said: Codes, comparing: Comparing) -> Codes:
+def _decided(said: Codes, rules: AssessorRules) -> Codes:
     """The code that holds for each pair; -1 where the rule gives none."""
     if said.shape[1] == 1:
         return said[:, 0].copy()
     order = sorted({int(code) for code in np.unique(said)} - {-1}, reverse=True)
     found = []
     for row in said.tolist():
-        answer = decide([(at, code) for at, code in enumerate(row) if code >= 0], comparing.votes, order)
+        answer = decide([(at, code) for at, code in enumerate(row) if code >= 0], rules.votes, order)
         found.append(-1 if answer is None else answer)
     return np.array(found, dtype=np.int64)

@@ -10,7 +10,7 @@ from truerank.errors import OptionError
 from truerank.measures.significance import Correction
 from truerank.options import Flag, Options, Range, Votes
 
-__all__ = ["OUTSIDE", "Comparing", "Outside", "scale_of"]
+__all__ = ["OUTSIDE", "AssessorRules", "Outside", "scale_of"]
 
 Outside = Literal["nearest", "drop", "fail"]
 #: The rules for grades outside the scale, in words.
@@ -23,7 +23,7 @@ _SPAN: Final = re.compile(r"\s*(-?\d+)\s*(?:-|\.\.)\s*(-?\d+)\s*")
 
 
 @dataclass(frozen=True)
-class Comparing(Options):
+class AssessorRules(Options):
     """What is compared, and by which rules.
 
     Attributes:

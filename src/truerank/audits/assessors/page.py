@@ -13,7 +13,7 @@ from truerank.audits.assessors.ordering import SystemScores
 from truerank.audits.assessors.results import AssessorAudit
 from truerank.audits.assessors.tables import all_tables
 from truerank.audits.assessors.verdicts import LIMITS, MEANINGS, USES, UseVerdict, counts_of, verdicts_of
-from truerank.reports.figures.intervals import Interval, IntervalPanel, interval_panels
+from truerank.reports.figures.intervals import IntervalPanel, IntervalValue, interval_panels
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.figures.scatters import Panel, Series, scatter_panels
@@ -176,7 +176,7 @@ def _reasons(audit: AssessorAudit) -> tuple[str, ...]:
     limits = (
         f"Order: USABLE where the interval of τ lies at {LIMITS['same']} or above, WITH CARE at "
         f"{LIMITS['noticeable']} or above, NOT USABLE below {LIMITS['noticeable']}, where pairs are turned round, or "
-        f"where a family is favoured. Absolute scores: within {audit.comparing.margin:g}. Selecting: the chance that a "
+        f"where a family is favoured. Absolute scores: within {audit.rules.margin:g}. Selecting: the chance that a "
         f"relevant document has the higher grade, {LIMITS['chooses well']} and {LIMITS['chooses badly']}. The reasons "
         "of all verdicts are in card.md."
     )
@@ -186,11 +186,11 @@ def _reasons(audit: AssessorAudit) -> tuple[str, ...]:
 def _notes(audit: AssessorAudit) -> tuple[str, ...]:
     notes = []
     for one in audit.grades.outside:
-        rule = OUTSIDE[audit.comparing.outside]
+        rule = OUTSIDE[audit.rules.outside]
         pairs = "1 pair" if one.pairs == 1 else f"{one.pairs:,} pairs"
         notes.append(f"{one.name} gave the grade {one.grade} to {pairs}, outside the scale: {rule}.")
     if audit.grades.undecided:
-        count, votes = audit.grades.undecided, audit.comparing.votes
+        count, votes = audit.grades.undecided, audit.rules.votes
         notes.append(f"{count:,} pairs have no grade by the rule '{votes}' and are left out.")
     if audit.scores is not None and audit.scores.left_out:
         notes.append(f"{audit.scores.left_out:,} topics on which a run was not scored are left out of the order.")
@@ -232,8 +232,8 @@ def _models_picture(audit: AssessorAudit) -> Picture:
     )
 
 
-def _ends(row: dict[str, Any], group: str = "") -> Interval:
-    return Interval(row["value"], row["low"], row["high"], group)
+def _ends(row: dict[str, Any], group: str = "") -> IntervalValue:
+    return IntervalValue(row["value"], row["low"], row["high"], group)
 
 
 def _grading_picture(audit: AssessorAudit) -> Picture:
@@ -293,7 +293,7 @@ def _facts(audit: AssessorAudit) -> dict[str, Any]:
         "outside": [one._asdict() for one in audit.grades.outside],
         "runs": [] if audit.scores is None else list(audit.scores.runs),
         "families": dict(audit.families),
-        "limits": {**LIMITS, "margin": audit.comparing.margin},
+        "limits": {**LIMITS, "margin": audit.rules.margin},
         **{name: _plain(frame) for name, frame in audit.frames.items() if name not in long},
     }
 

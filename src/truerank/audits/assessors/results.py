@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from truerank.audits.assessors.grades import Grades
-from truerank.audits.assessors.options import Comparing
+from truerank.audits.assessors.options import AssessorRules
 from truerank.audits.assessors.ordering import SystemScores
 from truerank.options import Resampling, Scoring
 from truerank.reports.results import Result
@@ -28,7 +28,7 @@ class AssessorAudit(Result, shown_in="truerank.audits.assessors.page"):
         frames: the figures by name: agreement, cuts, confusion, rating, ranks, topics, between, differences, people,
             ceiling, ensembles, choosing; with runs order, pairs, scores, last_stage; with families families.
         families: the family of each run.
-        comparing: the rules.
+        rules: the rules.
         resampling: of the intervals.
         scoring: how runs were scored.
         out: the folder that it was written to.
@@ -40,7 +40,7 @@ class AssessorAudit(Result, shown_in="truerank.audits.assessors.page"):
     scores: SystemScores | None
     frames: Mapping[str, pl.DataFrame]
     families: Mapping[str, str] = field(default_factory=dict)
-    comparing: Comparing = Comparing()
+    rules: AssessorRules = AssessorRules()
     resampling: Resampling = Resampling()
     scoring: Scoring = Scoring()
     out: Path | None = None

@@ -138,7 +138,7 @@ def _outside(audit: AssessorAudit) -> Table:
     rows = tuple((one.name, one.grade, one.pairs) for one in audit.grades.outside)
     columns = (Column("who"), _number("grade", "d"), _number("pairs", ",d"))
     shown = ", ".join(map(str, audit.grades.scale))
-    rule = OUTSIDE[audit.comparing.outside]
+    rule = OUTSIDE[audit.rules.outside]
     return Table(f"Grades outside the scale {shown}", columns, rows, notes=(f"Rule: {rule}.",))
 
 
@@ -173,7 +173,7 @@ def _differences(audit: AssessorAudit) -> Table:
     )  # fmt: skip
     note = (
         f"{len(found):,} of {len(every):,} differences of α (ordinal) between two models survive the correction "
-        f"({CORRECTIONS[audit.comparing.correction]}); p by the t distribution over the bootstrap's standard error."
+        f"({CORRECTIONS[audit.rules.correction]}); p by the t distribution over the bootstrap's standard error."
     )
     return Table("Models that differ significantly", columns, rows, notes=(note,))
 
@@ -271,7 +271,7 @@ def _pairs(audit: AssessorAudit) -> Table:
         "people only; gained: under the model only; opposite: under both, in opposite directions; swapped: in "
         "another order; turned: of these, pairs whose two differences differ significantly.",
         f"Paired t-test over topics, level {1 - audit.resampling.confidence:.2g}, "
-        f"{CORRECTIONS[audit.comparing.correction]} over the pairs of the row.",
+        f"{CORRECTIONS[audit.rules.correction]} over the pairs of the row.",
     )
     return Table("Pairs of systems that differ significantly", columns, tuple(rows), notes=notes)
 

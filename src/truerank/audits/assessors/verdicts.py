@@ -74,7 +74,7 @@ def verdicts_of(audit: AssessorAudit) -> tuple[UseVerdict, ...]:
 
 
 def _absolute(audit: AssessorAudit, judge: str) -> UseVerdict:
-    margin = audit.comparing.margin
+    margin = audit.rules.margin
     if audit.scores is None:
         return _absolute_without_runs(audit, judge)
     measure = audit.scores.measures[0]

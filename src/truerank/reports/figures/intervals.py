@@ -11,7 +11,7 @@ from truerank.reports.figures.style import ACCENT, INK, QUIET, new_figure, plain
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Interval", "IntervalPanel", "interval_panels"]
+__all__ = ["IntervalPanel", "IntervalValue", "interval_panels"]
 
 _ROW: Final = 0.17
 _STYLE: Final[dict[str, Any]] = {
@@ -28,7 +28,7 @@ _SHAPES: Final = (
 
 
 @dataclass(frozen=True)
-class Interval:
+class IntervalValue:
     """A value, the ends of its interval (None where unknown), and the group by which it is marked."""
 
     value: float | None
@@ -43,7 +43,7 @@ class IntervalPanel:
 
     title: str
     x_label: str
-    values: tuple[Interval, ...]
+    values: tuple[IntervalValue, ...]
     lines: Mapping[float, str]
 
 
