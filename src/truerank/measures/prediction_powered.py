@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from truerank.errors import InputError
 from truerank.measures.label_samples import Estimates, Labelled, Strata, estimates_of, sums_by
 
-__all__ = ["Adjustment", "Pairs", "basis", "estimate", "estimate_ndcg", "estimate_topics"]
+__all__ = ["Adjustment", "Pairs", "basis", "estimate", "estimate_topics"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -108,63 +108,6 @@ def estimate(
     return estimates_of(by_topic, errors, topic, strata, lines.mean[:, 0])
 
 
-def estimate_ndcg(
-    pairs: Pairs,
-    labelled: Labelled,
-    reached: Floats,
-    gains: Floats,
-    ideal: Floats,
-    *,
-    topics: int,
-    folds: int = 5,
-    seed: int = 0,
-) -> Estimates:
-    """Estimates nDCG@k, a ratio whose denominator also depends on judgments; for many labels in each topic only.
-
-    The ideal DCG of a topic is Σ_g (gain_g − gain_{g−1}) D(min(k, N_g)), where N_g is the number of documents of grade
-    g or higher and D(n) the sum of the first n discounts. Both DCG and N_g are sums over documents and are estimated as
-    in `estimate`; the ratio is taken topic by topic. Its variance is that of its linear part (delta method). The mean
-    of a ratio is not the ratio of the means: the bias falls with the labels in each topic, not with more topics.
-
-    Args:
-        pairs: all pairs; `weights` are the discounts of the runs' ranks.
-        labelled: those with a label of a person; its `gains` are not used.
-        reached: whether each label reaches each positive grade, shape (labels, grades).
-        gains: of the positive grades, rising, shape (grades,).
-        ideal: the discounts of the ranks down to the cutoff, shape (k,).
-        topics: how many there are.
-        folds: of the cross-fitting.
-        seed: of the folds.
-
-    Returns:
-        The estimates. A topic without an estimated relevant document scores 0.
-
-    Source: Särndal, Swensson and Wretman (1992), section 5.5, for the linear part of a function of totals.
-    """
-    order = _order(pairs, labelled)
-    labelled, strata = _sorted(pairs, labelled)
-    reached, steps = reached[order], np.diff(gains, prepend=0.0)
-    topic = pairs.topic[labelled.rows]
-    weights, ones = pairs.weights[labelled.rows], np.ones((len(topic), 1))
-    features, fitting = pairs.features[labelled.rows], _Folds(folds, seed)
-    found = _lines(features, weights, reached, strata, fitting)
-    counted = _lines(features, ones, reached, strata, fitting)
-    inverse = 1 / labelled.probability[:, None]
-    dcg = sums_by(pairs.topic, pairs.weights * (pairs.features @ found.mean @ steps)[:, None], topics)
-    dcg_errors = weights * (found.residual @ steps)[:, None]
-    dcg += sums_by(topic, dcg_errors * inverse, topics)
-    counts = sums_by(pairs.topic, pairs.features @ counted.mean, topics)
-    counts += sums_by(topic, counted.residual * inverse, topics)
-    best, slope = _ideal(np.maximum(counts, sums_by(topic, reached, topics)), ideal)
-    best, slope = best @ steps, slope * steps
-    there = best > 0
-    scores = np.divide(dcg, best[:, None], out=np.zeros_like(dcg), where=there[:, None])
-    change = (counted.residual * slope[topic]).sum(axis=1)
-    errors = dcg_errors - scores[topic] * change[:, None]
-    errors = np.divide(errors, best[topic, None], out=np.zeros_like(errors), where=there[topic, None])
-    return estimates_of(scores, errors, topic, strata, found.mean @ steps)
-
-
 def estimate_topics(
     model: Floats, people: Floats, rows: Ints, *, fixed: float | None = None, tuned_on: int | None = None
 ) -> Estimates:
@@ -194,6 +137,9 @@ def estimate_topics(
     together, own = (part * other)[:, :tuned_on].sum(axis=1), (other**2)[:, :tuned_on].sum(axis=1)
     rest, scale = together.sum() - together, own.sum() - own
     tuned = np.divide(rest, scale, out=np.zeros(judged), where=scale > 0)
+    everything = together.sum() / own.sum() if own.sum() > 0 else 0.0
+    # Where nearly all topics are judged, nothing is left to fit too closely.
+    tuned = everything + (1 - judged / topics) * (tuned - everything)
     power = tuned if fixed is None else np.full(judged, fixed)
     values = people - power[:, None] * (seen - model.mean(axis=0))
     spread = values.var(axis=0, ddof=1)
@@ -210,21 +156,9 @@ def estimate_topics(
     )
 
 
-def _ideal(counts: Floats, discounts: Floats) -> tuple[Floats, Floats]:
-    """The sum of the first n discounts for each count n, and its slope; linear between whole numbers."""
-    sums = np.concatenate(([0.0], np.cumsum(discounts)))
-    whole = np.minimum(counts.astype(np.int64), len(discounts))
-    slope = np.append(discounts, 0.0)[whole]
-    return sums[whole] + slope * (np.minimum(counts, len(discounts)) - whole), slope
-
-
-def _order(pairs: Pairs, labelled: Labelled) -> Ints:
-    return np.lexsort((pairs.topic[labelled.rows], labelled.stratum))
-
-
 def _sorted(pairs: Pairs, labelled: Labelled) -> tuple[Labelled, Strata]:
     """The labels by stratum and topic, and the strata."""
-    order = _order(pairs, labelled)
+    order = np.lexsort((pairs.topic[labelled.rows], labelled.stratum))
     rows, gains, stratum, probability = labelled
     labelled = Labelled(rows[order], gains[order], stratum[order], probability[order])
     return labelled, Strata.of(labelled)
@@ -259,7 +193,10 @@ def _lines(features: Floats, weights: Floats, outcomes: Floats, strata: Strata, 
         line = _tuned(weights, features, outcomes, strata, np.ones(len(weights), np.bool_))
         return _Lines(line, outcomes - features @ line)
     fold = _folds(strata, folds, fitting.seed)
+    everything = _tuned(weights, features, outcomes, strata, np.ones(len(weights), np.bool_))
     lines = np.stack([_tuned(weights, features, outcomes, strata, fold != k) for k in range(folds)])
+    # Where nearly all pairs are labelled, nothing is left to fit too closely.
+    lines = everything + (1 - strata.drawn.sum() / strata.sizes.sum()) * (lines - everything)
     share = np.bincount(fold, minlength=folds) / len(fold)
     residual = outcomes - np.einsum("if,ifo->io", features, lines[fold])
     return _Lines(np.einsum("k,kfo->fo", share, lines), residual)
