@@ -71,14 +71,14 @@ def half_widths(estimates: Estimates, confidence: float, target: Target, *, topi
     return np.asarray(t.ppf((1 + confidence) / 2, topics - 1) * np.sqrt(estimates.total))
 
 
-def allocate(sizes: Ints, spread: Floats, labels: int, *, fewest: int = 5) -> Ints:
+def allocate(sizes: Ints, spread: Floats, labels: int, *, least: Ints) -> Ints:
     """How many labels each stratum gets so that the variance is smallest: in proportion to its size and its spread.
 
     Args:
         sizes: pairs of each stratum, shape (strata,).
         spread: standard deviation of what is estimated within each stratum, shape (strata,).
         labels: how many there are for all.
-        fewest: labels of each stratum, as far as it has pairs.
+        least: the fewest labels of each stratum, shape (strata,).
 
     Returns:
         Whole numbers that sum to `labels`, or to what there is.
@@ -88,7 +88,6 @@ def allocate(sizes: Ints, spread: Floats, labels: int, *, fewest: int = 5) -> In
 
     Source: Neyman (1934); Cochran, Sampling Techniques (1977), section 5.5.
     """
-    least = np.minimum(sizes, fewest)
     if labels < least.sum():
         raise InputError(
             f"{labels} labels for {len(sizes)} strata", f"plan at least {int(least.sum())}", where="sampling design"

@@ -5,41 +5,27 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
+from truerank.audits.assessors.linear_measures import LinearMeasure, Ranks, linear_measure, ranks_of
+from truerank.audits.assessors.sampling_designs import Correcting, strata_of, with_probabilities
 from truerank.errors import InputError
-from truerank.measures.effectiveness import gains_of
 from truerank.measures.grammar import MeasureSpec, parse_measures
-from truerank.measures.judgments import Judgments
-from truerank.measures.label_samples import Estimates, Labelled, Target, half_widths, sums_by
+from truerank.measures.label_samples import Estimates, Labelled, half_widths, sums_by
 from truerank.measures.magnitude import mean_interval
 from truerank.measures.prediction_powered import Adjustment, Pairs, basis, estimate, estimate_topics
-from truerank.measures.rankings import Ranking, grouped
 from truerank.measures.scoring import evaluate
-from truerank.options import Confidence, Options, Range, Scoring, Seed
+from truerank.options import Scoring
 
-__all__ = [
-    "CorrectedScores",
-    "Correcting",
-    "Design",
-    "LinearMeasure",
-    "Ranks",
-    "corrected_scores",
-    "linear_measure",
-    "ranks_of",
-]
+__all__ = ["CorrectedScores", "corrected_scores"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-#: How pairs are drawn for people: all with one chance; strata of the model's grade and the best rank in any run; strata
-#: of how much the runs differ about a document; or whole topics.
-Design = Literal["uniform", "grade-rank", "disagreement", "topics"]
 
 #: Columns of the differences of two runs that are estimated at a time.
 _COLUMNS_AT_ONCE: Final = 500
@@ -53,29 +39,6 @@ _DIFFERENCES: Final = {
     "first": pl.String, "second": pl.String, "measure": pl.String, "method": pl.String, "model": pl.Float64,
     "corrected": pl.Float64, "low": pl.Float64, "high": pl.Float64,
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Correcting(Options):
-    """How labels of people correct the scores of a model's judgments.
-
-    Attributes:
-        design: how pairs were, or will be, drawn for people: uniform, grade-rank, disagreement, or topics (whole ones).
-        target: topics: the interval is for topics like these; collection: for these topics with all pairs judged by
-            people.
-        adjustment: how the model's gains predict people's: none (people's labels alone), fixed (λ is 1), tuned (a line
-            with the λ of the smallest variance) or grades (one value for each grade of the model).
-        folds: of the cross-fitting; 1 uses all labels at once.
-        confidence: of the intervals.
-        seed: of the folds, and of samples that are drawn.
-    """
-
-    design: Design = "grade-rank"
-    target: Target = "topics"
-    adjustment: Adjustment = "tuned"
-    folds: Annotated[int, Range(at_least=1)] = 5
-    confidence: Confidence = 0.95
-    seed: Seed = 0
 
 
 @dataclass(frozen=True)
@@ -101,83 +64,6 @@ class CorrectedScores:
     remarks: tuple[str, ...]
 
 
-class LinearMeasure(NamedTuple):
-    """A measure that is a sum over documents of weight times gain: what it makes of ranks from 0 and of grades."""
-
-    weights: Floats
-    measure: Measure
-    level: int
-
-    def of_ranks(self, ranks: Ints) -> Floats:
-        """The weight of each rank; 0 beyond the cutoff, and for -1, which is a document that is not in the run."""
-        padded = np.append(self.weights, 0.0)
-        return np.asarray(padded[np.where(ranks < 0, len(padded) - 1, np.minimum(ranks, len(padded) - 1))])
-
-    def of_grades(self, grades: Ints) -> Floats:
-        """The gain of each grade."""
-        if self.measure.NAME == "DCG":
-            return gains_of(self.measure, grades)
-        return np.asarray(grades >= self.level, np.float64)
-
-
-class Ranks(NamedTuple):
-    """Where the judged pairs stand in the runs.
-
-    `frame` (topic_id, doc_id, relevance: the model's judgments, sorted), `topics` (ids), `topic` (number of each pair,
-    shape (pairs,)), `grades` (the model's, shape (pairs,)), `runs` (names) and `ranks` (from 0, -1 where a run does not
-    have a document; shape (pairs, runs)).
-    """
-
-    frame: pl.DataFrame
-    topics: tuple[str, ...]
-    topic: Ints
-    grades: Ints
-    runs: tuple[str, ...]
-    ranks: Ints
-
-
-def linear_measure(measure: Measure, depth: int, scoring: Scoring) -> LinearMeasure | None:
-    """The weights of a measure that is a mean over topics of a sum over documents, None for any other.
-
-    Args:
-        measure: P@k, DCG@k and RBP are of this kind.
-        depth: the deepest rank of any run.
-        scoring: says which grade counts as relevant.
-    """
-    places = np.arange(int(measure.params.get("cutoff") or depth))
-    level = max(1, int(measure.params.get("rel", scoring.rel)))
-    if measure.params.get("judged_only"):
-        return None
-    if measure.NAME == "P":
-        return LinearMeasure(np.full(len(places), 1 / len(places)), measure, level)
-    if measure.NAME == "DCG":
-        return LinearMeasure(1 / np.log2(places + 2), measure, level)
-    if measure.NAME == "RBP" and "rel" in measure.params:
-        persistence = float(measure["p"])
-        return LinearMeasure(np.asarray((1 - persistence) * persistence**places), measure, level)
-    return None
-
-
-def ranks_of(model: pl.DataFrame, runs: Mapping[str, pl.DataFrame], scoring: Scoring = Scoring()) -> Ranks:
-    """Where the pairs that the model judged stand in the runs.
-
-    Args:
-        model: topic_id, doc_id, relevance.
-        runs: name → topic_id, doc_id, score (or rank, where the ties need it).
-        scoring: ties and depth.
-    """
-    frame = model.select("topic_id", "doc_id", "relevance").sort("topic_id", "doc_id")
-    # The place of a pair travels in the column of its grade.
-    places = frame.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("relevance"))
-    judgments = Judgments(places)
-    ranks = np.full((len(frame), len(runs)), -1, np.int64)
-    for column, run in enumerate(runs.values()):
-        hits = Ranking(grouped(run), judgments).hits((scoring.ties,), scoring.depth)[0]
-        ranks[hits.relevance, column] = hits.rank
-    grades = frame["relevance"].to_numpy().astype(np.int64)
-    return Ranks(frame, judgments.topics, judgments.topic.astype(np.int64), grades, tuple(runs), ranks)
-
-
 def corrected_scores(
     people: pl.DataFrame,
     model: pl.DataFrame,
@@ -194,9 +80,9 @@ def corrected_scores(
     say, and a ratio of estimates is not an estimate of the ratio where a topic has few labels.
 
     Args:
-        people: topic_id, doc_id, relevance; and, if the pairs did not all have the same chance, `stratum` and
-            `probability` of having been drawn. They are a random sample of the model's pairs, or all of them. With the
-            design topics: all pairs of the topics that were drawn.
+        people: topic_id, doc_id, relevance, and `stratum` and `probability` of having been drawn. Without these, they
+            are taken as drawn by the design for these runs and measures; a stratum then has the probability of its
+            labels over its pairs. With the design topics: all pairs of the topics that were drawn.
         model: topic_id, doc_id, relevance, of all pairs. What the model did not judge counts as not relevant.
         runs: name → topic_id, doc_id, score.
         measures: of which the scores are.
@@ -221,11 +107,14 @@ def corrected_scores(
             "people judged none of the model's pairs", "give labels of the same collection", where="people"
         )
     whole = _whole_topics(ranks, labels)
+    parsed = parse_measures(measures)
+    linear = {one: linear_measure(one, int(ranks.ranks.max()) + 1, scoring) for one in parsed}
+    sums = [one for one in linear.values() if one is not None and correcting.design != "topics"]
+    drawn = _drawn(ranks, labels, sums, correcting, remarks) if sums else labels
     scores, differences = [], []
-    for measure in parse_measures(measures):
-        linear = linear_measure(measure, int(ranks.ranks.max()) + 1, scoring)
-        if linear is not None and correcting.design != "topics":
-            found = _from_pairs(linear, ranks, labels, correcting)
+    for measure, sum_of in linear.items():
+        if sum_of is not None and correcting.design != "topics":
+            found = _from_pairs(sum_of, ranks, drawn, correcting)
         elif correcting.design == "topics" or len(whole) == len(ranks.topics):
             model_scores = _model_scores(measure, ranks, runs, scoring)
             people_scores, used = _people_scores(measure, ranks, labels, whole, runs=runs, scoring=scoring)
@@ -295,7 +184,12 @@ def _from_pairs(linear: LinearMeasure, ranks: Ranks, labels: pl.DataFrame, corre
     """From labels of single pairs."""
     grades = ranks.grades
     weights, predicted = linear.of_ranks(ranks.ranks), linear.of_grades(grades)
-    labelled = _labelled(linear, labels, ranks, int(weights.any(axis=1).sum()))
+    labelled = Labelled(
+        labels["row"].to_numpy(),
+        linear.of_grades(labels["relevance"].to_numpy().astype(np.int64)),
+        labels["stratum"].rank("dense").to_numpy().astype(np.int64) - 1,
+        labels["probability"].to_numpy(),
+    )
     pairs = Pairs(ranks.topic, weights, _features(predicted, grades, correcting.adjustment))
     topics = len(ranks.topics)
     fixed = np.ones(1) if correcting.adjustment == "fixed" else None
@@ -336,35 +230,55 @@ def _features(predicted: Floats, grades: Ints, adjustment: Adjustment) -> Floats
     return basis(grades.astype(np.float64) if adjustment == "grades" else predicted, adjustment)
 
 
-def _labelled(linear: LinearMeasure, labels: pl.DataFrame, ranks: Ranks, counting: int) -> Labelled:
-    """The labels with their strata and probabilities; without these, one stratum of all pairs."""
-    rows = labels["row"].to_numpy()
-    gains = linear.of_grades(labels["relevance"].to_numpy().astype(np.int64))
-    if "probability" not in labels.columns:
-        chance = np.full(len(labels), len(labels) / len(ranks.frame))
-        return Labelled(rows, gains, np.zeros(len(labels), np.int64), chance)
-    chance = labels["probability"].to_numpy().astype(np.float64)
+def _drawn(
+    ranks: Ranks, labels: pl.DataFrame, measures: list[LinearMeasure], correcting: Correcting, remarks: list[str]
+) -> pl.DataFrame:
+    """The labels with stratum and probability: as given, or by the design."""
+    if "probability" in labels.columns:
+        key = "stratum" if "stratum" in labels.columns else "probability"
+        _check_given(labels, key, ranks, measures)
+        return labels.with_columns(pl.col(key).cast(pl.String).alias("stratum"))
+    for design in dict.fromkeys((correcting.design, "uniform")):
+        strata = strata_of(ranks, measures, design)
+        names = np.array([*strata.names, None], dtype=object)[strata.stratum].tolist()
+        pairs = ranks.frame.with_columns(pl.Series("stratum", names, dtype=pl.String))
+        found = with_probabilities(labels, pairs)
+        counts = dict(found.group_by("stratum").len().iter_rows())
+        lacking = [
+            name
+            for name, size in zip(strata.names, strata.sizes, strict=True)
+            if counts.get(name, 0) < min(2, int(size))
+        ]
+        if not lacking:
+            places = ranks.frame.with_row_index("row").select("topic_id", "doc_id", pl.col("row").cast(pl.Int64))
+            return found.join(places, on=["topic_id", "doc_id"], how="inner", maintain_order="left")
+        remarks.append(
+            f"Stratum '{lacking[0]}' of the design {design} has fewer than two labels: the labels are taken as a "
+            "uniform sample."
+        )
+    raise InputError(
+        "people judged fewer than two of the pairs that count in the scores", "label more of them", where="people"
+    )
+
+
+def _check_given(labels: pl.DataFrame, key: str, ranks: Ranks, measures: list[LinearMeasure]) -> None:
+    """Refuses probabilities that cannot be, or that do not fit these runs and measures."""
+    chance = labels["probability"].to_numpy()
     if not np.all((chance > 0) & (chance <= 1)):
         raise InputError("a probability is not above 0 and at most 1", "correct the column", where="people")
-    key = "stratum" if "stratum" in labels.columns else "probability"
-    stratum = labels[key].rank("dense").to_numpy().astype(np.int64) - 1
-    for number in range(int(stratum.max()) + 1):
-        there = chance[stratum == number]
-        if np.ptp(there) > 1e-9:
-            name = labels["stratum"].to_numpy()[stratum == number][0]
-            raise InputError(
-                f"stratum '{name}' has probabilities from {there.min():g} to {there.max():g}",
-                "in a stratum all pairs have the same chance",
-                where="people",
-            )
-    covered = float(np.sum(1 / chance))
-    if covered < counting - 0.5:
-        raise InputError(
-            f"the labels stand for {covered:,.0f} pairs, but {counting:,} count in the scores",
-            "draw them for these runs and measures",
-            where="people",
-        )
-    return Labelled(rows, gains, stratum, chance)
+    spread = labels.group_by(key).agg(
+        pl.col("probability").min().alias("low"), pl.col("probability").max().alias("high")
+    )
+    for name, low, high in spread.filter(pl.col("high") - pl.col("low") > 1e-9).sort(key).head(1).iter_rows():
+        fault = f"stratum '{name}' has probabilities from {low:g} to {high:g}"
+        raise InputError(fault, "give all pairs of a stratum the same one", where="people")
+    counting = np.zeros(len(ranks.topic), np.bool_)
+    for measure in measures:
+        counting |= measure.of_ranks(ranks.ranks).any(axis=1)
+    covered, needed = float(np.sum(1 / chance)), int(counting.sum())
+    if covered < needed - 0.5:
+        fault = f"the labels stand for {covered:,.0f} pairs, but {needed:,} count in the scores"
+        raise InputError(fault, "draw them for these runs and measures", where="people")
 
 
 def _whole_topics(ranks: Ranks, labels: pl.DataFrame) -> Ints:
