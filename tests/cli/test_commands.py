@@ -176,6 +176,7 @@ VOCABULARY = {
     "pattern": "how the id of a passage holds that of its document",
     "people": "grades of people",
     "people_only": "labels of models are left out",
+    "people_sample": "how the pairs were drawn that people graded",
     "per_minute": "most requests a minute",
     "per_probe": "documents of each kind that are changed",
     "per_topic": "scores of every topic are shown",

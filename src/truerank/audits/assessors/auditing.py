@@ -15,6 +15,7 @@ from truerank.audits.assessors.families import FamilySource, families_frame, rea
 from truerank.audits.assessors.grades import Grades, read_grades, read_voices
 from truerank.audits.assessors.last_stage import last_stage_frame
 from truerank.audits.assessors.options import AssessorRules
+from truerank.audits.assessors.remedies import corrected_frame, plans_frame
 from truerank.audits.assessors.results import AssessorAudit
 from truerank.judging.rating_table import Ratings
 from truerank.judging.ratings import named_source
@@ -87,16 +88,29 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
     code = grades.code_of(scoring.rel)
     frames = _agreement(grades, code, rules, resampling)
     scores = None
+    remarks: tuple[str, ...] = ()
     if runs:
         scores = ordering.score_systems(grades, runs, measures, scoring)
         frames["ranks"] = agreeing.rating_frame(grades, resampling, ordering.rank_bands(grades, runs))
         frames["order"] = ordering.order_frame(scores, resampling)
         frames["pairs"] = ordering.pairs_frame(scores, rules.correction, resampling.confidence)
         frames["scores"] = ordering.scores_frame(scores, resampling)
+        frames["corrected"], remarks = corrected_frame(grades, runs, measures, rules, (scoring, resampling))
+        frames["plans"] = plans_frame(grades, runs, rules, (scoring, resampling))
         frames["last_stage"] = last_stage_frame(grades, runs, scores, (measures, scoring, resampling))
         if of:
             frames["families"] = families_frame(scores, of, resampling, rules.correction)
-    found = AssessorAudit(grades, scores, frames, of, rules, resampling, scoring, None if out is None else Path(out))
+    found = AssessorAudit(
+        grades=grades,
+        scores=scores,
+        frames=frames,
+        families=of,
+        rules=rules,
+        resampling=resampling,
+        scoring=scoring,
+        remarks=remarks,
+        out=None if out is None else Path(out),
+    )
     if out is not None:
         options = {
             "measures": str(measures), "rules": rules, "resampling": resampling, "scoring": scoring,

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
+from truerank.audits.assessors.sampling_designs import Design
 from truerank.errors import OptionError
 from truerank.measures.significance import Correction
 from truerank.options import Flag, Options, Range, Votes
@@ -32,6 +33,8 @@ class AssessorRules(Options):
         votes: how the grades of several people become one; a pair without one is left out of the comparison.
         correction: for the number of comparisons, between judges and between systems.
         margin: a difference of scores that you can accept, in the unit of the measure.
+        people_sample: where a model graded more pairs than people: how people's pairs were drawn from them, for
+            corrected scores; uniform, grade-rank, disagreement or topics (whole ones).
     """
 
     scale: Annotated[str, Flag(metavar="GRADES")] = ""
@@ -39,6 +42,7 @@ class AssessorRules(Options):
     votes: Votes = "majority"
     correction: Correction = "bonferroni"
     margin: Annotated[float, Range(above=0)] = 0.02
+    people_sample: Design = "uniform"
 
     def __post_init__(self) -> None:
         """A scale that cannot be read is found before anything else is."""

@@ -40,16 +40,19 @@ _TITLES: Final = {
     "order": "The order of systems",
     "families": "Families of systems",
     "last_stage": "The model as the last stage",
+    "corrected": "Corrected scores",
 }
 _SECTION_OF: Final = {
     "cuts": "agreement", "rating": "grading", "confusion": "grading", "outside": "grading", "ranks": "grading",
     "ceiling": "people", "differences": "models", "ensembles": "models", "company": "models", "pairs": "order",
-    "scores": "order", "moves": "order",
+    "scores": "order", "moves": "order", "plans": "corrected",
 }  # fmt: skip
 #: Tables with several rows for each model: with many models, the page shows the first ones.
-_BY_MODEL: Final = ("rating", "confusion", "ranks", "order", "pairs", "moves", "families")
+_BY_MODEL: Final = ("rating", "confusion", "ranks", "order", "pairs", "moves", "families", "corrected")
 #: Tables that are for files, not for a terminal.
-_LONG: Final = ("confusion", "cuts", "rating", "ranks", "moves", "company", "choosing", "pairs", "differences")
+_LONG: Final = (
+    "confusion", "cuts", "rating", "ranks", "moves", "company", "choosing", "pairs", "differences", "corrected",
+)  # fmt: skip
 
 
 @summarises(AssessorAudit)
@@ -72,6 +75,11 @@ def _report(audit: AssessorAudit) -> Report:
     parts["verdicts"].append(Prose(_reasons(audit)))
     if notes := _notes(audit):
         parts["agreement"].append(Prose(notes))
+    if audit.scores is not None and not audit.of("corrected"):
+        text = "People graded every pair that a model graded: there is nothing to correct, and their scores hold."
+        parts["corrected"].insert(0, Prose(audit.remarks or (text,)))
+    elif audit.remarks:
+        parts["corrected"].append(Prose(audit.remarks))
     if not audit.of("people"):
         text = "One person judged each pair, so that these data do not say how far two people agree."
         parts["people"].append(Prose((text,)))

@@ -26,11 +26,13 @@ class AssessorAudit(Result, shown_in="truerank.audits.assessors.page"):
         grades: what people and models said about the same pairs.
         scores: the scores of the runs under people and each model; None without runs.
         frames: the figures by name: agreement, cuts, confusion, rating, ranks, topics, between, differences, people,
-            ceiling, ensembles, choosing; with runs order, pairs, scores, last_stage; with families families.
+            ceiling, ensembles, choosing; with runs order, pairs, scores, last_stage; with families families; with
+            runs corrected and plans.
         families: the family of each run.
         rules: the rules.
         resampling: of the intervals.
         scoring: how runs were scored.
+        remarks: what became of the corrected scores, in sentences.
         out: the folder that it was written to.
     """
 
@@ -43,6 +45,7 @@ class AssessorAudit(Result, shown_in="truerank.audits.assessors.page"):
     rules: AssessorRules = AssessorRules()
     resampling: Resampling = Resampling()
     scoring: Scoring = Scoring()
+    remarks: tuple[str, ...] = ()
     out: Path | None = None
 
     def best(self) -> tuple[str, ...]:

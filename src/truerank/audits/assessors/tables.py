@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from truerank.audits.assessors.agreeing import COEFFICIENTS
 from truerank.audits.assessors.options import OUTSIDE
+from truerank.audits.assessors.remedies import PLANNED
 from truerank.audits.assessors.results import AssessorAudit
 from truerank.audits.assessors.verdicts import USES, verdicts_of
 from truerank.measures.significance import CORRECTIONS
@@ -48,6 +49,8 @@ def all_tables(audit: AssessorAudit) -> Iterator[tuple[str, Table]]:
         ("ranks", _bands(audit, "ranks", "Grades given too low or too high, by the best rank of the document")),
         ("families", _families(audit)),
         ("last_stage", _last_stage(audit)),
+        ("corrected", _corrected(audit)),
+        ("plans", _plans(audit)),
     )
     yield from ((name, table) for name, table in made if table.rows)
 
@@ -357,3 +360,41 @@ def _last_stage(audit: AssessorAudit) -> Table:
         _drawn(audit),
     )
     return Table("If the model were the last stage of every run", columns, tuple(rows), notes=notes)
+
+
+def _corrected(audit: AssessorAudit) -> Table:
+    rows = []
+    for judge in audit.best():
+        for row in audit.of("corrected", judge=judge):
+            if row["corrected"] is not None:
+                cells = [ended(row, ".3f", (name, f"{name}_low", f"{name}_high")) for name in ("model", "people")]
+                own = ended(row, ".3f", ("corrected", "low", "high"))
+                rows.append((judge, row["measure"], row["run"], row["labels"], *cells, own))
+    columns = (
+        Column("model"), Column("measure"), Column("run"), _number("labels", ",d"), _words("the model alone"),
+        _words("the labels alone"), _words("corrected"),
+    )  # fmt: skip
+    notes = (
+        "corrected: the model's grades of all pairs, less the error that people's labels of a sample show. The "
+        "interval of the model alone leaves this error out.",
+        f"How people's pairs were drawn: {audit.rules.people_sample}.",
+    )
+    return Table("Corrected scores", columns, tuple(rows), notes=notes)
+
+
+def _plans(audit: AssessorAudit) -> Table:
+    rows = []
+    for judge in audit.best():
+        for row in audit.of("plans", judge=judge):
+            width = None if row["width"] is None else row["width"] / 2
+            share = row["labels"] / row["pairs"]
+            rows.append((judge, row["pairs"], row["labels"], share, width, None if row["reached"] else "not reached"))
+    columns = (
+        Column("model"), _number("pairs", ",d"), _number("labels of people", ",d"), _number("share", ".0%"),
+        _number("±", ".3f"), Column("note"),
+    )  # fmt: skip
+    note = (
+        f"For {PLANNED} of these topics within ±{audit.rules.margin:g}: pairs are drawn by the model's grade and the "
+        "best rank, people's grades here are the pilot. The figure is a prediction; a like collection needs about as many."
+    )
+    return Table("Labels that corrected scores need", columns, tuple(rows), notes=(note,))

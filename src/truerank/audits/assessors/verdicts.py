@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from truerank.audits.assessors.ordering import FEWEST_RUNS
+from truerank.audits.assessors.remedies import PLANNED
 from truerank.audits.assessors.results import AssessorAudit
 from truerank.reports.report import Verdict
 
@@ -87,7 +88,7 @@ def _absolute(audit: AssessorAudit, judge: str) -> UseVerdict:
     if mean["low"] > margin or mean["high"] < -margin:
         return UseVerdict(
             judge, "absolute", "NOT USABLE", f"{shown}: more than the {margin:g} that you accept.",
-            "scores corrected with a sample of people's grades.", *ends,
+            _remedy(audit, judge), *ends,
         )  # fmt: skip
     if mean["low"] < -margin or mean["high"] > margin:
         return UseVerdict(
@@ -100,9 +101,20 @@ def _absolute(audit: AssessorAudit, judge: str) -> UseVerdict:
             judge, "absolute", "WITH CARE",
             f"{shown}, but {len(far)} of {len(runs)} runs are off by more than {margin:g}, "
             f"{worst['run']} by {worst['value']:+.3f}.",
-            "scores corrected with a sample of people's grades.", *ends,
+            _remedy(audit, judge), *ends,
         )  # fmt: skip
     return UseVerdict(judge, "absolute", "USABLE", f"{shown}, and no run is off by more than {margin:g}.", "", *ends)
+
+
+def _remedy(audit: AssessorAudit, judge: str) -> str:
+    plan = next(iter(audit.of("plans", judge=judge)), None)
+    if plan is None or not plan["reached"]:
+        return "scores corrected with a sample of people's grades."
+    share = plan["labels"] / plan["pairs"]
+    return (
+        f"scores corrected with a sample of people's grades: about {plan['labels']:,} labels ({share:.0%} of the "
+        f"pairs) for {PLANNED} within ±{audit.rules.margin:g}."
+    )
 
 
 def _absolute_without_runs(audit: AssessorAudit, judge: str) -> UseVerdict:
