@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 export TRUERANK_SHARED ?= $(abspath ../shared)
 
-.PHONY: demo test test-all lint types unit slow docs runs clean
+.PHONY: demo test test-all lint types unit slow wheel docs runs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/truerank demo --out demo-report
@@ -30,6 +30,10 @@ unit: $(VENV)/.test
 
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
+
+# The wheel, built, installed into an empty environment and used from there.
+wheel: $(VENV)/.demo
+	$(BIN)/python scripts/check_wheel.py
 
 # The small reproduction of the leakage paper; ended anywhere and called again, it goes on.
 reproduce-leakage: $(VENV)/.test

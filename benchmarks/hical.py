@@ -24,7 +24,7 @@ import polars as pl
 
 from shared_data import SHARED, require_shared, table
 from truerank.audits.reusability import ActiveLearner, Features, LearnerOptions, adaptive_pool, depth_pool, trace
-from truerank.audits.reusability.learning.features import Counts, weighted
+from truerank.audits.reusability.learning.features import TermCounts, weighted
 from truerank.audits.reusability.pools.depth import first_documents
 from truerank.lexical import build_index, model_of, search
 from truerank.sources import read_documents, read_qrels, read_topics
@@ -58,7 +58,7 @@ def generated(count: int, seed: int = 11) -> tuple[Features, list[str], np.ndarr
         counts = np.diff(np.append(starts, len(keys)))
         found = keys[starts]
         sizes = np.bincount(found // VOCABULARY, minlength=size)
-        parts.append(Counts(sizes, (found % VOCABULARY).astype(np.int32), counts.astype(np.int32)))
+        parts.append(TermCounts(sizes, (found % VOCABULARY).astype(np.int32), counts.astype(np.int32)))
     frequency = np.zeros(VOCABULARY, np.int64)
     for part in parts:
         frequency += np.bincount(part.terms, minlength=VOCABULARY)

@@ -75,7 +75,7 @@ def task_report(name: str, folder: Path) -> track.TrackReport:
         means=[source / printed, source / "dl2019-run-measures.csv"],
         metadata=[source / "dl2019-run-metadata.csv"],
         stated=str(table),
-        options=track.ReportOptions(
+        options=track.TrackReportOptions(
             title=f"TREC 2019 Deep Learning Track, {name}", where={"task": task, "evaluation": evaluation}
         ),
     )
@@ -94,7 +94,7 @@ def vaswani_report(folder: Path) -> track.TrackReport:
         collection=[str(source / "docs.trec.gz")],
         queries=[f"Test queries={source / 'topics.trec.txt'}"],
         topics=str(source / "topics.trec.txt"),
-        options=track.ReportOptions(title="Vaswani"),
+        options=track.TrackReportOptions(title="Vaswani"),
     )
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import truerank
-from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, Summary
+from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, AuditSummary
 from truerank.cli.commands import COMMANDS
 from truerank.cli.declarations import Command, command_at
 
@@ -110,7 +110,7 @@ def _audit_files() -> list[str]:
         columns = ", ".join(f"`{column}` ({kind})" for column, kind in schema.items())
         parts.append(f"`{name}`: {columns}.\n")
     parts.append("`summary.json`, and `leakage audit --json`:\n\n| key | value |\n| --- | --- |")
-    parts += [f"| `{key}` | {value} |" for key, value in _keys(Summary, "")]
+    parts += [f"| `{key}` | {value} |" for key, value in _keys(AuditSummary, "")]
     return [*parts, ""]
 
 

@@ -5,21 +5,23 @@ The commands of the group, under one name: those of `truerank.judging`, and the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from truerank.errors import OptionError
 from truerank.judging.agreement import agreement
+from truerank.judging.changes import store_change
 from truerank.judging.endpoints import Patience
 from truerank.judging.exchange import export, import_
 from truerank.judging.making import new
-from truerank.judging.models import ChatModel, ModelRun, Only, judge_with_model
-from truerank.judging.probes import ProbeRun, Probing, probe_judge
+from truerank.judging.models import ChatModel, Judge, ModelRun, Only, judge_with_model
+from truerank.judging.probes import Probing, probe_judge
 from truerank.judging.store import Store
 from truerank.judging.tables import table
 from truerank.judging.web import Desk, Serving, open_desk
 from truerank.options import Flag, Options, Range, Seed, command
+from truerank.sources.inputs import inputs_of
 from truerank.vectors.encoders import Backend
 from truerank.work.progress import Progress
 
@@ -182,7 +184,7 @@ def model(
     probing: Probing = Probing(),
     as_: Annotated[str, Flag(metavar="NAME")] = "",
     progress: Progress | None = None,
-) -> ModelRun | ProbeRun:
+) -> ModelRun:
     """Lets a model label items, as one annotator among others.
 
     With an endpoint and a model a chat model is asked, by a prompt made of the scheme; whatever is not exactly an
@@ -205,7 +207,8 @@ def model(
         progress: is told how far it is.
 
     Returns:
-        What was labelled, skipped, and could not be asked; with `probe`, what the probes did.
+        What was labelled, skipped, and could not be asked; STORE.model-HASH.manifest.json says with which settings.
+        With `probe`, what the probes did.
 
     Raises:
         InputError: as for `judging.judge_with_model`; an endpoint, key or prompt that cannot be used; an encoder that
@@ -222,33 +225,28 @@ def model(
 
         truerank judge model graded.judged --endpoint http://127.0.0.1:8000/v1 --model NAME --probe all
     """
-    asked = chat.judge(patience) if chat else None
-    if probing:
-        if asking.only != "all":
-            raise OptionError("only", "probes are made of documents that people graded", "leave it out")
-        most, again = asking.max_items, asking.again
-        return probe_judge(store, probing, asked, name=as_, max_items=most, again=again, progress=progress)
-    if asked is not None:
-        return judge_with_model(
-            store,
-            asked,
-            name=as_,
-            only=asking.only,
-            max_items=asking.max_items,
-            again=asking.again,
-            progress=progress,
-        )
-    from truerank.audits.leakage.model_labels import judge_with_encoder
-    from truerank.audits.leakage.options import CALIBRATED_FOR, DEFAULT_THRESHOLD
+    if probing and asking.only != "all":
+        raise OptionError("only", "probes are made of documents that people graded", "leave it out")
+    inputs = inputs_of(prompt=chat.prompt)
+    options: dict[str, Any] = {"chat": replace(chat, prompt=None), "encoding": encoding, "as": as_}
+    options |= {"only": asking.only, "again": asking.again, **({"probing": probing} if probing else {})}
+    more: dict[str, Any] = {"name": as_, "max_items": asking.max_items, "again": asking.again, "progress": progress}
+    with store_change("judge model", store, inputs, options) as job:
+        if probing:
+            probed = probe_judge(store, probing, chat.judge(patience) if chat else None, **more)
+            job.skipped = {"unanswered": probed.unanswered}
+            return probed
+        asked = chat.judge(patience) if chat else _encoder_judge(encoding)
+        found = judge_with_model(store, asked, only=asking.only, **more)
+        job.skipped = {**found.skipped, "failed": len(found.failed)}
+    return found
 
-    return judge_with_encoder(
-        store,
-        CALIBRATED_FOR if encoding.encoder is None else encoding.encoder,
-        threshold=DEFAULT_THRESHOLD if encoding.threshold is None else encoding.threshold,
-        backend=encoding.backend,
-        device=encoding.device,
-        name=as_,
-        only=asking.only,
-        max_items=asking.max_items,
-        progress=progress,
-    )
+
+def _encoder_judge(given: EncoderAnnotator) -> Judge:
+    from truerank.audits.leakage.model_labels import EncoderJudge
+    from truerank.audits.leakage.options import CALIBRATED_FOR, DEFAULT_THRESHOLD
+    from truerank.vectors.encoders import open_encoder
+
+    encoder = CALIBRATED_FOR if given.encoder is None else given.encoder
+    opened = open_encoder(encoder, backend=given.backend, device=given.device) if isinstance(encoder, str) else encoder
+    return EncoderJudge(opened, DEFAULT_THRESHOLD if given.threshold is None else given.threshold)

@@ -161,6 +161,10 @@ def _check_value(name: str, value: Any, hint: Any) -> None:
             raise OptionError(name, f"'{value}' is not one of the choices", f"choose one of {choices}")
     elif origin in (typing.Union, types.UnionType):
         _check_union(name, value, arguments)
+    elif isinstance(hint, type) and issubclass(hint, Options) and not isinstance(value, hint):
+        first = fields(hint)[0].name  # type: ignore[arg-type]
+        fault = f"a group of options of the type {hint.__name__} was expected, got {type(value).__name__}"
+        raise OptionError(name, fault, f"give its options by name, such as {first}=…")
 
 
 def _check_union(name: str, value: Any, kinds: tuple[Any, ...]) -> None:

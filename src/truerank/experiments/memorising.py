@@ -22,10 +22,10 @@ __all__ = [
     "LEAKED_SCHEMA",
     "SCORE_SCHEMA",
     "TOPIC_VALUES",
-    "Change",
     "Draws",
     "Memorisation",
-    "Spread",
+    "MemorisationChange",
+    "TopicSpread",
     "difference_of_differences",
     "insertion_ranks",
     "memorisation",
@@ -67,7 +67,7 @@ class Draws(NamedTuple):
     seed: int = 0
 
 
-class Spread(NamedTuple):
+class TopicSpread(NamedTuple):
     """One value per topic, summed up.
 
     `mean` is over `n` topics, `sd` the standard deviation over them (n − 1), `low` and `high` the percentile bootstrap
@@ -81,12 +81,12 @@ class Spread(NamedTuple):
     high: float | None
 
 
-class Change(NamedTuple):
+class MemorisationChange(NamedTuple):
     """A value per topic with and without the leak: both, and with minus without; `p` is of the paired t-test."""
 
-    with_leak: Spread
-    without: Spread
-    difference: Spread
+    with_leak: TopicSpread
+    without: TopicSpread
+    difference: TopicSpread
     p: float | None
 
 
@@ -113,26 +113,26 @@ class Memorisation:
         known = self.topics.filter(pl.col(name).is_not_null())
         return tuple(known["topic_id"].to_list()), known[name].to_numpy()
 
-    def rank(self, draws: Draws | None = None) -> Change:
+    def rank(self, draws: Draws | None = None) -> MemorisationChange:
         """The mean rank of the leaked relevant documents, macro-averaged over topics."""
         return self._change("rank", draws)
 
-    def score(self, draws: Draws | None = None) -> Change:
+    def score(self, draws: Draws | None = None) -> MemorisationChange:
         """Their mean score."""
         return self._change("score", draws)
 
-    def offset(self, draws: Draws | None = None) -> Change:
+    def offset(self, draws: Draws | None = None) -> MemorisationChange:
         """How many ranks lie between the leaked relevant and non-relevant documents; the difference is the increase."""
         return self._change("offset", draws)
 
-    def spread(self, name: str, draws: Draws | None = None) -> Spread:
+    def spread(self, name: str, draws: Draws | None = None) -> TopicSpread:
         """One of `TOPIC_VALUES` summed up over topics."""
         return spread(self.values(name)[1], draws)
 
-    def _change(self, name: str, draws: Draws | None) -> Change:
+    def _change(self, name: str, draws: Draws | None) -> MemorisationChange:
         first, second = (self.values(f"{name}_{side}")[1] for side in ("with", "without"))
         p = difference_test(first, second, "paired-t").p if len(first) > 1 else None
-        return Change(spread(first, draws), spread(second, draws), spread(first - second, draws), p)
+        return MemorisationChange(spread(first, draws), spread(second, draws), spread(first - second, draws), p)
 
 
 def insertion_ranks(scores: pl.DataFrame, by: Sequence[str] = ("topic_id",)) -> pl.DataFrame:
@@ -195,20 +195,20 @@ def memorisation(with_leak: pl.DataFrame, without: pl.DataFrame, leaked: pl.Data
     return Memorisation(_by_topic(pairs), tuple(seeds), leaked.height - scored)
 
 
-def spread(values: Floats, draws: Draws | None = None) -> Spread:
+def spread(values: Floats, draws: Draws | None = None) -> TopicSpread:
     """Sums up one value per topic, shape (topics,)."""
     draws, n = draws or Draws(), len(values)
     if n < 2:
-        return Spread(n, float(values[0]) if n else None, None, None, None)
+        return TopicSpread(n, float(values[0]) if n else None, None, None, None)
     ends = bootstrap_interval(
         [values], confidence=draws.confidence, method="percentile", resamples=draws.resamples, seed=draws.seed
     )
-    return Spread(n, float(values.mean()), float(values.std(ddof=1)), *ends)
+    return TopicSpread(n, float(values.mean()), float(values.std(ddof=1)), *ends)
 
 
 def difference_of_differences(
     first: Memorisation, second: Memorisation, name: str = "score", draws: Draws | None = None
-) -> Spread:
+) -> TopicSpread:
     """How much more one leak changes a value than another one: (with − without) of the first minus of the second.
 
     Topics that both leaks have are drawn together, so that the interval knows how far they go along. A draw that
@@ -229,19 +229,19 @@ def difference_of_differences(
     sides = [_differences(side, name) for side in (first, second)]
     topics = sorted(set(sides[0]) | set(sides[1]))
     if not sides[0] or not sides[1]:
-        return Spread(len(topics), None, None, None, None)
+        return TopicSpread(len(topics), None, None, None, None)
     values = np.array([[side.get(topic, 0.0) for topic in topics] for side in sides])
     there = np.array([[topic in side for topic in topics] for side in sides], dtype=np.float64)
     mean = float(values[0].sum() / there[0].sum() - values[1].sum() / there[1].sum())
     if min(map(len, sides)) < 2:
-        return Spread(len(topics), mean, None, None, None)
+        return TopicSpread(len(topics), mean, None, None, None)
     rng, n = np.random.default_rng(draws.seed), len(topics)
     times = rng.multinomial(n, np.full(n, 1 / n), size=draws.resamples).astype(np.float64)
     counts = times @ there.T
     drawn = (times @ values.T)[(counts > 0).all(axis=1)] / counts[(counts > 0).all(axis=1)]
     tail = (1 - draws.confidence) / 2
     low, high = np.quantile(drawn[:, 0] - drawn[:, 1], [tail, 1 - tail])
-    return Spread(n, mean, None, float(low), float(high))
+    return TopicSpread(n, mean, None, float(low), float(high))
 
 
 def _differences(one: Memorisation, name: str) -> dict[str, float]:

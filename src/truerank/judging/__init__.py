@@ -17,7 +17,7 @@ from truerank.judging.ratings import read_ratings
 from truerank.judging.samples import Assignment, ItemSample, assign, draw
 from truerank.judging.schemes import Choice, Group, Scheme, load_scheme, versions_scheme
 from truerank.judging.store import Store, is_store
-from truerank.judging.tables import LabelTables, table
+from truerank.judging.tables import LabelCounts, table
 from truerank.judging.votes import VOTES, Votes
 
 __all__ = [
@@ -38,9 +38,9 @@ __all__ = [
     "JudgedPair",
     "JudgingProgress",
     "Judgments",
+    "LabelCounts",
     "LabelExport",
     "LabelImport",
-    "LabelTables",
     "ModelRun",
     "NewStore",
     "Patience",

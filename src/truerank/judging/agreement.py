@@ -15,9 +15,11 @@ from truerank.judging.agreement_results import AnnotatorAgreement, DefinitionAgr
 from truerank.judging.coefficients import Coefficients, Floats, Score, drawn_weights, interval
 from truerank.judging.definitions import Definition, definitions, named
 from truerank.judging.rating_table import Ratings
-from truerank.judging.ratings import RatingSource, one_of, read_ratings
+from truerank.judging.ratings import RatingSource, label_inputs, label_rules, one_of, read_ratings
 from truerank.judging.schemes import Scheme
-from truerank.options import Confidence, Flag, Labels, Range, Seed, command
+from truerank.options import Confidence, Flag, Labels, Out, Range, Seed, command
+from truerank.work.publishing import publish
+from truerank.work.runs import run as started
 
 __all__ = [
     "FEWEST",
@@ -54,6 +56,7 @@ def agreement(
     drawing: Drawing = "items",
     confidence: Confidence = 0.95,
     seed: Seed = 0,
+    out: Out = None,
 ) -> AnnotatorAgreement:
     """Measures how far annotators agree, with bootstrap intervals.
 
@@ -78,6 +81,7 @@ def agreement(
         drawing: whether items are drawn again, or whole topics.
         confidence: of the intervals.
         seed: of the draws.
+        out: a folder for tables/, summary.json and manifest.json.
 
     Returns:
         The coefficients by definition, with intervals, and where one definition was asked for, its labels and matrix.
@@ -96,7 +100,8 @@ def agreement(
     Source: the leakage paper, section 3 (a kappa of 103 pairs, whose definition it leaves open).
     """
     # Named annotators are the columns; what others adjudicated counts all the same.
-    ratings = read_ratings(replace(one_of(store, judgments), annotators=()), scheme=scheme)
+    everyone = replace(one_of(store, judgments), annotators=())
+    ratings = read_ratings(everyone, scheme=scheme)
     chosen = [named(definition, ratings.scheme)] if definition else list(definitions(ratings.scheme))
     columns, models = _participants(ratings, judgments.annotators, judgments.include_models)
     topics = None
@@ -105,7 +110,7 @@ def agreement(
     plan = _Plan(resamples, topics, seed, confidence)
     # With one person there is only the comparison with models.
     shown = chosen if len(columns) > 1 else []
-    return AnnotatorAgreement(
+    found = AnnotatorAgreement(
         compared=tuple(_compared(ratings, part, columns, plan, detailed=definition is not None) for part in shown),
         annotators=tuple((ratings.annotators[at], ratings.counts[at]) for at in columns),
         models=tuple(
@@ -125,6 +130,11 @@ def agreement(
         },
         notes=_notes(ratings, models, columns, judgments.include_models, plan),
     )
+    if out is not None:
+        options = {**found.settings, **label_rules(judgments), "definition": definition}
+        with started("judge agreement", label_inputs(everyone), options, out) as job:
+            publish(found, job)
+    return found
 
 
 def _participants(

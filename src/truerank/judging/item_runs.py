@@ -16,14 +16,14 @@ from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import line_blocks
 from truerank.sources.rows import Row, rows
 
-__all__ = ["Document", "read_documents", "run_items"]
+__all__ = ["ShownDocument", "read_documents", "run_items"]
 
 _IDS: Final = ("doc_id", "docno", "docid", "_id", "id", "passage_id", "pid", "did")
 _TEXTS: Final = ("text", "contents", "body", "passage", "document", "abstract")
 _SHOWN: Final = 3
 
 
-class Document(NamedTuple):
+class ShownDocument(NamedTuple):
     """A document as it is shown."""
 
     doc_id: str
@@ -67,7 +67,7 @@ def run_items(
     return (_documents if scheme.view == "document" else _lists)(found, topics, texts)
 
 
-def read_documents(specs: Sequence[str | SourceSpec], wanted: set[str]) -> dict[str, Document]:
+def read_documents(specs: Sequence[str | SourceSpec], wanted: set[str]) -> dict[str, ShownDocument]:
     """The documents of some ids, read as a stream; nothing else of the collection is held.
 
     JSONL, JSON, CSV, TSV or Parquet with a column `doc_id` (or docno, _id, id, pid) and `text` (or contents, body),
@@ -76,7 +76,7 @@ def read_documents(specs: Sequence[str | SourceSpec], wanted: set[str]) -> dict[
     Raises:
         InputError: not readable, or no such columns.
     """
-    found: dict[str, Document] = {}
+    found: dict[str, ShownDocument] = {}
     for given in specs:
         spec = grammar.parse(given) if isinstance(given, str) else given
         for document in _read(spec):
@@ -104,7 +104,9 @@ def _judged(spec: SourceSpec) -> list[_Found]:
     return [_Found(row.topic_id, row.doc_id, None, {"judged": row.relevance}) for row in read_qrels(spec)]
 
 
-def _documents(found: list[_Found], topics: Mapping[str, Topic], documents: Mapping[str, Document]) -> Iterator[Item]:
+def _documents(
+    found: list[_Found], topics: Mapping[str, Topic], documents: Mapping[str, ShownDocument]
+) -> Iterator[Item]:
     for pair in found:
         topic, document = topics[pair.topic_id], documents[pair.doc_id]
         text = "\n\n".join(part for part in (document.title, document.text) if part)
@@ -112,7 +114,7 @@ def _documents(found: list[_Found], topics: Mapping[str, Topic], documents: Mapp
         yield _item(pair, topic, texts)
 
 
-def _lists(found: list[_Found], topics: Mapping[str, Topic], documents: Mapping[str, Document]) -> Iterator[Item]:
+def _lists(found: list[_Found], topics: Mapping[str, Topic], documents: Mapping[str, ShownDocument]) -> Iterator[Item]:
     """One item per topic: its query and all of its documents, in the order of the file."""
     by_topic: dict[str, list[_Found]] = {}
     for pair in found:
@@ -136,7 +138,7 @@ def _item(pair: _Found, topic: Topic, texts: tuple[Text, ...]) -> Item:
     )
 
 
-def _read(spec: SourceSpec) -> Iterator[Document]:
+def _read(spec: SourceSpec) -> Iterator[ShownDocument]:
     path = compressed.checked_file(spec.path)
     form = formats.detect(path, spec.format)
     if form in ("tsv", "lines") and not _has_header(spec):
@@ -148,13 +150,13 @@ def _read(spec: SourceSpec) -> Iterator[Document]:
         yield _document(row, spec)
 
 
-def _document(row: Row, spec: SourceSpec) -> Document:
+def _document(row: Row, spec: SourceSpec) -> ShownDocument:
     doc_id, text = text_of(row.values, _IDS).strip(), text_of(row.values, _TEXTS)
     title = text_of(row.values, ("title",))
     if not doc_id:
         there = ", ".join(list(row.values)[:12])
         raise InputError(f"no document id (columns: {there})", "name it doc_id", where=spec.location, line=row.line)
-    return Document(doc_id, text, title, text_of(row.values, ("url",)))
+    return ShownDocument(doc_id, text, title, text_of(row.values, ("url",)))
 
 
 def _has_header(spec: SourceSpec) -> bool:
@@ -162,7 +164,7 @@ def _has_header(spec: SourceSpec) -> bool:
     return any(name.strip() in _IDS for name in first) and any(name.strip() in _TEXTS for name in first)
 
 
-def _bare(spec: SourceSpec) -> Iterator[Document]:
+def _bare(spec: SourceSpec) -> Iterator[ShownDocument]:
     for block in line_blocks(spec.path):
         for number, line in enumerate(block.lines, start=block.first):
             cells = line.split("\t")
@@ -172,7 +174,7 @@ def _bare(spec: SourceSpec) -> Iterator[Document]:
                 fault = f"{len(cells)} columns without a header"
                 remedy = "write id TAB text, or id TAB url TAB title TAB text"
                 raise InputError(fault, remedy, where=spec.location, line=number)
-            yield Document(*cells) if len(cells) == 2 else Document(cells[0], cells[3], cells[2], cells[1])
+            yield ShownDocument(*cells) if len(cells) == 2 else ShownDocument(cells[0], cells[3], cells[2], cells[1])
 
 
 def _refuse(absent: list[str], what: str, spec: SourceSpec) -> None:

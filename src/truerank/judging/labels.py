@@ -14,7 +14,7 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.judging.definitions import leak_answer
 from truerank.judging.rating_table import Ratings, Unit, contradiction_error, listed
-from truerank.judging.ratings import RatingSource, given_labels, read_ratings
+from truerank.judging.ratings import RatingSource, label_source, read_ratings
 from truerank.judging.store import Store, is_store
 from truerank.judging.votes import Votes, decide
 from truerank.options import Labels
@@ -175,7 +175,7 @@ def open_judgments(
     """
     if isinstance(labels, Labels):
         return open_judgments(
-            given_labels(labels),
+            label_source(labels),
             votes=labels.votes,
             include_models=labels.include_models,
             annotators=labels.annotators,

@@ -10,12 +10,16 @@ from typing import Annotated, Any
 from truerank.errors import InputError
 from truerank.judging.item_sources import read_items
 from truerank.judging.items import Item
+from truerank.judging.ratings import named_source
 from truerank.judging.samples import Assignment, ItemSample, Order, assign, draw
 from truerank.judging.schemes import Scheme, load_scheme
 from truerank.judging.store import Annotator, Store
 from truerank.options import Flag, Names, Options, Range, Seed, command
+from truerank.records import Input
 from truerank.reports.results import Result
 from truerank.sources.grammar import SourceSpec
+from truerank.sources.inputs import input_of, inputs_of
+from truerank.work.runs import run as started
 
 __all__ = ["NewStore", "People", "new"]
 
@@ -98,7 +102,7 @@ def new(
         seed: of the sample, of who judges what, and of the order of work.
 
     Returns:
-        What the store holds.
+        What the store holds; STORE.manifest.json says where it comes from.
 
     Raises:
         InputError: a source, scheme, plan or name is at fault; the store is there already or cannot be written.
@@ -137,9 +141,21 @@ def new(
     )
     plan = {**drawn.json(), **assignment.json(), "order": people.order}
     judges = [Annotator(name, "adjudicator") for name in dict.fromkeys(people.adjudicators)]
-    with Store.create(place, opened, drawn.items, assignment.work, seed=seed, plan=plan, annotators=judges):
-        pass
+    options = {"scheme": opened.name, "sample": sample, "people": people, "seed": seed}
+    with started("judge new", _inputs(items, topics, docs), options, place, file=True):
+        # The bytes of a store change with every judgment: the manifest has no hash of it.
+        Store.create(place, opened, drawn.items, assignment.work, seed=seed, plan=plan, annotators=judges).close()
     return NewStore(place, opened.name, drawn, assignment, tuple(judge.name for judge in judges))
+
+
+def _inputs(items: Any, topics: Sequence[str], docs: Sequence[str]) -> tuple[Input, ...]:
+    sources = [items] if isinstance(items, str | Path | SourceSpec) else list(items)
+    named = [named_source(topic) for topic in topics]
+    return (
+        *inputs_of(items=[one for one in sources if not isinstance(one, Item)]),
+        *(input_of("topics", spec, name) for name, spec in named),
+        *inputs_of(docs=docs),
+    )
 
 
 def _items(

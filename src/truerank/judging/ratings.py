@@ -16,8 +16,9 @@ from truerank.judging.schemes import BUILT_IN, Scheme, load_scheme
 from truerank.judging.store import Store, is_store
 from truerank.judging.votes import Votes, checked_votes
 from truerank.options import Labels
-from truerank.records import Judgment
+from truerank.records import Input, Judgment
 from truerank.sources import SourceSpec, parse, read_labels, unique_names
+from truerank.sources.inputs import input_of
 from truerank.text.normalising import normalise
 
 __all__ = [
@@ -26,7 +27,9 @@ __all__ = [
     "RatingSource",
     "Ratings",
     "Unit",
-    "given_labels",
+    "label_inputs",
+    "label_rules",
+    "label_source",
     "named_source",
     "one_of",
     "read_ratings",
@@ -70,7 +73,7 @@ def read_ratings(
     """
     checked_votes(votes)
     if isinstance(source, Labels):
-        return read_ratings(given_labels(source), scheme=scheme, votes=source.votes, annotators=source.annotators)
+        return read_ratings(label_source(source), scheme=scheme, votes=source.votes, annotators=source.annotators)
     if annotators:
         ratings = read_ratings(source, scheme=scheme, votes=votes)
         return ratings.by(ratings.named(annotators))
@@ -101,10 +104,26 @@ def read_ratings(
     return _settled(_spelt(ratings, wanted, names, scheme is not None), votes)
 
 
-def given_labels(labels: Labels) -> Any:
+def label_source(labels: Labels) -> Any:
     """The sources of a group of options: one that cannot stand in a list, such as an open store, or all of them."""
     alone = len(labels.labels) == 1 and not isinstance(labels.labels[0], str | Path | Judgment)
     return labels.labels[0] if alone else labels.labels
+
+
+def label_inputs(labels: Labels, role: str = "labels") -> tuple[Input, ...]:
+    """The sources of labels as a manifest names them.
+
+    Args:
+        labels: the group of options.
+        role: the option that named them.
+    """
+    named = [named_source(str(one)) if isinstance(one, str | Path) else ("", one) for one in labels.labels]
+    return tuple(input_of(role, source, name) for name, source in named)
+
+
+def label_rules(labels: Labels) -> dict[str, Any]:
+    """Whose labels count, and the rule for several voices, as options of a manifest."""
+    return {name: getattr(labels, name) for name in ("annotators", "votes", "include_models")}
 
 
 def one_of(store: RatingSource | None, judgments: Labels) -> Labels:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from truerank.judging.agreement_results import AnnotatorAgreement, DefinitionAgreement, PairAgreement
 from truerank.judging.coefficients import Score
+from truerank.judging.count_tables import label_tables
 from truerank.judging.exchange.exporting import LabelExport
 from truerank.judging.exchange.importing import LabelImport
 from truerank.judging.making import NewStore
@@ -15,10 +16,12 @@ from truerank.judging.models import ModelRun
 from truerank.judging.probes import PROBES, ProbeRun
 from truerank.judging.rating_table import listed
 from truerank.judging.samples import ItemSample
-from truerank.judging.tables import LabelTables
+from truerank.judging.tables import LabelCounts
 from truerank.judging.web.server import Desk
-from truerank.reports.results import Summary, summarises
+from truerank.reports.results import Summary, summarises, writes
 from truerank.reports.tables import Cell, Column, Table
+from truerank.work.publishing import write_tables
+from truerank.work.runs import Run
 
 __all__ = [
     "agreement_tables",
@@ -207,39 +210,51 @@ def _probe_notes(found: ProbeRun) -> Iterator[str]:
 
 @summarises(ProbeRun)
 def _probes(found: ProbeRun) -> Summary:
-    tables = [probe_table(found)] if found.run is None else [model_table(found.run), probe_table(found)]
+    tables = [model_table(found), probe_table(found)] if found.asked else [probe_table(found)]
     return Summary(tuple(tables), found.json())
 
 
-@summarises(LabelTables)
-def _tables(found: LabelTables) -> Summary:
-    return Summary(tuple(found.parts.values()), found.json())
+@summarises(LabelCounts)
+def _counts(found: LabelCounts) -> Summary:
+    return Summary(tuple(label_tables(found).values()), found.json())
 
 
 @summarises(AnnotatorAgreement)
 def _agreement(found: AnnotatorAgreement) -> Summary:
-    return Summary(agreement_tables(found), found.json())
+    return Summary(tuple(agreement_tables(found).values()), found.json())
 
 
-def agreement_tables(found: AnnotatorAgreement) -> tuple[Table, ...]:
+def agreement_tables(found: AnnotatorAgreement) -> dict[str, Table]:
     """The overview; for a single definition its labels, pairs and matrix; the models."""
-    tables = [_overview(found)] if found.compared else []
+    tables = {"agreement": _overview(found)} if found.compared else {}
     if len(found.compared) == 1:
         (part,) = found.compared
-        tables.append(_label_table(found, part))
+        tables["labels"] = _label_table(found, part)
         if part.pairs:
             title = f"Agreement of each two annotators ({part.definition.name})."
-            tables.append(_pair_table(found, title, part.pairs))
+            tables["pairs"] = _pair_table(found, title, part.pairs)
         if 0 < len(part.answers) <= _WIDEST_MATRIX:
-            tables.append(_matrix_table(found, part))
+            tables["matrix"] = _matrix_table(found, part)
     if found.models:
         notes = tuple(f"{model.name}: {model.about}." for model in found.about if model.about)
         notes = notes if found.compared else (*notes, *_agreement_notes(found))
         title = "Models against people" + ("; these figures are not part of those above." if found.compared else ".")
         if found.settings["include_models"]:
             title = "Models against people; models also take part in the figures above."
-        tables.append(_pair_table(found, title, found.models, notes))
-    return tuple(tables)
+        tables["models"] = _pair_table(found, title, found.models, notes)
+    return tables
+
+
+@writes(LabelCounts)
+def _write_counts(found: LabelCounts, job: Run) -> None:
+    write_tables(job, label_tables(found))
+    job.json("summary.json", found.json())
+
+
+@writes(AnnotatorAgreement)
+def _write_agreement(found: AnnotatorAgreement, job: Run) -> None:
+    write_tables(job, agreement_tables(found))
+    job.json("summary.json", found.json())
 
 
 def _overview(found: AnnotatorAgreement) -> Table:

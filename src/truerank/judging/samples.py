@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from truerank.errors import InputError
 from truerank.judging.items import Item
-from truerank.judging.sampling_plans import Plan, Stage, parse_plan
+from truerank.judging.sampling_plans import SamplePlan, Stage, parse_plan
 
 __all__ = ["Assignment", "ItemSample", "Order", "Stratum", "assign", "draw"]
 
@@ -86,7 +86,9 @@ class Assignment:
         }
 
 
-def draw(items: Sequence[Item], plans: str | Plan | Sequence[str | Plan] = "all", *, seed: int = 0) -> ItemSample:
+def draw(
+    items: Sequence[Item], plans: str | SamplePlan | Sequence[str | SamplePlan] = "all", *, seed: int = 0
+) -> ItemSample:
     """Draws a sample.
 
     Several plans are drawn independently of each other, and what any of them took is in the sample: the probability
@@ -103,7 +105,7 @@ def draw(items: Sequence[Item], plans: str | Plan | Sequence[str | Plan] = "all"
     Raises:
         InputError: a plan of an unknown form, a plan by score and an item without one, or nothing that fits the plan.
     """
-    given = [plans] if isinstance(plans, (str, Plan)) else list(plans) or ["all"]
+    given = [plans] if isinstance(plans, (str, SamplePlan)) else list(plans) or ["all"]
     parsed = [parse_plan(plan) if isinstance(plan, str) else plan for plan in given]
     population = _Population.of(items)
     probability = np.zeros(len(items))
@@ -202,7 +204,7 @@ class _Population(NamedTuple):
             np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int64),
         )
 
-    def checked_scores(self, plan: Plan) -> _Floats:
+    def checked_scores(self, plan: SamplePlan) -> _Floats:
         """The scores, where every item has one."""
         lacking = int(np.isnan(self.scores).sum())
         if lacking:
@@ -230,7 +232,7 @@ class _Outcome(NamedTuple):
         ]
 
 
-def _outcome(population: _Population, plan: Plan, random: np.random.Generator) -> _Outcome:
+def _outcome(population: _Population, plan: SamplePlan, random: np.random.Generator) -> _Outcome:
     size = len(population.scores)
     outcome = _Outcome(np.ones(size, np.bool_), np.ones(size))
     for stage in plan.stages:
@@ -238,7 +240,9 @@ def _outcome(population: _Population, plan: Plan, random: np.random.Generator) -
     return outcome
 
 
-def _step(before: _Outcome, stage: Stage, population: _Population, plan: Plan, random: np.random.Generator) -> _Outcome:
+def _step(
+    before: _Outcome, stage: Stage, population: _Population, plan: SamplePlan, random: np.random.Generator
+) -> _Outcome:
     """One step: what is left of `before`. Only `random` follows a random step, and its size is no matter of chance."""
     if stage.kind == "all":
         return before
@@ -270,7 +274,7 @@ def _some(mask: _Mask, n: int, population: _Population, random: np.random.Genera
     return chosen
 
 
-def _top(population: _Population, stage: Stage, mask: _Mask, plan: Plan) -> _Mask:
+def _top(population: _Population, stage: Stage, mask: _Mask, plan: SamplePlan) -> _Mask:
     """The n highest scores of each topic, ties by item id."""
     scores = population.checked_scores(plan)
     places = np.empty(len(scores), np.int64)
@@ -287,7 +291,7 @@ def _top(population: _Population, stage: Stage, mask: _Mask, plan: Plan) -> _Mas
 
 
 def _groups(
-    population: _Population, stage: Stage, mask: _Mask, plan: Plan
+    population: _Population, stage: Stage, mask: _Mask, plan: SamplePlan
 ) -> tuple[npt.NDArray[np.object_], tuple[str, ...]]:
     """The name of every item's group ("" for none), and the groups in order."""
     if stage.kind == "per":
@@ -302,7 +306,7 @@ def _groups(
     return named, names
 
 
-def _quantiles(scores: _Floats, count: int, plan: Plan) -> _Floats:
+def _quantiles(scores: _Floats, count: int, plan: SamplePlan) -> _Floats:
     if not len(scores):
         raise InputError("nothing to make strata of", "lower the scores", where=f"sample {plan.text}")
     edges = np.unique(np.quantile(scores, np.linspace(0, 1, count + 1)))
@@ -311,7 +315,7 @@ def _quantiles(scores: _Floats, count: int, plan: Plan) -> _Floats:
     return edges if len(edges) > 1 else np.array([edges[0], scores.max()])
 
 
-def _quota_sizes(stage: Stage, order: Sequence[str], sizes: Sequence[int], plan: Plan) -> list[int]:
+def _quota_sizes(stage: Stage, order: Sequence[str], sizes: Sequence[int], plan: SamplePlan) -> list[int]:
     """How many items each group gives: n, or its own number; never more than it has."""
     wanted = dict(stage.quotas)
     unknown = next((name for name in wanted if name not in order), None)

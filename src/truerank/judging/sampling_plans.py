@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from truerank.errors import InputError
 
-__all__ = ["Plan", "Stage", "parse_plan"]
+__all__ = ["SamplePlan", "Stage", "parse_plan"]
 
 _REMEDY: Final = "write all, random:N, strata:0.8-1:N, top:N@0.91 or per:dataset:N"
 _EDGES: Final = re.compile(r"(?P<low>-?[\d.]+(?:e-?\d+)?)-(?P<high>-?[\d.]+(?:e-?\d+)?)(?:/(?P<bins>\d+))?")
@@ -49,14 +49,14 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SamplePlan:
     """Steps one after the other: each takes from what the one before it left."""
 
     text: str
     stages: tuple[Stage, ...]
 
 
-def parse_plan(text: str) -> Plan:
+def parse_plan(text: str) -> SamplePlan:
     """Takes a plan apart.
 
     `all`; `random:100`; `strata:0.8-1:100` (four strata of one width; `0.8-1/10` makes ten; `0.8,0.9,0.95,1` gives
@@ -76,7 +76,7 @@ def parse_plan(text: str) -> Plan:
                 "put it first; only 'then random:N' can follow",
                 where=f"sample {text}",
             )
-    return Plan(" ".join(text.split()), stages)
+    return SamplePlan(" ".join(text.split()), stages)
 
 
 def _stage(text: str, whole: str) -> Stage:

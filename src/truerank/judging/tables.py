@@ -6,45 +6,57 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from truerank.errors import InputError, OptionError
 from truerank.judging.definitions import DIFFERENT, TITLE_TYPES, leak_answer, title_type
 from truerank.judging.rating_table import Ratings, Unit
-from truerank.judging.ratings import RatingSource, one_of, read_ratings
+from truerank.judging.ratings import RatingSource, label_inputs, label_rules, one_of, read_ratings
 from truerank.judging.schemes import Scheme
-from truerank.options import Confidence, Flag, Labels, command
+from truerank.options import Confidence, Flag, Labels, Out, command
 from truerank.reports.results import Result
-from truerank.reports.tables import Cell, Column, Table
+from truerank.reports.tables import Cell
 from truerank.sources import parse, read_topics
+from truerank.work.publishing import publish
+from truerank.work.runs import run as started
 
-__all__ = ["LabelTables", "table"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["COMBINED", "LabelCounts", "table"]
 
 #: Everything that has no name of its own.
 _ALL: Final = "all"
-_TRANSFER: Final = (
-    ("neither", "0", "0"),
-    ("only V2", "0", "1"),
-    ("only V1", "1", "0"),
-    ("both", "1", "1"),
-    ("V1 better", "2", "1"),
-    ("V2 better", "1", "2"),
-)
+#: The transfer paper's columns: the grades that V1 and V2 have by each label (2: relevant, and better than the other).
+COMBINED: Final[Mapping[str, tuple[int, int]]] = {
+    "neither": (0, 0),
+    "only V2": (0, 1),
+    "only V1": (1, 0),
+    "both": (1, 1),
+    "V1 better": (2, 1),
+    "V2 better": (1, 2),
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LabelTables(Result, shown_in="truerank.judging.report"):
-    """Counts of labels.
+class LabelCounts(Result, shown_in="truerank.judging.report"):
+    """Counts of labels, as the papers arrange them.
 
     Attributes:
-        scheme: the scheme whose tables these are.
-        parts: the tables by name, in order.
+        scheme: the name of the scheme.
+        title: what the scheme judges, one sentence.
+        answered: items with an answer.
+        parts: the counts by name, in order. For leakage and leak a: corpus, candidates, queries, topics. For leakage b:
+            type, queries. For survivorship shares: split, reason, queries, share, low, high. Otherwise counts: a row
+            for each group (its name first) and a column for each answer, with the totals last.
         notes: what was left out, and how ties and models were treated.
         settings: the grouping, the topic sets, whether models count.
     """
 
     scheme: str
-    parts: Mapping[str, Table]
+    title: str
+    answered: int
+    parts: Mapping[str, pl.DataFrame]
     notes: tuple[str, ...]
     settings: dict[str, Any]
 
@@ -52,12 +64,7 @@ class LabelTables(Result, shown_in="truerank.judging.report"):
         """Everything, as plain numbers and texts."""
         return {
             "scheme": self.scheme,
-            "tables": {
-                name: [
-                    {column.title: cell for column, cell in zip(table.columns, row, strict=True)} for row in table.rows
-                ]
-                for name, table in self.parts.items()
-            },
+            "tables": {name: frame.to_dicts() for name, frame in self.parts.items()},
             "notes": list(self.notes),
             "settings": self.settings,
         }
@@ -70,9 +77,10 @@ def table(
     *,
     scheme: Annotated[Scheme | str | None, Flag(metavar="NAME|FILE", reads=str)] = None,
     topics: Annotated[Mapping[str, str | Path] | Sequence[str], Flag(metavar="[NAME=]SRC", reads=list[str])] = (),
-    rows: Annotated[str, Flag(metavar="KEY")] = "",
+    group_by: Annotated[str, Flag(metavar="KEY")] = "",
     confidence: Confidence = 0.95,
-) -> LabelTables:
+    out: Out = None,
+) -> LabelCounts:
     """Counts labels as the papers print them.
 
     For leakage: true and false candidates with their topics (a), and the reformulation types (b). For leak: a. For
@@ -88,11 +96,12 @@ def table(
         scheme: of label files; by default told from the labels.
         topics: topic sets by which pairs of the leakage audit are filed, in the order of the rows; a pair is filed
             under each set that has its topic. Without them, pairs are filed by data set.
-        rows: the column or key of the items that forms the rows, such as stratum; by default the data set.
+        group_by: the column or key of the items that forms the rows, such as stratum; by default the data set.
         confidence: of the intervals.
+        out: a folder for tables/, summary.json and manifest.json.
 
     Returns:
-        The tables by name, with notes on what was left out.
+        The counts by name, with notes on what was left out.
 
     Raises:
         InputError: the labels are of no known scheme, nothing was labelled by people, or a topic set cannot be read.
@@ -114,7 +123,7 @@ def table(
         raise InputError(
             f"no known scheme has the labels {shown}", "name the scheme with `scheme`", where="judge table"
         )
-    counting = _Counting(ratings, include_models, rows)
+    counting = _Counting(ratings, include_models, group_by)
     sets = _topic_sets(topics)
     name = ratings.scheme.name
     if name in ("leakage", "leak"):
@@ -128,16 +137,18 @@ def table(
     else:
         parts = _plain(counting, ratings.scheme)
     notes = tuple(dict.fromkeys((*counting.notes, *_source_notes(ratings, include_models))))
-    last = list(parts)[-1]
-    parts[last] = Table(parts[last].title, parts[last].columns, parts[last].rows, (*parts[last].notes, *notes))
     settings = {
-        "rows": rows or "dataset",
+        "group_by": group_by or "dataset",
         "topics": list(sets),
         "votes": judgments.votes,
         "include_models": include_models,
+        "confidence": confidence,
     }
-    settings |= {"confidence": confidence}
-    return LabelTables(name, parts, notes, settings)
+    found = LabelCounts(name, ratings.scheme.title, counting.answered, parts, notes, settings)
+    if out is not None:
+        with started("judge table", label_inputs(judgments), settings | label_rules(judgments), out) as job:
+            publish(found, job)
+    return found
 
 
 class _Counting:
@@ -146,8 +157,9 @@ class _Counting:
     def __init__(self, ratings: Ratings, include_models: bool, by: str) -> None:
         self._ratings, self._include_models, self._by = ratings, include_models, by
         self.notes: list[str] = []
+        self.answered = 0
         if by and not any(self.group(unit) != _ALL for unit in ratings.units):
-            raise OptionError("rows", f"no item has '{by}'", "name a column or key of the items, or stratum")
+            raise OptionError("group_by", f"no item has '{by}'", "name a column or key of the items, or stratum")
 
     def answers(
         self, answer: Callable[[tuple[str, ...]], str | None], what: str = "", order: Sequence[str] = ()
@@ -169,7 +181,9 @@ class _Counting:
                 f"{tied:,} item{'s' * (tied > 1)} on which annotators are tied {'are' if tied > 1 else 'is'} left out"
                 f"{what}; adjudicate them."
             )
-        return [(self._ratings.units[at], value) for at, value in decided.items() if value is not None]
+        found = [(self._ratings.units[at], value) for at, value in decided.items() if value is not None]
+        self.answered = max(self.answered, len(found))
+        return found
 
     def group(self, unit: Unit) -> str:
         """The row of a table that a unit belongs to."""
@@ -212,7 +226,7 @@ def _source_notes(ratings: Ratings, include_models: bool) -> list[str]:
     return notes
 
 
-def _leakage(counting: _Counting, sets: Mapping[str, frozenset[str]], *, typed: bool) -> dict[str, Table]:
+def _leakage(counting: _Counting, sets: Mapping[str, frozenset[str]], *, typed: bool) -> dict[str, pl.DataFrame]:
     pairs = counting.answers(leak_answer, order=("leak", "no leak"))
     filed: dict[str, list[tuple[Unit, str]]] = {name: [] for name in sets}
     elsewhere = 0
@@ -228,20 +242,11 @@ def _leakage(counting: _Counting, sets: Mapping[str, frozenset[str]], *, typed: 
         for title, wanted in (("true", "leak"), ("false", "no leak")):
             found = [unit.topic_id for unit, answer in members if answer == wanted]
             rows.append((name, title, len(found), len(set(found))))
-    columns = (
-        Column("corpus"),
-        Column("candidates"),
-        Column("queries", align="right", format=",d"),
-        Column("topics", align="right", format=",d"),
-    )
-    rules = tuple(range(2, len(rows), 2))
-    parts = {
-        "a": Table(f"True and false candidates among {len(pairs):,} judged pairs.", columns, tuple(rows), (), rules)
-    }
+    parts = {"a": _frame(("corpus", "candidates", "queries", "topics"), rows)}
     return parts | ({"b": _types(counting)} if typed else {})
 
 
-def _types(counting: _Counting) -> Table:
+def _types(counting: _Counting) -> pl.DataFrame:
     """Part (b): a pair that is a leak but has no type of the title counts as a reformulation, as in the paper."""
     variant_only = "no type of the title"
     order = (*TITLE_TYPES, variant_only, DIFFERENT)
@@ -258,9 +263,7 @@ def _types(counting: _Counting) -> Table:
         )
     counts[TITLE_TYPES[-1]] += counts.pop(variant_only, 0)
     rows = [(name.removeprefix("Title-").lower(), counts[name]) for name in (*TITLE_TYPES, DIFFERENT)]
-    columns = (Column("type"), Column("queries", align="right", format=",d"))
-    notes = ("A pair labelled Different Topic counts as that, whatever else it carries.",)
-    return Table("Reformulation types of the judged pairs.", columns, tuple(rows), notes)
+    return _frame(("type", "queries"), rows)
 
 
 def _single(labels: tuple[str, ...]) -> str | None:
@@ -288,62 +291,32 @@ def _count_rows(
     return rows
 
 
-def _survivorship(counting: _Counting, scheme: Scheme, confidence: float) -> dict[str, Table]:
+def _survivorship(counting: _Counting, scheme: Scheme, confidence: float) -> dict[str, pl.DataFrame]:
     # Imported here: labels of other schemes need no statistics.
     from truerank.measures.intervals import proportion
 
     groups, whole = _grouped(counting)
     names = [choice.name for choice in scheme.choices]
-    rows = _count_rows(groups, whole, names)
-    rules = (len(groups),) if len(groups) > 1 else ()
-    number = {"align": "right", "format": ",d"}
-    columns = (Column("split"), *(Column(name, **number) for name in names), Column("total", **number))  # type: ignore[arg-type]
     everything = dict(groups) | ({"total": whole} if len(groups) > 1 else {})
-    shares: list[tuple[Cell, ...]] = []
-    for group, counts in everything.items():
-        for name in names:
-            shares.append(
-                (group, name, counts[name], *proportion(counts[name], counts.total(), confidence=confidence)[2:])
-            )
-    above = (f"{confidence:.0%} interval",)
-    share_columns = (
-        Column("split"),
-        Column("reason"),
-        Column("queries", align="right", format=",d"),
-        Column("share", align="right", format=".3f"),
-        Column("low", above, align="right", format=".3f"),
-        Column("high", above, align="right", format=".3f"),
-    )
-    notes = ("The intervals are Wilson's; they hold for a random sample of each split.",)
+    shares: list[tuple[Cell, ...]] = [
+        (group, name, counts[name], *proportion(counts[name], counts.total(), confidence=confidence)[2:])
+        for group, counts in everything.items()
+        for name in names
+    ]
     return {
-        "counts": Table("Discarded queries by the reason why they were unanswered.", columns, tuple(rows), (), rules),
-        "shares": Table(
-            "Shares of the reasons.",
-            share_columns,
-            tuple(shares),
-            notes,
-            tuple(range(len(names), len(shares), len(names))),
-        ),
+        "counts": _frame(("split", *names, "total"), _count_rows(groups, whole, names)),
+        "shares": _frame(("split", "reason", "queries", "share", "low", "high"), shares),
     }
 
 
-def _transfer(counting: _Counting) -> dict[str, Table]:
+def _transfer(counting: _Counting) -> dict[str, pl.DataFrame]:
     groups, whole = _grouped(counting)
-    names = [name for name, _, _ in _TRANSFER]
-    columns = [Column("query set")]
-    columns += [Column(name, (f"V1={v1} V2={v2}",), align="right", format=",d") for name, v1, v2 in _TRANSFER]
-    columns.append(Column("total", align="right", format=",d"))
-    rows = _count_rows(groups, whole, names)
-    notes = ("2: relevant, and better than the other version.",)
-    rules = (len(groups),) if len(groups) > 1 else ()
-    title = "Which version of the documents is relevant."
-    return {"counts": Table(title, tuple(columns), tuple(rows), notes, rules)}
+    return {"counts": _frame(("query set", *COMBINED, "total"), _count_rows(groups, whole, tuple(COMBINED)))}
 
 
-def _versions(counting: _Counting, scheme: Scheme) -> dict[str, Table]:
+def _versions(counting: _Counting, scheme: Scheme) -> dict[str, pl.DataFrame]:
     """For more than two versions: how often each of them has each grade."""
     rows: list[tuple[Cell, ...]] = []
-    rules: list[int] = []
     found: defaultdict[str, dict[str, Counter[str]]] = defaultdict(dict)
     for group in scheme.groups:
         names = [choice.name for choice in scheme.choices if choice.group == group.name]
@@ -353,18 +326,13 @@ def _versions(counting: _Counting, scheme: Scheme) -> dict[str, Table]:
             found[counting.group(unit)].setdefault(group.name, Counter())[answer] += 1
     grades = sorted({choice.grade or 0 for choice in scheme.choices})
     for name, versions in found.items():
-        rules.append(len(rows))
         for group in scheme.groups:
             counts = versions.get(group.name, Counter())
             rows.append((name, group.name, *(counts[f"{group.name}={grade}"] for grade in grades), counts.total()))
-    columns = [Column("query set"), Column("version")]
-    columns += [Column(str(grade), ("grade",), align="right", format=",d") for grade in grades]
-    columns.append(Column("total", align="right", format=",d"))
-    title = "How relevant each version of the documents is."
-    return {"counts": Table(title, tuple(columns), tuple(rows), (), tuple(rules[1:]))}
+    return {"counts": _frame(("query set", "version", *map(str, grades), "total"), rows)}
 
 
-def _plain(counting: _Counting, scheme: Scheme) -> dict[str, Table]:
+def _plain(counting: _Counting, scheme: Scheme) -> dict[str, pl.DataFrame]:
     alone = tuple(choice.name for choice in scheme.choices if choice.alone)
 
     def answered(labels: tuple[str, ...]) -> str | None:
@@ -375,7 +343,14 @@ def _plain(counting: _Counting, scheme: Scheme) -> dict[str, Table]:
     groups, whole = _grouped(counting, _single if scheme.per_text is None else answered, highest)
     order = [choice.name for choice in scheme.choices] if scheme.per_text is None else ["answered", *alone]
     names = [*order, *sorted(set(whole).difference(order))]
-    columns = [Column("data set"), *(Column(name, align="right", format=",d") for name in names)]
-    columns.append(Column("total", align="right", format=",d"))
-    rules = (len(groups),) if len(groups) > 1 else ()
-    return {"counts": Table(scheme.title, tuple(columns), tuple(_count_rows(groups, whole, names)), (), rules)}
+    return {"counts": _frame(("data set", *names, "total"), _count_rows(groups, whole, names))}
+
+
+def _frame(names: Sequence[str], rows: Sequence[tuple[Cell, ...]]) -> pl.DataFrame:
+    """Rows as a frame; an answer that is called like another column stands in quotes."""
+    # Imported here: the help of the command does without it.
+    import polars as pl
+
+    fixed = (names[0], names[-1])
+    unique = [f"'{name}'" if name in fixed and 0 < at < len(names) - 1 else name for at, name in enumerate(names)]
+    return pl.DataFrame(rows, schema=unique, orient="row", infer_schema_length=None)

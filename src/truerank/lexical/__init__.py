@@ -10,7 +10,7 @@ from truerank.lexical.expansions import BM25PRF, RM3, Axiomatic, Expansion
 from truerank.lexical.index import Index, open_index
 from truerank.lexical.models import BM25, Model, QueryLikelihood
 from truerank.lexical.presets import MODELS, PRESETS, Preset, analyser_of, model_of, preset_named, require_analyser
-from truerank.lexical.scoring import Ranking, Searcher
+from truerank.lexical.scoring import BestDocuments, Searcher
 from truerank.lexical.searching import SearchResult, TopicQuery, retrieve, search, topic_queries, write_run
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ __all__ = [
     "RM3",
     "Analyser",
     "Axiomatic",
+    "BestDocuments",
     "Expansion",
     "Index",
     "Model",
     "Preset",
     "QueryLikelihood",
-    "Ranking",
     "SearchResult",
     "Searcher",
     "TopicQuery",

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
@@ -22,7 +22,7 @@ from truerank.lexical.index import FORMAT_VERSION, KIND, Index, term_flags
 from truerank.lexical.merging import StoredRun, merge_runs, store_run, write_strings
 from truerank.lexical.postings import Block, BlockTask, IndexField, RunBuffer
 from truerank.lexical.presets import DEFAULT_PRESET, PresetName, analyser_of
-from truerank.options import Flag, Range, command
+from truerank.options import Flag, Options, Range, command
 from truerank.records import Document
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.work.artifacts import hash_file, installed_versions
@@ -30,13 +30,30 @@ from truerank.work.engines import LocalEngine, in_order
 from truerank.work.memory import give_back
 from truerank.work.progress import Progress, Quiet
 
-__all__ = ["build_index", "index"]
+__all__ = ["AnalysisOptions", "build_index", "index"]
 
 #: A run is sorted and written once it holds so many postings (about 200 MB with what sorting needs) or terms.
 RUN_POSTINGS: Final = 1 << 22
 RUN_TERMS: Final = 1 << 20
 TokeniserName = Literal["lucene", "alphanumeric", "letters", "terrier", "whitespace"]
 StemmerName = Literal["none", "porter", "english", "krovetz"]
+
+
+@dataclass(frozen=True)
+class AnalysisOptions(Options):
+    """How texts become terms.
+
+    Attributes:
+        preset: whose analyser is used.
+        tokeniser: in place of the preset's tokeniser.
+        stopwords: in place of the preset's list.
+        stemmer: in place of the preset's stemmer.
+    """
+
+    preset: PresetName = DEFAULT_PRESET
+    tokeniser: TokeniserName | None = None
+    stopwords: Annotated[str | None, Flag(metavar="none|lucene|grammar|FILE")] = None
+    stemmer: StemmerName | None = None
 
 
 def build_index(
@@ -105,10 +122,7 @@ def index(
     source: Annotated[str | DocumentSource, Flag(metavar="SRC", positional=True, reads=str)],
     out: Annotated[str | Path, Flag(metavar="DIR", reads=Path)],
     *,
-    preset: PresetName = DEFAULT_PRESET,
-    tokeniser: TokeniserName | None = None,
-    stopwords: Annotated[str | None, Flag(metavar="none|lucene|grammar|FILE")] = None,
-    stemmer: StemmerName | None = None,
+    analysis: AnalysisOptions = AnalysisOptions(),
     fields: Annotated[str, Flag(metavar="NAME[=PART+PART],…")] = "contents",
     workers: Annotated[int, Range(at_least=1)] = 1,
     strict: bool = False,
@@ -121,10 +135,7 @@ def index(
     Args:
         source: documents: a path, irds:ID or hf:ORG/NAME.
         out: the folder of the index.
-        preset: whose analyser is used.
-        tokeniser: in place of the preset's tokeniser.
-        stopwords: in place of the preset's list.
-        stemmer: in place of the preset's stemmer.
+        analysis: how texts become terms.
         fields: fields of the index, made of url, title and body; contents is title+body.
         workers: processes that analyse documents.
         strict: bytes that are not UTF-8 are an error.
@@ -144,7 +155,8 @@ def index(
 
         truerank index corpus.jsonl --preset terrier --stopwords terrier.txt --out index/
     """
-    analyser = analyser_of(preset, tokeniser=tokeniser, stopwords=stopwords, stemmer=stemmer)
+    own = asdict(analysis)
+    analyser = analyser_of(own.pop("preset"), **own)
     names = fields.split(",")
     return build_index(source, out, analyser=analyser, fields=names, workers=workers, strict=strict, progress=progress)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from truerank.errors import InputError
 from truerank.lexical.index import LETTERS, NUMBER, WORD
 from truerank.lexical.models import BM25, Model, QueryLikelihood
-from truerank.lexical.scoring import Query, Ranking, Searcher, WeightedQuery, weighted_query
+from truerank.lexical.scoring import BestDocuments, QueryTerms, Searcher, WeightedQuery, weighted_query
 
 __all__ = ["BM25PRF", "RM3", "Axiomatic", "Expanded", "Expansion"]
 
@@ -42,7 +42,7 @@ class Expansion(Protocol):
     def depth(self) -> int:
         """How many documents of the first retrieval it looks at."""
 
-    def expand(self, searcher: Searcher, query: Query, first: Ranking) -> Expanded:
+    def expand(self, searcher: Searcher, query: QueryTerms, first: BestDocuments) -> Expanded:
         """The expanded query.
 
         Args:
@@ -90,7 +90,7 @@ class RM3:
         """The number of feedback documents."""
         return self.documents
 
-    def expand(self, searcher: Searcher, query: Query, first: Ranking) -> Expanded:
+    def expand(self, searcher: Searcher, query: QueryTerms, first: BestDocuments) -> Expanded:
         """The query mixed with the relevance model of the first documents."""
         relevance: dict[int, float] = {}
         shares = _document_weights(first.scores[: self.documents], self.base)
@@ -165,7 +165,7 @@ class Axiomatic:
         """The number of the best documents in the pool."""
         return self.documents
 
-    def expand(self, searcher: Searcher, query: Query, first: Ranking) -> Expanded:
+    def expand(self, searcher: Searcher, query: QueryTerms, first: BestDocuments) -> Expanded:
         """The terms of the pool most related to the query's."""
         rows = _incidence(searcher, self._pool(searcher, first))
         names = rows.names
@@ -191,7 +191,7 @@ class Axiomatic:
         quotient = (1 + searcher.documents) / searcher.frequency(term)
         return 1.0 if self.idf == "once" else math.log(math.floor(quotient) if self.idf == "whole" else quotient)
 
-    def _pool(self, searcher: Searcher, first: Ranking) -> NDArray[np.int32]:
+    def _pool(self, searcher: Searcher, first: BestDocuments) -> NDArray[np.int32]:
         documents, size = len(searcher.index), self.documents * self.factor
         if size >= documents:
             return np.arange(documents, dtype=np.int32)
@@ -254,7 +254,7 @@ class BM25PRF:
         """The number of feedback documents."""
         return self.documents
 
-    def expand(self, searcher: Searcher, query: Query, first: Ranking) -> Expanded:
+    def expand(self, searcher: Searcher, query: QueryTerms, first: BestDocuments) -> Expanded:
         """The query's terms and the new ones with their relevance weights; each of the query's counts once."""
         chosen = first.documents[: self.documents]
         found, relevant = np.unique(searcher.vectors(chosen).terms, return_counts=True)

@@ -13,7 +13,16 @@ from truerank.errors import InputError, OptionError
 from truerank.lexical.index import Index
 from truerank.lexical.models import Model, Statistics
 
-__all__ = ["DECIMALS", "Query", "Ranking", "Searcher", "Vectors", "WeightedQuery", "parse_query", "weighted_query"]
+__all__ = [
+    "DECIMALS",
+    "BestDocuments",
+    "QueryTerms",
+    "Searcher",
+    "Vectors",
+    "WeightedQuery",
+    "parse_query",
+    "weighted_query",
+]
 
 Floats = NDArray[np.float64]
 #: The weight of each term, by its number.
@@ -25,7 +34,7 @@ DECIMALS: Final = 6
 _KEPT: Final = 1 << 24
 
 
-class Query(NamedTuple):
+class QueryTerms(NamedTuple):
     """The numbers of a query's terms, in order and as often as they stand there, and its length with those terms that
     the collection lacks."""
 
@@ -33,7 +42,7 @@ class Query(NamedTuple):
     length: int
 
 
-class Ranking(NamedTuple):
+class BestDocuments(NamedTuple):
     """The best documents of a query: their numbers, and their scores, descending; equal scores by document id."""
 
     documents: NDArray[np.int32]
@@ -120,7 +129,7 @@ class Searcher:
         held = weighted > 0
         return Vectors(places[held], terms[held], weighted[held])
 
-    def rank(self, query: WeightedQuery, model: Model, k: int) -> Ranking:
+    def rank(self, query: WeightedQuery, model: Model, k: int) -> BestDocuments:
         """The best documents among those that hold a term of the query.
 
         Args:
@@ -167,21 +176,21 @@ class Searcher:
             self._kept_size += len(documents)
         return kept
 
-    def _best(self, documents: NDArray[np.int32], scores: Floats, k: int) -> Ranking:
+    def _best(self, documents: NDArray[np.int32], scores: Floats, k: int) -> BestDocuments:
         written = np.rint(scores * 10**DECIMALS)
         if len(written) > k:
             # Equal scores at the edge all stay until the ids have decided.
             held = written >= np.partition(written, len(written) - k)[len(written) - k]
             documents, written = documents[held], written[held]
         order = np.lexsort((self.index.ranks[documents], -written))[:k]
-        return Ranking(documents[order], written[order] / 10**DECIMALS)
+        return BestDocuments(documents[order], written[order] / 10**DECIMALS)
 
 
-def parse_query(searcher: Searcher, text: str) -> Query:
+def parse_query(searcher: Searcher, text: str) -> QueryTerms:
     """A query as the terms of an index; those that the fields searched lack are left out."""
     terms = searcher.index.analyser(text)
     numbers = (searcher.index.term_number(term) for term in terms)
-    return Query([number for number in numbers if number is not None and searcher.frequency(number)], len(terms))
+    return QueryTerms([number for number in numbers if number is not None and searcher.frequency(number)], len(terms))
 
 
 def weighted_query(terms: Iterable[int], model: Model) -> WeightedQuery:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -18,8 +18,8 @@ from truerank.lexical.expansions import Expansion
 from truerank.lexical.index import Index, open_index
 from truerank.lexical.models import Model
 from truerank.lexical.presets import DEFAULT_PRESET, ModelName, PresetName, model_of, require_analyser
-from truerank.lexical.scoring import DECIMALS, Ranking, Searcher, parse_query, weighted_query
-from truerank.options import Flag, OutFile, Range, command
+from truerank.lexical.scoring import DECIMALS, BestDocuments, Searcher, parse_query, weighted_query
+from truerank.options import Flag, Options, OutFile, Range, command
 from truerank.records import Input, Topic
 from truerank.reports.results import Result
 from truerank.sources import grammar
@@ -33,10 +33,9 @@ from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import run as started
 
 __all__ = [
-    "Parameters",
+    "Retrieval",
     "SearchResult",
     "TopicQuery",
-    "Weights",
     "input_of_index",
     "retrieve",
     "search",
@@ -48,9 +47,23 @@ _FIELDS: Final = ("title", "description", "narrative")
 _CHUNK: Final = 64
 
 
-#: Options that searching and tuning share.
-Parameters = Annotated[Mapping[str, Any], Flag(metavar="NAME=VALUE")]
-Weights = Annotated[Mapping[str, float], Flag(metavar="FIELD=NUMBER")]
+@dataclass(frozen=True)
+class Retrieval(Options):
+    """How documents are retrieved.
+
+    Attributes:
+        preset: whose parameters are used.
+        set_: a parameter in place of the preset's; base.NAME of the base.
+        field: of the topics: title, description, narrative, or several joined by +.
+        weights: weights of the index's fields; fields not named weigh 0.
+        any_analyser: search an index whose analyser is not the preset's.
+    """
+
+    preset: PresetName = DEFAULT_PRESET
+    set_: Annotated[Mapping[str, Any], Flag(metavar="NAME=VALUE")] = dataclasses.field(default_factory=dict)
+    field: str = "title"
+    weights: Annotated[Mapping[str, float], Flag(metavar="FIELD=NUMBER")] = dataclasses.field(default_factory=dict)
+    any_analyser: bool = False
 
 
 class TopicQuery(NamedTuple):
@@ -111,12 +124,8 @@ def search(
     topics: Annotated[str | Sequence[TopicQuery], Flag(metavar="SRC", reads=str)],
     model: Annotated[Model | Expansion | ModelName | None, Flag(reads=ModelName)] = None,
     *,
-    preset: PresetName = DEFAULT_PRESET,
-    set_: Parameters = MappingProxyType({}),
     k: Annotated[int, Range(at_least=1)] = 1000,
-    field: str = "title",
-    weights: Weights = MappingProxyType({}),
-    any_analyser: bool = False,
+    retrieval: Retrieval = Retrieval(),
     tag: str | None = None,
     workers: Annotated[int, Range(at_least=1)] = 1,
     out: OutFile = None,
@@ -130,12 +139,8 @@ def search(
         index: the folder that `index` wrote. In Python also an opened index, or a searcher, whose weights then hold.
         topics: a path, irds:ID or hf:ORG/NAME. In Python also queries.
         model: by default the preset's usual model. In Python also a model, or an expansion around one.
-        preset: whose parameters are used.
-        set_: a parameter in place of the preset's; base.NAME of the base.
         k: documents for each topic at most; only documents that hold a term of the query are retrieved.
-        field: of the topics: title, description, narrative, or several joined by +.
-        weights: weights of the index's fields; fields not named weigh 0.
-        any_analyser: search an index whose analyser is not the preset's.
+        retrieval: how documents are retrieved.
         tag: last column of the run; by default preset and model.
         workers: processes that search; the run does not depend on their number.
         out: the run, with a manifest beside it; .gz compresses it.
@@ -154,16 +159,18 @@ def search(
 
         truerank search --index index/ --topics topics.trec --set k1=1.2 --set b=0.75 --field description --out d.run
     """
-    searcher = index if isinstance(index, Searcher) else Searcher(open_index(index), weights or None)
+    how = retrieval
+    searcher = index if isinstance(index, Searcher) else Searcher(open_index(index), how.weights or None)
     named = model is None or isinstance(model, str)
-    chosen = model_of(preset, model or "", set_) if model is None or isinstance(model, str) else model
-    if named and not any_analyser:
-        require_analyser(searcher.index, preset)
-    name = tag or (f"{preset}-{chosen.json()['model']}" if named else "truerank")
-    found = _searched(searcher, topics, chosen, (k, field, name, workers), progress or Quiet())
+    chosen = model_of(how.preset, model or "", how.set_) if model is None or isinstance(model, str) else model
+    if named and not how.any_analyser:
+        require_analyser(searcher.index, how.preset)
+    name = tag or (f"{how.preset}-{chosen.json()['model']}" if named else "truerank")
+    found = _searched(searcher, topics, chosen, (k, how.field, name, workers), progress or Quiet())
     if out is None:
         return found
-    options = {"model": chosen.json(), "k": k, "field": field, "weights": dict(searcher.weights), "tag": name}
+    options = {"model": chosen.json(), "k": k, "field": how.field}
+    options |= {"weights": dict(searcher.weights), "tag": name}
     inputs = (input_of_index(searcher.index), *inputs_of(topics=topics if isinstance(topics, str) else None))
     with started("search", inputs, options, out, file=True) as job:
         job.skipped = {"no_text": list(found.no_text), "no_terms": list(found.no_terms)}
@@ -195,7 +202,7 @@ def _searched(
         raise InputError(f"no topic has a {topic_field}", "choose another with `field`", where=name)
     told.start("searching", len(asked))
     opened = searcher.index
-    found: list[tuple[str, Ranking]] = []
+    found: list[tuple[str, BestDocuments]] = []
     no_terms = []
     for query, ranking in _rankings(searcher, model, asked, (k, workers), told):
         if ranking is None:
@@ -234,7 +241,7 @@ def topic_queries(topics: str, topic_field: str = "title") -> list[TopicQuery]:
     return [TopicQuery(topic.topic_id, _joined(topic, names)) for topic in read_topics(topics).topics]
 
 
-def retrieve(searcher: Searcher, model: Model | Expansion, text: str, k: int) -> Ranking | None:
+def retrieve(searcher: Searcher, model: Model | Expansion, text: str, k: int) -> BestDocuments | None:
     """The best documents for one query; None where the collection holds none of its terms.
 
     Args:
@@ -285,7 +292,7 @@ def _rankings(
     queries: Sequence[TopicQuery],
     size: tuple[int, int],
     told: Progress,
-) -> Iterator[tuple[TopicQuery, Ranking | None]]:
+) -> Iterator[tuple[TopicQuery, BestDocuments | None]]:
     k, workers = size
     if workers <= 1 or len(queries) <= _CHUNK:
         for query in queries:
@@ -314,13 +321,13 @@ class _Retrieval(NamedTuple):
     model: Model | Expansion
     k: int
 
-    def open(self) -> Callable[[_Chunk], list[Ranking | None]]:
+    def open(self) -> Callable[[_Chunk], list[BestDocuments | None]]:
         """Opens the index and returns the function that searches it."""
         searcher = Searcher(Index(self.folder), self.weights)
         return lambda chunk: [retrieve(searcher, self.model, query.text, self.k) for query in chunk.queries]
 
 
-def _frame(index: Index, found: Sequence[tuple[str, Ranking]], tag: str) -> pl.DataFrame:
+def _frame(index: Index, found: Sequence[tuple[str, BestDocuments]], tag: str) -> pl.DataFrame:
     sizes = np.array([len(ranking.documents) for _, ranking in found])
     topics = pl.Series([topic_id for topic_id, _ in found], dtype=pl.String)
     # Most documents are retrieved for several topics: each id is looked up once.

@@ -14,17 +14,9 @@ import polars as pl
 
 from truerank.errors import OptionError
 from truerank.lexical.index import Index, open_index
-from truerank.lexical.presets import (
-    DEFAULT_PRESET,
-    ModelName,
-    PresetName,
-    changed,
-    model_of,
-    preset_named,
-    require_analyser,
-)
+from truerank.lexical.presets import ModelName, changed, model_of, preset_named, require_analyser
 from truerank.lexical.scoring import Searcher
-from truerank.lexical.searching import Parameters, Weights, input_of_index, search, topic_queries
+from truerank.lexical.searching import Retrieval, input_of_index, search, topic_queries
 from truerank.measures import CrossValidation, Evaluation, cross_validate, difference_interval, evaluate
 from truerank.options import Flag, Out, Range, Seed, Source, command
 from truerank.reports.results import Result
@@ -95,16 +87,12 @@ def tune(
     qrels: Source,
     model: ModelName | None = None,
     *,
-    preset: PresetName = DEFAULT_PRESET,
-    set_: Parameters = MappingProxyType({}),
+    k: Annotated[int, Range(at_least=1)] = 1000,
+    retrieval: Retrieval = Retrieval(),
     grid: Annotated[Mapping[str, Sequence[Any]], Flag(metavar="NAME=VALUE,VALUE")] = MappingProxyType({}),
     measure: str = "nDCG@10",
     folds: Annotated[int | str | Path, Flag(metavar="K|FILE", reads=str)] = 5,
     seed: Seed = 0,
-    k: Annotated[int, Range(at_least=1)] = 1000,
-    field: str = "title",
-    weights: Weights = MappingProxyType({}),
-    any_analyser: bool = False,
     out: Out = None,
     progress: Progress | None = None,
 ) -> Tuning:
@@ -118,16 +106,12 @@ def tune(
         topics: a path, irds:ID or hf:ORG/NAME.
         qrels: relevance judgments.
         model: by default the preset's usual model.
-        preset: whose parameters are the base.
-        set_: a parameter in place of the preset's; base.NAME of the base.
+        k: documents for each topic at most.
+        retrieval: how documents are retrieved, and the base of what is tried.
         grid: values to try; repeat the option for each parameter.
         measure: what is maximised.
         folds: how many folds, or a file of them.
         seed: of the division into folds.
-        k: documents for each topic at most.
-        field: of the topics: title, description, narrative, or several joined by +.
-        weights: weights of the index's fields; fields not named weigh 0.
-        any_analyser: search an index whose analyser is not the preset's.
         out: a folder for base.run, tuned.run and tuning.json.
         progress: is told how many settings are done.
 
@@ -147,15 +131,15 @@ def tune(
     if len(measure.split()) != 1:
         raise OptionError("measure", f"'{measure}' is not one measure", "name one")
     opened = open_index(index)
-    if not any_analyser:
-        require_analyser(opened, preset)
+    if not retrieval.any_analyser:
+        require_analyser(opened, retrieval.preset)
     given = (topics, qrels, measure)
-    how = {"set_": set_, "grid": grid, "k": k, "field": field, "weights": weights}
-    tuning = _tuned(opened, given, (model, preset), (folds, seed), how=how, told=progress or Quiet())
+    tuning = _tuned(opened, given, (model, grid), (folds, seed, k), how=retrieval, told=progress or Quiet())
     if out is not None:
         inputs = (input_of_index(opened), *inputs_of(topics=topics, qrels=qrels))
-        options = {"model": tuning.base, "preset": preset, "grid": tuning.grid, "measure": measure, "folds": folds}
-        options |= {"seed": seed, "k": k, "field": field, "weights": tuning.options["weights"]}
+        options: dict[str, Any] = {"model": tuning.base, "preset": retrieval.preset, "grid": tuning.grid}
+        options |= {"measure": measure, "folds": folds, "seed": seed, "k": k, "field": retrieval.field}
+        options |= {"weights": tuning.options["weights"]}
         with started("tune", inputs, options, out) as job:
             publish(tuning, job)
     return tuning
@@ -164,38 +148,37 @@ def tune(
 def _tuned(
     index: Index,
     given: tuple[str, str, str],
-    model: tuple[ModelName | None, PresetName],
-    division: tuple[int | str | Path, int],
+    tried: tuple[ModelName | None, Mapping[str, Sequence[Any]]],
+    division: tuple[int | str | Path, int, int],
     *,
-    how: Mapping[str, Any],
+    how: Retrieval,
     told: Progress,
 ) -> Tuning:
-    (topics, qrels, measure), (folds, seed) = given, division
-    k, topic_field = how["k"], how["field"]
-    base = model_of(model[1], model[0] or "", how["set_"])
-    name = model[0] or preset_named(model[1]).model
-    tried = {key: tuple(values) for key, values in (how["grid"] or GRIDS[name]).items()}
-    settings = grid_of(tried)
-    searcher = Searcher(index, how["weights"] or None)
-    queries = {query.topic_id: query for query in topic_queries(topics, topic_field)}
+    (topics, qrels, measure), (model, grid), (folds, seed, k) = given, tried, division
+    base = model_of(how.preset, model or "", how.set_)
+    name = model or preset_named(how.preset).model
+    values = {key: tuple(some) for key, some in (grid or GRIDS[name]).items()}
+    settings = grid_of(values)
+    searcher = Searcher(index, how.weights or None)
+    queries = {query.topic_id: query for query in topic_queries(topics, how.field)}
     told.start(f"{len(settings)} settings", len(settings))
 
     def rank(setting: Mapping[str, Any], wanted: tuple[str, ...]) -> pl.DataFrame:
         chosen = [queries[topic] for topic in wanted if topic in queries]
-        found = search(searcher, chosen, changed(base, setting), k=k, field=topic_field).run
+        found = search(searcher, chosen, changed(base, setting), k=k).run
         told.advance(1)
         return found
 
     validation = cross_validate(
         qrels, settings, measure, rank=rank, k=int(str(folds)) if str(folds).isdigit() else folds, seed=seed
     )
-    found = search(searcher, list(queries.values()), base, k=k, field=topic_field)
+    found = search(searcher, list(queries.values()), base, k=k)
     tuned = next(iter(validation.runs.values()))
     evaluation = evaluate(qrels, {"base": found.run, "tuned": tuned}, measure)
     options = {
         "topics": topics,
         "qrels": qrels,
-        "field": topic_field,
+        "field": how.field,
         "k": k,
         "weights": searcher.weights,
         "seed": seed,
@@ -207,8 +190,8 @@ def _tuned(
         evaluation.measures[0],
         validation,
         evaluation,
-        tried,
-        model[1],
+        values,
+        how.preset,
         found.index,
         options,
     )

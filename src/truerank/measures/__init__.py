@@ -3,12 +3,18 @@
 from truerank.measures.comparing import compare_evaluations
 from truerank.measures.comparison import Comparison, Difference
 from truerank.measures.correlation import Correlation, Drop, kendall, largest_drop, tau_ap
-from truerank.measures.cross_validation import Choice, CrossValidation, cross_validate
+from truerank.measures.cross_validation import CrossValidation, FoldChoice, cross_validate
 from truerank.measures.folds import folds, read_folds
 from truerank.measures.grammar import HMFR, MFR, NCG, RR_MSMARCO, parse_measures
 from truerank.measures.intervals import Proportion, proportion
-from truerank.measures.magnitude import Interval, detectable_difference, difference_interval, effect_size, mean_interval
-from truerank.measures.method import Testing
+from truerank.measures.magnitude import (
+    MeanInterval,
+    detectable_difference,
+    difference_interval,
+    effect_size,
+    mean_interval,
+)
+from truerank.measures.method import Significance
 from truerank.measures.names import lower_is_better
 from truerank.measures.ordering import OrderChanges, Overtaking, Swap, evaluation_order_changes, order_changes
 from truerank.measures.policy import Policy
@@ -24,7 +30,6 @@ __all__ = [
     "MFR",
     "NCG",
     "RR_MSMARCO",
-    "Choice",
     "Comparison",
     "Correlation",
     "Coverage",
@@ -32,15 +37,16 @@ __all__ = [
     "Difference",
     "Drop",
     "Evaluation",
-    "Interval",
+    "FoldChoice",
+    "MeanInterval",
     "OrderChanges",
     "Outcome",
     "Overtaking",
     "Policy",
     "Proportion",
     "RunComparison",
+    "Significance",
     "Swap",
-    "Testing",
     "TopicDifferences",
     "bootstrap_interval",
     "compare",

@@ -14,7 +14,7 @@ from truerank.errors import OptionError
 from truerank.measures.comparison import Comparison, Difference
 from truerank.measures.grammar import lower_is_better
 from truerank.measures.magnitude import IntervalMethod, detectable_difference, difference_interval, effect_size
-from truerank.measures.method import Testing
+from truerank.measures.method import Significance
 from truerank.measures.significance import (
     PAIRED_TESTS,
     Outcome,
@@ -50,7 +50,7 @@ def compare_evaluations(
     baseline: str | None = None,
     *,
     measures: str | Sequence[str] | None = None,
-    method: Testing | None = None,
+    method: Significance | None = None,
     **changes: Any,
 ) -> Comparison:
     """Compares runs with a baseline, or all with each other.
@@ -61,7 +61,7 @@ def compare_evaluations(
             same name there; None for all pairs of runs.
         measures: which measures, separated by blanks or as a list; None for all that are means over topics.
         method: test, correction, level and so on.
-        **changes: fields of `Testing` that differ from it, such as significance="welch" or confidence=0.99.
+        **changes: fields of `Significance` that differ from it, such as significance="welch" or confidence=0.99.
 
     Returns:
         One difference per pair and measure, run minus baseline.
@@ -70,7 +70,7 @@ def compare_evaluations(
         InputError: fewer than two runs, an unknown baseline or measure, a measure that is no mean over topics, or a
             paired test of runs that were scored on different topics.
     """
-    method = replace(method or Testing(), **changes)
+    method = replace(method or Significance(), **changes)
     named, found = named_evaluations(evaluations), systems(evaluations)
     names, left_out = _measures(list(named.values()), measures)
     pairs = _pairs(found, list(named), baseline)
@@ -131,7 +131,7 @@ def _pairs(found: dict[str, System], labels: Sequence[str], baseline: str | None
     return pairs
 
 
-def _scores(pair: tuple[System, System], measure: str, method: Testing) -> _Pair:
+def _scores(pair: tuple[System, System], measure: str, method: Significance) -> _Pair:
     first, second = (system.scores(measure) for system in pair)
     if method.significance in PAIRED_TESTS:
         _, own, other = shared_topics(*pair)
@@ -142,7 +142,7 @@ def _scores(pair: tuple[System, System], measure: str, method: Testing) -> _Pair
     return _Pair(*pair, first[~np.isnan(first)], second[~np.isnan(second)], skipped)
 
 
-def _outcomes(pairs: Sequence[_Pair], method: Testing) -> list[Outcome]:
+def _outcomes(pairs: Sequence[_Pair], method: Significance) -> list[Outcome]:
     number, seed = method.permutations, method.seed
     if method.significance != "randomisation":
         return [
@@ -159,7 +159,7 @@ def _outcomes(pairs: Sequence[_Pair], method: Testing) -> list[Outcome]:
     return [outcomes[place] for place in range(len(pairs))]
 
 
-def _difference(measure: str, pair: _Pair, outcome: Outcome, method: Testing) -> Difference:
+def _difference(measure: str, pair: _Pair, outcome: Outcome, method: Significance) -> Difference:
     first, second = pair.first, pair.second
     paired = method.significance in PAIRED_TESTS
     interval = difference_interval(
@@ -201,7 +201,7 @@ def _difference(measure: str, pair: _Pair, outcome: Outcome, method: Testing) ->
     )
 
 
-def _corrected(rows: Sequence[Difference], method: Testing) -> tuple[Difference, ...]:
+def _corrected(rows: Sequence[Difference], method: Significance) -> tuple[Difference, ...]:
     """The same rows with corrected p-values, by measure or all as one family."""
     families: dict[str, list[int]] = {}
     for place, row in enumerate(rows):
@@ -223,7 +223,7 @@ def _wins(first: Floats, second: Floats, tie: float, ascending: bool) -> tuple[i
     return wins, len(first) - wins - losses, losses
 
 
-def _detectable(first: Floats, second: Floats, paired: bool, method: Testing) -> float | None:
+def _detectable(first: Floats, second: Floats, paired: bool, method: Significance) -> float | None:
     if min(len(first), len(second)) < 2 or not (np.isfinite(first).all() and np.isfinite(second).all()):
         return None
     if paired:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from truerank.measures.grammar import lower_is_better
-from truerank.measures.method import Testing
+from truerank.measures.method import Significance
 from truerank.measures.policy import Policy
 from truerank.measures.significance import CORRECTIONS, TESTS
 from truerank.reports.results import Result
@@ -88,7 +88,7 @@ class Comparison(Result, shown_in="truerank.measures.report"):
         remarks: what has to be said of single measures.
     """
 
-    method: Testing
+    method: Significance
     baseline: str | None
     runs: tuple[str, ...]
     measures: tuple[str, ...]

@@ -27,7 +27,7 @@ from truerank.sources.runs import RUN_SCHEMA
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["Choice", "CrossValidation", "Ranker", "Run", "choose", "cross_validate"]
+__all__ = ["CrossValidation", "FoldChoice", "Ranker", "Run", "choose", "cross_validate"]
 
 Run = str | Path | pl.DataFrame | Iterable[RunRow]
 #: Ranks topics under parameters: (params, topics) -> run.
@@ -36,7 +36,7 @@ Ranker = Callable[[Mapping[str, Any], tuple[str, ...]], Run]
 _SAME_DECIMALS: Final = 12
 
 
-class Choice(NamedTuple):
+class FoldChoice(NamedTuple):
     """What was chosen for one fold by one measure.
 
     Attributes:
@@ -77,7 +77,7 @@ class CrossValidation(Result, shown_in="truerank.measures.report"):
 
     folds: Folds
     settings: tuple[str, ...]
-    choices: tuple[Choice, ...]
+    choices: tuple[FoldChoice, ...]
     runs: Mapping[str, pl.DataFrame]
     evaluation: Evaluation
     grid: Evaluation
@@ -192,7 +192,7 @@ def cross_validate(
     return found
 
 
-def choose(scores: Evaluation, divided: Folds, minimise: Iterable[str] | None = None) -> tuple[Choice, ...]:
+def choose(scores: Evaluation, divided: Folds, minimise: Iterable[str] | None = None) -> tuple[FoldChoice, ...]:
     """Chooses one of several runs for each fold on the other folds, for each measure by itself, from their scores.
 
     Args:
@@ -288,7 +288,7 @@ def _minimised(measures: Sequence[str], minimise: Iterable[str] | None) -> tuple
     return tuple(measure for measure in measures if measure in wanted)
 
 
-def _choices(scores: Evaluation, divided: Folds, measure: str, minimised: bool) -> Iterator[Choice]:
+def _choices(scores: Evaluation, divided: Folds, measure: str, minimised: bool) -> Iterator[FoldChoice]:
     """The best setting of each fold by one measure."""
     column = scores.measures.index(measure)
     for number, fold in enumerate(divided, start=1):
@@ -299,7 +299,9 @@ def _choices(scores: Evaluation, divided: Folds, measure: str, minimised: bool) 
         key = np.where(np.isnan(key), np.inf, key)
         best = int(np.argmin(key))
         tied = tuple(scores.runs[place] for place in np.flatnonzero(key == key[best]) if place != best)
-        yield Choice(measure, number, int(inside.sum()), scores.runs[best], float(train[best]), float(test[best]), tied)
+        yield FoldChoice(
+            measure, number, int(inside.sum()), scores.runs[best], float(train[best]), float(test[best]), tied
+        )
 
 
 def _means(scores: Evaluation, topics: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -308,7 +310,9 @@ def _means(scores: Evaluation, topics: NDArray[np.bool_]) -> NDArray[np.float64]
     return replace(scores, topics=kept, values=scores.values[:, :, topics]).mean
 
 
-def _merged(grid: _Grid, divided: Folds, choices: Sequence[Choice], every: tuple[str, ...]) -> dict[str, pl.DataFrame]:
+def _merged(
+    grid: _Grid, divided: Folds, choices: Sequence[FoldChoice], every: tuple[str, ...]
+) -> dict[str, pl.DataFrame]:
     """By measure, the results of each fold's topics from the setting that was chosen for it."""
     needed: dict[str, dict[str, tuple[str, ...]]] = {}
     for choice in choices:

@@ -9,7 +9,7 @@ import numpy as np
 from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
-from truerank.measures.judgments import Judgments
+from truerank.measures.judgments import GradeTable
 from truerank.measures.policy import Policy
 from truerank.measures.rankings import Hits
 
@@ -25,7 +25,7 @@ FIRST_RANK_DEPTH: Final = 1000
 class View(NamedTuple):
     """What a measure sees: the judgments, the hits under the tie policy and those by the rank column, the policy."""
 
-    judgments: Judgments
+    judgments: GradeTable
     hits: Hits
     by_rank: Hits | None
     policy: Policy
@@ -88,7 +88,7 @@ def _normalised(measure: Measure, view: View, gain: Callable[[Ints, Ints], Float
     return _ratio(found, ideal)
 
 
-def _ideal(measure: Measure, judgments: Judgments, gain: Callable[[Ints, Ints], Floats]) -> Floats:
+def _ideal(measure: Measure, judgments: GradeTable, gain: Callable[[Ints, Ints], Floats]) -> Floats:
     """The gain of the best ranking down to the cutoff, by topic."""
     order = np.lexsort((-_gains(measure, judgments.relevance), judgments.topic))
     counts = np.bincount(judgments.topic, minlength=len(judgments.topics))

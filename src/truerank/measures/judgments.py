@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from truerank.errors import OptionError
 
-__all__ = ["Judgments"]
+__all__ = ["GradeTable"]
 
 _BITS_PER_JUDGMENT: Final = 32
 _FEWEST_BITS: Final = 1 << 16
 _MOST_BITS: Final = 1 << 27
 
 
-class Judgments:
+class GradeTable:
     """The judgments by topic number, and a quick test whether a document is judged at all.
 
     Args:

@@ -15,8 +15,8 @@ from truerank.measures.resampling import Bootstrap, bootstrap_interval
 
 __all__ = [
     "EffectSize",
-    "Interval",
     "IntervalMethod",
+    "MeanInterval",
     "detectable_difference",
     "difference_interval",
     "effect_size",
@@ -41,7 +41,7 @@ _PAIRED: Final = frozenset({"dz", "dav", "gz", "gav"})
 _ROUNDING: Final = 1e-12
 
 
-class Interval(NamedTuple):
+class MeanInterval(NamedTuple):
     """A mean over `n` topics, or the difference of two, with its interval.
 
     The ends are None below two topics, the mean is None below one.
@@ -53,7 +53,7 @@ class Interval(NamedTuple):
     high: float | None
 
 
-def mean_interval(scores: Floats, confidence: float = 0.95) -> Interval:
+def mean_interval(scores: Floats, confidence: float = 0.95) -> MeanInterval:
     """The mean with Student's t interval.
 
     Args:
@@ -62,10 +62,10 @@ def mean_interval(scores: Floats, confidence: float = 0.95) -> Interval:
     """
     n = len(scores)
     if n < 2 or not np.isfinite(scores).all():
-        return Interval(n, float(scores.mean()) if n else None, None, None)
+        return MeanInterval(n, float(scores.mean()) if n else None, None, None)
     mean = float(scores.mean())
     half = float(scipy.stats.t.ppf((1 + confidence) / 2, n - 1)) * float(scores.std(ddof=1)) / math.sqrt(n)
-    return Interval(n, mean, mean - half, mean + half)
+    return MeanInterval(n, mean, mean - half, mean + half)
 
 
 def difference_interval(
@@ -77,7 +77,7 @@ def difference_interval(
     bootstrap: Bootstrap | None = None,
     resamples: int = 10_000,
     seed: int = 0,
-) -> Interval:
+) -> MeanInterval:
     """The difference of two means, first minus second, with its interval.
 
     Args:
@@ -98,17 +98,17 @@ def difference_interval(
     paired = method == "paired-t"
     n = len(first) if paired else len(first) + len(second)
     if not len(first) or not len(second) or not (np.isfinite(first).all() and np.isfinite(second).all()):
-        return Interval(n, None, None, None)
+        return MeanInterval(n, None, None, None)
     samples = [first - second] if paired else [first, second]
     difference = float(samples[0].mean()) if paired else float(first.mean() - second.mean())
     if min(len(first), len(second)) < 2:
-        return Interval(n, difference, None, None)
+        return MeanInterval(n, difference, None, None)
     if bootstrap is not None:
         ends = bootstrap_interval(samples, confidence=confidence, method=bootstrap, resamples=resamples, seed=seed)
-        return Interval(n, difference, *ends)
+        return MeanInterval(n, difference, *ends)
     error, freedom = _standard_error(samples, method)
     half = float(scipy.stats.t.ppf((1 + confidence) / 2, freedom)) * error if error else 0.0
-    return Interval(n, difference, difference - half, difference + half)
+    return MeanInterval(n, difference, difference - half, difference + half)
 
 
 def effect_size(first: Floats, second: Floats, variant: EffectSize = "dz") -> float | None:

@@ -11,7 +11,7 @@ from truerank.measures.resampling import Bootstrap
 from truerank.measures.significance import CORRECTIONS, PAIRED_TESTS, TESTS, ZEROS, Correction, Test, Zeros
 from truerank.options import Confidence, Flag, Options, Range, Seed
 
-__all__ = ["Family", "Testing"]
+__all__ = ["Family", "Significance"]
 
 Family = Literal["measure", "all"] | Annotated[int, Range(at_least=1)]
 
@@ -20,7 +20,7 @@ _PERMUTATIONS, _DRAWS = 100_000, 10_000
 
 
 @dataclass(frozen=True)
-class Testing(Options):
+class Significance(Options):
     """How runs are compared; every choice is printed with the result.
 
     Attributes:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.measures.judgments import Judgments
+from truerank.measures.judgments import GradeTable
 from truerank.measures.policy import Ties
 from truerank.sources.frames import repeated_pair
 
@@ -49,7 +49,7 @@ class Ranking:
         judgments: those that the run is scored by.
     """
 
-    def __init__(self, frame: pl.DataFrame, judgments: Judgments) -> None:
+    def __init__(self, frame: pl.DataFrame, judgments: GradeTable) -> None:
         starts = topic_starts(frame["topic_id"])
         numbers = judgments.numbers(frame["topic_id"].gather(starts))
         lengths = np.diff(np.append(starts, len(frame)))

@@ -11,7 +11,7 @@ from truerank.errors import InputError, OptionError
 from truerank.measures.comparing import compare_evaluations
 from truerank.measures.comparison import Comparison
 from truerank.measures.correlation import Variant
-from truerank.measures.method import Testing
+from truerank.measures.method import Significance
 from truerank.measures.ordering import OrderChanges, evaluation_order_changes
 from truerank.measures.results import Evaluation
 from truerank.measures.scoring import QrelSource, RunSource, evaluate, named_runs
@@ -67,7 +67,7 @@ def compare(
     measures: str | None = None,
     topics_of: Annotated[str | None, Flag(metavar="RUN")] = None,
     tau: Variant = "b",
-    testing: Testing = Testing(),
+    testing: Significance = Significance(),
     scoring: Scoring = Scoring(),
     out: Out = None,
 ) -> RunComparison:
@@ -127,7 +127,7 @@ def _compared(
     saved: bool,
     also: Sequence[Evaluated],
     wanted: tuple[str | None, str | None, str | None, Variant],
-    testing: Testing,
+    testing: Significance,
 ) -> RunComparison:
     baseline, measures, topics_of, tau = wanted
     conditions = list(named.items())

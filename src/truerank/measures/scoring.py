@@ -16,7 +16,7 @@ from truerank.errors import InputError, OptionError
 from truerank.measures import effectiveness
 from truerank.measures.effectiveness import View
 from truerank.measures.grammar import MeasureSpec, aggregate_of, parse_measures
-from truerank.measures.judgments import Judgments
+from truerank.measures.judgments import GradeTable
 from truerank.measures.rankings import Hits, Ranking, grouped, joined, whole_topics
 from truerank.measures.rarer import RarerMeasures
 from truerank.measures.results import Coverage, Evaluation
@@ -52,7 +52,7 @@ class _Plan(NamedTuple):
 
     measures: tuple[Measure, ...]
     ties: tuple[Ties, ...]
-    judgments: Judgments
+    judgments: GradeTable
     rarer: RarerMeasures | None
     policy: Scoring
 
@@ -215,7 +215,7 @@ def _plan(measures: tuple[Measure, ...], judged: pl.DataFrame, policy: Scoring) 
     return _Plan(
         measures=measures,
         ties=tuple(ties),
-        judgments=Judgments(judged),
+        judgments=GradeTable(judged),
         rarer=RarerMeasures(rarer, judged, policy) if rarer else None,
         policy=policy,
     )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from torch import nn
 
 from truerank.errors import InputError
-from truerank.rankers.words.small_ranker import Batch, Settings, SmallRanker
+from truerank.rankers.words.small_ranker import Settings, SmallRanker, TensorBatch
 
 __all__ = ["Duet", "DuetSettings"]
 
@@ -67,7 +67,7 @@ class _Local(nn.Module):  # type: ignore[misc]
             nn.Linear(settings.hidden, 1),
         )
 
-    def forward(self, batch: Batch) -> Any:
+    def forward(self, batch: TensorBatch) -> Any:
         """The scores, shape (n,)."""
         matches = batch.exact() * batch.idf[:, :, None]
         # A filter as wide as the document is one product of matrices.
@@ -99,7 +99,7 @@ class _Distributed(nn.Module):  # type: ignore[misc]
         self.places = nn.Sequential(nn.Linear(settings.places, 1), nn.Tanh(), nn.Flatten())
         self.combine = nn.Sequential(nn.Dropout(settings.dropout), nn.Linear(filters, 1))
 
-    def forward(self, batch: Batch) -> Any:
+    def forward(self, batch: TensorBatch) -> Any:
         """The scores, shape (n,)."""
         query = self.query(_convolved(self.query_words, batch.query_vectors))
         document = self.document(_convolved(self.document_words, batch.document_vectors))
@@ -130,7 +130,7 @@ class _Network(nn.Module):  # type: ignore[misc]
         self.local = _Local(settings)
         self.distributed = _Distributed(settings, dimension)
 
-    def forward(self, batch: Batch) -> Any:
+    def forward(self, batch: TensorBatch) -> Any:
         """The scores, shape (n,)."""
         return self.local(batch) + self.distributed(batch)
 

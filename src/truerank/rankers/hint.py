@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from truerank.errors import InputError
-from truerank.rankers.words.small_ranker import Batch, Settings, SmallRanker, unit
+from truerank.rankers.words.small_ranker import Settings, SmallRanker, TensorBatch, unit
 
 __all__ = ["Hint", "HintSettings"]
 
@@ -95,7 +95,7 @@ class _Network(nn.Module):  # type: ignore[misc]
         self.memory = nn.LSTM(evidence, settings.memory, batch_first=True, bidirectional=True)
         self.combine = nn.Linear(settings.strongest * (evidence + 2 * settings.memory), 1)
 
-    def forward(self, batch: Batch) -> Any:
+    def forward(self, batch: TensorBatch) -> Any:
         """The scores, shape (n,)."""
         evidence, passages = self._evidence(batch)
         counted = torch.arange(evidence.shape[1], device=evidence.device)[None, :] < passages[:, None]
@@ -111,7 +111,7 @@ class _Network(nn.Module):  # type: ignore[misc]
         strongest = strongest.masked_fill(strongest == -torch.inf, 0.0)
         return self.combine(strongest.flatten(1))[:, 0]
 
-    def _evidence(self, batch: Batch) -> tuple[Any, Any]:
+    def _evidence(self, batch: TensorBatch) -> tuple[Any, Any]:
         """What each passage says, shape (n, passages, 4 × grid), and how many passages each document has."""
         size = self._settings.passage
         pairs, words = batch.document.shape
@@ -134,7 +134,7 @@ class _Network(nn.Module):  # type: ignore[misc]
         return evidence, ((length + size - 1) // size).clamp_min(1)
 
 
-def _grids(batch: Batch, document: Any, vectors: Any, of_query: Any, of_document: Any) -> tuple[Any, Any]:
+def _grids(batch: TensorBatch, document: Any, vectors: Any, of_query: Any, of_document: Any) -> tuple[Any, Any]:
     """For each query word and document word: cosine, or whether they are equal, and a number of each of the two."""
     cosines = unit(batch.query_vectors) @ unit(vectors).transpose(1, 2)
     equal = ((batch.query[:, :, None] == document[:, None, :]) & (batch.query[:, :, None] > 0)).to(cosines.dtype)

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from truerank.rankers.words.kernels import CENTRES, Kernels
-from truerank.rankers.words.small_ranker import Batch, Settings, SmallRanker
+from truerank.rankers.words.small_ranker import Settings, SmallRanker, TensorBatch
 
 __all__ = ["Knrm", "KnrmSettings"]
 
@@ -34,7 +34,7 @@ class _Network(nn.Module):  # type: ignore[misc]
         self.kernels = Kernels(CENTRES, [settings.width] * (len(CENTRES) - 1) + [settings.exact_width])
         self.combine = nn.Linear(len(CENTRES), 1)
 
-    def forward(self, batch: Batch) -> Any:
+    def forward(self, batch: TensorBatch) -> Any:
         """The scores, shape (n,)."""
         counts = self.kernels(batch.products(), batch.document_mask if self._masked else None)
         features = (torch.log(counts + 1e-6) * batch.query_mask[:, :, None]).sum(dim=1)

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from truerank.errors import InputError
-from truerank.rankers.words.small_ranker import Batch, Settings, SmallRanker
+from truerank.rankers.words.small_ranker import Settings, SmallRanker, TensorBatch
 
 __all__ = ["Pacrr", "PacrrSettings"]
 
@@ -59,7 +59,7 @@ class _Network(nn.Module):  # type: ignore[misc]
             nn.Linear(settings.hidden, 1),
         )
 
-    def forward(self, batch: Batch) -> Any:
+    def forward(self, batch: TensorBatch) -> Any:
         """The scores, shape (n,)."""
         settings = self._settings
         masked = settings.padding == "masked"
@@ -76,7 +76,7 @@ class _Network(nn.Module):  # type: ignore[misc]
         features = nn.functional.pad(features, (0, 0, 0, settings.max_query - features.shape[1]))
         return self.combine(features.flatten(1))[:, 0]
 
-    def _strongest(self, similarities: Any, batch: Batch, convolution: Any) -> Any:
+    def _strongest(self, similarities: Any, batch: TensorBatch, convolution: Any) -> Any:
         """The strongest matches of each query word, shape (n, q, strongest)."""
         # The responses of all filters everywhere are the largest thing here: in parts, they stay near the processor.
         many = max(1, _PLACES // (similarities.shape[1] * similarities.shape[2]))

@@ -12,7 +12,7 @@ from torch import nn
 
 from truerank.errors import InputError
 from truerank.rankers.words.kernels import CENTRES, Kernels
-from truerank.rankers.words.small_ranker import Batch, Settings, SmallRanker, unit
+from truerank.rankers.words.small_ranker import Settings, SmallRanker, TensorBatch, unit
 
 __all__ = ["Tk", "TkSettings"]
 
@@ -87,7 +87,7 @@ class _Network(nn.Module):  # type: ignore[misc]
         for layer in (self.of_logarithms, self.of_lengths):
             nn.init.uniform_(layer.weight, -0.014, 0.014)
 
-    def forward(self, batch: Batch) -> Any:
+    def forward(self, batch: TensorBatch) -> Any:
         """The scores, shape (n,)."""
         query = self._in_context(batch.query_vectors, batch.query)
         document = self._in_context(batch.document_vectors, batch.document)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from truerank.text.differences import Marked, mark
+from truerank.text.differences import MarkedPiece, mark
 from truerank.text.words import stem, words
 
 __all__ = ["Listing", "ListingColumn", "data_for_script"]
@@ -161,14 +161,14 @@ class Listing:
             rows.sort(key=lambda row: values[row], reverse=self.sort.startswith("-"))
         return rows[:_STATIC_ROWS]
 
-    def cells(self, row: int) -> Iterator[tuple[ListingColumn, Sequence[Marked]]]:
+    def cells(self, row: int) -> Iterator[tuple[ListingColumn, Sequence[MarkedPiece]]]:
         """The shown cells of a row; those of the compared columns in pieces with what they are to the other text."""
-        marked: dict[str, Sequence[Marked]] = {}
+        marked: dict[str, Sequence[MarkedPiece]] = {}
         if self.compared is not None:
             texts = [self.column(key).show(row) for key in self.compared]
             marked = dict(zip(self.compared, mark(*texts), strict=True))
         for column in self.shown():
-            yield column, marked.get(column.key, (Marked(column.show(row), "same"),))
+            yield column, marked.get(column.key, (MarkedPiece(column.show(row), "same"),))
 
     def data(self) -> str:
         """The rows as JSON that can stand in a `script` element."""

@@ -15,7 +15,7 @@ from truerank.sources.grammar import SourceSpec
 from truerank.sources.rows import Row, rows
 from truerank.sources.tables import as_text, well_formed
 
-__all__ = ["FAULTS", "NO_ANSWER", "Annotation", "AnnotationLog", "LogCounts", "Shown", "open_annotations"]
+__all__ = ["FAULTS", "NO_ANSWER", "Annotation", "AnnotationLog", "LogCounts", "ShownPassage", "open_annotations"]
 
 #: What MS MARCO QnA writes in the place of an answer.
 NO_ANSWER: Final = "No Answer Present."
@@ -48,7 +48,7 @@ _DOC_TEXTS: Final = ("passage_text", "text", "body", "contents", "passage")
 _MARKS: Final = ("is_selected", "selected")
 
 
-class Shown(NamedTuple):
+class ShownPassage(NamedTuple):
     """One document as it was shown; a log that knows documents by their texts only leaves the id empty."""
 
     doc_id: str
@@ -63,7 +63,7 @@ class Annotation(NamedTuple):
     query_id: str
     query: str
     query_type: str
-    shown: tuple[Shown, ...]
+    shown: tuple[ShownPassage, ...]
     answers: tuple[str, ...] = ()
 
     @property
@@ -274,7 +274,7 @@ class _Reading:
         self._seen.add(fault)
         return value
 
-    def _read_answers(self, value: Any, shown: tuple[Shown, ...], identifier: str) -> tuple[str, ...]:
+    def _read_answers(self, value: Any, shown: tuple[ShownPassage, ...], identifier: str) -> tuple[str, ...]:
         found = self._field(value, "no-answers", identifier)
         if found is None:
             return ()
@@ -289,7 +289,7 @@ class _Reading:
             self._fault("selection-without-answer", identifier)
         return answers
 
-    def _shown(self, value: Any, selected: Any, identifier: str) -> tuple[Shown, ...]:
+    def _shown(self, value: Any, selected: Any, identifier: str) -> tuple[ShownPassage, ...]:
         if isinstance(value, str):
             value = value.split()
         if isinstance(value, dict):
@@ -311,24 +311,24 @@ class _Reading:
                 self._fault("repeated-document", identifier)
         return shown
 
-    def _one(self, entry: Any, chosen: frozenset[str] | None, identifier: str) -> Shown:
+    def _one(self, entry: Any, chosen: frozenset[str] | None, identifier: str) -> ShownPassage:
         if not isinstance(entry, dict):
             doc_id = (as_text(entry) or "").strip()
             if not doc_id:
                 self._fault("no-text", identifier)
-            return Shown(_clean(doc_id), selected=chosen is not None and doc_id in chosen)
+            return ShownPassage(_clean(doc_id), selected=chosen is not None and doc_id in chosen)
         if chosen is None and len(entry) == len(_QNA) and entry.keys() == _QNA:
             # The layout of MS MARCO, millions of times.
             text, mark, url = entry["passage_text"], entry["is_selected"], entry["url"]
             if isinstance(text, str) and text and mark in (0, 1) and isinstance(url, str):
-                return Shown("", _clean(text), _clean(url), mark == 1)
+                return ShownPassage("", _clean(text), _clean(url), mark == 1)
         doc_id = next((str(entry[name]).strip() for name in _DOC_IDS if entry.get(name) is not None), "")
         text = next((entry[name] for name in _DOC_TEXTS if isinstance(entry.get(name), str)), "")
         url = entry.get("url")
         if not doc_id and not text.strip():
             self._fault("no-text", identifier)
         selected = doc_id in chosen if chosen is not None else self._mark(entry, identifier)
-        return Shown(_clean(doc_id), _clean(text), _clean(url) if isinstance(url, str) else "", selected)
+        return ShownPassage(_clean(doc_id), _clean(text), _clean(url) if isinstance(url, str) else "", selected)
 
     def _mark(self, entry: Mapping[str, Any], identifier: str) -> bool:
         mark = next((entry[name] for name in _MARKS if entry.get(name) is not None), None)

@@ -24,6 +24,8 @@ ID_NAMES: Final = (
 )  # fmt: skip
 #: How many lines the layout of a table is told from.
 SAMPLE_LINES: Final = 1000
+#: Words of an id that holds blanks, at most.
+_ID_WORDS: Final = 4
 _COLON: Final = re.compile(r"[A-Za-z]{0,4}\d{1,4}-?\d{0,4}:\S")
 
 
@@ -64,7 +66,8 @@ def layout_of(lines: Sequence[str], column: str | None, path: Path, *, single: b
     The number of columns is that of most lines. A first line that names an id and a text is a header. Otherwise, with
     one column, that is the text. With more, the first column is the id unless at least a tenth of its values hold
     blanks between words, and the text is the first column whose values do (`qid TAB query TAB did TAB url`,
-    `query TAB passage TAB passage`, `qid TAB pid TAB query TAB passage`); where no column does, it is the second.
+    `query TAB passage TAB passage`, `qid TAB pid TAB query TAB passage`); where no column does, it is the second. Ids
+    may hold blanks, too, if they are all different, short, and hold a digit (`topic 12 TAB query`).
     Files whose every line begins with a topic number and a colon (`wt09-1:obama family tree`) are split there.
 
     Args:
@@ -129,7 +132,16 @@ def _splits(last: int, width: int) -> int:
 
 
 def _has_words(rows: Sequence[Sequence[str]], position: int) -> bool:
-    return sum(" " in row[position].strip() for row in rows) * 10 >= max(1, len(rows))
+    blanks = sum(" " in row[position].strip() for row in rows)
+    return blanks * 10 >= max(1, len(rows)) and not (position == 0 and _is_id_with_blanks(rows))
+
+
+def _is_id_with_blanks(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first column holds ids such as "topic 12": all different, short, each with a digit."""
+    values = [row[0].strip() for row in rows]
+    return 1 < len(set(values)) == len(values) and all(
+        value.count(" ") < _ID_WORDS and any(character.isdigit() for character in value) for value in values
+    )
 
 
 def _refuse_numbers(rows: Sequence[Sequence[str]], path: Path) -> None:

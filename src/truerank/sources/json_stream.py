@@ -19,7 +19,7 @@ from truerank.sources import compressed
 from truerank.sources.lines import decoded
 
 __all__ = [
-    "Item",
+    "JsonItem",
     "Parsed",
     "Place",
     "array_items",
@@ -51,7 +51,7 @@ _NEXT_LIST: Final = re.compile(rb'\][ \t\r\n]*,[ \t\r\n]*"[0-9]+"[ \t\r\n]*:')
 _PIECE: Final = 1 << 20
 
 
-class Item(NamedTuple):
+class JsonItem(NamedTuple):
     """One value inside the large one: its key ("" in an array), its bytes, and the line where it begins."""
 
     key: str
@@ -96,7 +96,7 @@ def loads(raw: bytes, path: Path, line: int, *, strict: bool) -> tuple[Any, bool
         ) from error
 
 
-def array_items(path: Path) -> Iterator[Item]:
+def array_items(path: Path) -> Iterator[JsonItem]:
     """The items of the array that the file holds."""
     scanner = _Scanner(path)
     scanner.expect(b"[")
@@ -104,7 +104,7 @@ def array_items(path: Path) -> Iterator[Item]:
     scanner.end()
 
 
-def object_items(path: Path) -> Iterator[Item]:
+def object_items(path: Path) -> Iterator[JsonItem]:
     """The members of the object that the file holds."""
     scanner = _Scanner(path)
     scanner.expect(b"{")
@@ -112,7 +112,7 @@ def object_items(path: Path) -> Iterator[Item]:
     scanner.end()
 
 
-def member_items(path: Path, name: str) -> Iterator[Item]:
+def member_items(path: Path, name: str) -> Iterator[JsonItem]:
     """The members (or items) of that member of the file's object which has the given name; the others are passed over.
 
     Raises:
@@ -188,7 +188,7 @@ def ascending_at(path: Path, place: Place) -> bool:
     return True
 
 
-def _value(item: Item, path: Path, strict: bool) -> tuple[Any, int, bool]:
+def _value(item: JsonItem, path: Path, strict: bool) -> tuple[Any, int, bool]:
     value, repaired = loads(item.raw, path, item.line, strict=strict)
     return value, item.line, repaired
 
@@ -242,23 +242,23 @@ class _Scanner:
         if found := self.peek():
             self._unexpected(found, "the end of the file")
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[JsonItem]:
         """The items of the array that has just been opened."""
         if self._closes(b"]"):
             return
         while True:
             self.peek()
             line = self.line()
-            yield Item("", self.value(), line)
+            yield JsonItem("", self.value(), line)
             if not self._goes_on(b"]"):
                 return
 
-    def members(self) -> Iterator[Item]:
+    def members(self) -> Iterator[JsonItem]:
         """The members of the object that has just been opened."""
         for key in self.names():
             self.peek()
             line = self.line()
-            yield Item(key, self.value(), line)
+            yield JsonItem(key, self.value(), line)
 
     def names(self) -> Iterator[str]:
         """The keys of the object that has just been opened; the caller takes or skips each value."""

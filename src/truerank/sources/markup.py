@@ -6,7 +6,7 @@ import html
 import re
 from typing import Final, NamedTuple
 
-__all__ = ["Marked", "html_text", "is_html", "trec_document"]
+__all__ = ["MarkedDocument", "html_text", "is_html", "trec_document"]
 
 _HTML: Final = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
@@ -27,7 +27,7 @@ _BODIES: Final = re.compile(
 )
 
 
-class Marked(NamedTuple):
+class MarkedDocument(NamedTuple):
     """The texts of one marked-up document; `doc_id` is empty where the mark-up names none."""
 
     doc_id: str
@@ -41,7 +41,7 @@ def is_html(start: str) -> bool:
     return _HTML.match(start) is not None
 
 
-def html_text(page: str) -> Marked:
+def html_text(page: str) -> MarkedDocument:
     """The title and the visible text of an HTML page: everything but tags, scripts, styles and comments.
 
     Args:
@@ -53,10 +53,10 @@ def html_text(page: str) -> Marked:
     page = _UNSEEN.sub(" ", page)
     title = _TITLE.search(page)
     rest = page if title is None else page[: title.start()] + " " + page[title.end() :]
-    return Marked("", "", "" if title is None else _plain(title[1]), _plain(rest))
+    return MarkedDocument("", "", "" if title is None else _plain(title[1]), _plain(rest))
 
 
-def trec_document(record: str) -> Marked:
+def trec_document(record: str) -> MarkedDocument:
     """One `<DOC>` record of a TREC collection, without its outer tags.
 
     The title is what stands in HEADLINE, HEAD, HL, TITLE, TTL or H3, the body what stands in TEXT, LEADPARA, LP, BODY,
@@ -81,11 +81,13 @@ def trec_document(record: str) -> Marked:
     if header is not None or is_html(rest) or not bodies:
         page = html_text(rest)
         if page.title or header is not None:
-            return Marked(doc_id, url, page.title, page.body)
+            return MarkedDocument(doc_id, url, page.title, page.body)
         title = _joined(_HEADINGS, rest)
-        return Marked(doc_id, url, title, _plain(_UNSEEN.sub(" ", _HEADINGS.sub(" ", rest))))
+        return MarkedDocument(doc_id, url, title, _plain(_UNSEEN.sub(" ", _HEADINGS.sub(" ", rest))))
     outside = _BODIES.sub(" ", rest)
-    return Marked(doc_id, url, _joined(_HEADINGS, outside), " ".join(filter(None, (_plain(one[2]) for one in bodies))))
+    return MarkedDocument(
+        doc_id, url, _joined(_HEADINGS, outside), " ".join(filter(None, (_plain(one[2]) for one in bodies)))
+    )
 
 
 def _joined(pattern: re.Pattern[str], text: str) -> str:

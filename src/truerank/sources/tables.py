@@ -293,7 +293,7 @@ def qna_queries(path: Path, column: str | None, *, strict: bool = False) -> Iter
         yield _raw(rows, _TextAndId("text", "id"))
 
 
-def _qna_ids(path: Path) -> Iterator[json_stream.Item]:
+def _qna_ids(path: Path) -> Iterator[json_stream.JsonItem]:
     stream = json_stream.member_items(path, "query_id")
     try:
         start = next(stream, None)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from truerank.text.words import Span, joined_words, spans, stem
+from truerank.text.words import WordSpan, joined_words, spans, stem
 
-__all__ = ["Differences", "Marked", "Status", "mark"]
+__all__ = ["Differences", "MarkedPiece", "Status", "mark"]
 
 Status = Literal["same", "inflected", "other"]
 
 
-class Marked(NamedTuple):
+class MarkedPiece(NamedTuple):
     """A piece of a text: a word as it was written, or what stands between words (whose status is "same")."""
 
     token: str
@@ -22,8 +22,8 @@ class Marked(NamedTuple):
 class Differences(NamedTuple):
     """Both texts in pieces; the tokens of a side, joined, are its text."""
 
-    topic: tuple[Marked, ...]
-    query: tuple[Marked, ...]
+    topic: tuple[MarkedPiece, ...]
+    query: tuple[MarkedPiece, ...]
 
 
 def mark(topic_text: str, query_text: str) -> Differences:
@@ -43,18 +43,18 @@ def mark(topic_text: str, query_text: str) -> Differences:
     return Differences(tuple(_pieces(topic_text, topic, query)), tuple(_pieces(query_text, query, topic)))
 
 
-def _pieces(text: str, own: Sequence[Span], other: Sequence[Span]) -> Iterator[Marked]:
+def _pieces(text: str, own: Sequence[WordSpan], other: Sequence[WordSpan]) -> Iterator[MarkedPiece]:
     end = 0
     for span, status in zip(own, _statuses(own, other), strict=True):
         if span.start > end:
-            yield Marked(text[end : span.start], "same")
-        yield Marked(text[span.start : span.end], status)
+            yield MarkedPiece(text[end : span.start], "same")
+        yield MarkedPiece(text[span.start : span.end], status)
         end = span.end
     if end < len(text):
-        yield Marked(text[end:], "same")
+        yield MarkedPiece(text[end:], "same")
 
 
-def _statuses(own: Sequence[Span], other: Sequence[Span]) -> list[Status]:
+def _statuses(own: Sequence[WordSpan], other: Sequence[WordSpan]) -> list[Status]:
     forms = {span.form for span in other}
     stems = {stem(span.form) for span in other}
     joined = {at for at, _ in joined_words([span.form for span in own], [span.form for span in other])}

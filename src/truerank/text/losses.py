@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.text.page_faults import PageText, covered
+from truerank.text.page_faults import PageWords, covered
 
 __all__ = ["Loss", "WordWeights", "lost_share", "word_weights"]
 
@@ -52,7 +52,7 @@ class WordWeights:
     """How much a word tells: the logarithm of how rare it is.
 
     Attributes:
-        weights: by form, see `PageText.forms`.
+        weights: by form, see `PageWords.forms`.
         unknown: of a form that was not seen.
     """
 
@@ -69,7 +69,7 @@ def word_weights(texts: Iterable[Sequence[str]]) -> WordWeights:
     """Weights from the words of a sample of documents.
 
     Args:
-        texts: of each document the forms of its words, see `PageText.forms`.
+        texts: of each document the forms of its words, see `PageWords.forms`.
     """
     counts: Counter[str] = Counter()
     size = 0
@@ -80,7 +80,7 @@ def word_weights(texts: Iterable[Sequence[str]]) -> WordWeights:
     return WordWeights(weights, math.log1p((size + 0.5) / 0.5))
 
 
-def lost_share(before: PageText, after: PageText, query: frozenset[str], weights: WordWeights) -> Loss:
+def lost_share(before: PageWords, after: PageWords, query: frozenset[str], weights: WordWeights) -> Loss:
     """How much of what answered a query another version lacks.
 
     The text is cut into pieces. A piece is there where its runs of words are, or most of its words close to one

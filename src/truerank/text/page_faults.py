@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from truerank.text.notices import notice_of
 
-__all__ = ["REASONS", "PageFault", "PageText", "covered", "page_fault"]
+__all__ = ["REASONS", "PageFault", "PageWords", "covered", "page_fault"]
 
 #: The classes, from the plainest to the one that is left over.
 REASONS: Final = (
@@ -64,7 +64,7 @@ _NOTHING_NEW: Final = 0.8
 
 
 @dataclass(frozen=True)
-class PageText:
+class PageWords:
     """Title and body of a page, as words.
 
     Attributes:
@@ -86,9 +86,9 @@ class PageText:
         return tuple([word[:_LETTERS] for word in self.words])
 
     @cached_property
-    def whole(self) -> PageText:
+    def whole(self) -> PageWords:
         """Title and body as one body."""
-        return PageText("", f"{self.title}\n{self.body}") if self.title else self
+        return PageWords("", f"{self.title}\n{self.body}") if self.title else self
 
     @cached_property
     def shingles(self) -> tuple[tuple[str, ...], ...]:
@@ -106,7 +106,7 @@ class PageFault(NamedTuple):
     evidence: str
 
 
-def page_fault(before: PageText, after: PageText) -> PageFault:
+def page_fault(before: PageWords, after: PageWords) -> PageFault:
     """Names what happened to a page that is no longer what it was.
 
     Args:
@@ -121,7 +121,7 @@ def page_fault(before: PageText, after: PageText) -> PageFault:
     """
     if not after.words and after.title not in ("", before.title):
         # The title is all that the page says.
-        after = PageText("", after.title)
+        after = PageWords("", after.title)
     size = len(after.words)
     common = _Common(before, after)
     found = _error(after, common)
@@ -146,7 +146,7 @@ def page_fault(before: PageText, after: PageText) -> PageFault:
 class _Common:
     """What two texts have in common, by runs of words."""
 
-    def __init__(self, before: PageText, after: PageText) -> None:
+    def __init__(self, before: PageWords, after: PageWords) -> None:
         self.before = before
         self.after = after
         #: For each word of a version, whether it is part of a run that the other one has too.
@@ -178,7 +178,7 @@ class _Common:
         return " ".join(self.before.words[start : min(end, start + 12)])
 
 
-def _error(after: PageText, common: _Common) -> PageFault | None:
+def _error(after: PageWords, common: _Common) -> PageFault | None:
     if common.of_before > _TEASER:
         return None
     title = after.title if after.title != common.before.title else ""
@@ -199,7 +199,7 @@ def _around(words: Sequence[str]) -> float:
     return sum(word in _AROUND for word in words) / max(1, len(words))
 
 
-def _boilerplate(after: PageText, common: _Common) -> PageFault | None:
+def _boilerplate(after: PageWords, common: _Common) -> PageFault | None:
     around = _around(after.words)
     if around < _AROUND_SHARE or common.of_before > _OTHER:
         return None
@@ -233,7 +233,7 @@ def _missing(common: _Common) -> PageFault | None:
     )
 
 
-def covered(text: PageText, other: PageText) -> NDArray[np.bool_]:
+def covered(text: PageWords, other: PageWords) -> NDArray[np.bool_]:
     """For each word, whether it stands in a run that the other text has; shape (words,)."""
     there = set(other.shingles)
     starts = np.fromiter((shingle in there for shingle in text.shingles), np.bool_, len(text.shingles))

@@ -13,7 +13,7 @@ import Stemmer
 
 __all__ = [
     "FUNCTION_WORDS",
-    "Span",
+    "WordSpan",
     "asks_for_definition",
     "bag",
     "content_words",
@@ -43,7 +43,7 @@ _POSSESSIVE: Final = re.compile(r"['’ʼ]s$")
 _local = threading.local()
 
 
-class Span(NamedTuple):
+class WordSpan(NamedTuple):
     """One word of a text: its form for comparison, and where it stands in the text."""
 
     form: str
@@ -51,7 +51,7 @@ class Span(NamedTuple):
     end: int
 
 
-def spans(text: str) -> list[Span]:
+def spans(text: str) -> list[WordSpan]:
     """The words of a text with their places.
 
     A form is in lower case and NFC, without dots ("U.S." is "us"), apostrophes and possessive s. Hyphens, slashes and
@@ -68,7 +68,7 @@ def spans(text: str) -> list[Span]:
         # `re` takes combining marks for separators, which would cut words of Indic and other scripts in pieces, and the
         # modifier apostrophe for a letter.
         shadow = "".join("a" if unicodedata.category(sign)[0] == "M" else sign for sign in text).replace("ʼ", "'")
-    return [Span(_form(text[match.start() : match.end()]), *match.span()) for match in _WORD.finditer(shadow)]
+    return [WordSpan(_form(text[match.start() : match.end()]), *match.span()) for match in _WORD.finditer(shadow)]
 
 
 def _form(written: str) -> str:

@@ -27,7 +27,7 @@ from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 from truerank.work.memory import give_back
 
-__all__ = ["Found", "ScreenCheck", "SearchPlan", "search"]
+__all__ = ["NeighbourPairs", "ScreenCheck", "SearchPlan", "search"]
 
 #: Texts of a source on which the error of the low-precision pass is measured, and nearest topic texts of each.
 _PILOT_TEXTS = 512
@@ -87,7 +87,7 @@ class ScreenCheck:
 
 
 @dataclass(frozen=True)
-class Found:
+class NeighbourPairs:
     """What was found in one source.
 
     Attributes:
@@ -101,7 +101,7 @@ class Found:
     filtered: Filtered | None = None
 
 
-def search(rows: Rows, plan: SearchPlan, job: Job) -> Found:
+def search(rows: Rows, plan: SearchPlan, job: Job) -> NeighbourPairs:
     """Finds the neighbours of the topic texts in one source.
 
     Args:
@@ -114,13 +114,13 @@ def search(rows: Rows, plan: SearchPlan, job: Job) -> Found:
     """
     if plan.prefilter is None:
         pairs, check = _scan(rows, plan, job)
-        return Found(pairs, check)
+        return NeighbourPairs(pairs, check)
     job.progress.start("filtering")
     filtered = filter_blocks(rows, plan.prefilter, job.part("filter"))
     give_back()
     pairs, check = _scan(filtered.chosen, plan, job)
     above = pairs.filter(pl.col("similarity") > pl.lit(plan.floor, pl.Float32))
-    return Found(
+    return NeighbourPairs(
         pairs, check, filtered.with_sample(above.join(filtered.sample.select("position"), on="position", how="semi"))
     )
 

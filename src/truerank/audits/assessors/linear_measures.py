@@ -11,7 +11,7 @@ from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
 from truerank.measures.effectiveness import gains_of
-from truerank.measures.judgments import Judgments
+from truerank.measures.judgments import GradeTable
 from truerank.measures.rankings import Ranking, grouped
 from truerank.options import Scoring
 
@@ -89,7 +89,7 @@ def ranks_of(model: pl.DataFrame, runs: Mapping[str, pl.DataFrame], scoring: Sco
     frame = model.select("topic_id", "doc_id", "relevance").sort("topic_id", "doc_id")
     # The place of a pair travels in the column of its grade.
     places = frame.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("relevance"))
-    judgments = Judgments(places)
+    judgments = GradeTable(places)
     ranks = np.full((len(frame), len(runs)), -1, np.int64)
     for column, run in enumerate(runs.values()):
         hits = Ranking(grouped(run), judgments).hits((scoring.ties,), scoring.depth)[0]

@@ -22,6 +22,7 @@ from truerank.audits.leakage.summarising import Known, summarise
 from truerank.audits.leakage.wording import WordingProbe
 from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments
+from truerank.judging.ratings import label_inputs
 from truerank.options import Encoding, Flag, Labels, Out, command
 from truerank.records import Input, TopicText
 from truerank.sources import (
@@ -35,7 +36,7 @@ from truerank.sources import (
     unique_names,
     with_variants,
 )
-from truerank.sources.inputs import input_of, inputs_of
+from truerank.sources.inputs import input_of
 from truerank.text.normalising import normalise
 from truerank.vectors.prefilter import would_pass
 from truerank.vectors.search import SearchPlan
@@ -205,7 +206,7 @@ class Audit:
         tests = [input_of("test", spec, test.name, len(test.topics)) for spec, test in self.tests]
         variants = [input_of("variants", spec, name) for name, spec in options.variants.items()]
         used = Input(encoder.name, encoding.encoder, "encoder", None, encoder.fingerprint)
-        labels = () if self.judgments is None else inputs_of(labels=judged.labels)
+        labels = () if self.judgments is None else label_inputs(judged)
         before = [
             Input(Path(folder).name, str(folder), "baseline", None, hash_file(Path(folder) / "candidates.parquet"))
             for folder in [options.baseline]

@@ -10,7 +10,7 @@ from typing import Any, Final, TypedDict
 import polars as pl
 
 from truerank.audits.leakage.redaction import key_mark
-from truerank.audits.leakage.results import AuditResult, Summary, load_audit
+from truerank.audits.leakage.results import AuditResult, AuditSummary, load_audit
 from truerank.errors import InputError
 from truerank.text.normalising import normalise
 
@@ -68,7 +68,7 @@ class NewSince:
 
     def apply(self, result: AuditResult) -> AuditResult:
         """The audit with these counts in its summary; candidates and verdicts stay those of the whole audit."""
-        summary: Summary = {**result.summary, "baseline": self.json()}
+        summary: AuditSummary = {**result.summary, "baseline": self.json()}
         return replace(result, summary=summary)
 
 
@@ -114,7 +114,7 @@ def _news(test: str, now: pl.DataFrame, new: pl.DataFrame, gone: pl.DataFrame) -
     )
 
 
-def _warnings(now: Summary, before: Summary) -> Iterable[str]:
+def _warnings(now: AuditSummary, before: AuditSummary) -> Iterable[str]:
     if now["encoder"] != before["encoder"]:
         yield (
             f"The baseline was made with the encoder {before['encoder']}, this audit with {now['encoder']}: "

@@ -33,7 +33,7 @@ from truerank.judging.schemes import load_scheme
 __all__ = ["Calibration", "LabelNext", "Support", "calibrate", "similarities"]
 
 Rule = Literal["lower-bound", "point", "lowest"]
-Resample = Literal["strata", "pairs", "topics"]
+Drawing = Literal["strata", "pairs", "topics"]
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
 
@@ -55,7 +55,7 @@ def calibrate(
     rule: Rule = "lower-bound",
     encoder: str = "",
     population: Sequence[float] | NDArray[np.float64] | None = None,
-    resample: Resample = "strata",
+    drawing: Drawing = "strata",
     support: Support = _SUPPORT,
     confidence: float = 0.95,
     seed: int = 0,
@@ -74,7 +74,7 @@ def calibrate(
         encoder: the encoder that the similarities come from.
         population: similarities of all candidates, of which the labelled pairs are a sample; without it the sampling
             probabilities say what the candidates are like. Only the lower bound uses it.
-        resample: what is drawn for the intervals: pairs within the strata of the sample (pairs of equal sampling
+        drawing: what is drawn for the intervals: pairs within the strata of the sample (pairs of equal sampling
             probability), pairs at large, or whole topics.
         support: how many labels must lie how near to the answer.
         confidence: of the lower bound and of both intervals.
@@ -98,7 +98,7 @@ def calibrate(
     used = [pair for pair in judgments.pairs if pair.leak is not None and pair.similarity is not None]
     sample = _arrays(used)
     n = _above(sample.bins, np.ones(len(used)), len(sample.thresholds)).astype(np.int64)
-    wanted = _Wanted(min_precision, rule, resample, support, confidence, seed)
+    wanted = _Wanted(min_precision, rule, drawing, support, confidence, seed)
     found = _bounded(sample, n, wanted, population) if rule == "lower-bound" else _pointed(sample, n, wanted)
     return Calibration(
         thresholds=_frozen(sample.thresholds),
@@ -116,7 +116,7 @@ def calibrate(
             "min_precision": min_precision,
             "rule": rule,
             "confidence": confidence,
-            "resample": resample,
+            "drawing": drawing,
             "resamples": _RESAMPLES,
             "seed": seed,
             "support": support._asdict(),
@@ -154,7 +154,7 @@ class _Wanted(NamedTuple):
 
     target: float
     rule: Rule
-    resample: Resample
+    drawing: Drawing
     support: Support
     confidence: float
     seed: int
@@ -176,7 +176,7 @@ class _Answer(NamedTuple):
 
 def _pointed(sample: _Sample, n: NDArray[np.int64], wanted: _Wanted) -> _Answer:
     """The point estimate, with the bootstrap of the whole choice."""
-    groups, notes = _groups(sample, wanted.resample)
+    groups, notes = _groups(sample, wanted.drawing)
     precision = sample.above(sample.weight * sample.leak) / sample.above(sample.weight)
     question = _Question(sample.thresholds, n >= wanted.support.labels, wanted.target, wanted.rule == "point")
     resamples = _bootstrap(sample, groups, np.random.default_rng(wanted.seed))
@@ -211,7 +211,7 @@ def _bounded(
         weights,
         np.random.default_rng(wanted.seed),
         draws=_RESAMPLES,
-        clusters=sample.topic if wanted.resample == "topics" else None,
+        clusters=sample.topic if wanted.drawing == "topics" else None,
         cases=_cases(sample),
     )
     precision = draws.mean(axis=0)
@@ -333,19 +333,19 @@ def _above(bins: Indices, values: Floats, size: int) -> Floats:
     return np.bincount(bins, weights=values, minlength=size)[::-1].cumsum()[::-1]
 
 
-def _groups(sample: _Sample, resample: Resample) -> tuple[Indices, tuple[str, ...]]:
+def _groups(sample: _Sample, drawing: Drawing) -> tuple[Indices, tuple[str, ...]]:
     """The stratum of each pair (zeros where none are used), and what must be said about it."""
     notes = []
     if (sample.weight == sample.weight[0]).all():
         notes.append("The labels carry no sampling probabilities that differ: every pair counts alike.")
     groups = np.zeros(len(sample.bins), dtype=np.int64)
-    if resample == "strata":
+    if drawing == "strata":
         strata, counts = np.unique(sample.weight, return_inverse=True, return_counts=True)[1:]
         if counts.min() > 1:
             groups = strata.astype(np.int64)
         else:
             notes.append("Some strata hold one pair only: the bootstrap draws from all pairs instead.")
-    return (-1 - sample.topic if resample == "topics" else groups), tuple(notes)
+    return (-1 - sample.topic if drawing == "topics" else groups), tuple(notes)
 
 
 def _bootstrap(sample: _Sample, groups: Indices, rng: np.random.Generator) -> Floats:

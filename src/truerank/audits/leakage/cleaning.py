@@ -10,18 +10,18 @@ from typing import IO, Annotated, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from truerank.audits.leakage.filtering import BREAKS, Form, Record, Target, form_of, rewrite, written
+from truerank.audits.leakage.filtering import BREAKS, Record, SourceForm, Target, form_of, rewrite, written
 from truerank.audits.leakage.options import opened_labels
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import AuditResult, load_audit
 from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments
+from truerank.judging.ratings import label_inputs
 from truerank.options import Labels, Options, Range
 from truerank.records import Input
 from truerank.reports.results import Result
 from truerank.sources import QuerySource, SourceSpec, open_queries, parse
 from truerank.sources.compressed import checked_file
-from truerank.sources.inputs import inputs_of
 from truerank.sources.rows import rows
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import hash_file
@@ -31,7 +31,7 @@ __all__ = [
     "BASES",
     "Basis",
     "Cleaning",
-    "Leak",
+    "LeakPair",
     "LeakRules",
     "TrainCleaning",
     "audit_input",
@@ -51,7 +51,7 @@ BASES: Final[dict[str, str]] = {
 _REMOVED: Final = ("query_id", "text", "test", "topic_id", "field", "similarity", "type", "why", "line")
 
 
-class Leak(NamedTuple):
+class LeakPair(NamedTuple):
     """A pair of a topic and a training query that is held for a leak, and why; `text` is the normalised query."""
 
     test: str
@@ -171,7 +171,7 @@ def clean_train(
     leaks = _leaks(audit, opened_labels(judged), rules)
     removed_file = out.with_name(f"{out.name}.removed.tsv")
     given = {"remove": "train", "rules": replace(rules, threshold=leaks.threshold), "votes": judged.votes}
-    with started("leakage clean", inputs_of(labels=judged.labels), given, out, file=True) as job:
+    with started("leakage clean", label_inputs(judged), given, out, file=True) as job:
         with written(out) as target, written(removed_file) as listed:
             swept = _swept(source, form, (target, listed), leaks, rules.strict)
         job.note(out.name)
@@ -210,7 +210,9 @@ class _Sweep(NamedTuple):
     columns: tuple[str | None, ...]
 
 
-def _swept(source: QuerySource, form: Form, targets: tuple[Target, Target], leaks: _Leaks, strict: bool) -> _Sweep:
+def _swept(
+    source: QuerySource, form: SourceForm, targets: tuple[Target, Target], leaks: _Leaks, strict: bool
+) -> _Sweep:
     """Copies a source without what leaks, and lists what it leaves out."""
     target, listed = targets
     compared = _compared_columns(source.spec, leaks.audit)
@@ -240,7 +242,7 @@ def open_audit(candidates: AuditResult | str | Path) -> AuditResult:
 
 def leaking_pairs(
     audit: AuditResult, judgments: Judgments | None, threshold: float | None, basis: Basis
-) -> Iterator[Leak]:
+) -> Iterator[LeakPair]:
     """The pairs that count as leaks.
 
     Args:
@@ -278,10 +280,10 @@ def leaking_pairs(
             why = f"similarity above {threshold:g}"
         else:
             continue
-        yield Leak(test, topic, field, source, query, normalise(raw), similarity, kind or "", why)
+        yield LeakPair(test, topic, field, source, query, normalise(raw), similarity, kind or "", why)
     for pair in () if judgments is None else judgments.pairs:
         if pair.leak and pair.text and (pair.topic_id, pair.text) not in seen:
-            yield Leak(
+            yield LeakPair(
                 "", pair.topic_id, "", "", pair.query_id, pair.text, pair.similarity, "", "judged a leak, no candidate"
             )
 
@@ -289,7 +291,7 @@ def leaking_pairs(
 class _Leaks(NamedTuple):
     """What is to be removed, by normalised text or by id, the strongest reason first; `judged` counts the labels."""
 
-    by_key: dict[str, list[Leak]]
+    by_key: dict[str, list[LeakPair]]
     threshold: float | None
     source: Input
     judged: int
@@ -301,7 +303,7 @@ def _leaks(given: AuditResult | str | Path, judgments: Judgments | None, rules: 
         return _removed_before(given)
     audit = open_audit(given)
     threshold = audit.summary["threshold"] if rules.threshold is None else rules.threshold
-    by_key: defaultdict[str, list[Leak]] = defaultdict(list)
+    by_key: defaultdict[str, list[LeakPair]] = defaultdict(list)
     for leak in leaking_pairs(audit, judgments, threshold, rules.basis):
         by_key[leak.text].append(leak)
     for leaks in by_key.values():
@@ -326,13 +328,13 @@ def _removed_before(path: AuditResult | str | Path) -> _Leaks:
             where=None if isinstance(path, AuditResult) else path,
         )
     path = checked_file(Path(path))
-    by_key: dict[str, list[Leak]] = {}
+    by_key: dict[str, list[LeakPair]] = {}
     for row in rows(path, "tsv"):
         if not {"query_id", "topic_id", "why"} <= set(row.values):
             raise InputError("no list of removed queries", "give a .removed.tsv", where=path, line=row.line)
         values = {name: row.values.get(name, "") for name in _REMOVED}
         key = normalise(values["query_id"])
-        leak = Leak(
+        leak = LeakPair(
             test=values["test"],
             topic_id=values["topic_id"],
             field=values["field"],
@@ -357,7 +359,7 @@ def _similarity(cell: str, path: Path, line: int) -> float | None:
 class _Sieve:
     """Says of each text of a column whether it leaks, counts, and lists what it removes; `found` is shared by all."""
 
-    def __init__(self, leaks: Mapping[str, Sequence[Leak]], listed: IO[bytes], found: set[str]) -> None:
+    def __init__(self, leaks: Mapping[str, Sequence[LeakPair]], listed: IO[bytes], found: set[str]) -> None:
         self.read = self.empty = 0
         self.found = found
         self._leaks = leaks
@@ -400,7 +402,7 @@ def _columns_left(spec: SourceSpec, audit: AuditResult | None, columns: Sequence
         )
 
 
-def _topics(leaks: Iterable[Leak]) -> dict[str, int]:
+def _topics(leaks: Iterable[LeakPair]) -> dict[str, int]:
     topics: defaultdict[str, set[str]] = defaultdict(set)
     for leak in leaks:
         topics[leak.test].add(leak.topic_id)

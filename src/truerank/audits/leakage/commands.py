@@ -28,7 +28,7 @@ def calibrate(
     threshold_rule: Literal["lower-bound", "point", "lowest"] = "lower-bound",
     encoder: Annotated[str, Flag(metavar="NAME")] = "",
     audit: Annotated[str | Path | None, Flag(metavar="DIR", reads=str)] = None,
-    resample: Literal["strata", "pairs", "topics"] = "strata",
+    drawing: Literal["strata", "pairs", "topics"] = "strata",
     confidence: Confidence = 0.95,
     seed: Seed = 0,
 ) -> Calibration:
@@ -47,7 +47,7 @@ def calibrate(
             lowest takes the lowest whose estimate reaches it.
         encoder: the encoder that the similarities come from.
         audit: the audit whose pairs were sampled; its similarities sharpen the bound.
-        resample: what is drawn for the intervals; topics where pairs of a topic are alike.
+        drawing: what is drawn for the intervals; topics where pairs of a topic are alike.
         confidence: of the lower bound and of the intervals.
         seed: of the draws (2,000).
 
@@ -74,7 +74,7 @@ def calibrate(
         rule=threshold_rule,
         encoder=encoder,
         population=None if audit is None else calibration.similarities(str(audit)),
-        resample=resample,
+        drawing=drawing,
         confidence=confidence,
         seed=seed,
     )

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from truerank.audits.leakage.audit import PACKAGES, Audit, audit
 from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.options import AuditOptions
-from truerank.audits.leakage.results import AuditResult, Summary
+from truerank.audits.leakage.results import AuditResult, AuditSummary
 from truerank.judging.labels import open_judgments
 from truerank.options import Encoding, Flag, Labels, command
 from truerank.reports.tables import Column, Table
@@ -81,7 +81,7 @@ def demo(
             job.log("start")
             result = prepared.result(job.unfinished(prepared.identity()), progress)
             before, after = (against_truth(found, truth, texts) for found in (first, result))
-            summary: Summary = {**result.summary, "truth": {**after, "first": before}}
+            summary: AuditSummary = {**result.summary, "truth": {**after, "first": before}}
             shown = DemoResult(
                 summary, result.candidates, result.neighbours, job.folder, calibration=calibration, first=first
             )

@@ -20,7 +20,7 @@ from truerank.audits.leakage.results import AuditResult, load_audit
 from truerank.errors import InputError, OptionError
 from truerank.measures import (
     Evaluation,
-    Interval,
+    MeanInterval,
     difference_interval,
     evaluate,
     lower_is_better,
@@ -32,7 +32,7 @@ from truerank.measures.scoring import QrelSource, RunSource
 from truerank.options import Confidence, Flag, Scoring, Seed, Ties, command
 from truerank.reports.results import Result
 
-__all__ = ["Effect", "Order", "RunEffect", "Swap", "difference_sds", "effect"]
+__all__ = ["Effect", "LeadSwap", "Order", "RunEffect", "difference_sds", "effect"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -48,15 +48,15 @@ class RunEffect(NamedTuple):
 
     run: str
     measure: str
-    all: Interval
-    leaked: Interval
-    clean: Interval
-    difference: Interval
+    all: MeanInterval
+    leaked: MeanInterval
+    clean: MeanInterval
+    difference: MeanInterval
     p: float | None
     p_corrected: float | None
 
 
-class Swap(NamedTuple):
+class LeadSwap(NamedTuple):
     """Two systems whose order changes: `better` leads on all topics by `on_all`, and trails on clean by `on_clean`."""
 
     better: str
@@ -74,7 +74,7 @@ class Order(NamedTuple):
 
     measure: str
     tau: float | None
-    swaps: tuple[Swap, ...]
+    swaps: tuple[LeadSwap, ...]
     largest_drop: int
     dropped: str
 
@@ -266,7 +266,7 @@ def _order(scores: Evaluation, measure: str, clean: NDArray[np.bool_]) -> Order:
     return Order(
         measure=measure,
         tau=changes.tau.tau,
-        swaps=tuple(Swap(*swap) for swap in changes.swaps),
+        swaps=tuple(LeadSwap(*swap) for swap in changes.swaps),
         largest_drop=changes.drop.ranks,
         dropped=changes.drop.system,
     )

@@ -26,8 +26,8 @@ from truerank.sources.queries import QuerySource
 __all__ = [
     "BREAKS",
     "Drop",
-    "Form",
     "Record",
+    "SourceForm",
     "Target",
     "copy",
     "form_of",
@@ -57,7 +57,7 @@ class Record(NamedTuple):
 Drop = Callable[[Record], bool]
 
 
-class Form(NamedTuple):
+class SourceForm(NamedTuple):
     """How a source is written again.
 
     Attributes:
@@ -70,7 +70,7 @@ class Form(NamedTuple):
     format: str
 
 
-def form_of(spec: SourceSpec, out: Path) -> Form:
+def form_of(spec: SourceSpec, out: Path) -> SourceForm:
     """The form that the output has.
 
     Args:
@@ -81,11 +81,11 @@ def form_of(spec: SourceSpec, out: Path) -> Form:
         InputError: the source cannot be read, the ending says another format, or the output is the source itself.
     """
     if spec.scheme != "file":
-        form = Form(None, "")
+        form = SourceForm(None, "")
     else:
         found = formats.detect(spec.path if spec.path.is_dir() else compressed.checked_file(spec.path), spec.format)
         path, found = (beir.queries_file(spec.path), "jsonl") if found == "beir" else (spec.path, found)
-        form = Form(path, found if found in ("lines", "tsv", "csv", "jsonl", "parquet") else "")
+        form = SourceForm(path, found if found in ("lines", "tsv", "csv", "jsonl", "parquet") else "")
     refuse_overwrite(form.path, out)
     named, wanted = output_format(out), form.format or "tsv"
     packed = out.suffix.lower() in _COMPRESSIONS
@@ -111,7 +111,7 @@ def output_format(out: Path) -> str:
 
 def rewrite(
     source: QuerySource,
-    form: Form,
+    form: SourceForm,
     target: Target,
     drops: Mapping[str | None, Drop],
     *,
@@ -168,7 +168,7 @@ def rewrite(
     return removed, skipped
 
 
-def copy(form: Form, target: Target, dropped: Iterable[int]) -> None:
+def copy(form: SourceForm, target: Target, dropped: Iterable[int]) -> None:
     """Copies a file without some records.
 
     Args:

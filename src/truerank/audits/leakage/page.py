@@ -10,7 +10,7 @@ import polars as pl
 
 from truerank.audits.leakage.calibration_results import Calibration
 from truerank.audits.leakage.redaction import key_mark
-from truerank.audits.leakage.results import AuditResult, Summary, columns_read
+from truerank.audits.leakage.results import AuditResult, AuditSummary, columns_read
 from truerank.audits.leakage.seen import prefilter_parts, sensitivity_parts
 from truerank.audits.leakage.summaries import calibration_lines
 from truerank.audits.leakage.tables import counts_table, since_table
@@ -28,14 +28,14 @@ _WIDEST_TABLE: Final = 12
 _REDACTED: Final = ("", "—")
 
 
-def title(summary: Summary) -> str:
+def title(summary: AuditSummary) -> str:
     """The heading of the page."""
     tests = list(summary["tests"])
     names = _listed(tests) if len(tests) <= 3 else f"{len(tests)} test sets"
     return f"Leakage audit of {names}"
 
 
-def lead(summary: Summary) -> str:
+def lead(summary: AuditSummary) -> str:
     """The sentence below the heading."""
     read = sum(count["read"] for count in summary["sources"].values())
     return (
@@ -63,7 +63,7 @@ def sections(result: AuditResult, truth: Table | None = None) -> tuple[ReportSec
     )
 
 
-def _tally(summary: Summary) -> str:
+def _tally(summary: AuditSummary) -> str:
     """How many test sets have which verdict, where there are several."""
     verdicts = [test["verdict"] for test in summary["tests"].values()]
     if len(verdicts) == 1:
@@ -72,7 +72,7 @@ def _tally(summary: Summary) -> str:
     return f"{_listed(found).capitalize()}. "
 
 
-def _test_items(summary: Summary) -> str:
+def _test_items(summary: AuditSummary) -> str:
     tests = summary["tests"].values()
     noun = ("test query", "test queries") if {test.get("noun") for test in tests} == {"queries"} else ("test topic", "")
     return counted(sum(test["topics"] for test in tests), *noun)
@@ -150,7 +150,7 @@ def _trust(result: AuditResult, truth: Table | None) -> Iterator[Part]:
             yield Facts(name, values)
 
 
-def calibrated_for(summary: Summary) -> str:
+def calibrated_for(summary: AuditSummary) -> str:
     """Whether the threshold was calibrated for the encoder, in sentences."""
     threshold, source = f"{summary['threshold']:g}", summary["calibrated_for"]
     if summary["calibrated"]:
@@ -183,7 +183,7 @@ def _calibration(curve: Calibration) -> Iterator[Part]:
     yield Drawing(to_svg(figure, name="precision", description=f"{caption} {labels} labels; {chosen}."), caption)
 
 
-def _sources(summary: Summary) -> Iterator[Part]:
+def _sources(summary: AuditSummary) -> Iterator[Part]:
     counted = ("read", "distinct", "empty", "repaired", "skipped")
     estimated = any(count["distinct_estimated"] for count in summary["sources"].values())
     notes = ["Repaired: bytes that were not UTF-8, read as Latin-1. Skipped: records that could not be read."]

@@ -12,7 +12,7 @@ from truerank.records import Topic, TopicText
 from truerank.sources import QuerySource, TopicSet
 from truerank.sources.distinct import DistinctTexts
 from truerank.text.normalising import normalise
-from truerank.vectors.search import Found, SearchPlan, search
+from truerank.vectors.search import NeighbourPairs, SearchPlan, search
 from truerank.work.jobs import Job
 
 __all__ = ["DistinctQueries", "Proposed", "propose", "topic_texts"]
@@ -80,7 +80,7 @@ class Proposed:
 
     pairs: pl.DataFrame
     counts: dict[str, SourceCount]
-    found: dict[str, Found]
+    found: dict[str, NeighbourPairs]
 
 
 def propose(
@@ -98,7 +98,7 @@ def propose(
         job: where unfinished work lies, and what runs it.
     """
     counts: dict[str, SourceCount] = {}
-    found: dict[str, Found] = {}
+    found: dict[str, NeighbourPairs] = {}
     for place, (name, source) in enumerate(sources):
         job.progress.note(f"{name}: reading {source.spec.spec}")
         queries = DistinctQueries(source)
@@ -120,7 +120,7 @@ def _counted(queries: DistinctQueries) -> SourceCount:
     return queries.count
 
 
-def _joined(texts: Sequence[TopicText], order: Sequence[str], found: dict[str, Found]) -> pl.DataFrame:
+def _joined(texts: Sequence[TopicText], order: Sequence[str], found: dict[str, NeighbourPairs]) -> pl.DataFrame:
     topics = pl.DataFrame(
         [(number, *text) for number, text in enumerate(texts)],
         schema={

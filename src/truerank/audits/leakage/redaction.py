@@ -24,7 +24,7 @@ from typing import Any, Final, cast
 
 import polars as pl
 
-from truerank.audits.leakage.results import AuditResult, Summary
+from truerank.audits.leakage.results import AuditResult, AuditSummary
 from truerank.errors import InputError
 from truerank.text.normalising import normalise
 
@@ -106,7 +106,9 @@ def redact(result: AuditResult, key: bytes) -> AuditResult:
     candidates, neighbours = (_hashed(frame, hashes) for frame in frames)
     quoted = {normalise(text): hash_ for text, hash_ in hashes.items()}
     parts = {name: _without(quoted, part) if name in _QUOTING else part for name, part in result.summary.items()}
-    return replace(result, summary=cast("Summary", parts), candidates=candidates, neighbours=neighbours, folder=None)
+    return replace(
+        result, summary=cast("AuditSummary", parts), candidates=candidates, neighbours=neighbours, folder=None
+    )
 
 
 def _hashed(frame: pl.DataFrame, hashes: dict[str, str]) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from truerank.audits.leakage.cleaning import Cleaning, LeakRules, audit_input, leaking_pairs, open_audit
 from truerank.audits.leakage.filtering import (
     BREAKS,
-    Form,
+    SourceForm,
     Target,
     copy,
     form_of,
@@ -23,12 +23,13 @@ from truerank.audits.leakage.filtering import (
 from truerank.audits.leakage.options import opened_labels
 from truerank.audits.leakage.results import AuditResult
 from truerank.errors import InputError
+from truerank.judging.ratings import label_inputs
 from truerank.measures import detectable_difference
 from truerank.options import Labels
 from truerank.records import Topic
 from truerank.sources import SourceSpec, TopicSet, compressed, formats, parse, read_topics, trec
 from truerank.sources.files import file_queries
-from truerank.sources.inputs import input_of, inputs_of
+from truerank.sources.inputs import input_of
 from truerank.sources.rows import rows
 from truerank.sources.tables import as_text
 from truerank.work.runs import run as started
@@ -150,7 +151,7 @@ def reduce_topics(
             f"it holds none of the leaked topics of {name}", "give the audited topics", where=spec.location
         )
     given = {"remove": "test", "test_set": name, "rules": rules, "votes": judged.votes}
-    read = (input_of("test", test, rows=before), audit_input(found), *inputs_of(labels=judged.labels))
+    read = (input_of("test", test, rows=before), audit_input(found), *label_inputs(judged))
     with started("leakage clean", read, given, out, file=True) as job:
         with written(out) as target:
             _write(spec, topics, frozenset(removed), target, out)
@@ -226,7 +227,7 @@ def _xml_spans(content: bytes) -> list[tuple[int, int]]:
     return next(filter(None, ([match.span() for match in record.finditer(visible)] for record in _XML)), [])
 
 
-def _positions(form: Form, spec: SourceSpec, topics: TopicSet, removed: frozenset[str]) -> list[int]:
+def _positions(form: SourceForm, spec: SourceSpec, topics: TopicSet, removed: frozenset[str]) -> list[int]:
     """The lines (rows) of the topics to leave out; the id column is the one that holds the ids of all topics."""
     if form.path is None:
         raise ValueError("only files have lines")

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from truerank.audits.leakage.demo import DemoResult, truth_table
 from truerank.audits.leakage.page import calibrated_for, counted, lead, sections, title
-from truerank.audits.leakage.results import AuditResult, TestSummary, VerdictWord, columns_read
-from truerank.audits.leakage.results import Summary as AuditSummary
+from truerank.audits.leakage.results import AuditResult, AuditSummary, TestSummary, VerdictWord, columns_read
 from truerank.audits.leakage.seen import short_sensitivity_tables
 from truerank.audits.leakage.tables import counts_table, labels_of, neighbours_table, news_table
 from truerank.reports.pages import Tone

@@ -18,6 +18,7 @@ __all__ = [
     "CANDIDATE_SCHEMA",
     "NEIGHBOUR_SCHEMA",
     "AuditResult",
+    "AuditSummary",
     "BelowCount",
     "FieldCount",
     "FormRecall",
@@ -26,7 +27,6 @@ __all__ = [
     "PrefilterRecall",
     "Sensitivity",
     "SourceCount",
-    "Summary",
     "TestSummary",
     "VerdictWord",
     "columns_read",
@@ -178,7 +178,7 @@ class PrefilterRecall(TypedDict):
     by: list[FormRecall]
 
 
-class Summary(TypedDict):
+class AuditSummary(TypedDict):
     """`summary.json`, and what `leakage audit --json` prints."""
 
     threshold: float
@@ -214,7 +214,7 @@ class AuditResult(Result, shown_in="truerank.audits.leakage.report"):
 
     verdict_words: ClassVar[tuple[str, ...]] = ("CONTAMINATED", "UNKNOWN", "CLEAN")
 
-    summary: Summary
+    summary: AuditSummary
     candidates: pl.DataFrame
     neighbours: pl.DataFrame
     folder: Path | None = None
@@ -240,7 +240,7 @@ def load_audit(folder: str | Path) -> AuditResult:
                 f"no {name} here", "give the folder that 'truerank leakage audit --out' wrote to the end", where=folder
             )
     try:
-        summary: Summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        summary: AuditSummary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
         candidates = pl.read_parquet(folder / "candidates.parquet", glob=False)
         neighbours = pl.read_parquet(folder / "neighbours.parquet", glob=False)
     except (ValueError, OSError, pl.exceptions.PolarsError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from truerank.audits.leakage.results import KindFound, PrefilterRecall, Summary
+from truerank.audits.leakage.results import AuditSummary, KindFound, PrefilterRecall
 from truerank.audits.leakage.wording import EVIDENCE
 from truerank.reports.pages import Part, Prose
 from truerank.reports.tables import Column, Table
@@ -17,7 +17,7 @@ _FIELDS: Final = {"title": "Title", "description": "Description", "narrative": "
 _COLUMNS: Final = 4
 
 
-def sensitivity_parts(summary: Summary) -> Iterator[Part]:
+def sensitivity_parts(summary: AuditSummary) -> Iterator[Part]:
     """What the page says of the sensitivity check: all figures, and the converse."""
     tables = _tables(summary)
     if not tables:
@@ -51,7 +51,7 @@ def sensitivity_parts(summary: Summary) -> Iterator[Part]:
     )
 
 
-def short_sensitivity_tables(summary: Summary) -> list[Table]:
+def short_sensitivity_tables(summary: AuditSummary) -> list[Table]:
     """What was found of what was planted, for a terminal: few tables with columns of several test sets."""
     groups = {
         (name, _FIELDS[field]): {row["kind"]: row for row in test["sensitivity"] if row["field"] == field}
@@ -73,7 +73,7 @@ def _fraction(row: KindFound | None) -> str:
     return f"{row['found']}/{row['planted']}" if row and row["planted"] else ""
 
 
-def _tables(summary: Summary) -> list[Table]:
+def _tables(summary: AuditSummary) -> list[Table]:
     number: dict[str, Any] = {"align": "right", "format": ",d"}
     columns = (
         Column("Field"),

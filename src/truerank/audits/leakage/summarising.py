@@ -16,10 +16,10 @@ from truerank.audits.leakage.results import (
     CANDIDATE_SCHEMA,
     NEIGHBOUR_SCHEMA,
     AuditResult,
+    AuditSummary,
     FormRecall,
     PrefilterRecall,
     Sensitivity,
-    Summary,
 )
 from truerank.audits.leakage.wording import EVIDENCE, LETTERS, WORDS
 from truerank.judging.labels import Judgments, annotate, scope_notes
@@ -68,7 +68,7 @@ def summarise(known: Known, options: AuditOptions) -> AuditResult:
     )
     prefilter = _recall(proposed, topic_texts(tests, options.fields), options)
     nothing = Sensitivity(kinds=[], other_topics={})
-    summary = Summary(
+    summary = AuditSummary(
         threshold=options.threshold,
         floor=options.lowest,
         calibrated_for=options.calibrated_for,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from truerank.audits.leakage.results import AuditResult, FieldCount, Summary, TestSummary
+from truerank.audits.leakage.results import AuditResult, AuditSummary, FieldCount, TestSummary
 from truerank.errors import OptionError
 from truerank.reports.tables import Cell, Column, Table
 
@@ -24,7 +24,7 @@ _BELOW: Final = "words, letters"
 _SHOWN: Final = ("test", "topic_id", "field", "source", "query_id", "query_text", "similarity")
 
 
-def counts_table(summary: Summary, tests: Sequence[str] | None = None) -> Table:
+def counts_table(summary: AuditSummary, tests: Sequence[str] | None = None) -> Table:
     """Topics and queries with a similarity above the threshold, by field and cumulative source.
 
     Args:

@@ -23,7 +23,7 @@ from truerank.sources.rows import Row, rows
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["Difference", "JudgedTopic", "TaskTopics", "TopicStatistics", "topics"]
+__all__ = ["CountDifference", "JudgedTopic", "TaskTopics", "TopicStatistics", "topics"]
 
 _TOPIC: Final = ("topic", "topic_id", "query_id", "qid")
 _RELEVANT: Final = re.compile(r"(?:(?P<task>.+?)[ _-])?(?:num_?)?(?:relevant|rel)")
@@ -45,7 +45,7 @@ class JudgedTopic(NamedTuple):
         return self.relevant / self.judged if self.judged else None
 
 
-class Difference(NamedTuple):
+class CountDifference(NamedTuple):
     """A topic that qrels count otherwise than the statistics do."""
 
     topic_id: str
@@ -72,7 +72,7 @@ class TaskTopics:
     topics: tuple[JudgedTopic, ...]
     rel: int | None = None
     qrels: str = ""
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[CountDifference, ...] = ()
     beyond: tuple[str, ...] = ()
 
     @property
@@ -270,7 +270,7 @@ def _compared(task: TaskTopics, source: str, rel: int) -> TaskTopics:
     there = {one.topic_id: one for one in _counts(_grades(source), rel, source)}
     here = {one.topic_id: one for one in task.topics}
     differences = tuple(
-        Difference(one.topic_id, one.relevant, one.judged, other.relevant, other.judged)
+        CountDifference(one.topic_id, one.relevant, one.judged, other.relevant, other.judged)
         for one in task.topics
         if (other := there.get(one.topic_id)) is not None
         and (one.relevant, one.judged) != (other.relevant, other.judged)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from truerank.audits.reusability.judged_topics import Difference, TaskTopics, TopicStatistics
+from truerank.audits.reusability.judged_topics import CountDifference, TaskTopics, TopicStatistics
 from truerank.reports.results import Summary, summarises
 from truerank.reports.tables import Cell, Column, Table
 
@@ -107,7 +107,7 @@ def _facts(task: TaskTopics) -> dict[str, Any]:
     }
 
 
-def _relevant_differ(row: Difference) -> str:
+def _relevant_differ(row: CountDifference) -> str:
     if row.relevant == row.relevant_in_qrels:
         return ""
     return f"; relevant {row.relevant:,} and {row.relevant_in_qrels:,}"

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from truerank.audits.survivorship.answering import AnswerCountOptions as AnswerCountOptions
     from truerank.audits.survivorship.answering import CorpusAnswers as CorpusAnswers
     from truerank.audits.survivorship.answering import answerable as answerable
-    from truerank.audits.survivorship.answers import AnswerLabels as AnswerLabels
     from truerank.audits.survivorship.depth_training import TrainingEffect as TrainingEffect
     from truerank.audits.survivorship.depth_training import training_effect as training_effect
     from truerank.audits.survivorship.depths import DepthOptions as DepthOptions
@@ -58,7 +57,6 @@ _PUBLIC: Final = {
         "CorpusAnswers",
         "answerable",
     ),
-    "answers": ("AnswerLabels",),
     "depth_training": (
         "TrainingEffect",
         "training_effect",

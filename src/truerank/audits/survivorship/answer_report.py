@@ -14,6 +14,7 @@ from truerank.audits.survivorship.profile_report import FOOTER
 from truerank.audits.survivorship.queries import fault_notes, percent
 from truerank.audits.survivorship.rescuing import RESCUED, Rescued
 from truerank.judging import Item
+from truerank.judging.count_tables import label_tables
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.figures.shares import ShareRow, share_rows
 from truerank.reports.report import Report, ReportSection, Verdict
@@ -83,7 +84,9 @@ def _answerable_report(result: Answerable) -> Report:
             sections.append(ReportSection(f"overlap-{number}", f"{name}: what they have in common", overlap))
     if result.reasons is not None:
         sections.append(
-            ReportSection("reasons", "Why queries were left without an answer", tuple(result.reasons.parts.values()))
+            ReportSection(
+                "reasons", "Why queries were left without an answer", tuple(label_tables(result.reasons).values())
+            )
         )
     return Report(
         title="Can the discarded queries be answered?",
@@ -194,7 +197,7 @@ def _tables(result: Answerable) -> dict[str, Table]:
         if corpus.overlaps:
             found[f"overlap{end}"] = overlap_table(corpus)
     if result.reasons is not None:
-        found |= {f"reasons-{name}": table for name, table in result.reasons.parts.items()}
+        found |= {f"reasons-{name}": table for name, table in label_tables(result.reasons).items()}
     return found
 
 

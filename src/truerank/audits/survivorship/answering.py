@@ -15,10 +15,9 @@ import scipy
 from numpy.typing import NDArray
 
 from truerank.audits.survivorship.answers import (
-    AnswerLabels,
+    AnswerPool,
     first_answers,
-    inputs_of_labels,
-    is_given,
+    given_by_people,
     judged_by_people,
     judged_by_qrels,
     read_firsts,
@@ -31,8 +30,8 @@ from truerank.audits.survivorship.pooling import (
 )
 from truerank.audits.survivorship.queries import share_facts, whole_numbers
 from truerank.errors import InputError, OptionError
-from truerank.judging import LabelTables, table
-from truerank.judging.ratings import RatingSource
+from truerank.judging import LabelCounts, table
+from truerank.judging.ratings import RatingSource, label_inputs, label_rules
 from truerank.measures.intervals import Proportion, proportion
 from truerank.options import Confidence, Flag, Labels, Options, Out, Range, command
 from truerank.records import Input
@@ -190,7 +189,7 @@ class Answerable(AnswersOfDiscarded):
     first: pl.DataFrame | None
     options: AnswerCountOptions
     notes: tuple[str, ...] = ()
-    reasons: LabelTables | None = None
+    reasons: LabelCounts | None = None
     inputs: tuple[Input, ...] = ()
     out: Path | None = None
 
@@ -249,7 +248,8 @@ def answerable(
     *,
     queries: DiscardedQueries = DiscardedQueries(),
     pooling: AnswerPoolOptions = AnswerPoolOptions(),
-    judged: AnswerLabels = AnswerLabels(),
+    pool: AnswerPool = None,
+    judged: Labels = Labels(),
     counting: AnswerCountOptions = AnswerCountOptions(),
     out: Out = None,
     progress: Progress | None = None,
@@ -265,7 +265,8 @@ def answerable(
         run: runs of the discarded queries, to be pooled, or to be counted by judgments.
         queries: where the discarded queries are.
         pooling: how a pool is made.
-        judged: a pool that was judged.
+        pool: the folder of a pool that was judged.
+        judged: its labels, of the scheme answerability; the rule for several voices goes for `reasons`, too.
         counting: other places where it is told what answers a query, and how answers are counted.
         out: a folder for the pool, or for page, tables and first answers.
         progress: is told about the work.
@@ -289,16 +290,19 @@ def answerable(
     runs = [str(one) for one in ([run] if isinstance(run, str | Path) else run)]
     if pooling.docs:
         remedy = "leave it out, and count in a second call"
-        _refuse((*_chosen(judged), *_chosen(counting)), "does not go with `docs`: a pool is judged first", remedy)
+        given = ("pool",) if pool is not None else ()
+        _refuse(
+            (*given, *_chosen(judged), *_chosen(counting)), "does not go with `docs`: a pool is judged first", remedy
+        )
         result: AnswersOfDiscarded
         chosen: dict[str, Any]
         result = (made := pool_discarded(runs, queries, pooling, progress))
         inputs, chosen = made.inputs, {"survival": queries.survival, "pooling": pooling}
     else:
-        _check_counting(runs, queries, pooling, judged, counting)
-        result = (found := _counted(runs, queries, judged, counting))
-        kept = {name: getattr(judged, name) for name in ("votes", "include_models")}
-        inputs, chosen = found.inputs, {**kept, "counting": replace(counting, reasons=())}
+        by_people = given_by_people(pool, judged)
+        _check_counting(runs, queries, pooling, (by_people, judged), counting)
+        result = (found := _counted(runs, queries, (pool, judged), counting))
+        inputs, chosen = found.inputs, {**label_rules(judged), "counting": replace(counting, reasons=())}
     if out is None:
         return result
     with started(_NAME, inputs, chosen, out, packages=("scipy", "matplotlib")) as job:
@@ -325,11 +329,11 @@ def _check_counting(
     runs: Sequence[str],
     queries: DiscardedQueries,
     pooling: AnswerPoolOptions,
-    judged: AnswerLabels,
+    people: tuple[bool, Labels],
     counting: AnswerCountOptions,
 ) -> None:
-    """Refuses what a count does not look at."""
-    by_people, reasons = judged.given(), is_given(counting.reasons)
+    """Refuses what a count does not look at; `people` says whether there is a judged pool, and by which rule."""
+    (by_people, judged), reasons = people, Labels(counting.reasons)
     if [by_people, counting.firsts is not None, counting.qrels is not None].count(True) > 1:
         remedy = "give `pool` with `labels`, or `firsts`, or `run` with `qrels`"
         raise InputError("only one source of answers is possible", remedy, where=_NAME)
@@ -347,35 +351,36 @@ def _check_counting(
         if queries.log is None:
             _refuse({"survival"}.intersection(_chosen(queries)), "goes with `log`", "leave it out")
     if not by_people and not reasons:
-        said = sorted({"votes", "include_models"}.intersection(_chosen(judged)))
+        said = sorted(label_rules(judged).keys() & _chosen(judged))
         _refuse(said, "goes with `labels` or `reasons`", "leave it out")
     if not some:
         _refuse({"cutoffs"}.intersection(_chosen(counting)), "goes with a source of answers", "leave it out")
 
 
 def _counted(
-    runs: Sequence[str], queries: DiscardedQueries, judged: AnswerLabels, counting: AnswerCountOptions
+    runs: Sequence[str],
+    queries: DiscardedQueries,
+    people: tuple[str | Path | None, Labels],
+    counting: AnswerCountOptions,
 ) -> Answerable:
+    pool, judged = people
     notes: tuple[str, ...] = ()
     inputs: tuple[Input, ...] = ()
     first = None
     if counting.firsts is not None:
         first, inputs = read_firsts(counting.firsts), (input_of("firsts", counting.firsts),)
-    elif counting.qrels is not None or judged.pool is not None:
+    elif counting.qrels is not None or pool is not None:
         if counting.qrels is not None:
             named = queries if queries.log or queries.discarded else None
             passages = judged_by_qrels(runs, counting.qrels, counting.rel, counting.ranks[0], named)
         else:
-            passages = judged_by_people(judged)
+            passages = judged_by_people(pool or "", judged)
         first, notes, inputs = first_answers(passages), passages.notes, passages.inputs
     why = None
-    if is_given(counting.reasons):
-        why = table(
-            judgments=Labels(counting.reasons, votes=judged.votes, include_models=judged.include_models),
-            scheme="survivorship",
-            confidence=counting.confidence,
-        )
-        inputs = (*inputs, *inputs_of_labels(counting.reasons, "reasons"))
+    reasons = replace(judged, labels=counting.reasons)
+    if reasons:
+        why = table(judgments=reasons, scheme="survivorship", confidence=counting.confidence)
+        inputs = (*inputs, *label_inputs(reasons, "reasons"))
     return Answerable(first, counting, notes, why, inputs)
 
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
 import polars as pl
 
 from truerank.audits.survivorship.pooling import ITEMS, POOL, POOL_SCHEMA, DiscardedQueries, discarded_ids, top_results
-from truerank.audits.survivorship.queries import named_source, named_sources
+from truerank.audits.survivorship.queries import named_sources
 from truerank.errors import InputError, OptionError
 from truerank.judging import Item, Ratings, read_items, read_ratings
-from truerank.judging.ratings import RatingSource
+from truerank.judging.ratings import label_inputs
 from truerank.judging.schemes import load_scheme
-from truerank.judging.votes import Votes
-from truerank.options import Flag, Options
+from truerank.options import Flag, Labels
 from truerank.records import Input
 from truerank.sources import columns, formats, grammar, read_qrels_frame
 from truerank.sources.inputs import input_of
@@ -26,16 +24,17 @@ from truerank.sources.tables import as_text
 __all__ = [
     "ANSWER_SCHEMA",
     "FIRST_SCHEMA",
-    "AnswerLabels",
+    "AnswerPool",
     "JudgedPassages",
     "first_answers",
-    "inputs_of_labels",
-    "is_given",
+    "given_by_people",
     "judged_by_people",
     "judged_by_qrels",
     "read_firsts",
 ]
 
+#: The folder of a pool of answers that was judged.
+AnswerPool = Annotated[str | Path | None, Flag(metavar="DIR", reads=Path)]
 #: Which passage answers which query.
 ANSWER_SCHEMA: Final[dict[str, Any]] = {
     "corpus": pl.String,
@@ -57,47 +56,15 @@ _DOCUMENTS: Final = ("doc_id", "docid", "docno", "passage_id")
 _NOTHING: Final = frozenset(("", "_", "na", "nan", "none", "null", "-"))
 
 
-@dataclass(frozen=True)
-class AnswerLabels(Options):
-    """Answers that people found in a pool.
+def given_by_people(pool: str | Path | None, judged: Labels) -> bool:
+    """Whether a pool with its labels is given.
 
-    Attributes:
-        pool: the folder of a pool that was judged.
-        labels: its labels, of the scheme answerability: a judging store or label files.
-        votes: how one answer is made of several voices.
-        include_models: count labels of models like those of people.
+    Raises:
+        OptionError: one without the other.
     """
-
-    pool: Annotated[str | Path | None, Flag(metavar="DIR", reads=Path)] = None
-    labels: Annotated[RatingSource, Flag(metavar="STORE|SRC", reads=list[str])] = ()
-    votes: Votes = "majority"
-    include_models: bool = False
-
-    def given(self) -> bool:
-        """Whether a pool with its labels is given.
-
-        Raises:
-            InputError: one without the other.
-        """
-        if (self.pool is not None) != is_given(self.labels):
-            missing = "pool" if self.pool is None else "labels"
-            raise OptionError(missing, "a pool goes with labels", "give `pool` and `labels`")
-        return self.pool is not None
-
-
-def is_given(labels: RatingSource) -> bool:
-    """Whether a source of labels is more than an empty list."""
-    return not isinstance(labels, list | tuple) or bool(labels)
-
-
-def inputs_of_labels(labels: RatingSource, role: str) -> list[Input]:
-    """Labels in a manifest."""
-    several = labels if isinstance(labels, list | tuple) else [labels]
-    found = []
-    for one in several:
-        name, spec = named_source(one) if isinstance(one, str | Path) else (role, one)
-        found.append(input_of(role, spec, name))
-    return found
+    if (pool is not None) != bool(judged):
+        raise OptionError("pool" if pool is None else "labels", "a pool goes with labels", "give `pool` and `labels`")
+    return pool is not None
 
 
 class JudgedPassages(NamedTuple):
@@ -118,11 +85,12 @@ class JudgedPassages(NamedTuple):
     inputs: tuple[Input, ...]
 
 
-def judged_by_people(given: AnswerLabels) -> JudgedPassages:
+def judged_by_people(pool: str | Path, judged: Labels) -> JudgedPassages:
     """What people said about a pool.
 
     Args:
-        given: a pool that `survivorship answerable` wrote, and labels of its items.
+        pool: the folder of a pool that `survivorship answerable` wrote.
+        judged: labels of its items.
 
     Returns:
         The passages of every query that somebody labelled. What the rule for several voices says answers,
@@ -131,9 +99,9 @@ def judged_by_people(given: AnswerLabels) -> JudgedPassages:
     Raises:
         InputError: no pool, labels of another scheme, or of other items only.
     """
-    folder = Path(given.pool or "")
-    pool, items = _opened(folder)
-    ratings = read_ratings(given.labels, scheme="answerability", votes=given.votes)
+    folder = Path(pool)
+    passages, items = _opened(folder)
+    ratings = read_ratings(judged, scheme="answerability")
     units, foreign = _units(ratings, items)
     if not units:
         raise InputError("the labels are of other items", "give those of this pool", where=", ".join(ratings.sources))
@@ -146,7 +114,7 @@ def judged_by_people(given: AnswerLabels) -> JudgedPassages:
         def marked(said: tuple[str, ...], name: str = name) -> str | None:
             return None if not said else "yes" if name in said else "no"
 
-        for unit, answer in ratings.decided(marked, include_models=given.include_models, order=("yes", "no")).items():
+        for unit, answer in ratings.decided(marked, include_models=judged.include_models, order=("yes", "no")).items():
             item = units.get(unit)
             passage = None if item is None else next((text for text in item.texts if text.name == name), None)
             if item is None or passage is None:
@@ -163,8 +131,10 @@ def judged_by_people(given: AnswerLabels) -> JudgedPassages:
     if foreign:
         notes.append(f"{foreign:,} labelled items are not of this pool and are left out.")
     notes += ratings.notes
-    inputs = (input_of("pool", folder / POOL), *inputs_of_labels(given.labels, "labels"))
-    return JudgedPassages(pool.join(known, on=["corpus", "query_id"], how="semi"), answers, items, tuple(notes), inputs)
+    inputs = (input_of("pool", folder / POOL), *label_inputs(judged))
+    return JudgedPassages(
+        passages.join(known, on=["corpus", "query_id"], how="semi"), answers, items, tuple(notes), inputs
+    )
 
 
 def judged_by_qrels(

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
-from truerank.measures import Comparison, Evaluation, Policy, Testing, compare_evaluations, evaluate, lower_is_better
+from truerank.measures import (
+    Comparison,
+    Evaluation,
+    Policy,
+    Significance,
+    compare_evaluations,
+    evaluate,
+    lower_is_better,
+)
 from truerank.reports.results import Result
 
 __all__ = ["MARKS", "DepthLoss", "TrainingEffect", "training_effect"]
@@ -101,7 +109,7 @@ def training_effect(
     measures: str = "nDCG@10 RR(rel=2) AP(rel=2)",
     *,
     policy: Policy | None = None,
-    method: Testing | None = None,
+    method: Significance | None = None,
 ) -> TrainingEffect:
     """Compares rankers that were trained on simulated depths with each other and with the one trained on everything.
 
@@ -124,4 +132,4 @@ def training_effect(
         raise InputError("one depth cannot be compared", "give two or more", where="runs")
     depths = tuple(sorted(runs, key=lambda one: (one == "all", one.isdigit() and int(one))))
     evaluation = evaluate(qrels, {depth: runs[depth] for depth in depths}, measures, policy or Policy())
-    return TrainingEffect(depths, evaluation, compare_evaluations(evaluation, method=method or Testing()))
+    return TrainingEffect(depths, evaluation, compare_evaluations(evaluation, method=method or Significance()))

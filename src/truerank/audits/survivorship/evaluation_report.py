@@ -8,7 +8,7 @@ from typing import Any
 from truerank.audits.survivorship.depth_training import MARKS, TrainingEffect
 from truerank.audits.survivorship.evaluation import VARIANTS, Contrast, DepthCell, DepthEvaluation
 from truerank.audits.survivorship.profile_report import FOOTER
-from truerank.reports.figures.lines import Line, LinePanel, line_panels
+from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, reports, summarises
@@ -123,7 +123,7 @@ def _picture(result: DepthEvaluation, measure: str, name: str) -> Picture:
         for system in result.systems:
             cells = [result.cell(system, label, measure, variant) for label in result.labels]
             values = tuple(None if one.mean is None else (one.mean, one.low, one.high) for one in cells)
-            lines.append(Line(system, values))
+            lines.append(LineSeries(system, values))
         panels.append(LinePanel(titles[variant], result.labels, tuple(lines)))
     caption = (
         f"{measure} by the number of documents that would have been shown, with {result.options.confidence:.0%} "

@@ -9,7 +9,7 @@ from truerank.audits.survivorship.extrapolating import DepthCurve
 from truerank.audits.survivorship.kinds import FEWEST_EXPECTED, Kinds
 from truerank.audits.survivorship.profiling import Profile, Split
 from truerank.audits.survivorship.queries import fault_notes, percent
-from truerank.reports.figures.lines import Line, LinePanel, line_panels
+from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.figures.shares import ShareRow, share_rows
 from truerank.reports.report import Report, ReportSection, Verdict
@@ -89,8 +89,8 @@ def _ranks_picture(split: Split, number: int) -> Picture:
     survivors = max(1, sum(one.first for one in split.ranks))
     selected = max(1, sum(one.selected for one in split.ranks))
     lines = (
-        Line("first selected", tuple((one.first / survivors, None, None) for one in split.ranks)),
-        Line("any selected", tuple((one.selected / selected, None, None) for one in split.ranks)),
+        LineSeries("first selected", tuple((one.first / survivors, None, None) for one in split.ranks)),
+        LineSeries("any selected", tuple((one.selected / selected, None, None) for one in split.ranks)),
     )
     panel = LinePanel(f"n = {survivors:,} queries", tuple(str(one.position) for one in split.ranks), lines)
     figure = line_panels([panel], x_label="rank at which it was shown", y_label="share", columns=1)
@@ -110,9 +110,9 @@ def _curve_picture(split: Split, number: int) -> Picture:
         if (share := one.discarded.share) is not None
     }
     future = {one.depth: (one.share, one.low, one.high) for one in beyond}
-    lines = [Line("cut at this depth", tuple(cut.get(depth) for depth in depths))]
+    lines = [LineSeries("cut at this depth", tuple(cut.get(depth) for depth in depths))]
     if future:
-        lines.append(Line("EXTRAPOLATED, no measurement", tuple(future.get(depth) for depth in depths)))
+        lines.append(LineSeries("EXTRAPOLATED, no measurement", tuple(future.get(depth) for depth in depths)))
     panel = LinePanel(f"n = {split.discarded.n:,} queries", tuple(map(str, depths)), tuple(lines))
     caption = f"Discarded share of {split.name} by the number of documents shown."
     if future:

@@ -11,7 +11,7 @@ from truerank.audits.survivorship.mapping import PassageMap
 from truerank.audits.survivorship.profile_report import FOOTER, kinds_table
 from truerank.audits.survivorship.queries import fault_notes, percent
 from truerank.audits.survivorship.simulating import Simulated
-from truerank.reports.figures.lines import Line, LinePanel, line_panels
+from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, reports, summarises, writes
@@ -78,8 +78,8 @@ def _depth_report(result: Depths) -> Report:
     lost = 1 - shallow.queries / whole.queries if whole.queries else 0.0
     conditions = tuple(one.label for one in levels)
     counts = (("qrels", [one.qrels for one in levels]), ("queries", [one.queries for one in levels]))
-    lines = tuple(Line(name, tuple((float(n), None, None) for n in numbers)) for name, numbers in counts)
-    added = Line("new queries", tuple((float(one.new_queries), None, None) for one in levels))
+    lines = tuple(LineSeries(name, tuple((float(n), None, None) for n in numbers)) for name, numbers in counts)
+    added = LineSeries("new queries", tuple((float(one.new_queries), None, None) for one in levels))
     figure = line_panels(
         [LinePanel("judgments and queries left", conditions, lines), LinePanel("queries gained", conditions, (added,))],
         x_label="documents shown",

@@ -10,9 +10,16 @@ from typing import Annotated, Any, Final, Literal
 
 import polars as pl
 
-from truerank.audits.survivorship.answers import AnswerLabels, JudgedPassages, judged_by_people, read_firsts
+from truerank.audits.survivorship.answers import (
+    AnswerPool,
+    JudgedPassages,
+    given_by_people,
+    judged_by_people,
+    read_firsts,
+)
 from truerank.errors import InputError, OptionError
-from truerank.options import Flag, Options, Out, Range, Seed, command
+from truerank.judging.ratings import label_rules
+from truerank.options import Flag, Labels, Options, Out, Range, Seed, command
 from truerank.records import Input
 from truerank.reports.results import Result
 from truerank.sources import read_qrels_frame
@@ -109,7 +116,8 @@ class Rescued(Result, shown_in="truerank.audits.survivorship.answer_report"):
 
 @command
 def rescue(
-    judged: AnswerLabels = AnswerLabels(),
+    pool: AnswerPool = None,
+    judged: Labels = Labels(),
     firsts: Annotated[str | None, Flag(metavar="SRC")] = None,
     qrels: Annotated[str | None, Flag(metavar="SRC")] = None,
     *,
@@ -121,7 +129,8 @@ def rescue(
     Both are marked as rescued. Non-relevant passages are those of the pool that were judged to be no answer.
 
     Args:
-        judged: a pool with its labels.
+        pool: the folder of a pool that was judged.
+        judged: its labels, of the scheme answerability.
         firsts: in their place a table of first answers: scorer, query_id, doc_id, rank; it has no texts, so it gives
             judgments only.
         qrels: judgments of the queries that survived, to which the rescued ones are added.
@@ -141,11 +150,10 @@ def rescue(
 
     Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022), section 6 (pseudo-labelling).
     """
-    found = _rescued(_judged(judged, firsts), qrels, options)
+    found = _rescued(_judged(pool, judged, firsts), qrels, options)
     if out is None:
         return found
-    said = {name: getattr(judged, name) for name in ("votes", "include_models")}
-    with started("survivorship rescue", found.inputs, {**said, "options": options}, out) as job:
+    with started("survivorship rescue", found.inputs, {**label_rules(judged), "options": options}, out) as job:
         job.skipped = {"queries_without_negatives": found.lone} if found.lone else {}
         found = replace(found, out=Path(out))
         publish(found, job)
@@ -177,13 +185,13 @@ def _rescued(judged: JudgedPassages, qrels: str | None, options: RescueOptions) 
     )
 
 
-def _judged(judged: AnswerLabels, firsts: str | None) -> JudgedPassages:
-    by_people = judged.given()
+def _judged(pool: str | Path | None, judged: Labels, firsts: str | None) -> JudgedPassages:
+    by_people = given_by_people(pool, judged)
     if by_people == (firsts is not None):
         remedy = "give `pool` with `labels`, or `firsts`"
         raise InputError("one source of answers is needed", remedy, where="survivorship rescue")
     if firsts is None:
-        return judged_by_people(judged)
+        return judged_by_people(pool or "", judged)
     first = read_firsts(firsts)
     # A query that nobody answered has been judged too: it stands there without a document.
     answers = first.select("corpus", "query_id", "doc_id", pl.col("doc_id").is_not_null().alias("answers")).unique(

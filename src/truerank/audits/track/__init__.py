@@ -11,10 +11,10 @@ from truerank.audits.track.checking import Limits
 from truerank.audits.track.collection import FileStatistics, file_statistics
 from truerank.audits.track.faults import KINDS, Fault
 from truerank.audits.track.inputs import Metadata, RunInfo
-from truerank.audits.track.options import CountedFiles, ReportOptions
+from truerank.audits.track.options import CountedFiles, TrackReportOptions
 from truerank.audits.track.reporting import TrackReport, report
 from truerank.audits.track.scores import Scores
-from truerank.audits.track.selecting import Selection, TopicRow, select_topics
+from truerank.audits.track.selecting import TopicRow, TopicSelection, select_topics
 from truerank.audits.track.similarity import RunMap, run_map
 from truerank.audits.track.statements import Statement
 from truerank.audits.track.validating import RunCheck, Validation, validate
@@ -32,16 +32,16 @@ __all__ = [
     "FileStatistics",
     "Limits",
     "Metadata",
-    "ReportOptions",
     "RunCheck",
     "RunInfo",
     "RunMap",
     "Scores",
-    "Selection",
     "Statement",
     "SubtaskGap",
     "TopicRow",
+    "TopicSelection",
     "TrackReport",
+    "TrackReportOptions",
     "Validation",
     "analyse",
     "candidates",

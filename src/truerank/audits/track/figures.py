@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from truerank.audits.track.analysis import Agreement, Analysis, Duel
 from truerank.audits.track.similarity import RunMap
 from truerank.reports.figures import (
-    Group,
     Panel,
     Picture,
+    RunGroup,
     Series,
     grouped_scores,
     ordered_scores,
@@ -74,7 +74,7 @@ def _categories(analysis: Analysis) -> Picture:
         values = column[analysis.runs_in(one.category)]
         values = np.sort(values[np.isfinite(values)])[::-1]
         gain = "" if one.gain is None else f", {one.gain:+.1f} %"
-        groups.append(Group(one.category, values, f"{one.run}\n{one.value:.4f}{gain}"))
+        groups.append(RunGroup(one.category, values, f"{one.run}\n{one.value:.4f}{gain}"))
     base = next((one for one in analysis.best if one.category == analysis.baseline), None)
     number = sum(one.runs for one in analysis.best)
     return Picture(

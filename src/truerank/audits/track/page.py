@@ -12,7 +12,7 @@ from truerank.audits.track.candidates import Candidates
 from truerank.audits.track.figures import duel_names, paired_measures, pictures
 from truerank.audits.track.reporting import TrackReport
 from truerank.audits.track.scores import Scores
-from truerank.audits.track.selecting import Selection
+from truerank.audits.track.selecting import TopicSelection
 from truerank.audits.track.statements import Statement, agrees, statements_table
 from truerank.audits.track.validating import RunCheck, Validation
 from truerank.options import Scoring
@@ -91,8 +91,8 @@ def _candidates(found: Candidates) -> Summary:
     return Summary((candidate_table(found),), facts, notes=(f"candidates: {found.out}",))
 
 
-@summarises(Selection)
-def _selection(found: Selection) -> Summary:
+@summarises(TopicSelection)
+def _selection(found: TopicSelection) -> Summary:
     return Summary((selection_table(found),), {"out": None if found.out is None else str(found.out), **found.content()})
 
 
@@ -336,7 +336,7 @@ def _verdict(found: Validation, run: RunCheck) -> str:
     return "not readable" if run.broken else "valid" if not found.totals(run).errors else "not valid"
 
 
-def selection_table(found: Selection) -> Table:
+def selection_table(found: TopicSelection) -> Table:
     """One row per topic."""
     columns = (
         Column("topic"),

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from truerank.audits.track.analysis import Analysis, analyse
 from truerank.audits.track.collection import FileStatistics, Kind, file_statistics
 from truerank.audits.track.inputs import RowFilter, measure_name, read_metadata
-from truerank.audits.track.options import CountedFiles, ReportOptions
+from truerank.audits.track.options import CountedFiles, TrackReportOptions
 from truerank.audits.track.scores import Scores, from_runs, from_tables
 from truerank.audits.track.similarity import FEWEST_RUNS, RunMap, run_map
 from truerank.audits.track.statements import Statement, read_stated, statements
@@ -42,7 +42,7 @@ class TrackReport(Result, shown_in="truerank.audits.track.page"):
         out: the folder that it was written to.
     """
 
-    options: ReportOptions
+    options: TrackReportOptions
     analysis: Analysis
     statements: tuple[Statement, ...]
     files: tuple[FileStatistics, ...] = ()
@@ -60,7 +60,7 @@ def report(
     sparse_qrels: Annotated[str | None, Flag(metavar="SRC")] = None,
     means: Annotated[Sequence[str | Path], Flag(metavar="FILE", reads=list[str])] = (),
     metadata: Annotated[Sequence[str | Path], Flag(metavar="FILE", reads=list[str])] = (),
-    options: ReportOptions = ReportOptions(),
+    options: TrackReportOptions = TrackReportOptions(),
     scoring: Scoring = Scoring(),
     files: CountedFiles = CountedFiles(),
     out: Out = None,
@@ -127,7 +127,7 @@ def report(
 def _scores(
     scored: tuple[Sequence[str | Path], str | None, str | None],
     tables: tuple[Sequence[str | Path], Sequence[str | Path]],
-    options: ReportOptions,
+    options: TrackReportOptions,
     scoring: Scoring,
 ) -> Scores:
     (run, qrels, sparse_qrels), (means, metadata) = scored, tables
@@ -160,7 +160,7 @@ def _check(qrels: str | None, run: Sequence[Any], means: Sequence[Any], sparse_q
         raise OptionError("run", "runs without judgments", "give `qrels`")
 
 
-def _layout(scores: Scores, options: ReportOptions) -> tuple[RunMap | None, list[str]]:
+def _layout(scores: Scores, options: TrackReportOptions) -> tuple[RunMap | None, list[str]]:
     if scores.evaluation is None:
         return None, ["The map of runs and the comparisons by topic need run files; means do not have topics."]
     try:

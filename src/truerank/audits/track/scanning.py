@@ -13,7 +13,7 @@ from truerank.errors import InputError
 from truerank.sources import compressed, formats, grammar
 from truerank.sources.lines import LineBlock, block_of, byte_blocks
 
-__all__ = ["CELLS", "REMEDY", "Malformed", "Scanned", "run_path", "scan", "shown", "strict_frames"]
+__all__ = ["CELLS", "REMEDY", "LineScan", "Malformed", "run_path", "scan", "shown", "strict_frames"]
 
 #: The columns of a run, as texts.
 CELLS: Final = ("topic_id", "q0", "doc_id", "rank", "score", "tag")
@@ -34,7 +34,7 @@ class Malformed(NamedTuple):
     remedy: str
 
 
-class Scanned(NamedTuple):
+class LineScan(NamedTuple):
     """Consecutive lines of a run: those with six columns as texts (`line` and `CELLS`), and what is wrong with any."""
 
     frame: pl.DataFrame
@@ -53,7 +53,7 @@ def run_path(source: str | Path) -> Path:
     return compressed.checked_file(spec.path)
 
 
-def scan(path: Path) -> Iterator[Scanned]:
+def scan(path: Path) -> Iterator[LineScan]:
     """The lines of a run, block by block, without stopping at a fault.
 
     Blocks whose lines all have single blanks (or tabs) between six columns are parsed as columns, the others line by
@@ -73,7 +73,7 @@ def scan(path: Path) -> Iterator[Scanned]:
             yield _by_line(block_of(first, data, path))
         else:
             lines = pl.int_range(first, first + len(frame), dtype=pl.Int64, eager=True).alias("line")
-            yield Scanned(frame.insert_column(0, lines), [])
+            yield LineScan(frame.insert_column(0, lines), [])
 
 
 def strict_frames(path: Path) -> Iterator[pl.DataFrame]:
@@ -129,7 +129,7 @@ def _regular(data: bytes) -> pl.DataFrame | None:
     return None if any(frame.null_count().row(0)) or len(frame) != data.count(b"\n") + (data[-1:] != b"\n") else frame
 
 
-def _by_line(block: LineBlock) -> Scanned:
+def _by_line(block: LineBlock) -> LineScan:
     rows: list[tuple[int | str, ...]] = []
     malformed: list[Malformed] = []
     for offset, text in enumerate(block.lines):
@@ -149,4 +149,4 @@ def _by_line(block: LineBlock) -> Scanned:
         bare = "\r" in text
         remedy = "end lines with a line feed: these end with a bare carriage return" if bare else REMEDY
         malformed.append(Malformed(number, "columns", f"{len(cells):,d} columns instead of 6", remedy))
-    return Scanned(pl.DataFrame(rows, schema=_SCHEMA, orient="row"), malformed)
+    return LineScan(pl.DataFrame(rows, schema=_SCHEMA, orient="row"), malformed)

@@ -23,7 +23,7 @@ from truerank.sources.inputs import inputs_of
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["Selection", "TopicRow", "select_topics"]
+__all__ = ["TopicRow", "TopicSelection", "select_topics"]
 
 _CHOSEN: Final = "chosen"
 #: A cutoff that no run reaches.
@@ -47,7 +47,7 @@ class TopicRow(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Selection(Result, shown_in="truerank.audits.track.page"):
+class TopicSelection(Result, shown_in="truerank.audits.track.page"):
     """What `select_topics` found.
 
     Attributes:
@@ -111,7 +111,7 @@ def select_topics(
     ties: Ties = "trec_eval",
     topics: Annotated[str | None, Flag(metavar="SRC")] = None,
     out: OutFile = None,
-) -> Selection:
+) -> TopicSelection:
     """Chooses the topics that are worth judging: their median reciprocal rank over all runs is above 0, at most 0.5.
 
     Prints every topic with its median, the number of runs that found something, the best and the median rank, and
@@ -159,7 +159,7 @@ def select_topics(
     rows = _rows(scores, judgments, known, low, high)
     rows = _drawn(rows, n, seed)
     shown = measure if cutoff else f"{name} (no cutoff)"
-    result = Selection(tuple(rows), scores.runs, shown, policy, low, high, n, seed, target)
+    result = TopicSelection(tuple(rows), scores.runs, shown, policy, low, high, n, seed, target)
     if target is not None:
         options = {"low": low, "high": high, "n": n, "seed": seed, "cutoff": cutoff, "by_score": by_score, "ties": ties}
         inputs = inputs_of(run=run, qrels=qrels, topics=topics)
@@ -226,7 +226,7 @@ def _drawn(rows: list[TopicRow], n: int | None, seed: int) -> list[TopicRow]:
     ]
 
 
-def _write(result: Selection, known: TopicSet | None, run: Run) -> None:
+def _write(result: TopicSelection, known: TopicSet | None, run: Run) -> None:
     titles = {} if known is None else {topic.topic_id: " ".join(topic.title.split()) for topic in known.topics}
     name = "" if result.out is None else result.out.name
     with run.output(name) as stream:

@@ -8,7 +8,7 @@ from truerank.audits.transfer.cleaning import JudgmentCleaning, Removal, clean
 from truerank.audits.transfer.collecting import SnapshotOptions, Snapshots, snapshots
 from truerank.audits.transfer.describing import Description, describe
 from truerank.audits.transfer.estimating import Estimates, estimate
-from truerank.audits.transfer.experts import Comparison
+from truerank.audits.transfer.experts import ExpertComparison
 from truerank.audits.transfer.matching.finding import MatchOptions, match
 from truerank.audits.transfer.matching.links import PATTERNS, Route
 from truerank.audits.transfer.matching.versions import Matched, Version, load_matched, read_versions
@@ -26,10 +26,10 @@ __all__ = [
     "PATTERNS",
     "ArchiveOptions",
     "Carrying",
-    "Comparison",
     "ContentOptions",
     "Description",
     "Estimates",
+    "ExpertComparison",
     "Experts",
     "JudgmentCleaning",
     "MatchOptions",

@@ -12,8 +12,8 @@ from truerank.audits.transfer.estimating import COMBINATIONS
 from truerank.audits.transfer.scanning.results import Scan
 from truerank.errors import OptionError
 from truerank.judging.rating_table import Ratings
-from truerank.judging.ratings import RatingSource, read_ratings
-from truerank.judging.votes import Votes
+from truerank.judging.ratings import read_ratings
+from truerank.options import Labels
 
 __all__ = ["By", "Flagged", "Ids", "Verdicts", "flags_of", "verdicts_of"]
 
@@ -89,33 +89,23 @@ def flags_of(scan: Scan, version: str, by: By, ids: Ids, reasons: tuple[str, ...
     return found
 
 
-def verdicts_of(
-    labels: RatingSource,
-    scan: Scan | None,
-    version: str,
-    ids: Ids,
-    *,
-    votes: Votes = "majority",
-    include_models: bool = False,
-) -> Verdicts:
+def verdicts_of(judged: Labels, scan: Scan | None, version: str, ids: Ids) -> Verdicts:
     """What people said of a version's documents, by the scheme `transfer` or `transfer:N`.
 
     Args:
-        labels: a judging store, or label files.
+        judged: a judging store, or label files, and the rule for several voices.
         scan: the scan whose items were judged; without it `version` is V1, V2, … of the labels.
         version: whose documents are in question.
         ids: as in `flags_of`.
-        votes: how one answer is made of several voices, see `judging.VOTES`.
-        include_models: count labels of models like those of people.
 
     Raises:
         InputError: the labels are of another scheme, or say nothing about the version.
     """
-    ratings = read_ratings(labels, votes=votes)
+    ratings = read_ratings(judged)
     scheme = "" if ratings.scheme is None else ratings.scheme.name
     if scheme and not scheme.startswith("transfer"):
         raise OptionError("labels", f"labels of the scheme '{scheme}'", "judge with --scheme transfer")
-    decided = ratings.decided(_meaning, include_models=include_models)
+    decided = ratings.decided(_meaning, include_models=judged.include_models)
     broken: dict[Key, str] = {}
     sound: set[Key] = set()
     tied = 0

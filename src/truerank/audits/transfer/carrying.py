@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 import polars as pl
 
 from truerank.audits.outputs import refuse_overwrite
-from truerank.audits.transfer.experts import Comparison, compare_with_experts
+from truerank.audits.transfer.experts import ExpertComparison, compare_with_experts
 from truerank.audits.transfer.matching.links import Route, links_of
 from truerank.audits.transfer.matching.versions import Matched
 from truerank.errors import InputError
@@ -89,7 +89,7 @@ class Carrying(Result, shown_in="truerank.audits.transfer.report"):
     topics: Mapping[str, int]
     reasons: tuple[tuple[str, str, int], ...]
     combine: Combine
-    experts: Comparison | None
+    experts: ExpertComparison | None
     warnings: tuple[str, ...]
     out: Path | None = None
 
@@ -249,7 +249,7 @@ def _first_reason(rows: pl.DataFrame) -> str:
     return f"{reasons['reason'][0]} ({reasons['count'][0]:,d} of {len(rows):,d} judgments)"
 
 
-def _parts(carried: _Carried, experts: Comparison | None) -> dict[str, pl.DataFrame]:
+def _parts(carried: _Carried, experts: ExpertComparison | None) -> dict[str, pl.DataFrame]:
     """What stands beside the new judgments, by name."""
     rows, merged = carried.rows, carried.merged
     parts = {
@@ -264,7 +264,7 @@ def _parts(carried: _Carried, experts: Comparison | None) -> dict[str, pl.DataFr
     return parts if experts is None else {**parts, "disagreements": experts.disagreements}
 
 
-def _result(carried: _Carried, combine: Combine, rel: int, experts: Comparison | None) -> Carrying:
+def _result(carried: _Carried, combine: Combine, rel: int, experts: ExpertComparison | None) -> Carrying:
     frame, rows, merged, kept = carried.frame, carried.rows, carried.merged, carried.kept
     status = dict(rows["status"].value_counts().iter_rows())
     before = frame.filter(pl.col("relevance") >= rel)["topic_id"].unique(maintain_order=True)

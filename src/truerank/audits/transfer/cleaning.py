@@ -16,9 +16,8 @@ from truerank.audits.outputs import refuse_overwrite
 from truerank.audits.transfer.broken import By, Flagged, Ids, Verdicts, flags_of, verdicts_of
 from truerank.audits.transfer.scanning.results import Scan, load_scan, scan_inputs
 from truerank.errors import InputError, OptionError
-from truerank.judging.ratings import RatingSource
-from truerank.judging.votes import Votes
-from truerank.options import Flag, Options, OutFile, Range, Source, command
+from truerank.judging.ratings import label_inputs, label_rules
+from truerank.options import Flag, Labels, Options, OutFile, Range, Source, command
 from truerank.records import Qrel
 from truerank.reports.results import Result
 from truerank.sources import grammar
@@ -127,13 +126,11 @@ def clean(
     qrels: Source,
     *,
     scan: Annotated[Scan | str | Path | None, Flag(metavar="DIR", reads=Path)] = None,
-    labels: Annotated[RatingSource, Flag(metavar="SRC", reads=list[str])] = (),
+    judged: Labels = Labels(),
     version_name: Annotated[str | None, Flag(metavar="NAME")] = None,
     removal: Removal = Removal(),
     trust: Trust = "labels-first",
     rel: Annotated[int, Range(at_least=1)] = 1,
-    votes: Votes = "majority",
-    include_models: bool = False,
     out: OutFile = None,
 ) -> JudgmentCleaning:
     """Writes the judgments without those that a scan flagged, or that people judged broken.
@@ -143,14 +140,12 @@ def clean(
     Args:
         qrels: the judgments.
         scan: the folder that `transfer scan` wrote. In Python also what it returned.
-        labels: what people said of the documents' versions, by the scheme transfer: a store, or label files.
+        judged: what was said of the documents' versions, by the scheme transfer.
         version_name: for whose documents judgments must hold; by default the scan's second version.
         removal: what the scan must say.
         trust: how labels and scan are combined: labels-first (what people judged follows them, the rest the scan),
             labels-only (only what people judged broken) or either (both).
         rel: judgments below this grade stay; that they are not relevant is not in question.
-        votes: how several voices make one answer.
-        include_models: count labels of models like those of people.
         out: the judgments that hold, TREC qrels; the name says the compression. Beside the file stand
             FILE.removed.tsv (what was removed and why) and FILE.manifest.json.
 
@@ -167,7 +162,7 @@ def clean(
         truerank transfer clean --qrels train-v2.qrels --scan scan/ --labels judged.db --ids version
         --version-name V2 --trust labels-only --out train-v2.clean.qrels
     """
-    spec, judged = grammar.parse(qrels), not isinstance(labels, tuple | list) or bool(labels)
+    spec = grammar.parse(qrels)
     if scan is None and not judged:
         raise OptionError("scan", "nothing says what is broken", "give `scan`, `labels` or both")
     if trust == "labels-only" and not judged:
@@ -179,7 +174,7 @@ def clean(
         flags = flags_of(opened, version, removal.named_by, removal.ids, removal.reason)
     verdicts = Verdicts({}, frozenset(), 0)
     if judged:
-        verdicts = verdicts_of(labels, opened, version, removal.ids, votes=votes, include_models=include_models)
+        verdicts = verdicts_of(judged, opened, version, removal.ids)
     sieve = _Sieve(flags, verdicts, trust, rel)
     if out is None:
         kept = io.BytesIO()
@@ -187,12 +182,8 @@ def clean(
         return replace(_result(spec.location, version, sieve, removal.ids), qrels=_frame(kept))
     out = Path(out)
     refuse_overwrite(spec.path if spec.scheme == "file" else None, out)
-    named = [str(one) for one in labels] if isinstance(labels, tuple | list) else labels
-    inputs = (*inputs_of(qrels=qrels, labels=named), *scan_inputs(opened, "candidates"))
-    options = {
-        "version_name": version, "removal": removal, "trust": trust, "rel": rel, "votes": votes,
-        "include_models": include_models,
-    }  # fmt: skip
+    inputs = (*inputs_of(qrels=qrels), *label_inputs(judged), *scan_inputs(opened, "candidates"))
+    options = {"version_name": version, "removal": removal, "trust": trust, "rel": rel, **label_rules(judged)}
     with started("transfer clean", inputs, options, out, file=True) as job:
         with ExitStack() as stack:
             streams = [stack.enter_context(job.output(f"{out.name}{ending}")) for ending in ("", ".removed.tsv")]

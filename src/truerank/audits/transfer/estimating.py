@@ -19,10 +19,9 @@ from truerank.audits.transfer.scanning.judging_items import band_of, highest_dif
 from truerank.audits.transfer.scanning.options import TEXTS
 from truerank.audits.transfer.scanning.results import Scan, load_scan
 from truerank.errors import InputError, OptionError
-from truerank.judging.ratings import RatingSource, read_ratings
-from truerank.judging.votes import Votes
+from truerank.judging.ratings import read_ratings
 from truerank.measures import proportion
-from truerank.options import Confidence, Flag, Seed, command
+from truerank.options import Confidence, Flag, Labels, Seed, command
 from truerank.reports.results import Result
 from truerank.sources.compressed import checked_file, chunks
 
@@ -112,22 +111,20 @@ class Estimates(Result, shown_in="truerank.audits.transfer.report"):
 @command
 def estimate(
     scan: Annotated[Scan | str | Path | None, Flag(metavar="DIR", positional=True, reads=str)] = None,
-    labels: Annotated[RatingSource, Flag(metavar="SRC", reads=list[str])] = (),
+    judged: Labels = Labels(),
     *,
     counts: Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)] = None,
-    votes: Votes = "majority",
-    include_models: bool = False,
     confidence: Confidence = 0.95,
     seed: Seed = 0,
 ) -> Estimates:
     """Estimates how many judgments broke, from a judged sample of the data sets.
 
+    The labels are of items of the scan (items.jsonl).
+
     Args:
         scan: the folder that `transfer scan` wrote. In Python also what it returned.
-        labels: what people said about a sample of its data sets (items.jsonl): a judging store, or label files.
+        judged: what was said about a sample of its data sets.
         counts: instead of both, labels counted already: a CSV of set, 00, 01, 10, 11, 21, 12, documents, error.
-        votes: how several voices make one answer.
-        include_models: count labels of models like those of people.
         confidence: of the intervals.
         seed: of the draws for the estimate by bands.
 
@@ -146,7 +143,6 @@ def estimate(
 
     Source: the transfer paper, section 5, Table 3; intervals of precision: Wilson (1927).
     """
-    judged = not isinstance(labels, tuple | list) or bool(labels)
     if counts is not None:
         if judged or scan is not None:
             raise OptionError("counts", "labels are counted already", "give `counts`, or `labels` and a scan")
@@ -155,7 +151,7 @@ def estimate(
     if not judged or scan is None:
         raise OptionError("labels", "nothing to estimate from", "give `labels` and a scan, or `counts`")
     opened = scan if isinstance(scan, Scan) else load_scan(scan)
-    found, notes = _counted(labels, opened, votes, include_models)
+    found, notes = _counted(judged, opened)
     first, second = opened.versions[:2]
     parts = tuple(_estimate(one, confidence, seed) for one in found)
     return Estimates(parts, (first, second), confidence, notes)
@@ -227,11 +223,9 @@ def _by_bands(counts: Counts, confidence: float, seed: int) -> Interval | None:
     return Interval(value, float(low), float(high))
 
 
-def _counted(
-    labels: RatingSource, scan: Scan, votes: Votes, include_models: bool
-) -> tuple[list[Counts], tuple[str, ...]]:
-    ratings = read_ratings(labels, scheme="transfer", votes=votes)
-    decided = ratings.decided(_answer, include_models=include_models)
+def _counted(judged: Labels, scan: Scan) -> tuple[list[Counts], tuple[str, ...]]:
+    ratings = read_ratings(judged, scheme="transfer")
+    decided = ratings.decided(_answer, include_models=judged.include_models)
     if not decided:
         raise OptionError("labels", "no pair is labelled by people", "let people judge, or give `include_models`")
     tied = sum(answer is None for answer in decided.values())

@@ -11,11 +11,11 @@ import polars as pl
 from truerank.measures import Proportion, proportion
 from truerank.sources.qrels import read_qrels_frame
 
-__all__ = ["Comparison", "compare_with_experts"]
+__all__ = ["ExpertComparison", "compare_with_experts"]
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class ExpertComparison:
     """Carried labels beside experts' labels.
 
     Attributes:
@@ -54,7 +54,7 @@ class Comparison:
 
 def compare_with_experts(
     carried: pl.DataFrame, expert: str, grades: tuple[int, int], confidence: float = 0.95
-) -> Comparison:
+) -> ExpertComparison:
     """Counts where carried judgments and those of experts differ, on the documents that both judged.
 
     Args:
@@ -81,7 +81,7 @@ def compare_with_experts(
     wrong = relevant.filter(~pl.col("theirs"))
     share = partial(proportion, confidence=confidence, method="exact")
     of_topics = carried["topic_id"].is_in(said["topic_id"].unique().implode())
-    return Comparison(
+    return ExpertComparison(
         relevant=share(len(wrong), len(relevant)),
         non_relevant=share(int(others["theirs"].sum()), len(others)),
         topics=share(wrong["topic_id"].n_unique(), relevant["topic_id"].n_unique()),

@@ -14,7 +14,7 @@ from truerank.audits.transfer.cleaning import TRUST, JudgmentCleaning
 from truerank.audits.transfer.collecting import Snapshots
 from truerank.audits.transfer.describing import Description
 from truerank.audits.transfer.estimating import COMBINATIONS, Estimate, Estimates, Interval
-from truerank.audits.transfer.experts import Comparison
+from truerank.audits.transfer.experts import ExpertComparison
 from truerank.audits.transfer.matching.versions import Matched
 from truerank.audits.transfer.scanning.report import below_table, sets_table
 from truerank.audits.transfer.selecting import Selection
@@ -121,7 +121,7 @@ def _carrying_table(result: Carrying) -> Table:
     )
 
 
-def _experts_table(experts: Comparison) -> Table:
+def _experts_table(experts: ExpertComparison) -> Table:
     """The shares with their intervals."""
     lines = (
         ("carried as relevant, judged not relevant", experts.relevant),

@@ -11,9 +11,7 @@ from truerank.audits.transfer.estimating import Estimates, estimate
 from truerank.audits.transfer.scanning.options import AGGREGATIONS
 from truerank.audits.transfer.scanning.results import Scan, ScanFolder, load_scan
 from truerank.errors import OptionError
-from truerank.judging.ratings import RatingSource
-from truerank.judging.votes import Votes
-from truerank.options import Flag, command
+from truerank.options import Flag, Labels, command
 from truerank.reports.results import Result
 from truerank.version import __version__
 from truerank.work.artifacts import hash_file
@@ -46,16 +44,14 @@ class TransferCard(Result, shown_in="truerank.audits.transfer.report"):
 def card(
     scan: ScanFolder,
     *,
-    labels: Annotated[RatingSource, Flag(metavar="SRC", reads=list[str])] = (),
-    votes: Votes = "majority",
+    judged: Labels = Labels(),
     date: Annotated[str | None, Flag(metavar="YYYY-MM-DD")] = None,
 ) -> TransferCard:
     """Prints a statement about judgments and versions: Markdown for a data card, or JSON for a machine.
 
     Args:
         scan: the folder that `transfer scan` wrote. In Python also what it returned.
-        labels: what people said about its data sets; then the card states the estimated errors, too.
-        votes: how several voices make one answer.
+        judged: what was said about its data sets; then the card states the estimated errors, too.
         date: the date to state; left out where not given, so that the same scan gives the same bytes.
 
     Returns:
@@ -90,8 +86,7 @@ def card(
             for name, one in summary["below"].items()
         },
     }
-    judged = not isinstance(labels, tuple | list) or bool(labels)
-    estimates = estimate(opened, labels, votes=votes) if judged else None
+    estimates = estimate(opened, judged) if judged else None
     if estimates is not None:
         content["estimates"] = estimates.json()
     if opened.folder is not None:

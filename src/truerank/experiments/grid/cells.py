@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from truerank.experiments.grid.design import Design, ModelDesign, SetDesign
 
-__all__ = ["Cell", "Training", "expand"]
+__all__ = ["Cell", "GridTraining", "expand"]
 
 
-class Training(NamedTuple):
+class GridTraining(NamedTuple):
     """One training: a set in one size, a model, a seed. Its cells differ in how passages become scores.
 
     `size` is in instances, two for each row; 0 stands for all rows of a set whose number is not known yet, and for a
@@ -62,7 +62,7 @@ class Cell(NamedTuple):
         return cls(address=value["cell"], collections=tuple(value["collections"]), **own)
 
 
-def expand(design: Design) -> tuple[Training, ...]:
+def expand(design: Design) -> tuple[GridTraining, ...]:
     """All trainings of a design: by set, size, model, seed, in the order of the file.
 
     Args:
@@ -71,7 +71,7 @@ def expand(design: Design) -> tuple[Training, ...]:
     return tuple(_trainings(design))
 
 
-def _trainings(design: Design) -> Iterator[Training]:
+def _trainings(design: Design) -> Iterator[GridTraining]:
     for one in design.sets:
         untrained = one.checkpoint is not None
         for size in one.sizes or (0,):
@@ -82,4 +82,4 @@ def _trainings(design: Design) -> Iterator[Training]:
                     continue
                 # What is not trained is the same under every seed.
                 for seed in model.seeds[:1] if untrained else model.seeds:
-                    yield Training(one, size, model, seed)
+                    yield GridTraining(one, size, model, seed)

@@ -17,7 +17,7 @@ __all__ = [
     "BenchmarkDesign",
     "CollectionDesign",
     "Design",
-    "FirstStage",
+    "FirstStageDesign",
     "Kind",
     "ModelDesign",
     "ReportDesign",
@@ -39,7 +39,7 @@ PLACEHOLDER: Final = re.compile(r"\{(?P<name>[a-z]+)\}")
 
 
 @dataclass(frozen=True)
-class FirstStage:
+class FirstStageDesign:
     """Where the documents come from that are reranked.
 
     Attributes:
@@ -88,7 +88,7 @@ class CollectionDesign:
     topics: str
     qrels: str
     topic_field: str = "title"
-    first_stage: FirstStage = FirstStage()
+    first_stage: FirstStageDesign = FirstStageDesign()
     depth: int = 100
     policy: str = "whole"
     aggregate: Aggregation = "first"

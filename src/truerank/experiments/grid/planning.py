@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.experiments.grid.cells import Cell, Training, expand
+from truerank.experiments.grid.cells import Cell, GridTraining, expand
 from truerank.experiments.grid.collections import TestCollection, open_collection
 from truerank.experiments.grid.design import Design, ModelDesign
 from truerank.experiments.grid.networks import Network, NetworkMaker, recipe_of
@@ -51,7 +51,7 @@ class Work:
     """
 
     number: int
-    training: Training
+    training: GridTraining
     source: str
     size: int
     network: Network
@@ -135,7 +135,7 @@ def make_plan(design: Design, out: Path, told: Progress) -> Plan:
 
 def _work(
     number: int,
-    training: Training,
+    training: GridTraining,
     made: TrainingSet | None,
     network: Network,
     collections: Mapping[str, TestCollection],
@@ -179,7 +179,7 @@ def _test(model: ModelDesign, collection: TestCollection, variant: str) -> Test:
     )
 
 
-def _cell(training: Training, address: str, size: int, recipe: str, variant: str) -> Cell:
+def _cell(training: GridTraining, address: str, size: int, recipe: str, variant: str) -> Cell:
     one = training.set
     return Cell(
         address,

@@ -19,13 +19,13 @@ from truerank.experiments.grid.design import (
     BenchmarkDesign,
     CollectionDesign,
     Design,
-    FirstStage,
+    FirstStageDesign,
     ModelDesign,
     ReportDesign,
     ReportKind,
     SetDesign,
 )
-from truerank.experiments.grid.yaml_tree import Table, Value, read_tree
+from truerank.experiments.grid.yaml_tree import Value, YamlMapping, read_tree
 from truerank.experiments.instances.options import BuildOptions
 from truerank.lexical.presets import MODELS, PRESETS, model_of
 from truerank.measures.grammar import parse_measures
@@ -53,7 +53,7 @@ _OF_MODEL: Final = (
 )  # fmt: skip
 #: Options of `instances build` that are places of data, relative to the design file.
 BUILD_PLACES: Final = frozenset((
-    "queries", "train_qrels", "docs", "queries_from_documents", "candidates", "labels", "run", "index", "fill",
+    "queries", "train_qrels", "docs", "queries_from_documents", "audit", "labels", "run", "index", "fill",
     "topics", "qrels", "test_docs", "test_run", "test_index", "rows",
 ))  # fmt: skip
 _BUILD_DEFAULTS: Final = BuildOptions().json()
@@ -136,7 +136,7 @@ class _Reader:
             topics=self._place(table.need("topics", "name the topics")),
             qrels=self._place(table.need("qrels", "name the judgments")),
             topic_field=table.read("field", _topic_field, CollectionDesign.topic_field),
-            first_stage=table.read("first_stage", self._first_stage, FirstStage()),
+            first_stage=table.read("first_stage", self._first_stage, FirstStageDesign()),
             depth=table.read("depth", lambda each: each.whole(1), CollectionDesign.depth),
             policy=passages.read("policy", _policy, CollectionDesign.policy),
             aggregate=passages.read("aggregate", lambda each: each.choice(_AGGREGATES), CollectionDesign.aggregate),
@@ -194,17 +194,17 @@ class _Reader:
                 fault = f"one checkpoint for {len(taken)} models ({', '.join(taken)})"
                 value.need("checkpoint", "").fault(fault, "choose one of them with 'sets' of the others")
 
-    def _first_stage(self, value: Value) -> FirstStage:
+    def _first_stage(self, value: Value) -> FirstStageDesign:
         table = value.table(("run", "model", "preset", "parameters"))
         if "run" in table:
             if len(table) > 1:
                 value.fault("a run, and how to search", "give one of them")
-            return FirstStage(self._place(table.need("run", "")))
-        model = table.read("model", lambda each: each.choice(MODELS), FirstStage.model)
-        preset = table.read("preset", lambda each: each.choice(list(PRESETS)), FirstStage.preset)
+            return FirstStageDesign(self._place(table.need("run", "")))
+        model = table.read("model", lambda each: each.choice(MODELS), FirstStageDesign.model)
+        preset = table.read("preset", lambda each: each.choice(list(PRESETS)), FirstStageDesign.preset)
         parameters: dict[str, Any] = table.read("parameters", lambda each: each.table().value.plain(), {})
         value.checked(lambda: model_of(preset, model, parameters))
-        return FirstStage(None, model, preset, parameters)
+        return FirstStageDesign(None, model, preset, parameters)
 
     def _folds(self, value: Value) -> int | str:
         if isinstance(value.content, int) and not isinstance(value.content, bool):
@@ -353,8 +353,8 @@ class _Reader:
         return Path.cwd() if value.file == "--set" else self._folder
 
 
-def _nothing(value: Value) -> Table:
-    return Table(Value({}, value.file, value.line, value.path))
+def _nothing(value: Value) -> YamlMapping:
+    return YamlMapping(Value({}, value.file, value.line, value.path))
 
 
 def _topic_field(value: Value) -> str:
@@ -409,7 +409,9 @@ def _measures(value: Value) -> tuple[str, ...]:
     return texts
 
 
-def _check_largest(top: Table, collections: tuple[CollectionDesign, ...], models: tuple[ModelDesign, ...]) -> None:
+def _check_largest(
+    top: YamlMapping, collections: tuple[CollectionDesign, ...], models: tuple[ModelDesign, ...]
+) -> None:
     """Refuses the largest score of documents that are not cut: it would be that of the only passage."""
     remedy = "name a policy that cuts documents, such as sliding:150:75"
     for one in collections:
@@ -424,7 +426,7 @@ def _check_largest(top: Table, collections: tuple[CollectionDesign, ...], models
             top.need("models", "").table().need(model.name, "").fault("max over whole documents", remedy)
 
 
-def _check_changes(table: Table, model: str, recipe: str | None, changes: Mapping[str, Any]) -> None:
+def _check_changes(table: YamlMapping, model: str, recipe: str | None, changes: Mapping[str, Any]) -> None:
     if not changes:
         return
     of_recipe, _ = divided(changes)

@@ -28,8 +28,8 @@ from truerank.experiments.grid.results import (
     write_record,
 )
 from truerank.experiments.grid.tracking import open_tracker
-from truerank.experiments.grid.viewing import NoView, View, view_for
-from truerank.experiments.grid.working import Outcome, TrainAndScore, note_failure
+from truerank.experiments.grid.viewing import GridView, NoView, view_for
+from truerank.experiments.grid.working import TrainAndScore, TrainingOutcome, note_failure
 from truerank.options import Flag, Options, Range, command
 from truerank.reports.results import Result
 from truerank.sources.inputs import inputs_of
@@ -149,7 +149,7 @@ def run(
     dry_run: bool = False,
     options: RunOptions = RunOptions(),
     out: Annotated[str | Path, Flag(metavar="DIR", reads=Path)],
-    view: View | Literal["terminal"] | None = None,
+    view: GridView | Literal["terminal"] | None = None,
 ) -> GridRun:
     """Runs the cells of a design that are not done: trains each model on each set, reranks, records.
 
@@ -191,7 +191,7 @@ def run(
         return _run(wanted, job, options, shown)
 
 
-def _costed(design: Design, folder: Path, options: RunOptions, shown: View) -> GridRun:
+def _costed(design: Design, folder: Path, options: RunOptions, shown: GridView) -> GridRun:
     """What a grid will cost; no manifest is written, and that of an earlier run stays."""
     artifacts = Artifacts(folder)
     with locked(artifacts.work, folder):
@@ -200,7 +200,7 @@ def _costed(design: Design, folder: Path, options: RunOptions, shown: View) -> G
     return GridRun(folder, design.name, pl.DataFrame(schema=RECORD_SCHEMA), (), _notes(plan), estimate, True)
 
 
-def _run(design: Design, job: Run, options: RunOptions, shown: View) -> GridRun:
+def _run(design: Design, job: Run, options: RunOptions, shown: GridView) -> GridRun:
     folder = job.folder
     with open_tracker(options.record, design, folder) as tracker:
         plan = make_plan(design, folder, shown)
@@ -253,7 +253,7 @@ def _states(record: pl.DataFrame) -> dict[str, int]:
 
 
 def _estimated(
-    plan: Plan, folder: Path, options: RunOptions, shown: View
+    plan: Plan, folder: Path, options: RunOptions, shown: GridView
 ) -> tuple[CostEstimate, dict[int, float], list[Work]]:
     works = pending_works(plan, folder, retry_failed=options.retry_failed)
     estimate, seconds = estimate_cost(
@@ -273,8 +273,8 @@ def _workers(options: RunOptions) -> int:
 
 
 def _outcomes(
-    works: Sequence[Work], seconds: dict[int, float], folder: Path, options: RunOptions, shown: View
-) -> Iterator[tuple[Work, Outcome]]:
+    works: Sequence[Work], seconds: dict[int, float], folder: Path, options: RunOptions, shown: GridView
+) -> Iterator[tuple[Work, TrainingOutcome]]:
     """What becomes of each training, as they end; the longest begin first, so that none is left alone at the end."""
     by_number = {work.number: work for work in works}
     ordered = sorted(works, key=lambda work: (-seconds[work.number], work.number))
@@ -290,7 +290,7 @@ def _outcomes(
         work = by_number[number]
         if isinstance(result, Lost):
             note_failure(folder, work, result.reason)
-            result = Outcome(number, result.reason)
+            result = TrainingOutcome(number, result.reason)
         yield work, result
 
 

@@ -20,7 +20,7 @@ from truerank.sources.rows import rows
 from truerank.work.artifacts import atomic_path, digest
 from truerank.work.progress import Progress
 
-__all__ = ["Leak", "TrainingSet", "open_set", "rows_of"]
+__all__ = ["LeakDocument", "TrainingSet", "open_set", "rows_of"]
 
 _TABLE: Final = "instances.parquet"
 _BLOCK: Final = 4096
@@ -28,7 +28,7 @@ _BLOCK: Final = 4096
 _LEAKING: Final = ("leak", "test")
 
 
-class Leak(NamedTuple):
+class LeakDocument(NamedTuple):
     """A document in a leaking row: the topic that leaks, and the document's text as it is trained on."""
 
     topic_id: str
@@ -52,7 +52,7 @@ class TrainingSet:
     design: SetDesign
     source: str
     prefixes: Mapping[int, str]
-    leaks: tuple[Leak, ...]
+    leaks: tuple[LeakDocument, ...]
 
     def json(self) -> dict[str, Any]:
         """For the manifest."""
@@ -144,13 +144,15 @@ def _prefixes(design: SetDesign, source: str, largest: int | None) -> dict[int, 
     return prefixes or {2 * count: found.hexdigest()}
 
 
-def _leaks(source: str, largest: int | None) -> Iterator[Leak]:
+def _leaks(source: str, largest: int | None) -> Iterator[LeakDocument]:
     for row in _records(source, largest):
         role, topic = row.get("role"), row.get("topic_id")
         if role not in _LEAKING or topic is None:
             continue
         for part, relevant in (("relevant", True), ("nonrelevant", False)):
-            yield Leak(str(topic), str(row.get(f"{part}_id") or ""), relevant, str(role), str(row.get(part) or ""))
+            yield LeakDocument(
+                str(topic), str(row.get(f"{part}_id") or ""), relevant, str(role), str(row.get(part) or "")
+            )
 
 
 def _records(source: str, largest: int | None) -> Iterator[Mapping[str, Any]]:
@@ -171,7 +173,7 @@ def _records(source: str, largest: int | None) -> Iterator[Mapping[str, Any]]:
             yield row.values
 
 
-def leaked_rows(sets: Sequence[TrainingSet], collection: str) -> Iterator[tuple[str, Leak]]:
+def leaked_rows(sets: Sequence[TrainingSet], collection: str) -> Iterator[tuple[str, LeakDocument]]:
     """The leaks of all sets that a collection is tested with, with the set's name."""
     for one in sets:
         if collection in one.design.collections:

@@ -10,15 +10,15 @@ from typing import Any, Final, Protocol, TextIO
 
 from truerank.experiments.grid.costs import CostEstimate
 from truerank.experiments.grid.planning import Work
-from truerank.experiments.grid.working import Outcome
+from truerank.experiments.grid.working import TrainingOutcome
 from truerank.work.progress import Progress, Quiet
 
-__all__ = ["Lines", "LiveTable", "NoView", "Tally", "View", "view_for"]
+__all__ = ["GridView", "Lines", "LiveTable", "NoView", "Tally", "view_for"]
 
 _EVERY_SECONDS: Final = 15.0
 
 
-class View(Progress, Protocol):
+class GridView(Progress, Protocol):
     """What a grid tells about itself: the stages before it, and each training as it begins and ends."""
 
     def running(self, estimate: CostEstimate) -> contextlib.AbstractContextManager[None]:
@@ -27,7 +27,7 @@ class View(Progress, Protocol):
     def began(self, work: Work) -> None:
         """A training was handed to a worker."""
 
-    def ended(self, work: Work, outcome: Outcome) -> None:
+    def ended(self, work: Work, outcome: TrainingOutcome) -> None:
         """A training ended, well or not."""
 
 
@@ -42,7 +42,7 @@ class NoView(Quiet):
     def began(self, work: Work) -> None:
         """Shows nothing."""
 
-    def ended(self, work: Work, outcome: Outcome) -> None:
+    def ended(self, work: Work, outcome: TrainingOutcome) -> None:
         """Shows nothing."""
 
 
@@ -68,7 +68,7 @@ class Tally:
         self.working[name] += 1
         self.left[name] -= 1
 
-    def ended(self, work: Work, outcome: Outcome) -> None:
+    def ended(self, work: Work, outcome: TrainingOutcome) -> None:
         """One less at work."""
         name = work.training.model.name
         self.working[name] -= 1
@@ -128,7 +128,7 @@ class Lines(NoView):
         if self._tally is not None:
             self._tally.began(work)
 
-    def ended(self, work: Work, outcome: Outcome) -> None:
+    def ended(self, work: Work, outcome: TrainingOutcome) -> None:
         """Counts; writes what failed at once, and how far it is now and then."""
         if self._tally is None:
             return
@@ -178,7 +178,7 @@ class LiveTable(Lines):
         super().began(work)
         self._update()
 
-    def ended(self, work: Work, outcome: Outcome) -> None:
+    def ended(self, work: Work, outcome: TrainingOutcome) -> None:
         """Counts, and shows it; a failure is written above the table."""
         if self._tally is not None:
             self._tally.ended(work, outcome)
@@ -210,7 +210,7 @@ class LiveTable(Lines):
         return Group(table, ProgressBar(total=max(1, whole), completed=ended, width=60), tally.sentence())
 
 
-def view_for(stream: TextIO | None = None) -> View:
+def view_for(stream: TextIO | None = None) -> GridView:
     """The live table where the stream (standard error) is a terminal, lines elsewhere."""
     chosen = stream or sys.stderr
     if not chosen.isatty():

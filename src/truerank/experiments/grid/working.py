@@ -30,7 +30,7 @@ from truerank.rankers.training.fitting import Fitted, fit
 from truerank.rankers.words.vocabulary import Vocabulary
 from truerank.text.passages import joined, policy_named
 
-__all__ = ["LOG_FILE", "Outcome", "Spent", "TrainAndScore", "note_failure", "scored_sample"]
+__all__ = ["LOG_FILE", "Spent", "TrainAndScore", "TrainingOutcome", "note_failure", "scored_sample"]
 
 #: Times, the host, and what went wrong; the only file of a cell that is not the same every time.
 LOG_FILE: Final = "cell.log"
@@ -51,7 +51,7 @@ _NOTHING: Final = Spent()
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrainingOutcome:
     """What became of a training.
 
     Attributes:
@@ -81,7 +81,7 @@ class TrainAndScore:
     on_request: bool = False
     keep_models: bool = False
 
-    def open(self) -> Callable[[Work], Outcome]:
+    def open(self) -> Callable[[Work], TrainingOutcome]:
         """A worker with nothing in its memory."""
         return _Worker(self).work
 
@@ -119,17 +119,17 @@ class _Worker:
         self._parts: dict[Test, list[_Scored]] = {}
         self._room = _MEMORY
 
-    def work(self, work: Work) -> Outcome:
+    def work(self, work: Work) -> TrainingOutcome:
         """Trains, scores, writes; what goes wrong is written down and ends nothing but this training."""
         out = self._task.out
         try:
-            return Outcome(work.number, "", self._cells(work))
+            return TrainingOutcome(work.number, "", self._cells(work))
         except Exception as error:  # one cell must not stop the others, whatever it raises
             reason = str(error) if isinstance(error, TruerankError) else f"{type(error).__name__}: {error}"
             note_failure(out, work, reason, traceback.format_exc())
             # What is tried again begins anew: a checkpoint may hold the fault.
             shutil.rmtree(_scratch(out, work), ignore_errors=True)
-            return Outcome(work.number, reason)
+            return TrainingOutcome(work.number, reason)
 
     def _cells(self, work: Work) -> Spent:
         import torch

@@ -14,7 +14,7 @@ import yaml
 
 from truerank.errors import InputError, OptionError, TruerankError
 
-__all__ = ["Table", "Value", "read_tree"]
+__all__ = ["Value", "YamlMapping", "read_tree"]
 
 _VARIABLE: Final = re.compile(r"\$\{(?P<name>\w+)(?::-(?P<default>[^}]*))?\}")
 #: More values than any design has; aliases can multiply a small file without end.
@@ -55,7 +55,7 @@ class Value:
             name = f"{error.option}: " if isinstance(error, OptionError) else ""
             self.fault(f"{name}{error.fault}".replace("`", ""), error.remedy.replace("`", ""))
 
-    def table(self, known: Collection[str] | None = None) -> Table:
+    def table(self, known: Collection[str] | None = None) -> YamlMapping:
         """As a mapping, whose keys are among the known ones."""
         if not isinstance(self.content, dict):
             self.fault("no mapping", "write 'key: value' lines below it")
@@ -65,7 +65,7 @@ class Value:
                     near = difflib.get_close_matches(key, known, 1)
                     meant = f"did you mean '{near[0]}'? " if near else ""
                     replace(value, path=self.path).fault(f"unknown key '{key}'", f"{meant}known: {', '.join(known)}")
-        return Table(self)
+        return YamlMapping(self)
 
     def text(self) -> str:
         """As text; a number is taken as it is written."""
@@ -112,7 +112,7 @@ class Value:
         return self.content
 
 
-class Table:
+class YamlMapping:
     """A mapping of the file."""
 
     def __init__(self, value: Value) -> None:

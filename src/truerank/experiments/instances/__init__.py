@@ -10,7 +10,7 @@ from truerank.experiments.instances.options import (
     FirstStageOptions,
     LeakOptions,
     TableOptions,
-    TestOptions,
+    TopicOptions,
     TrainingOptions,
 )
 
@@ -26,7 +26,7 @@ __all__ = [
     "LeakOptions",
     "QueryFile",
     "TableOptions",
-    "TestOptions",
+    "TopicOptions",
     "TrainingOptions",
     "build",
     "export",

@@ -12,12 +12,12 @@ import polars as pl
 
 from truerank.errors import InputError, OptionError
 from truerank.experiments.instances.built import ROWS, TABLE, Built, open_built
-from truerank.experiments.instances.drawing import SCHEMA, Draft, Wanted
-from truerank.experiments.instances.filling import Prepared, Training
+from truerank.experiments.instances.drawing import SCHEMA, QueryKeys, RowDraft
+from truerank.experiments.instances.filling import Prepared, TrainingSources
 from truerank.experiments.instances.leaks import (
-    Candidates,
     JudgedTopics,
     Leak,
+    LeakCandidates,
     TopicPlan,
     excluded,
     leaks_above,
@@ -29,7 +29,7 @@ from truerank.experiments.instances.leaks import (
     verified_leaks,
     wanted,
 )
-from truerank.experiments.instances.opening import Opened, Texts, filled
+from truerank.experiments.instances.opening import CollectionTexts, Opened, filled
 from truerank.experiments.instances.options import BuildOptions
 from truerank.judging.labels import Judgments, open_judgments
 from truerank.sources.topics import read_topics
@@ -60,7 +60,7 @@ class Assembled:
         notes: what a user must know.
     """
 
-    drafts: tuple[Draft, ...]
+    drafts: tuple[RowDraft, ...]
     opened: Opened
     fill: pl.LazyFrame | None
     inputs: dict[str, Any]
@@ -99,19 +99,19 @@ def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
         InputError: a fault in a source, or fewer rows than asked for.
     """
     options, seed = opened.options, opened.seed
-    candidates = read_candidates(options.candidates)
+    candidates = read_candidates(options.audit)
     judgments, leaks = _leaks(kind, options, candidates)
     barred = excluded(candidates, judgments, [name for _, name in opened.sources])
-    training = Training(opened.lanes, options, seed, barred)
+    training = TrainingSources(opened.lanes, options, seed, barred)
     lead = _lead(kind, leaks, opened)
     asked = (options.leaks or 0) if kind != "none" else 0
     # With fewer leaks than asked for there are more rows without one.
     drawn = _drawn(training, opened, lead, rows if options.allow_fewer else rows - asked)
     chosen = _lead_rows(lead, drawn, opened, asked)
     fill = _fill(drawn, rows - len(chosen.drafts), opened, barred.texts)
-    audited = bool(options.candidates or fill.inputs.get("candidates"))
+    audited = bool(options.audit or fill.inputs.get("audit"))
     unaudited = () if audited else (_UNAUDITED,)
-    inputs = {**_query_inputs(opened, training), **opened.inputs(), "candidates": list(candidates.inputs)}
+    inputs = {**_query_inputs(opened, training), **opened.inputs(), "audit": list(candidates.inputs)}
     if options.fill is not None:
         inputs["fill"] = {"folder": options.fill, "sha256": hash_file(Path(options.fill) / TABLE)}
     return Assembled(
@@ -139,7 +139,7 @@ class _Supply:
     """Rows whose texts are there: of each source, and of leaking queries."""
 
     lanes: list[Prepared]
-    leaking: list[tuple[Leak, Draft]]
+    leaking: list[tuple[Leak, RowDraft]]
     skipped: dict[str, int]
 
 
@@ -147,7 +147,7 @@ class _Supply:
 class _Chosen:
     """The rows that leak."""
 
-    drafts: list[Draft] = field(default_factory=list)
+    drafts: list[RowDraft] = field(default_factory=list)
     about: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
 
@@ -156,7 +156,7 @@ class _Chosen:
 class _Fill:
     """The rows without a leak: drawn here, or the rows of another set with what it was made from."""
 
-    drafts: list[Draft] = field(default_factory=list)
+    drafts: list[RowDraft] = field(default_factory=list)
     frame: pl.LazyFrame | None = None
     inputs: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -165,7 +165,7 @@ class _Fill:
 class _Taken(NamedTuple):
     """Rows taken from the sources in turn, how many of each, and which of them had no more."""
 
-    rows: list[Draft]
+    rows: list[RowDraft]
     given: list[int]
     empty: list[int]
 
@@ -178,7 +178,7 @@ def _lead(kind: str, leaks: list[Leak], opened: Opened) -> _Lead:
     return _Lead(leaks, plan_topics(topics, opened.options, opened.seed, stage), topics)
 
 
-def _query_inputs(opened: Opened, training: Training) -> dict[str, Any]:
+def _query_inputs(opened: Opened, training: TrainingSources) -> dict[str, Any]:
     described = [
         {
             "name": name,
@@ -192,7 +192,7 @@ def _query_inputs(opened: Opened, training: Training) -> dict[str, Any]:
     return {"queries": described}
 
 
-def _leaks(kind: str, options: BuildOptions, candidates: Candidates) -> tuple[Judgments | None, list[Leak]]:
+def _leaks(kind: str, options: BuildOptions, candidates: LeakCandidates) -> tuple[Judgments | None, list[Leak]]:
     judgments = open_judgments(options.labels, votes=options.votes) if options.labels else None
     if kind != "leak":
         return judgments, []
@@ -206,27 +206,27 @@ def _leaks(kind: str, options: BuildOptions, candidates: Candidates) -> tuple[Ju
     else:
         judgments, leaks = verified_leaks(options.labels, topics, options.votes)
     if not leaks:
-        source = "labels" if options.threshold is None else "candidates"
+        source = "labels" if options.threshold is None else "audit"
         fault = f"the {source} hold no leak" + ("" if topics is None else f" of the {len(topics):,} topics")
         raise OptionError("labels", fault, "check labels, topics and `threshold`")
     return judgments, leaks
 
 
-def _of_test(candidates: Candidates, test: str) -> Candidates:
+def _of_test(candidates: LeakCandidates, test: str) -> LeakCandidates:
     names = candidates.table["test"].unique(maintain_order=True).to_list()
     if test not in names:
         fault = f"no test set called '{test}' among the candidates"
         raise OptionError("test_set", fault, f"there are {', '.join(names) or 'none'}")
-    return Candidates(candidates.table.filter(pl.col("test") == test), candidates.inputs)
+    return LeakCandidates(candidates.table.filter(pl.col("test") == test), candidates.inputs)
 
 
-def _drawn(training: Training, opened: Opened, lead: _Lead, fill_rows: int) -> _Supply:
+def _drawn(training: TrainingSources, opened: Opened, lead: _Lead, fill_rows: int) -> _Supply:
     """Draws until there is enough of every source, or it holds no more."""
     options, lanes = opened.options, training.lanes
     share = -(-fill_rows // max(1, len(lanes))) if options.fill is None and lanes else 0
     count = share + 64 + share // 16 if share else 0
     room = 2 * count + 1000 if share else 0
-    looked_for = wanted(lead.leaks) if lead.leaks else Wanted()
+    looked_for = wanted(lead.leaks) if lead.leaks else QueryKeys()
     while True:
         training.scan(room, looked_for, opened.progress.start)
         prepared = training.rows(count) if share else []
@@ -248,7 +248,7 @@ def _drawn(training: Training, opened: Opened, lead: _Lead, fill_rows: int) -> _
     return _Supply(whole, kept, dict(skipped))
 
 
-def _collect(opened: Opened, drafts: Sequence[Draft], plans: Sequence[TopicPlan]) -> None:
+def _collect(opened: Opened, drafts: Sequence[RowDraft], plans: Sequence[TopicPlan]) -> None:
     """Reads the collections, each once, for the documents of all rows."""
     own = {doc_id for draft in drafts for doc_id in (draft.relevant_id, draft.nonrelevant_id)}
     tested = {doc_id for plan in plans for doc_id, _ in (*plan.relevant, *plan.others)}
@@ -259,14 +259,14 @@ def _collect(opened: Opened, drafts: Sequence[Draft], plans: Sequence[TopicPlan]
     opened.test_texts.collect(tested)
 
 
-def _with_texts(prepared: Prepared, texts: Texts) -> Prepared:
+def _with_texts(prepared: Prepared, texts: CollectionTexts) -> Prepared:
     kept = tuple(draft for draft in prepared.drafts if _has_texts(draft, texts))
     lost = len(prepared.drafts) - len(kept)
     reason = {"drawn queries whose documents the collection lacks": lost} if lost else {}
     return Prepared(kept, prepared.complete, {**prepared.skipped, **reason})
 
 
-def _has_texts(draft: Draft, texts: Texts) -> bool:
+def _has_texts(draft: RowDraft, texts: CollectionTexts) -> bool:
     return texts.has(draft.relevant_id) and texts.has(draft.nonrelevant_id)
 
 
@@ -288,7 +288,7 @@ def _lead_rows(lead: _Lead, drawn: _Supply, opened: Opened, asked: int) -> _Chos
     return _Chosen(taken, {"rows": len(taken), "usable": len(drafts), "topics": topics, **about}, notes)
 
 
-def _of_leaks(drawn: _Supply, seed: int, asked: int) -> tuple[list[Draft], dict[str, Any], tuple[str, ...], str]:
+def _of_leaks(drawn: _Supply, seed: int, asked: int) -> tuple[list[RowDraft], dict[str, Any], tuple[str, ...], str]:
     """The rows of leaking queries, spread over the topics; what is to be said of them; what they are called."""
     by_leak = {(leak.topic_id, leak.text or leak.query_id): draft for leak, draft in drawn.leaking}
     ordered = spread((leak for leak, _ in drawn.leaking), seed)
@@ -301,7 +301,7 @@ def _of_leaks(drawn: _Supply, seed: int, asked: int) -> tuple[list[Draft], dict[
 
 def _of_topics(
     lead: _Lead, topics: JudgedTopics, opened: Opened
-) -> tuple[list[Draft], dict[str, Any], tuple[str, ...], str]:
+) -> tuple[list[RowDraft], dict[str, Any], tuple[str, ...], str]:
     """The rows of test topics; what is to be said of them; what they are called."""
     times = opened.options.rows_per_topic
     drafts = topic_drafts(lead.plans, topics.name, times, opened.test_texts.has)

@@ -29,7 +29,7 @@ from truerank.experiments.instances.options import (
     Kind,
     LeakOptions,
     TableOptions,
-    TestOptions,
+    TopicOptions,
     TrainingOptions,
     checked_sizes,
 )
@@ -55,7 +55,7 @@ def build(
     cut: CutRule = CutRule(),
     first_stage: FirstStageOptions = FirstStageOptions(),
     leak: LeakOptions = LeakOptions(),
-    testing: TestOptions = TestOptions(),
+    testing: TopicOptions = TopicOptions(),
     table: TableOptions = TableOptions(),
     write: Annotated[tuple[Format, ...], Flag(metavar="FORMAT", reads=list[Format])] = (),
     allow_fewer: bool = False,
@@ -98,18 +98,18 @@ def build(
     Examples:
 
         truerank instances build --kind none --queries irds:msmarco-document/train --queries irds:msmarco-document/orcas
-        --docs irds:msmarco-document --index index/ --candidates audit/ --size 1000 --size 128000 --out none/
+        --docs irds:msmarco-document --index index/ --audit audit/ --size 1000 --size 128000 --out none/
 
         truerank instances build --kind leak --leaks 500 --labels judged.jsonl --topics topics.trec
-        --queries queries.tsv --train-qrels qrels.tsv --docs docs.jsonl --candidates audit/ --size 1000 --out leak/
+        --queries queries.tsv --train-qrels qrels.tsv --docs docs.jsonl --audit audit/ --size 1000 --out leak/
 
         truerank instances build --kind test --leaks 500 --topics topics.trec --qrels qrels.txt --test-docs robust.jsonl
-        --queries queries.tsv --train-qrels qrels.tsv --docs docs.jsonl --candidates audit/ --size 1000 --out test/
+        --queries queries.tsv --train-qrels qrels.tsv --docs docs.jsonl --audit audit/ --size 1000 --out test/
 
-        truerank instances build --kind none --queries-from-documents docs.trec.gz --candidates audit/ --size 1000
+        truerank instances build --kind none --queries-from-documents docs.trec.gz --audit audit/ --size 1000
         --out none/
 
-        truerank instances build --kind by-depth --rows triples.parquet --depth 1 --out depth-1/
+        truerank instances build --kind by-depth --rows triples.parquet --annotation-depth 1 --out depth-1/
 
     Source: leakage paper, section 4, "Training Datasets".
     """

@@ -16,20 +16,20 @@ from truerank.errors import InputError
 from truerank.experiments.instances.built import open_built
 from truerank.experiments.instances.filling import judged_documents
 from truerank.experiments.instances.leaks import excluded, leaks_above, read_candidates
-from truerank.experiments.instances.proofs import Evidence, LoadedSet, Property, load_set, proofs
+from truerank.experiments.instances.proofs import LoadedSet, ProofEvidence, Property, load_set, proofs
 from truerank.judging.labels import open_judgments
 from truerank.judging.votes import Votes
 from truerank.options import Flag, Sources, command
 from truerank.reports.results import Result
 from truerank.sources.grammar import parse
 
-__all__ = ["InstanceStats", "Pair", "stats"]
+__all__ = ["InstanceStats", "SetPair", "stats"]
 
 _SIZED: Final = re.compile(r"(?P<folder>.+)\?size=(?P<size>\d+)")
 _ROW: Final = ("query_id", "relevant_id", "nonrelevant_id")
 
 
-class Pair(NamedTuple):
+class SetPair(NamedTuple):
     """Two sets next to each other: what they share, and whether their rows without a leak are the same ones."""
 
     first: str
@@ -54,7 +54,7 @@ class InstanceStats(Result, shown_in="truerank.experiments.instances.report"):
 
     sets: tuple[LoadedSet, ...]
     properties: tuple[tuple[Property, ...], ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[SetPair, ...]
 
     @property
     def holds(self) -> bool:
@@ -67,7 +67,7 @@ class InstanceStats(Result, shown_in="truerank.experiments.instances.report"):
 def stats(
     folders: Annotated[Sequence[str | Path], Flag(metavar="DIR…", positional=True, reads=list[str])],
     *,
-    candidates: Annotated[tuple[str, ...], Flag(metavar="DIR", reads=list[str])] = (),
+    audit: Annotated[tuple[str, ...], Flag(metavar="DIR", reads=list[str])] = (),
     labels: Sources = (),
     votes: Votes | None = None,
     train_qrels: Sources = (),
@@ -81,7 +81,7 @@ def stats(
 
     Args:
         folders: what `instances build` wrote; DIR?size=N: the beginning of one.
-        candidates: audits to check against; by default those that each set was built with.
+        audit: folders of audits to check against; by default those that each set was built with.
         labels: judged pairs; by default those that each set was built with.
         votes: how several voices make one answer; by default as each set was built.
         train_qrels: training judgments; by default those that each set was built with.
@@ -97,12 +97,12 @@ def stats(
 
         truerank instances stats none/ leak/ test/
 
-        truerank instances stats 'leak/?size=1000' --candidates audit/ --fail-on broken
+        truerank instances stats 'leak/?size=1000' --audit audit/ --fail-on broken
     """
     loaded = tuple(_loaded(str(one)) for one in folders)
     if not loaded:
         raise InputError("no training set was named", "give the folders that 'instances build' wrote")
-    given = {"candidates": tuple(candidates), "labels": tuple(labels), "train_qrels": tuple(train_qrels)}
+    given = {"audit": tuple(audit), "labels": tuple(labels), "train_qrels": tuple(train_qrels)}
     own = [_own_sources(one, given, qrels) for one in loaded]
     relevant = _relevant(loaded, own)
     evidence = [
@@ -115,7 +115,7 @@ def stats(
 class _Sources(NamedTuple):
     """Where the evidence about a set lies, and which of it is not there."""
 
-    candidates: tuple[str, ...]
+    audit: tuple[str, ...]
     labels: tuple[str, ...]
     train_qrels: tuple[str, ...]
     qrels: str | None
@@ -149,7 +149,7 @@ def _own_sources(one: LoadedSet, given: dict[str, tuple[str, ...]], qrels: str |
         missing["qrels"], own = f"{own} is not there", None
     if "train_qrels" in missing:
         missing["qrels"] = missing["train_qrels"]
-    return _Sources(found["candidates"], found["labels"], found["train_qrels"], own, missing)
+    return _Sources(found["audit"], found["labels"], found["train_qrels"], own, missing)
 
 
 def _is_there(spec: str) -> bool:
@@ -208,13 +208,13 @@ def _ids(one: LoadedSet, name: str, tests: bool) -> list[str]:
 
 def _evidence(
     one: LoadedSet, sources: _Sources, relevant: dict[tuple[str, str], frozenset[str]] | None, votes: Votes | None
-) -> Evidence:
+) -> ProofEvidence:
     rule = votes or one.options.get("votes") or "majority"
     judgments = open_judgments(list(sources.labels), votes=rule) if sources.labels else None
-    evidence = Evidence(judgments=judgments, relevant=relevant, missing=sources.missing)
-    if not sources.candidates:
+    evidence = ProofEvidence(judgments=judgments, relevant=relevant, missing=sources.missing)
+    if not sources.audit:
         return evidence
-    candidates = read_candidates(sources.candidates)
+    candidates = read_candidates(sources.audit)
     names = sorted(set(one.rows["source"]))
     threshold = one.options.get("threshold")
     above = None if threshold is None else leaks_above(candidates, float(threshold), judgments, None)
@@ -225,11 +225,11 @@ def _evidence(
     )
 
 
-def _pair(one: LoadedSet, other: LoadedSet) -> Pair:
+def _pair(one: LoadedSet, other: LoadedSet) -> SetPair:
     rows = one.rows.select(_ROW).unique().join(other.rows.select(_ROW).unique(), on=_ROW)
     queries = set(one.rows["query"]) & set(other.rows["query"])
     documents = _documents(one) & _documents(other)
-    return Pair(one.label, other.label, len(rows), len(queries), len(documents), _same_fill(one, other))
+    return SetPair(one.label, other.label, len(rows), len(queries), len(documents), _same_fill(one, other))
 
 
 def _documents(one: LoadedSet) -> set[str]:
@@ -256,4 +256,4 @@ def _made_of(one: LoadedSet) -> object:
     if fill is not None:
         return fill["sha256"]
     queries = [(source["name"], source["fingerprint"]) for source in about["inputs"].get("queries") or []]
-    return queries, [audit["sha256"] for audit in about["inputs"].get("candidates") or []]
+    return queries, [audit["sha256"] for audit in about["inputs"].get("audit") or []]

@@ -16,7 +16,7 @@ from truerank.sources.blocks import QueryBlock, SourceCounts
 from truerank.sources.grammar import SourceSpec
 from truerank.text.normalising import normalise
 
-__all__ = ["SCHEMA", "Draft", "Excluded", "Keyed", "Queries", "Scanned", "Wanted", "scan"]
+__all__ = ["SCHEMA", "Excluded", "Keyed", "Queries", "QueryKeys", "RowDraft", "SourcePass", "scan"]
 
 _STEP: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _MIX: Final = (
@@ -76,7 +76,7 @@ SCHEMA: Final[dict[str, Any]] = {
 }
 
 
-class Draft(NamedTuple):
+class RowDraft(NamedTuple):
     """A row with ids only.
 
     `origin` says where the relevant and the non-relevant document come from; `of_test` whether their texts are looked
@@ -133,14 +133,14 @@ class Excluded:
     ids: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
-class Wanted(NamedTuple):
+class QueryKeys(NamedTuple):
     """Queries that are looked for: normalised texts, and ids where no text is known."""
 
     texts: frozenset[str] = frozenset()
     ids: frozenset[str] = frozenset()
 
 
-class Scanned(NamedTuple):
+class SourcePass(NamedTuple):
     """What one pass over a source gave.
 
     `drawn` are distinct texts (normalised) in random order; `complete` says that the source holds no others; `found`
@@ -155,7 +155,7 @@ class Scanned(NamedTuple):
     excluded: int
 
 
-def scan(source: Queries, seed: int, room: int, excluded: Excluded, wanted: Wanted) -> Scanned:
+def scan(source: Queries, seed: int, room: int, excluded: Excluded, wanted: QueryKeys) -> SourcePass:
     """Draws queries at random and looks for others, in one pass and in memory that grows with `room` only.
 
     A query is its normalised text; of a text that stands there several times the first id counts.
@@ -190,7 +190,7 @@ def scan(source: Queries, seed: int, room: int, excluded: Excluded, wanted: Want
         keys = numbers.many(texts)
         places = [place for place in np.flatnonzero(keys < kept.bound).tolist() if place not in barred]
         kept.add(keys[places], [Query(ids[place], texts[place]) for place in places])
-    return Scanned(kept.queries(), kept.complete, by_text, by_id, source.counts.read, left_out)
+    return SourcePass(kept.queries(), kept.complete, by_text, by_id, source.counts.read, left_out)
 
 
 class _Smallest:

@@ -9,14 +9,14 @@ from typing import NamedTuple
 import polars as pl
 
 from truerank.experiments.instances.document_queries import DocumentQueries
-from truerank.experiments.instances.drawing import Draft, Excluded, Keyed, Queries, Scanned, Wanted, scan
+from truerank.experiments.instances.drawing import Excluded, Keyed, Queries, QueryKeys, RowDraft, SourcePass, scan
 from truerank.experiments.instances.first_stage import Asked, FirstStage, Usable, everything
 from truerank.experiments.instances.leaks import Leak
 from truerank.experiments.instances.options import BuildOptions
 from truerank.records import Query
 from truerank.sources.qrels import QREL_SCHEMA, qrel_frames
 
-__all__ = ["Lane", "Prepared", "QueryGrades", "Training", "judged_documents"]
+__all__ = ["Lane", "Prepared", "QueryGrades", "TrainingSources", "judged_documents"]
 
 
 class QueryGrades(NamedTuple):
@@ -85,12 +85,12 @@ class Prepared:
         skipped: how many queries that were drawn made no row, by reason.
     """
 
-    drafts: tuple[Draft, ...]
+    drafts: tuple[RowDraft, ...]
     complete: bool
     skipped: dict[str, int] = field(default_factory=dict)
 
 
-class Training:
+class TrainingSources:
     """The sources of training queries.
 
     Args:
@@ -103,10 +103,10 @@ class Training:
     def __init__(self, lanes: Sequence[Lane], options: BuildOptions, seed: int, excluded: Excluded) -> None:
         self.lanes = tuple(lanes)
         self._options, self._seed, self._excluded = options, seed, excluded
-        self.scanned: list[Scanned] = []
+        self.scanned: list[SourcePass] = []
         self._relevant, self._negative = Keyed(seed, "relevant documents"), Keyed(seed, "non-relevant documents")
 
-    def scan(self, room: int, wanted: Wanted, told: Callable[[str], None]) -> None:
+    def scan(self, room: int, wanted: QueryKeys, told: Callable[[str], None]) -> None:
         """Reads every source once: draws so many queries, and looks for others."""
         self.scanned = []
         for lane in self.lanes:
@@ -122,7 +122,7 @@ class Training:
             for lane, scanned, own in zip(self.lanes, self.scanned, judged, strict=True)
         ]
 
-    def leaking(self, leaks: Sequence[Leak]) -> tuple[list[tuple[Leak, Draft]], dict[str, int]]:
+    def leaking(self, leaks: Sequence[Leak]) -> tuple[list[tuple[Leak, RowDraft]], dict[str, int]]:
         """Rows of leaking queries, in their order, and why others are missing; a query is taken from the first source
         that has a relevant document for it."""
         found: list[list[tuple[int, Query]]] = []
@@ -130,7 +130,7 @@ class Training:
             hits = [(place, self._find(scanned, leak)) for place, leak in enumerate(leaks)]
             found.append([(place, query) for place, query in hits if query is not None])
         judged = self._judged([[query for _, query in own] for own in found])
-        rows: dict[int, Draft] = {}
+        rows: dict[int, RowDraft] = {}
         seen: set[int] = set()
         for lane, own, documents in zip(self.lanes, found, judged, strict=True):
             seen.update(place for place, _ in own)
@@ -148,9 +148,9 @@ class Training:
         ordered = [(leaks[place], rows[place]) for place in sorted(rows)]
         return ordered, {reason: number for reason, number in skipped.items() if number}
 
-    def _prepared(self, lane: Lane, scanned: Scanned, judged: dict[str, QueryGrades], count: int) -> Prepared:
+    def _prepared(self, lane: Lane, scanned: SourcePass, judged: dict[str, QueryGrades], count: int) -> Prepared:
         queries = [query for query in scanned.drawn if judged.get(query.query_id, QueryGrades()).relevant]
-        drafts: list[Draft] = []
+        drafts: list[RowDraft] = []
         at = 0
         while at < len(queries) and len(drafts) < count:
             missing = count - len(drafts)
@@ -180,12 +180,12 @@ class Training:
 
     def _drafts(
         self, lane: Lane, queries: Sequence[Query], judged: dict[str, QueryGrades], role: str
-    ) -> list[Draft | None]:
+    ) -> list[RowDraft | None]:
         """A row for each query, None where it lacks a relevant or a non-relevant document."""
         distinct = {query.query_id: query for query in queries}.values()
         answerable = [query for query in distinct if judged.get(query.query_id, QueryGrades()).relevant]
         others = self._others(lane, answerable, judged)
-        drafts: dict[str, Draft] = {}
+        drafts: dict[str, RowDraft] = {}
         for query_id, text in answerable:
             if query_id not in others:
                 continue
@@ -193,7 +193,7 @@ class Training:
             doc_id, grade = min(documents, key=lambda pair: (self._relevant(f"{text}\0{pair[0]}"), pair))
             other_id, origin = others[query_id]
             came = "its own document" if lane.qrels is None else f"qrels {grade}"
-            drafts[query_id] = Draft(role, None, lane.name, query_id, text, doc_id, other_id, f"{came}; {origin}")
+            drafts[query_id] = RowDraft(role, None, lane.name, query_id, text, doc_id, other_id, f"{came}; {origin}")
         return [drafts.get(query.query_id) for query in queries]
 
     def _others(
@@ -217,7 +217,7 @@ class Training:
         return {query_id: (one[0].doc_id, f"first-stage rank {one[0].rank}") for query_id, one in negatives.items()}
 
     @staticmethod
-    def _find(scanned: Scanned, leak: Leak) -> Query | None:
+    def _find(scanned: SourcePass, leak: Leak) -> Query | None:
         return scanned.by_text.get(leak.text) if leak.text else scanned.by_id.get(leak.query_id)
 
 

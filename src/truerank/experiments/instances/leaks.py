@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from truerank.errors import InputError, OptionError
-from truerank.experiments.instances.drawing import Draft, Excluded, Keyed, Wanted
+from truerank.experiments.instances.drawing import Excluded, Keyed, QueryKeys, RowDraft
 from truerank.experiments.instances.first_stage import Asked, FirstStage, everything
 from truerank.experiments.instances.options import BuildOptions
 from truerank.judging.labels import Judgments, open_judgments
@@ -24,9 +24,9 @@ from truerank.text.normalising import normalise
 from truerank.work.artifacts import hash_file
 
 __all__ = [
-    "Candidates",
     "JudgedTopics",
     "Leak",
+    "LeakCandidates",
     "TopicPlan",
     "excluded",
     "leaks_above",
@@ -119,7 +119,7 @@ def plan_topics(topics: JudgedTopics, options: BuildOptions, seed: int, stage: F
 
 def topic_drafts(
     plans: Sequence[TopicPlan], source: str, per_topic: int, has_text: Callable[[str], bool]
-) -> list[Draft]:
+) -> list[RowDraft]:
     """The rows: one of each topic, then the second of each, and so on; no document stands twice in a topic's rows.
 
     Args:
@@ -132,11 +132,11 @@ def topic_drafts(
     return [own[turn] for turn in range(per_topic) for own in rows if turn < len(own)]
 
 
-def _rows(plan: TopicPlan, source: str, per_topic: int, has_text: Callable[[str], bool]) -> Iterator[Draft]:
+def _rows(plan: TopicPlan, source: str, per_topic: int, has_text: Callable[[str], bool]) -> Iterator[RowDraft]:
     relevant = [end for end in plan.relevant if has_text(end[0])][:per_topic]
     others = [end for end in plan.others if has_text(end[0])][:per_topic]
     for (doc_id, origin), (other_id, other_origin) in zip(relevant, others, strict=False):
-        yield Draft(
+        yield RowDraft(
             "test", plan.topic_id, source, plan.topic_id, plan.text, doc_id, other_id, f"{origin}; {other_origin}", True
         )
 
@@ -157,7 +157,7 @@ class Leak(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Candidates:
+class LeakCandidates:
     """The candidates of several audits.
 
     Attributes:
@@ -169,7 +169,7 @@ class Candidates:
     inputs: tuple[dict[str, Any], ...] = ()
 
 
-def read_candidates(folders: Sequence[str]) -> Candidates:
+def read_candidates(folders: Sequence[str]) -> LeakCandidates:
     """Reads what `leakage audit` wrote: every pair down to its floor.
 
     Args:
@@ -191,10 +191,10 @@ def read_candidates(folders: Sequence[str]) -> Candidates:
             raise InputError("the audit is redacted", "give the audit that holds the texts", where=folder)
         tables.append(table.cast(_SCHEMA))
         inputs.append({"folder": str(folder), "sha256": hash_file(path), "pairs": len(table)})
-    return Candidates(pl.concat(tables), tuple(inputs))
+    return LeakCandidates(pl.concat(tables), tuple(inputs))
 
 
-def excluded(candidates: Candidates, judgments: Judgments | None, sources: Sequence[str]) -> Excluded:
+def excluded(candidates: LeakCandidates, judgments: Judgments | None, sources: Sequence[str]) -> Excluded:
     """The queries that must not stand in a row without a leak: every candidate, and what was judged a leak.
 
     Candidates are known by text, and by id in the source of that name; where the audits know no source of a name, by
@@ -243,7 +243,7 @@ def verified_leaks(
 
 
 def leaks_above(
-    candidates: Candidates, threshold: float, judgments: Judgments | None, topics: Collection[str] | None
+    candidates: LeakCandidates, threshold: float, judgments: Judgments | None, topics: Collection[str] | None
 ) -> list[Leak]:
     """The candidates above a threshold, which nobody need have verified; what was judged to be no leak is left out.
 
@@ -265,11 +265,11 @@ def leaks_above(
     return list(leaks.values())
 
 
-def wanted(leaks: Iterable[Leak]) -> Wanted:
+def wanted(leaks: Iterable[Leak]) -> QueryKeys:
     """What has to be looked up in the sources of queries: the leaks' texts, and ids where there is no text."""
     known = list(leaks)
     texts = frozenset(leak.text for leak in known if leak.text)
-    return Wanted(texts, frozenset(leak.query_id for leak in known if not leak.text))
+    return QueryKeys(texts, frozenset(leak.query_id for leak in known if not leak.text))
 
 
 def spread(leaks: Iterable[Leak], seed: int) -> list[Leak]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from truerank import lexical
 from truerank.errors import OptionError
 from truerank.experiments.instances.document_queries import CutRule, DocumentQueries
-from truerank.experiments.instances.drawing import Draft, Queries
+from truerank.experiments.instances.drawing import Queries, RowDraft
 from truerank.experiments.instances.filling import Lane
 from truerank.experiments.instances.first_stage import FirstStage, IndexStage, RunStage
 from truerank.experiments.instances.options import BuildOptions
@@ -27,12 +27,12 @@ from truerank.text.normalising import normalise
 from truerank.work.artifacts import digest, hash_file
 from truerank.work.progress import Progress
 
-__all__ = ["Opened", "Texts", "described_file", "filled"]
+__all__ = ["CollectionTexts", "Opened", "described_file", "filled"]
 
 _BLOCK: Final = 1000
 
 
-class Texts:
+class CollectionTexts:
     """The texts of one collection's documents.
 
     Args:
@@ -82,7 +82,7 @@ class Texts:
         return {doc_id: one.rest for doc_id, one in made.items() if one is not None}
 
 
-def filled(drafts: Sequence[Draft], training: Texts, testing: Texts) -> list[tuple[str, str]]:
+def filled(drafts: Sequence[RowDraft], training: CollectionTexts, testing: CollectionTexts) -> list[tuple[str, str]]:
     """The texts of the relevant and the non-relevant document of each row."""
     texts = {}
     for of_test, store in ((False, training), (True, testing)):
@@ -149,16 +149,16 @@ class Opened:
         return self._searched(self._made_index(self.test_docs, "test-index"), "test")
 
     @cached_property
-    def training_texts(self) -> Texts:
+    def training_texts(self) -> CollectionTexts:
         """The texts of the training documents."""
         rule = self._rule if self.options.queries_from_documents is not None else None
-        return Texts(self.docs, self.work, rule, self.progress)
+        return CollectionTexts(self.docs, self.work, rule, self.progress)
 
     @cached_property
-    def test_texts(self) -> Texts:
+    def test_texts(self) -> CollectionTexts:
         """The texts of the test documents; the same object where the collections are the same."""
         same = self.test_docs == self.docs
-        return self.training_texts if same else Texts(self.test_docs, self.work, None, self.progress)
+        return self.training_texts if same else CollectionTexts(self.test_docs, self.work, None, self.progress)
 
     def inputs(self) -> dict[str, Any]:
         """Documents, judgments and first stages, for provenance."""

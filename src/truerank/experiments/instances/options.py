@@ -22,7 +22,7 @@ __all__ = [
     "Kind",
     "LeakOptions",
     "TableOptions",
-    "TestOptions",
+    "TopicOptions",
     "TrainingOptions",
     "checked_sizes",
 ]
@@ -51,7 +51,7 @@ class TrainingOptions(Options):
         docs: the training documents.
         rel: lowest grade of a relevant document in the training judgments.
         queries_from_documents: a collection whose own documents make the queries, in place of queries and judgments.
-        candidates: folders that `leakage audit` wrote; none of their queries gets into a row without a leak.
+        audit: folders that `leakage audit` wrote; none of their queries gets into a row without a leak.
         fill: a built set of the kind none that gives the rows without a leak.
     """
 
@@ -60,7 +60,7 @@ class TrainingOptions(Options):
     docs: _Source = None
     rel: _Count = 1
     queries_from_documents: _Source = None
-    candidates: _Folders = ()
+    audit: _Folders = ()
     fill: _Folder = None
 
 
@@ -107,7 +107,7 @@ class LeakOptions(Options):
 
 
 @dataclass(frozen=True)
-class TestOptions(Options):
+class TopicOptions(Options):
     """Test data.
 
     Attributes:
@@ -120,8 +120,6 @@ class TestOptions(Options):
         test_rel: lowest grade of a relevant document in the test judgments.
         rows_per_topic: rows of each test topic, with different documents.
     """
-
-    __test__ = False  # no class of tests
 
     topics: _Source = None
     field: Literal["title", "description", "narrative"] = "title"
@@ -139,17 +137,17 @@ class TableOptions(Options):
 
     Attributes:
         rows: a table of instances with a column depth, or version or strategy.
-        depth: rows are kept down to this depth of annotation.
+        annotation_depth: rows are kept down to this depth of annotation.
         strategy: rows of this version or strategy are kept.
     """
 
     rows: _Source = None
-    depth: Annotated[int | None, Range(at_least=0)] = None
+    annotation_depth: Annotated[int | None, Range(at_least=0)] = None
     strategy: Annotated[str | None, Flag(metavar="NAME")] = None
 
 
 @dataclass(frozen=True)
-class BuildOptions(TableOptions, TestOptions, LeakOptions, FirstStageOptions, TrainingOptions):
+class BuildOptions(TableOptions, TopicOptions, LeakOptions, FirstStageOptions, TrainingOptions):
     """All options of a set together.
 
     Attributes:
@@ -218,9 +216,9 @@ class BuildOptions(TableOptions, TestOptions, LeakOptions, FirstStageOptions, Tr
     def _check_table(self, kind: str) -> None:
         _need(self.rows, "rows", f"{kind} sets are made of a table of rows")
         if kind == "by-depth":
-            _need(self.depth, "depth", "say down to which depth rows are kept")
-        elif self.depth is not None:
-            raise OptionError("depth", "depths belong to by-depth sets", "leave it out")
+            _need(self.annotation_depth, "annotation_depth", "say down to which depth rows are kept")
+        elif self.annotation_depth is not None:
+            raise OptionError("annotation_depth", "depths belong to by-depth sets", "leave it out")
         if kind == "by-depth" and self.strategy is not None:
             raise OptionError("strategy", "versions belong to by-version sets", "leave it out")
 
@@ -251,7 +249,7 @@ class BuildOptions(TableOptions, TestOptions, LeakOptions, FirstStageOptions, Tr
         if self.threshold is None:
             _need(self.labels or None, "labels", "leaks are verified by labels; `threshold` takes unverified ones")
         else:
-            _need(self.candidates or None, "candidates", "unverified leaks are candidates of an audit")
+            _need(self.audit or None, "audit", "unverified leaks are candidates of an audit")
 
 
 def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from truerank.judging.labels import Judgments
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import hash_file
 
-__all__ = ["Evidence", "LoadedSet", "Property", "load_set", "proofs"]
+__all__ = ["LoadedSet", "ProofEvidence", "Property", "load_set", "proofs"]
 
 _FAULTS: Final = ("leak", "test")
 _LACKING: Final = "not checked: "
@@ -62,7 +62,7 @@ class LoadedSet(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ProofEvidence:
     """What a set is checked against; each is None where it is not at hand, and `missing` says why.
 
     Attributes:
@@ -105,7 +105,7 @@ def _fill_about(built: Built) -> Mapping[str, Any] | None:
     return open_built(fill["folder"]).about
 
 
-def proofs(one: LoadedSet, evidence: Evidence) -> Iterator[Property]:
+def proofs(one: LoadedSet, evidence: ProofEvidence) -> Iterator[Property]:
     """The promises of a set.
 
     Args:
@@ -170,7 +170,7 @@ def _apart(one: LoadedSet) -> Property:
     )
 
 
-def _by_judgments(one: LoadedSet, evidence: Evidence) -> Property:
+def _by_judgments(one: LoadedSet, evidence: ProofEvidence) -> Property:
     name = "no non-relevant document was judged relevant to its query"
     if evidence.relevant is None:
         return Property(name, None, _LACKING + evidence.missing.get("qrels", "no judgments"))
@@ -208,10 +208,10 @@ def _no_repeats(one: LoadedSet) -> Property:
     return Property("no training query stands twice", repeated == 0, f"{repeated:,} of {len(queries):,} do")
 
 
-def _no_candidate(one: LoadedSet, evidence: Evidence) -> Property:
+def _no_candidate(one: LoadedSet, evidence: ProofEvidence) -> Property:
     name = "no leaking query in a row without a leak"
     if evidence.barred is None:
-        return Property(name, None, _LACKING + evidence.missing.get("candidates", "no candidates"))
+        return Property(name, None, _LACKING + evidence.missing.get("audit", "no candidates"))
     barred, fill = evidence.barred, one.fill
     by_text = sum(normalise(query) in barred.texts for query in fill["query"])
     by_id = sum(query_id in barred.ids.get(source, ()) for source, query_id in fill.select("source", "query_id").rows())
@@ -231,7 +231,7 @@ def _ranks(one: LoadedSet) -> Property:
     return Property(name, min(ranks) >= 1 and max(ranks) <= top, told)
 
 
-def _leaks(one: LoadedSet, evidence: Evidence) -> Property:
+def _leaks(one: LoadedSet, evidence: ProofEvidence) -> Property:
     rows = one.rows.filter(pl.col("role") == "leak").select("topic_id", "query", "query_id").rows()
     per_topic = Counter(topic for topic, _, _ in rows).values()
     fewest, most = min(per_topic, default=0), max(per_topic, default=0)
@@ -239,7 +239,7 @@ def _leaks(one: LoadedSet, evidence: Evidence) -> Property:
     if one.options.get("threshold") is not None:
         name = "every leak is a candidate above the threshold"
         if evidence.above is None:
-            return Property(name, None, _LACKING + evidence.missing.get("candidates", "no candidates"))
+            return Property(name, None, _LACKING + evidence.missing.get("audit", "no candidates"))
         above = sum((topic, query) in evidence.above for topic, query, _ in rows)
         return Property(name, above == len(rows), f"{above:,} of {told}; not verified by people")
     name = "every leak was judged one"
@@ -267,7 +267,7 @@ def _topics(one: LoadedSet) -> Property:
 
 def _by_column(one: LoadedSet) -> Property:
     if one.built.kind == "by-depth":
-        depths, most = one.rows["depth"], int(one.options["depth"])
+        depths, most = one.rows["depth"], int(one.options["annotation_depth"])
         counts: Sequence[tuple[int, int]] = sorted(depths.value_counts().rows())
         told = ", ".join(f"{number:,} of depth {depth}" for depth, number in counts[:10])
         return Property(f"no row is deeper than {most}", bool((depths <= most).all()), told)

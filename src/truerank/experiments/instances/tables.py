@@ -90,7 +90,7 @@ class TableRows:
         for row in self._rows():
             self.read += 1
             if self.kind == "by-depth":
-                keep = self._depth(row) <= (self.options.depth or 0)
+                keep = self._depth(row) <= (self.options.annotation_depth or 0)
             else:
                 version = row.value if version is None else version
                 if self.options.strategy is None and row.value != version:

@@ -18,7 +18,7 @@ from truerank.measures import Evaluation, Policy, evaluate
 from truerank.measures.folds import Folds
 from truerank.measures.grammar import parse_measures
 
-__all__ = ["Board", "Row", "arranged", "boards", "size_name"]
+__all__ = ["Board", "BoardRow", "arranged", "boards", "size_name"]
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 _AT_ONCE: Final = 32
 
 
-class Row(NamedTuple):
+class BoardRow(NamedTuple):
     """A row of a table: the block of training sets that it belongs to (may be empty), and the model."""
 
     group: str
@@ -58,7 +58,7 @@ class Board:
     """
 
     benchmark: BenchmarkDesign
-    rows: tuple[Row, ...]
+    rows: tuple[BoardRow, ...]
     conditions: tuple[str, ...]
     baseline: str
     kinds: Mapping[str, str]
@@ -84,23 +84,23 @@ class Board:
         """The conditions but the baseline."""
         return tuple(name for name in self.conditions if name != self.baseline)
 
-    def of(self, row: Row, condition: str, size: int | None = None) -> pl.DataFrame:
+    def of(self, row: BoardRow, condition: str, size: int | None = None) -> pl.DataFrame:
         """The finished cells of a row and condition, of one size or of all, by size and seed."""
         chosen = (pl.col("group") == row.group) & (pl.col("row") == row.model) & (pl.col("condition") == condition)
         if size is not None:
             chosen &= pl.col("size") == size
         return self.cells.filter(chosen & (pl.col("status") == "done"))
 
-    def sizes(self, row: Row, condition: str) -> tuple[int, ...]:
+    def sizes(self, row: BoardRow, condition: str) -> tuple[int, ...]:
         """The sizes that at least one cell is finished of; all rows of a set (0) come last."""
         found = self.of(row, condition)["size"].unique().to_list()
         return tuple(sorted(found, key=lambda size: (size == 0, size)))
 
-    def trained(self, row: Row, condition: str) -> bool:
+    def trained(self, row: BoardRow, condition: str) -> bool:
         """Whether a row was trained under a condition: a checkpoint that is only tested has no size and no seed."""
         return not set(self.of(row, condition)["set"].to_list()) <= self.checkpoints
 
-    def shared_sizes(self, row: Row) -> tuple[int, ...]:
+    def shared_sizes(self, row: BoardRow) -> tuple[int, ...]:
         """The sizes that are finished of every condition of which any is; what is not trained has none."""
         by_condition = [
             set(found)
@@ -115,7 +115,7 @@ class Board:
         places = {name: place for place, name in enumerate(self.scores.runs)}
         return np.asarray(self.scores.values[[places[cell] for cell in cells]])
 
-    def seed_means(self, row: Row, condition: str, sizes: Sequence[int]) -> Evaluation:
+    def seed_means(self, row: BoardRow, condition: str, sizes: Sequence[int]) -> Evaluation:
         """One run per size: by topic, the mean over its seeds (over what is finished of them)."""
         means = [self.values(self.of(row, condition, size)["cell"].to_list()).mean(axis=0) for size in sizes]
         return self.evaluation([size_name(size) for size in sizes], means)
@@ -225,7 +225,7 @@ def _boards(results: GridResults, cells: pl.DataFrame, options: ReportChoices) -
             first_stages.append(evaluate(judged, first, [*scoring[0]], scoring[1]))
         yield Board(
             benchmark=benchmark,
-            rows=tuple(Row(*pair) for pair in pairs),
+            rows=tuple(BoardRow(*pair) for pair in pairs),
             conditions=tuple(sorted(conditions, key=lambda name: name != baseline)),
             baseline=baseline,
             kinds=dict(own.select("condition", "kind").unique(maintain_order=True).rows()),

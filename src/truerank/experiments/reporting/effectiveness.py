@@ -9,14 +9,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.experiments.reporting.board import Board, Row
+from truerank.experiments.reporting.board import Board, BoardRow
 from truerank.experiments.reporting.options import ReportChoices
 from truerank.experiments.reporting.tuning import Tuned, tuned
 from truerank.measures import (
     Comparison,
     Difference,
     Evaluation,
-    Interval,
+    MeanInterval,
     OrderChanges,
     compare_evaluations,
     lower_is_better,
@@ -26,7 +26,7 @@ from truerank.measures import (
 from truerank.measures.report import evaluation_notes
 from truerank.reports.tables import Cell, Column, Table
 
-__all__ = ["Effectiveness", "Estimate", "effectiveness"]
+__all__ = ["Effectiveness", "EffectivenessEstimate", "effectiveness"]
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ _NUMBER: Final[dict[str, Any]] = {"align": "right", "format": ".4f"}
 _SIGNED: Final[dict[str, Any]] = {"align": "right", "format": "+.4f"}
 
 
-class Estimate(NamedTuple):
+class EffectivenessEstimate(NamedTuple):
     """One row under one condition by one measure.
 
     Attributes:
@@ -50,16 +50,16 @@ class Estimate(NamedTuple):
         difference_over_seeds: the same from one value per seed that both have, with the interval over seeds.
     """
 
-    row: Row
+    row: BoardRow
     condition: str
     measure: str
-    mean: Interval
-    over_seeds: Interval
+    mean: MeanInterval
+    over_seeds: MeanInterval
     sd_seeds: float | None
     runs: tuple[float, float]
     chosen: str
     difference: Difference | None
-    difference_over_seeds: Interval | None
+    difference_over_seeds: MeanInterval | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,24 +78,24 @@ class Effectiveness:
 
     board: Board
     options: ReportChoices
-    estimates: Mapping[tuple[Row, str, str], Estimate]
-    values: Mapping[tuple[Row, str], Floats]
+    estimates: Mapping[tuple[BoardRow, str, str], EffectivenessEstimate]
+    values: Mapping[tuple[BoardRow, str], Floats]
     comparison: Comparison | None
     orders: Mapping[tuple[str, str, str], OrderChanges]
-    unmatched: tuple[Row, ...]
+    unmatched: tuple[BoardRow, ...]
 
     @property
     def measures(self) -> tuple[str, ...]:
         """The measures as they are spelled."""
         return self.board.scores.measures
 
-    def shown_rows(self) -> list[Row]:
+    def shown_rows(self) -> list[BoardRow]:
         """The rows of which anything is known, block by block."""
         known = {key[0] for key in self.estimates}
         groups = list(dict.fromkeys(row.group for row in self.board.rows))
         return sorted((row for row in self.board.rows if row in known), key=lambda row: groups.index(row.group))
 
-    def cell(self, row: Row, condition: str, measure: str) -> str | None:
+    def cell(self, row: BoardRow, condition: str, measure: str) -> str | None:
         """What the table says: the mean, † for a significant difference, ‡ for an overtaking, ↔ for a swap."""
         found = self.estimates.get((row, condition, measure))
         if found is None or found.mean.mean is None:
@@ -127,7 +127,7 @@ class Effectiveness:
         title = f"{self.board.collection}: effectiveness by training set, cross-validated over all topics."
         return Table(title, columns, tuple(cells), self.notes(), rules, frozenset(strong))
 
-    def best(self, places: Sequence[tuple[Row, str]], measure: str) -> list[str]:
+    def best(self, places: Sequence[tuple[BoardRow, str]], measure: str) -> list[str]:
         """The conditions with the best mean; none where only one is known."""
         known = {
             place: float(found.mean.mean)
@@ -274,7 +274,7 @@ def effectiveness(board: Board, options: ReportChoices) -> Effectiveness:
     Source: leakage paper, section 4, Tables 3 to 5; transfer paper, section 6, Tables 4 and 5.
     """
     mode = options.choose or "sizes"
-    found: dict[tuple[Row, str], Tuned] = {}
+    found: dict[tuple[BoardRow, str], Tuned] = {}
     unmatched = []
     for row in board.rows:
         held = [condition for condition in board.conditions if board.sizes(row, condition)]
@@ -300,7 +300,7 @@ def effectiveness(board: Board, options: ReportChoices) -> Effectiveness:
     )
 
 
-def _comparison(board: Board, found: Mapping[tuple[Row, str], Tuned], options: ReportChoices) -> Comparison | None:
+def _comparison(board: Board, found: Mapping[tuple[BoardRow, str], Tuned], options: ReportChoices) -> Comparison | None:
     """Every row under every condition against itself under the baseline; corrected by measure over all of them."""
     means = [m for m, kind in zip(board.scores.measures, board.scores.aggregates, strict=True) if kind == "mean"]
     pairs = [
@@ -320,11 +320,11 @@ def _comparison(board: Board, found: Mapping[tuple[Row, str], Tuned], options: R
 
 def _estimate(
     board: Board,
-    found: Mapping[tuple[Row, str], Tuned],
-    key: tuple[Row, str, str],
+    found: Mapping[tuple[BoardRow, str], Tuned],
+    key: tuple[BoardRow, str, str],
     comparison: Comparison | None,
     options: ReportChoices,
-) -> Estimate:
+) -> EffectivenessEstimate:
     row, condition, measure = key
     one, place = found[row, condition], board.scores.measures.index(measure)
     kind = (board.scores.aggregates or ("mean",) * len(board.scores.measures))[place]
@@ -332,7 +332,7 @@ def _estimate(
     mean = mean_interval(values[~np.isnan(values)], options.confidence)
     if kind != "mean":
         aggregated = float(board.evaluation(["tuned"], [one.values]).mean[0, place])
-        mean = Interval(mean.n, aggregated, None, None)
+        mean = MeanInterval(mean.n, aggregated, None, None)
     seeds = one.by_seed[:, place]
     base = found.get((row, board.baseline))
     shared = [seed for seed in one.seeds if base is not None and seed in base.seeds]
@@ -345,7 +345,7 @@ def _estimate(
     if comparison is not None and condition != board.baseline:
         names = {(d.run, d.measure): d for d in comparison.differences}
         difference = names.get((f"{condition}/{row.name}", measure))
-    return Estimate(
+    return EffectivenessEstimate(
         row=row,
         condition=condition,
         measure=measure,
@@ -360,7 +360,7 @@ def _estimate(
 
 
 def _orders(
-    board: Board, found: Mapping[tuple[Row, str], Tuned]
+    board: Board, found: Mapping[tuple[BoardRow, str], Tuned]
 ) -> Iterator[tuple[tuple[str, str, str], OrderChanges]]:
     """The order of the models of each group under the baseline and under each other condition."""
     for group in dict.fromkeys(row.group for row in board.rows):
@@ -388,7 +388,7 @@ def _orders(
                 )
 
 
-def _detail(one: Estimate) -> tuple[Cell, ...]:
+def _detail(one: EffectivenessEstimate) -> tuple[Cell, ...]:
     difference = one.difference
     shown: tuple[Cell, ...] = (None,) * 6
     if difference is not None:
@@ -417,7 +417,7 @@ def _detail(one: Estimate) -> tuple[Cell, ...]:
     )
 
 
-def _estimate_json(one: Estimate) -> dict[str, Any]:
+def _estimate_json(one: EffectivenessEstimate) -> dict[str, Any]:
     return {
         "group": one.row.group,
         "model": one.row.model,

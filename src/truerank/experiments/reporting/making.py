@@ -16,8 +16,8 @@ from truerank.experiments.reporting.missing import grid_table, missing_sentences
 from truerank.experiments.reporting.options import ReportChoices, ReportOptions
 from truerank.experiments.reporting.pilot import Pilot, pilot
 from truerank.experiments.reporting.sizes import SizeEffect, size_effects
-from truerank.experiments.reporting.statements import Statement, effect_statements, memory_statements
-from truerank.measures.method import Testing
+from truerank.experiments.reporting.statements import ExperimentFinding, effect_statements, memory_statements
+from truerank.measures.method import Significance
 from truerank.options import Flag, Out, Scoring, command
 from truerank.reports.results import Result
 from truerank.reports.tables import Table
@@ -59,7 +59,7 @@ class ExperimentReport(Result, shown_in="truerank.experiments.reporting.page"):
     out: Path | None = None
 
     @cached_property
-    def statements(self) -> tuple[Statement, ...]:
+    def statements(self) -> tuple[ExperimentFinding, ...]:
         """What was found, most important first."""
         return (*effect_statements(self.effects), *memory_statements(self.memorised, self.baseline, self.options))
 
@@ -74,7 +74,7 @@ def report(
     results: Annotated[GridResults | str | Path, Flag(metavar="DIR", positional=True, reads=Path)],
     *,
     options: ReportOptions = ReportOptions(),
-    testing: Testing = Testing(),
+    testing: Significance = Significance(),
     scoring: Scoring = Scoring(),
     out: Out = None,
 ) -> ExperimentReport:

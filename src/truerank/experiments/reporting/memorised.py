@@ -9,8 +9,14 @@ import polars as pl
 
 from truerank.errors import OptionError
 from truerank.experiments.grid.results import GridResults
-from truerank.experiments.memorising import Change, Memorisation, Spread, difference_of_differences, memorisation
-from truerank.experiments.reporting.board import Board, Row, size_name
+from truerank.experiments.memorising import (
+    Memorisation,
+    MemorisationChange,
+    TopicSpread,
+    difference_of_differences,
+    memorisation,
+)
+from truerank.experiments.reporting.board import Board, BoardRow, size_name
 from truerank.experiments.reporting.options import ReportChoices
 from truerank.measures import correct
 from truerank.reports.tables import Cell, Column, Table
@@ -18,7 +24,7 @@ from truerank.reports.tables import Cell, Column, Table
 __all__ = ["Memorised", "Place", "memorised", "memorised_tables", "significant"]
 
 #: Collection, leaking training sets, row.
-Place: TypeAlias = tuple[str, str, Row]
+Place: TypeAlias = tuple[str, str, BoardRow]
 
 _SIGNED: Final[dict[str, Any]] = {"align": "right", "format": "+.4f"}
 
@@ -44,18 +50,18 @@ class Memorised(NamedTuple):
     """
 
     collection: str
-    row: Row
+    row: BoardRow
     condition: str
     kind: str
     size: int
     seeds: tuple[int, ...]
     topics: int
     unscored: int
-    rank: Change
-    score: Change
-    offset: Change
-    gain: Spread
-    loss: Spread
+    rank: MemorisationChange
+    score: MemorisationChange
+    offset: MemorisationChange
+    gain: TopicSpread
+    loss: TopicSpread
     found: Memorisation
 
     @property
@@ -67,7 +73,7 @@ class Memorised(NamedTuple):
         """Everything but the values by topic."""
         changes = {
             name: {
-                side: value._asdict() if isinstance(value, Spread) else value
+                side: value._asdict() if isinstance(value, TopicSpread) else value
                 for side, value in change._asdict().items()
             }
             for name, change in (("rank", self.rank), ("score", self.score), ("offset", self.offset))
@@ -147,7 +153,7 @@ def memorised_tables(found: Sequence[Memorised], baseline: str, options: ReportC
 
 
 def _one(
-    results: GridResults, board: Board, key: tuple[Row, str, int], pairs: pl.DataFrame, options: ReportChoices
+    results: GridResults, board: Board, key: tuple[BoardRow, str, int], pairs: pl.DataFrame, options: ReportChoices
 ) -> Memorised:
     row, condition, size = key
     sides = [_scores(results, board, row, side, size) for side in (condition, board.baseline)]
@@ -170,7 +176,7 @@ def _one(
     )
 
 
-def _scores(results: GridResults, board: Board, row: Row, condition: str, size: int) -> pl.DataFrame:
+def _scores(results: GridResults, board: Board, row: BoardRow, condition: str, size: int) -> pl.DataFrame:
     """What the trainings of a row say, with their seeds."""
     cells = board.of(row, condition, size)
     parts = []
@@ -190,7 +196,7 @@ def _named(board: Board, collection: str, frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.format("{}:{}", pl.lit(collection), "topic_id").alias("topic_id"))
 
 
-def _size(board: Board, row: Row, condition: str, wanted: int | None) -> int | None:
+def _size(board: Board, row: BoardRow, condition: str, wanted: int | None) -> int | None:
     """The size wanted, or the largest, that is finished with and without the leak under a shared seed."""
     both = [size for size in board.sizes(row, condition) if size in board.sizes(row, board.baseline)]
     for size in reversed([size for size in both if wanted in (None, size)]):
@@ -200,7 +206,7 @@ def _size(board: Board, row: Row, condition: str, wanted: int | None) -> int | N
     return None
 
 
-def _layout(found: Sequence[Memorised]) -> tuple[list[str], list[tuple[str, Row]], Mapping[Place, Memorised]]:
+def _layout(found: Sequence[Memorised]) -> tuple[list[str], list[tuple[str, BoardRow]], Mapping[Place, Memorised]]:
     """Collections, rows of a table as (condition, row), and what stands where."""
     order = list(dict.fromkeys(one.condition for one in found))
     places = sorted(dict.fromkeys((one.condition, one.row) for one in found), key=lambda place: order.index(place[0]))
@@ -235,7 +241,7 @@ def _sides(found: Sequence[Memorised], name: str, form: str, title: str, options
             if one is None:
                 cells += [None] * 4
                 continue
-            change: Change = getattr(one, name)
+            change: MemorisationChange = getattr(one, name)
             mark = "†" if (collection, condition, row) in marked else ""
             cells += [_plus_minus(change.with_leak, form), _plus_minus(change.without, form)]
             cells += [_shown(change.difference.mean, f"+{form}", mark), _ends(change.difference, f"+{form}")]
@@ -278,7 +284,7 @@ def _offsets(found: Sequence[Memorised], baseline: str, options: ReportChoices) 
 
 def _differences(
     found: Sequence[Memorised], options: ReportChoices
-) -> Iterator[tuple[str, Row, str, str, Spread, Spread, Spread]]:
+) -> Iterator[tuple[str, BoardRow, str, str, TopicSpread, TopicSpread, TopicSpread]]:
     """Of each row with a leak of test data and another one: both changes of the score, and their difference."""
     for one in found:
         for other in found:
@@ -340,11 +346,11 @@ def _interval_title(options: ReportChoices) -> str:
     return f"{100 * options.confidence:.6g}% interval"
 
 
-def _rules(places: Sequence[tuple[str, Row]]) -> tuple[int, ...]:
+def _rules(places: Sequence[tuple[str, BoardRow]]) -> tuple[int, ...]:
     return tuple(place for place, key in enumerate(places) if place and places[place - 1][0] != key[0])
 
 
-def _plus_minus(spread: Spread, form: str) -> str | None:
+def _plus_minus(spread: TopicSpread, form: str) -> str | None:
     if spread.mean is None:
         return None
     return f"{spread.mean:{form}}" if spread.sd is None else f"{spread.mean:{form}} ± {spread.sd:{form}}"
@@ -354,5 +360,5 @@ def _shown(value: float | None, form: str, mark: str = "") -> str | None:
     return None if value is None else f"{value:{form}}{mark}"
 
 
-def _ends(spread: Spread, form: str) -> str | None:
+def _ends(spread: TopicSpread, form: str) -> str | None:
     return None if spread.low is None or spread.high is None else f"{spread.low:{form}} to {spread.high:{form}}"

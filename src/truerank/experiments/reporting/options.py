@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from truerank.errors import OptionError
 from truerank.experiments.grid.design import Design, ReportKind
 from truerank.experiments.memorising import Draws
-from truerank.measures import Testing
+from truerank.measures import Significance
 from truerank.options import Flag, Options, Range, Scoring
 
 __all__ = ["GROUP_SIGN", "Choose", "ReportChoices", "ReportOptions"]
@@ -70,7 +70,7 @@ class ReportChoices(ReportOptions):
     """
 
     policy: Scoring = field(default_factory=Scoring)
-    method: Testing = field(default_factory=Testing)
+    method: Significance = field(default_factory=Significance)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from truerank.errors import OptionError
-from truerank.experiments.reporting.board import Board, Row, size_name
+from truerank.experiments.reporting.board import Board, BoardRow, size_name
 from truerank.experiments.reporting.options import ReportChoices
 from truerank.measures import Comparison, Evaluation, compare_evaluations, lower_is_better, mean_interval
 from truerank.reports.tables import Cell, Column, Table
@@ -130,7 +130,7 @@ def pilot(board: Board, options: ReportChoices) -> Pilot | None:
     )
 
 
-def _size(board: Board, rows: Sequence[Row], wanted: int | None) -> int:
+def _size(board: Board, rows: Sequence[BoardRow], wanted: int | None) -> int:
     counts: dict[int, int] = {}
     for row in rows:
         for size in board.sizes(row, board.baseline):

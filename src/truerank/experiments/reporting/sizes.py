@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.experiments.reporting.board import Board, Row, size_name
+from truerank.experiments.reporting.board import Board, BoardRow, size_name
 from truerank.experiments.reporting.options import ReportChoices
-from truerank.measures import Interval, difference_interval, mean_interval
-from truerank.reports.figures import Line, LinePanel
+from truerank.measures import MeanInterval, difference_interval, mean_interval
+from truerank.reports.figures import LinePanel, LineSeries
 from truerank.reports.tables import Column, Table
 
 __all__ = ["TOPICS", "SizeEffect", "panels", "size_effects", "sizes_table"]
@@ -40,13 +40,13 @@ class SizeEffect(NamedTuple):
 
     collection: str
     topics: str
-    row: Row
+    row: BoardRow
     condition: str
     size: int
     seeds: tuple[int, int]
-    mean: Interval
-    baseline: Interval
-    difference: Interval
+    mean: MeanInterval
+    baseline: MeanInterval
+    difference: MeanInterval
 
 
 def size_effects(board: Board, options: ReportChoices) -> tuple[SizeEffect, ...]:
@@ -113,7 +113,7 @@ def panels(effects: Sequence[SizeEffect], topics: str) -> tuple[LinePanel, ...]:
             values = tuple(
                 None if size not in by_size or by_size[size].mean is None else _point(by_size[size]) for size in sizes
             )
-            lines.append(Line(row.name, values))
+            lines.append(LineSeries(row.name, values))
         n = max(one.difference.n for one in own)
         title = f"{collection}: {condition}, n = {n:,} topics"
         found.append(LinePanel(title, tuple(map(size_name, sizes)), tuple(lines), zero=True))
@@ -134,7 +134,7 @@ def _effects(board: Board, options: ReportChoices) -> Iterator[SizeEffect]:
 
 
 def _effect(
-    board: Board, topics: tuple[str, NDArray[np.bool_]], key: tuple[Row, str, int], confidence: float
+    board: Board, topics: tuple[str, NDArray[np.bool_]], key: tuple[BoardRow, str, int], confidence: float
 ) -> SizeEffect:
     row, condition, size = key
     name, inside = topics
@@ -154,5 +154,5 @@ def _effect(
     )
 
 
-def _point(interval: Interval) -> tuple[float, float | None, float | None]:
+def _point(interval: MeanInterval) -> tuple[float, float | None, float | None]:
     return float(interval.mean or 0.0), interval.low, interval.high

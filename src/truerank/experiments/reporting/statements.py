@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from truerank.experiments.memorising import Spread
-from truerank.experiments.reporting.effectiveness import Effectiveness, Estimate
+from truerank.experiments.memorising import TopicSpread
+from truerank.experiments.reporting.effectiveness import Effectiveness, EffectivenessEstimate
 from truerank.experiments.reporting.memorised import Memorised, Place, significant
 from truerank.experiments.reporting.options import ReportChoices
 from truerank.measures import detectable_difference, lower_is_better
 
-__all__ = ["Statement", "effect_statements", "memory_statements", "order_statements"]
+__all__ = ["ExperimentFinding", "effect_statements", "memory_statements", "order_statements"]
 
 
-class Statement(NamedTuple):
+class ExperimentFinding(NamedTuple):
     """A finding: what it is about, the verdict in few words, the sentence, and whether a difference was shown."""
 
     subject: str
@@ -23,7 +23,7 @@ class Statement(NamedTuple):
     shown: bool
 
 
-def effect_statements(found: Sequence[Effectiveness]) -> tuple[Statement, ...]:
+def effect_statements(found: Sequence[Effectiveness]) -> tuple[ExperimentFinding, ...]:
     """By collection and training set, which rows differ from the baseline by the first measure."""
     return tuple(
         statement
@@ -38,7 +38,9 @@ def order_statements(found: Sequence[Effectiveness]) -> tuple[str, ...]:
     return tuple(_orders(found))
 
 
-def memory_statements(found: Sequence[Memorised], baseline: str, options: ReportChoices) -> tuple[Statement, ...]:
+def memory_statements(
+    found: Sequence[Memorised], baseline: str, options: ReportChoices
+) -> tuple[ExperimentFinding, ...]:
     """By collection and leak, what became of the ranks of leaked documents."""
     places = dict.fromkeys((one.collection, one.condition) for one in found)
     clear = significant(found, "offset", options)
@@ -47,7 +49,7 @@ def memory_statements(found: Sequence[Memorised], baseline: str, options: Report
     )
 
 
-def _effect(one: Effectiveness, condition: str) -> Statement | None:
+def _effect(one: Effectiveness, condition: str) -> ExperimentFinding | None:
     measure = one.measures[0]
     rows = [
         estimate
@@ -66,7 +68,7 @@ def _effect(one: Effectiveness, condition: str) -> Statement | None:
         rest = [row for row in rows if row not in survivors]
         others = f" No difference is shown for the other {len(rest) if len(rest) > 1 else 'one'}." if rest else ""
         others += _reach([row.difference.detectable for row in rest if row.difference is not None])
-        return Statement(
+        return ExperimentFinding(
             subject,
             f"{len(survivors)} of {len(rows)} differ",
             f"{measure}{lower}: {len(survivors)} of {len(rows)} differ from {against}, corrected: {named}.{others}"
@@ -77,7 +79,7 @@ def _effect(one: Effectiveness, condition: str) -> Statement | None:
     what = "no difference is shown" if len(rows) == 1 else f"no difference is shown for any of {len(rows)}"
     found = _reach([row.difference.detectable for row in rows if row.difference is not None])
     sentence = f"{measure}{lower}: {what} to {against}: {named} (intervals not corrected).{found}"
-    return Statement(subject, "cannot tell", sentence, False)
+    return ExperimentFinding(subject, "cannot tell", sentence, False)
 
 
 def _reach(detectable: Sequence[float | None], form: str = ".4f") -> str:
@@ -111,7 +113,7 @@ def _orders(found: Sequence[Effectiveness]) -> Iterator[str]:
             )
 
 
-def _memory(found: Sequence[Memorised], baseline: str, clear: Collection[Place]) -> Statement:
+def _memory(found: Sequence[Memorised], baseline: str, clear: Collection[Place]) -> ExperimentFinding:
     first = found[0]
     changes = "; ".join(
         f"{one.row.name} rank {_signed(one.rank.difference, '+.2f')}, offset {_signed(one.offset.difference, '+.2f')}"
@@ -130,10 +132,10 @@ def _memory(found: Sequence[Memorised], baseline: str, clear: Collection[Place])
         f"ones (negative: it rises) and the offset to the non-relevant ones change by {changes} "
         f"(intervals not corrected). {tested}"
     )
-    return Statement(f"{first.collection}, {first.condition}: memory", verdict, sentence, bool(grown))
+    return ExperimentFinding(f"{first.collection}, {first.condition}: memory", verdict, sentence, bool(grown))
 
 
-def _named(whole: Effectiveness, one: Estimate) -> str:
+def _named(whole: Effectiveness, one: EffectivenessEstimate) -> str:
     """The row and its difference; where one model is alone, its block says enough."""
     found, alone = one.difference, len({row.model for row in whole.board.rows}) == 1
     name = one.row.group if alone and one.row.group else one.row.name
@@ -143,7 +145,7 @@ def _named(whole: Effectiveness, one: Estimate) -> str:
     return f"{name} {found.difference:+.4f}{ends}"
 
 
-def _by_seeds(survivors: Sequence[Estimate]) -> str:
+def _by_seeds(survivors: Sequence[EffectivenessEstimate]) -> str:
     """Which differences are clear of zero over topics, but not over seeds: trained again, they may be others."""
     unsettled = [
         f"{one.row.name} ({over.n} seeds)"
@@ -157,7 +159,7 @@ def _clear(low: float | None, high: float | None) -> bool:
     return low is not None and high is not None and (low > 0 or high < 0)
 
 
-def _range(rows: Sequence[Estimate]) -> str:
+def _range(rows: Sequence[EffectivenessEstimate]) -> str:
     differences = [row.difference for row in rows if row.difference is not None]
     values = [one.difference for one in differences if one.difference is not None]
     ends = [end for one in differences for end in (one.low, one.high) if end is not None]
@@ -165,7 +167,7 @@ def _range(rows: Sequence[Estimate]) -> str:
     return f"differences {min(values):+.4f} to {max(values):+.4f}{around}"
 
 
-def _signed(spread: Spread, form: str) -> str:
+def _signed(spread: TopicSpread, form: str) -> str:
     if spread.mean is None:
         return "unknown"
     ends = "" if spread.low is None or spread.high is None else f" [{spread.low:{form}}, {spread.high:{form}}]"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from truerank.experiments.reporting.effectiveness import Effectiveness, Estimate
+from truerank.experiments.reporting.effectiveness import Effectiveness, EffectivenessEstimate
 from truerank.measures import Comparison, compare_evaluations, lower_is_better
-from truerank.reports.figures import Line, LinePanel
+from truerank.reports.figures import LinePanel, LineSeries
 from truerank.reports.tables import Column, Table
 
 __all__ = ["depth_panels", "depth_table", "depths_compared"]
@@ -88,19 +88,19 @@ def depth_panels(found: Sequence[Effectiveness]) -> tuple[LinePanel, ...]:
             lines = []
             for row in one.shown_rows():
                 points = [one.estimates.get((row, name, measure)) for name in one.board.designed]
-                lines.append(Line(row.name, tuple(map(_point, points))))
+                lines.append(LineSeries(row.name, tuple(map(_point, points))))
             lower = ", lower is better" if lower_is_better(measure) else ""
             panels.append(LinePanel(f"{one.board.collection}: {measure}{lower}", one.board.designed, tuple(lines)))
     return tuple(panels)
 
 
-def _point(one: Estimate | None) -> tuple[float, float | None, float | None] | None:
+def _point(one: EffectivenessEstimate | None) -> tuple[float, float | None, float | None] | None:
     if one is None or one.mean.mean is None:
         return None
     return one.mean.mean, one.mean.low, one.mean.high
 
 
-def _cells(one: Estimate, base: Estimate | None, shown: str | None) -> tuple[Any, ...]:
+def _cells(one: EffectivenessEstimate, base: EffectivenessEstimate | None, shown: str | None) -> tuple[Any, ...]:
     found = one.difference
     differences = (None,) * 4 if found is None else (found.difference, found.low, found.high, found.p_corrected)
     shares: tuple[float | None, float | None] = (None, None)

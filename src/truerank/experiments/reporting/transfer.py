@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from truerank.experiments.reporting.board import Row
+from truerank.experiments.reporting.board import BoardRow
 from truerank.experiments.reporting.effectiveness import Effectiveness
 from truerank.measures import lower_is_better
 from truerank.reports.tables import Cell, Column, Table
@@ -56,7 +56,7 @@ def strategies_table(found: Sequence[Effectiveness]) -> Table:
 
 
 def _strong(
-    places: Sequence[tuple[Row, str]], values: Sequence[tuple[Effectiveness, str]], lead: int
+    places: Sequence[tuple[BoardRow, str]], values: Sequence[tuple[Effectiveness, str]], lead: int
 ) -> set[tuple[int, int]]:
     """The best cell of each block and column."""
     found = set()

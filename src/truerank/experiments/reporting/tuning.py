@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.experiments.reporting.board import Board, Row, size_name
+from truerank.experiments.reporting.board import Board, BoardRow, size_name
 from truerank.experiments.reporting.options import Choose
-from truerank.measures import Choice, Evaluation
+from truerank.measures import Evaluation, FoldChoice
 from truerank.measures.cross_validation import choose
 
 __all__ = ["Tuned", "tuned"]
@@ -34,7 +34,7 @@ class Tuned(NamedTuple):
     """
 
     values: Floats
-    choices: tuple[Choice, ...]
+    choices: tuple[FoldChoice, ...]
     settings: tuple[str, ...]
     seeds: tuple[int, ...]
     by_seed: Floats
@@ -46,7 +46,7 @@ class Tuned(NamedTuple):
         return ", ".join(f"{name} ×{count}" for name, count in counts.items())
 
 
-def tuned(board: Board, row: Row, condition: str, sizes: Sequence[int], mode: Choose) -> Tuned:
+def tuned(board: Board, row: BoardRow, condition: str, sizes: Sequence[int], mode: Choose) -> Tuned:
     """Tunes a row under one condition.
 
     Args:
@@ -79,7 +79,7 @@ def tuned(board: Board, row: Row, condition: str, sizes: Sequence[int], mode: Ch
     return Tuned(_picked(settings, choices, board), choices, settings.runs, seeds, by_seed, runs.mean)
 
 
-def _picked(settings: Evaluation, choices: Sequence[Choice], board: Board) -> Floats:
+def _picked(settings: Evaluation, choices: Sequence[FoldChoice], board: Board) -> Floats:
     """Each topic's values from the setting chosen for its fold, shape (measures, topics)."""
     topics = np.array(settings.topics)
     found = np.full(settings.values.shape[1:], np.nan)

@@ -11,13 +11,14 @@ from pathlib import Path, PurePath
 from typing import Annotated, Any, Final
 
 from truerank.errors import InputError, OptionError
+from truerank.judging.changes import store_input
 from truerank.judging.exchange import doccano, label_studio
 from truerank.judging.exchange.flat import extra_text, item_record, said_record, text_columns
-from truerank.judging.exchange.outgoing import RULES, LabelFormat, Outgoing, Selection, Which, select
+from truerank.judging.exchange.outgoing import RULES, LabelFormat, Outgoing, StatementSelection, Which, select
 from truerank.judging.store import Store, is_store
 from truerank.options import Flag, Names, command
 from truerank.reports.results import Result
-from truerank.work.artifacts import atomic_path, write_text
+from truerank.work.runs import run as started
 
 __all__ = ["LabelExport", "export"]
 
@@ -91,7 +92,8 @@ def export(
 
     Args:
         store: the store; in Python also an open one.
-        out: the file; for doccano `FILE.label_config.json` and for Label Studio `FILE.config.xml` stand beside it.
+        out: the file; FILE.manifest.json stands beside it, for doccano also `FILE.label_config.json` and for Label
+            Studio `FILE.config.xml`.
         file_format: of the file; by default what its ending says.
         which: every standing label (standing), the whole history (events; JSONL and CSV), or one answer per item: the
             adjudicated one, or else the one on which all agree (adjudicated) or which more than half gave (majority).
@@ -136,26 +138,46 @@ def export(
     models = True if include_models else False if people_only else None
     chosen = select(store, which, annotators=annotators, include_models=models)
     written = [row for row in chosen.rows if row.said is not None]
-    beside: dict[Path, str] = {}
+    beside: dict[str, str] = {}
     if form == "qrels":
         lines = _qrels(written, store)
     elif form == "csv":
         lines = _csv(chosen)
     elif form == "doccano":
         lines = doccano.lines(chosen.rows)
-        beside[place.with_name(place.name + ".label_config.json")] = doccano.label_config(store.scheme)
+        beside[f"{place.name}.label_config.json"] = doccano.label_config(store.scheme)
     elif form == "labelstudio":
         lines = label_studio.tasks(chosen.rows, store.scheme)
         items = (row.item for row in chosen.rows)
-        beside[place.with_name(place.name + ".config.xml")] = label_studio.interface(store.scheme, items)
+        beside[f"{place.name}.config.xml"] = label_studio.interface(store.scheme, items)
     else:
         lines = _jsonl(chosen.rows)
-    _write(place, lines, beside)
+    options = {
+        "file_format": form,
+        "which": which,
+        "annotators": annotators,
+        "include_models": include_models,
+        "people_only": people_only,
+    }
+    with started("judge export", [store_input(store)], options, place, file=True) as job:
+        job.skipped = {"open": chosen.open, "left_out": len(chosen.left_out)}
+        with job.stream(place.name) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
+            stream.writelines(lines)
+        for name, text in beside.items():
+            job.text(name, text)
     count = (
         sum(row.said is not None and row.said.kind != "skip" for row in written) if form == "qrels" else len(written)
     )
     return LabelExport(
-        place, form, which, tuple(annotators), count, chosen.open, chosen.left_out, chosen.models, tuple(beside)
+        path=place,
+        form=form,
+        which=which,
+        annotators=tuple(annotators),
+        written=count,
+        open=chosen.open,
+        left_out=chosen.left_out,
+        models=chosen.models,
+        beside=tuple(place.with_name(name) for name in beside),
     )
 
 
@@ -184,16 +206,6 @@ def _check(store: Store, place: Path, form: LabelFormat, which: Which, annotator
         )
 
 
-def _write(place: Path, lines: Iterable[str], beside: dict[Path, str]) -> None:
-    try:
-        with atomic_path(place) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
-            stream.writelines(lines)
-        for other, text in beside.items():
-            write_text(other, text)
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", "choose another place", where=place) from error
-
-
 def _jsonl(rows: Iterable[Outgoing]) -> Iterator[str]:
     for row in rows:
         value = item_record(row.item)
@@ -206,7 +218,7 @@ def _jsonl(rows: Iterable[Outgoing]) -> Iterator[str]:
         yield json.dumps({**value, **said_record(row)}, ensure_ascii=False) + "\n"
 
 
-def _csv(chosen: Selection) -> Iterator[str]:
+def _csv(chosen: StatementSelection) -> Iterator[str]:
     """A header with every column that a row needs, then the rows; several labels are joined by "|"."""
     names: dict[str, None] = {}
     for row in chosen.rows:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, cast
 
 from truerank.errors import InputError
+from truerank.judging.changes import store_change
 from truerank.judging.definitions import leak_answer
 from truerank.judging.events import Draft, Event, Kind, Role
 from truerank.judging.exchange.matching import Matcher
@@ -27,6 +28,7 @@ from truerank.records import Judgment
 from truerank.reports.results import Result
 from truerank.sources import compressed, formats, read_labels, read_qrels
 from truerank.sources.grammar import SourceSpec
+from truerank.sources.inputs import input_of
 from truerank.sources.rows import Row
 
 __all__ = ["LabelImport", "UnmatchedRecord", "import_"]
@@ -119,7 +121,7 @@ def import_(
         strict: bytes that are not UTF-8 are an error.
 
     Returns:
-        What was added, what was there, what was not matched.
+        What was added, what was there, what was not matched; STORE.import-HASH.manifest.json names the files.
 
     Raises:
         InputError: a file cannot be read; a label that the scheme lacks; nobody named as annotator; an annotator with
@@ -138,9 +140,9 @@ def import_(
             return import_(opened, files, role=role, votes=votes, file_format=file_format, strict=strict)
     several = [files] if isinstance(files, (str, Path, SourceSpec)) else list(files)
     form = None if file_format is None else _FORMATS[file_format]
+    named = [("", given) if isinstance(given, SourceSpec) else named_source(str(given), form) for given in several]
     work = _Work(store, role, votes)
-    for given in several:
-        name, spec = ("", given) if isinstance(given, SourceSpec) else named_source(str(given), form)
+    for name, spec in named:
         for said in _statements(spec, store.scheme, strict):
             work.take(said, spec, name)
     if not work.records:
@@ -149,7 +151,12 @@ def import_(
         first = work.unmatched[0]
         fault = f"none of the {work.records:,} records is about an item of the store ({first.why})"
         raise InputError(fault, "import into the store of these items", where=first.file, line=first.line)
-    return work.written()
+    inputs = [input_of("files", spec, name) for name, spec in named]
+    options = {"role": role, "votes": votes, "file_format": file_format, "strict": strict}
+    with store_change("judge import", store, inputs, options) as job:
+        found = work.written()
+        job.skipped = {"unlabelled": found.unlabelled, "unmatched": len(found.unmatched)}
+    return found
 
 
 class _Work:

@@ -11,7 +11,7 @@ from truerank.judging.items import Item
 from truerank.judging.store import Store
 from truerank.judging.votes import decide
 
-__all__ = ["RULES", "LabelFormat", "Outgoing", "Selection", "Which", "select"]
+__all__ = ["RULES", "LabelFormat", "Outgoing", "StatementSelection", "Which", "select"]
 
 Which = Literal["standing", "events", "adjudicated", "majority"]
 LabelFormat = Literal["jsonl", "csv", "doccano", "labelstudio", "qrels"]
@@ -38,7 +38,7 @@ class Outgoing(NamedTuple):
     by: tuple[str, ...] = ()
 
 
-class Selection(NamedTuple):
+class StatementSelection(NamedTuple):
     """The statements to write, in the order of the items, and the items for which the rule gave no answer."""
 
     rows: tuple[Outgoing, ...]
@@ -50,7 +50,7 @@ class Selection(NamedTuple):
 
 def select(
     store: Store, which: Which = "standing", *, annotators: Sequence[str] = (), include_models: bool | None = None
-) -> Selection:
+) -> StatementSelection:
     """Chooses what to export.
 
     Args:
@@ -78,14 +78,16 @@ def select(
 
     if which == "events":
         events = [outgoing(store.item(e.item_id), e) for e in store.events() if e.annotator in chosen]
-        return Selection(tuple(events), which, models=_models(events))
+        return StatementSelection(tuple(events), which, models=_models(events))
     standing: defaultdict[str, list[Outgoing]] = defaultdict(list)
     for said in store.standing():
         if said.annotator in chosen:
             standing[said.item_id].append(outgoing(store.item(said.item_id), said))
     if which == "standing":
         every = [row for item in store.items() for row in standing.get(item.item_id, [Outgoing(item, None)])]
-        return Selection(tuple(every), which, open=sum(row.said is None for row in every), models=_models(every))
+        return StatementSelection(
+            tuple(every), which, open=sum(row.said is None for row in every), models=_models(every)
+        )
     rows, left_out = [], []
     for item_id, said_of_item in standing.items():
         answer = _answer(said_of_item, which)
@@ -95,7 +97,7 @@ def select(
             left_out.append(item_id)
     answered = {row.item.item_id for row in rows}
     open_items = sum(item_id not in answered for item_id in store.item_ids()) - len(left_out)
-    return Selection(tuple(rows), which, tuple(left_out), open_items, _models(rows))
+    return StatementSelection(tuple(rows), which, tuple(left_out), open_items, _models(rows))
 
 
 def _answer(rows: Sequence[Outgoing], which: Which) -> Outgoing | None:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from truerank.judging.events import Disagreement, JudgingProgress, Role
-from truerank.judging.web.forms import Form, Refused, Said
+from truerank.judging.web.forms import Form, JudgedForm, Refused
 from truerank.judging.web.labelling import Attempt, Posted, item_page, kept
 from truerank.judging.web.layout import adjudication_rows, counted, item_mark, said_text, who_said_what
 from truerank.judging.web.visits import Visit, entered, number_of
@@ -58,7 +58,7 @@ def one_disagreement(request: Request, place: str) -> Response:
 def settle(request: Request, place: str, form: Posted) -> Response:
     """Keeps an adjudication, and goes on to the next open disagreement."""
     visit = _entered(request, form)
-    number, said = number_of(place), Said.of(form, "adjudicate")
+    number, said = number_of(place), JudgedForm.of(form, "adjudicate")
     one, found = _at(visit, number)
     item = visit.store.item(one.item_id)
     try:

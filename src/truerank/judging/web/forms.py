@@ -13,7 +13,7 @@ from starlette.requests import Request
 
 from truerank.judging.events import Event, Kind, Standing
 
-__all__ = ["LARGEST_BODY", "Form", "Refused", "Said", "read_form"]
+__all__ = ["LARGEST_BODY", "Form", "JudgedForm", "Refused", "read_form"]
 
 #: The largest form, in bytes: a comment of the longest kind in any script, and some more.
 LARGEST_BODY: Final = 128 * 1024
@@ -50,7 +50,7 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Said:
+class JudgedForm:
     """What an annotator says with a form."""
 
     kind: Kind
@@ -61,7 +61,7 @@ class Said:
     token: str
 
     @classmethod
-    def of(cls, form: Form, kind: Kind) -> Said:
+    def of(cls, form: Form, kind: Kind) -> JudgedForm:
         """What a form says.
 
         Raises:

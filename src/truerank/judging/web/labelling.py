@@ -13,7 +13,7 @@ from truerank.errors import InputError
 from truerank.judging import proposers as feed
 from truerank.judging.events import Standing
 from truerank.judging.items import Item
-from truerank.judging.web.forms import Form, Refused, Said, read_form
+from truerank.judging.web.forms import Form, JudgedForm, Refused, read_form
 from truerank.judging.web.layout import counted, item_mark, own_rows, said_text, shown_groups
 from truerank.judging.web.showing import shown_item
 from truerank.judging.web.visits import Visit, entered, number_of
@@ -29,7 +29,7 @@ _MOVED: Final = "Another item stood here when the page was made. Look again."
 class Attempt(NamedTuple):
     """A form that could not be taken: what it said, and why not."""
 
-    said: Said
+    said: JudgedForm
     refusal: Refused
 
 
@@ -59,7 +59,7 @@ def label(request: Request, place: str, form: Posted) -> Response:
     visit = entered(request, form)
     ids, number = _found(visit, place)
     item = visit.store.item(ids[number - 1])
-    said = Said.of(form, "skip" if form.one("act") == "skip" else "label")
+    said = JudgedForm.of(form, "skip" if form.one("act") == "skip" else "label")
     try:
         if form.one("item") != item_mark(item):
             raise Refused(409, _MOVED)
@@ -107,7 +107,7 @@ def mine(request: Request) -> Response:
     )
 
 
-def kept(visit: Visit, item: Item, said: Said) -> None:
+def kept(visit: Visit, item: Item, said: JudgedForm) -> None:
     """Writes what somebody said; it is on the disk when this returns, and once only, however often it is sent.
 
     Raises:
@@ -146,7 +146,7 @@ def item_page(visit: Visit, item: Item, standing: Standing | None, attempt: Atte
         **values: what differs between judging and adjudicating.
     """
     scheme = visit.store.scheme
-    before: Said | Standing | None = attempt.said if attempt else standing
+    before: JudgedForm | Standing | None = attempt.said if attempt else standing
     reason = before.reason if before else ""
     known = reason in scheme.skip_reasons
     return visit.page(

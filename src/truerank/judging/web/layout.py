@@ -16,8 +16,8 @@ from truerank.judging.store import Store
 
 __all__ = [
     "PAGE_KEYS",
+    "ListRow",
     "Person",
-    "Row",
     "ShownGroup",
     "ShownStanding",
     "adjudication_rows",
@@ -66,7 +66,7 @@ class ShownStanding(NamedTuple):
     comment: str
 
 
-class Row(NamedTuple):
+class ListRow(NamedTuple):
     """An item in a list."""
 
     address: str
@@ -138,7 +138,7 @@ def who_said_what(store: Store, item_id: str) -> tuple[ShownStanding, ...]:
     return tuple(sorted(rows, key=lambda row: (row.kind == "adjudicate", row.role == "model", row.annotator)))
 
 
-def own_rows(store: Store, annotator: str, first: int, last: int) -> tuple[Row, ...]:
+def own_rows(store: Store, annotator: str, first: int, last: int) -> tuple[ListRow, ...]:
     """An annotator's items in the order of work, from place `first` to `last`, counted from 1."""
     said: dict[str, Standing] = {}
     for standing in store.standing(annotator=annotator):
@@ -149,13 +149,13 @@ def own_rows(store: Store, annotator: str, first: int, last: int) -> tuple[Row, 
         item, own = store.item(item_id), said.get(item_id)
         words = () if own is None else (said_text(own),)
         state = "open" if own is None else "skipped" if own.kind == "skip" else "labelled"
-        rows.append(Row(f"/judge/{place}", place, item.topic_id, excerpt(item), words, state))
+        rows.append(ListRow(f"/judge/{place}", place, item.topic_id, excerpt(item), words, state))
     return tuple(rows)
 
 
 def adjudication_rows(
     store: Store, found: Sequence[Disagreement], places: Sequence[int], query: str
-) -> tuple[Row, ...]:
+) -> tuple[ListRow, ...]:
     """Items on which annotators disagree, with who said what."""
     models = {annotator.name for annotator in store.annotators() if annotator.role == "model"}
     rows = []
@@ -165,7 +165,7 @@ def adjudication_rows(
             f"{s.annotator}{' (model)' if s.annotator in models else ''}: {said_text(s)}" for s in one.standings
         )
         state = "open" if one.adjudicated is None else f"{said_text(one.adjudicated)} ({one.adjudicated.annotator})"
-        rows.append(Row(f"/adjudicate/{place}{query}", place, item.topic_id, excerpt(item), said, state))
+        rows.append(ListRow(f"/adjudicate/{place}{query}", place, item.topic_id, excerpt(item), said, state))
     return tuple(rows)
 
 

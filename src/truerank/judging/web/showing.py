@@ -13,7 +13,7 @@ from markupsafe import Markup
 from truerank.judging.items import Item, Text
 from truerank.judging.schemes import View
 from truerank.reports.tables import escape_html
-from truerank.text.differences import Marked, mark
+from truerank.text.differences import MarkedPiece, mark
 
 __all__ = ["Shown", "ShownText", "safe", "shown_item"]
 
@@ -111,7 +111,7 @@ def _heading(text: Text, view: View) -> str:
     return text.name[:1].upper() + text.name[1:]
 
 
-def _pieces(pieces: Iterable[Marked]) -> Markup:
+def _pieces(pieces: Iterable[MarkedPiece]) -> Markup:
     parts = (
         safe(token) if status == "same" else Markup('<mark class="{}">{}</mark>').format(status, safe(token))
         for token, status in pieces

@@ -15,7 +15,7 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.lexical.searching import topic_queries, write_run
-from truerank.options import Flag, OutFile, Range, Runtime, Source, command
+from truerank.options import Flag, Options, OutFile, Range, Runtime, Source, command
 from truerank.rankers.base import Pair, Ranker, RankerSpec, spec_of
 from truerank.rankers.reranking.agreement import agreement, calibrated
 from truerank.rankers.reranking.document_texts import DocumentTexts
@@ -35,13 +35,36 @@ from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import run as started
 
-__all__ = ["Aggregation", "rerank"]
+__all__ = ["Aggregation", "RerankOptions", "rerank"]
 
 Aggregation = Literal["first", "max"]
 
 #: Documents in a block: small enough that little is lost when killed, large enough for full batches.
 _BLOCK: Final = 1024
 _PACKAGES: Final = ("torch", "transformers", "openvino")
+
+
+@dataclass(frozen=True)
+class RerankOptions(Options):
+    """What is reranked, and how documents are read.
+
+    Attributes:
+        depth: how many documents of each topic are reranked.
+        passages: a document's score is that of its first passage, or the largest of all its passages.
+        split: how documents are cut into passages; by default whole with first, sliding:150:75 with max.
+        cut: leave out what was not reranked.
+        field: of the topics: title, description, narrative, or several joined by +.
+        cache: keeps scores, so that no pair is scored twice.
+        tag: last column of the run; by default the model's name.
+    """
+
+    depth: Annotated[int, Range(at_least=1)] = 100
+    passages: Aggregation = "first"
+    split: Annotated[str | None, Flag(metavar="whole|cast2021|cast2022|sliding:WORDS:STRIDE")] = None
+    cut: bool = False
+    field: str = "title"
+    cache: Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)] = None
+    tag: str | None = None
 
 
 @command
@@ -51,15 +74,9 @@ def rerank(
     topics: Source,
     docs: Source,
     *,
-    depth: Annotated[int, Range(at_least=1)] = 100,
-    passages: Aggregation = "first",
-    split: Annotated[str | None, Flag(metavar="whole|cast2021|cast2022|sliding:WORDS:STRIDE")] = None,
-    cut: bool = False,
     probabilities: bool = False,
-    field: str = "title",
     set_: Annotated[Mapping[str, Any], Flag(metavar="NAME=VALUE")] = MappingProxyType({}),
-    cache: Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)] = None,
-    tag: str | None = None,
+    options: RerankOptions = RerankOptions(),
     runtime: Runtime = Runtime(),
     out: OutFile = None,
     engine: Annotated[Engine | None, Flag(hidden=True)] = None,
@@ -76,15 +93,9 @@ def rerank(
         model: KIND:PLACE, a saved ranker, a checkpoint, or a kind. In Python also a ranker, or how to open it.
         topics: a path, irds:ID or hf:ORG/NAME.
         docs: documents: a path, irds:ID or hf:ORG/NAME.
-        depth: how many documents of each topic are reranked.
-        passages: a document's score is that of its first passage, or the largest of all its passages.
-        split: how documents are cut into passages; by default whole with first, sliding:150:75 with max.
-        cut: leave out what was not reranked.
         probabilities: of monoT5: write probabilities instead of their logarithms.
-        field: of the topics: title, description, narrative, or several joined by +.
         set_: a setting of the model's kind.
-        cache: keeps scores, so that no pair is scored twice.
-        tag: last column of the run; by default the model's name.
+        options: what is reranked.
         runtime: what runs the model.
         out: the run, with a manifest beside it; .gz compresses it.
         engine: what runs the blocks; by default this process.
@@ -108,16 +119,17 @@ def rerank(
     ranker = model
     if isinstance(model, str):
         ranker = spec_of(model, runtime, {**set_, **({"probabilities": "true"} if probabilities else {})})
-    wanted = _Wanted(depth, passages, split, cut, field, cache, tag)
-    made = partial(_made, (run, topics, docs), ranker, wanted, engine=engine or LocalEngine(), told=progress or Quiet())
+    made = partial(
+        _made, (run, topics, docs), ranker, options, engine=engine or LocalEngine(), told=progress or Quiet()
+    )
     if out is None:
         with tempfile.TemporaryDirectory(prefix="truerank-rerank-") as temporary:
             return made(folder_of=lambda identity: Path(temporary))
     name = model if isinstance(model, str) else model.name
-    options = {"model": name, "set_": set_, "runtime": runtime, **wanted.options()}
-    with started(
-        "rerank", inputs_of(run=run, topics=topics, docs=docs), options, out, file=True, packages=_PACKAGES
-    ) as job:
+    # Where scores come from is no property of the result.
+    chosen = {"model": name, "set_": set_, "runtime": runtime, "options": replace(options, cache=None)}
+    inputs = inputs_of(run=run, topics=topics, docs=docs)
+    with started("rerank", inputs, chosen, out, file=True, packages=_PACKAGES) as job:
         found = made(folder_of=job.unfinished)
         about = found.about["ranker"]
         job.read(Input(about["name"], name, "model", None, about["fingerprint"]))
@@ -127,34 +139,18 @@ def rerank(
     return replace(found, out=Path(out))
 
 
-class _Wanted(NamedTuple):
-    """The choices of a reranking."""
-
-    depth: int
-    passages: Aggregation
-    split: str | None
-    cut: bool
-    field: str
-    cache: str | Path | None
-    tag: str | None
-
-    def options(self) -> dict[str, Any]:
-        """What the manifest says of them; where scores come from is no property of the result."""
-        return {name: value for name, value in self._asdict().items() if name != "cache"}
-
-
 def _made(
     sources: tuple[str | Path, str, str],
     ranker: Any,
-    wanted: _Wanted,
+    options: RerankOptions,
     *,
     engine: Engine,
     told: Progress,
     folder_of: Callable[[str], Path],
 ) -> Reranked:
     run, topics, docs = sources
-    depth, passages, split, cut, topic_field, cache, tag = wanted
-    chosen = policy_named(split or ("whole" if passages == "first" else "sliding:150:75"))
+    depth, passages, topic_field = options.depth, options.passages, options.field
+    chosen = policy_named(options.split or ("whole" if passages == "first" else "sliding:150:75"))
     first = _first_stage(run)
     queries = {query.topic_id: query.text for query in topic_queries(topics, topic_field) if normalise(query.text)}
     known = pl.col("topic_id").is_in(list(queries))
@@ -170,7 +166,7 @@ def _made(
         "depth": depth,
         "passages": passages,
         "policy": chosen.name,
-        "cut": cut,
+        "cut": options.cut,
     }
     folder = folder_of(digest(about))
     texts = folder / "documents.sqlite"
@@ -182,7 +178,7 @@ def _made(
         spec = calibrated(spec, sample)
     opened = spec.open() if isinstance(spec, RankerSpec) else spec
     about = {"ranker": {"name": opened.name, "fingerprint": opened.fingerprint}, **about}
-    task = _Task(opened if engine.in_process else spec, texts, chosen, passages, cache)
+    task = _Task(opened if engine.in_process else spec, texts, chosen, passages, options.cache)
     # Another ranker's blocks are others, so that options may change between two attempts.
     job = Job(folder / opened.fingerprint[:16], engine, told)
     found, missing = _reranked(task, candidates, blocks, job)
@@ -191,8 +187,8 @@ def _made(
         fault = f"none of the run's {len(missing)} documents is in {collection.name}"
         raise InputError(fault, "give the collection of this run", where=docs)
     lacking = tuple(first.filter(~known)["topic_id"].unique(maintain_order=True).to_list())
-    name = tag or "-".join(opened.name.split())
-    made = merged(first, found, cut=cut, tag=name)
+    name = options.tag or "-".join(opened.name.split())
+    made = merged(first, found, cut=options.cut, tag=name)
     return Reranked(made, about, missing, lacking, _sums(found), name, agreed)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.rankers.training.instances import Instance
 from truerank.rankers.training.recipes import Recipe
-from truerank.rankers.training.saving import Checkpoint
+from truerank.rankers.training.saving import TrainingCheckpoint
 from truerank.rankers.training.steps import Steps, Trainee
 from truerank.reports.tables import Column, Table
 from truerank.work.artifacts import digest
@@ -136,7 +136,7 @@ def fit(
     with _Repeatable(torch, seed, device):
         run = Steps(torch, trainee, used, steps)
         identity = digest([used.json(), seed, total, device, trainee.fingerprint])
-        checkpoint = Checkpoint(torch, folder / CHECKPOINT, identity, checkpoint_seconds)
+        checkpoint = TrainingCheckpoint(torch, folder / CHECKPOINT, identity, checkpoint_seconds)
         order = _Hashed(_shuffled(stream, used.shuffle, seed))
         told.start("training", total)
         seen = _continue(run, checkpoint, order)
@@ -241,7 +241,7 @@ class _Hashed(Iterator[Instance]):
         return self._hash.hexdigest()
 
 
-def _continue(run: Steps, checkpoint: Checkpoint, order: _Hashed) -> int:
+def _continue(run: Steps, checkpoint: TrainingCheckpoint, order: _Hashed) -> int:
     """Takes up the checkpoint, if there is one; returns the instances that are done."""
     kept = checkpoint.read()
     if kept is None:

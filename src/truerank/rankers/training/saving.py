@@ -11,7 +11,7 @@ from truerank.errors import InputError
 from truerank.rankers.training.steps import Steps
 from truerank.work.artifacts import atomic_path
 
-__all__ = ["Checkpoint", "Kept"]
+__all__ = ["Kept", "TrainingCheckpoint"]
 
 
 class Kept(NamedTuple):
@@ -22,7 +22,7 @@ class Kept(NamedTuple):
     state: Mapping[str, Any]
 
 
-class Checkpoint:
+class TrainingCheckpoint:
     """A file that appears whole or not at all; one of another training is not taken.
 
     Args:

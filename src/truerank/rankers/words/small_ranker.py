@@ -23,7 +23,7 @@ try:
 except ImportError as _error:
     raise MissingExtraError("the small neural rankers", "neural") from _error
 
-__all__ = ["Batch", "PairIds", "Settings", "SmallRanker", "unit"]
+__all__ = ["PairIds", "Settings", "SmallRanker", "TensorBatch", "unit"]
 
 _WEIGHTS: Final = "model.safetensors"
 #: Words of documents in a batch, padding included, when scoring.
@@ -63,7 +63,7 @@ class PairIds(NamedTuple):
     document: list[int]
 
 
-class Batch(NamedTuple):
+class TensorBatch(NamedTuple):
     """Pairs as tensors; n pairs, q query words, d document words, e dimensions.
 
     `query` (n, q) and `document` (n, d) hold numbers, 0 for padding; `query_vectors` (n, q, e) and `document_vectors`
@@ -108,7 +108,7 @@ class SmallRanker(Fitting):
     the decimals that are kept.
 
     Attributes:
-        module: the network; called with a `Batch` it returns scores, shape (pairs,).
+        module: the network; called with a `TensorBatch` it returns scores, shape (pairs,).
         vocabulary: numbers, vectors and idf of words.
         settings: of the network.
         device: where it runs.
@@ -238,12 +238,12 @@ class SmallRanker(Fitting):
         distinct = list(dict.fromkeys(texts))
         return {text: ids[:longest] for text, ids in zip(distinct, self.vocabulary.ids(distinct), strict=True)}
 
-    def _batch(self, rows: Sequence[PairIds], tables: tuple[Any, Any]) -> Batch:
+    def _batch(self, rows: Sequence[PairIds], tables: tuple[Any, Any]) -> TensorBatch:
         filled = self.settings.padding == "zero"
         query = self._matrix([row.query for row in rows], self.settings.max_query if filled else None)
         document = self._matrix([row.document for row in rows], self.settings.max_document if filled else None)
         vectors, idf = tables
-        return Batch(query, document, vectors[query], vectors[document], idf[query])
+        return TensorBatch(query, document, vectors[query], vectors[document], idf[query])
 
     def _matrix(self, ids: Sequence[Sequence[int]], length: int | None) -> Any:
         # A text without words is one word of padding.

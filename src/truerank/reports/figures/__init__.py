@@ -7,20 +7,20 @@ that it fits light and dark, and keeps its words as text.
 from truerank.reports.figures.distributions import cumulative_curves, side_by_side_histograms
 from truerank.reports.figures.export import page_svg, to_files, to_pdf, to_svg, to_svg_file
 from truerank.reports.figures.heat_maps import HeatMap, heat_maps
-from truerank.reports.figures.lines import Line, LinePanel, line_panels
-from truerank.reports.figures.ordered import Group, grouped_scores, ordered_scores
+from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
+from truerank.reports.figures.ordered import RunGroup, grouped_scores, ordered_scores
 from truerank.reports.figures.pairs import topic_pairs
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.figures.scatters import Panel, Series, scatter_panels
 from truerank.reports.figures.thresholds import histogram, precision_curve, stacked_histograms
 
 __all__ = [
-    "Group",
     "HeatMap",
-    "Line",
     "LinePanel",
+    "LineSeries",
     "Panel",
     "Picture",
+    "RunGroup",
     "Series",
     "cumulative_curves",
     "grouped_scores",

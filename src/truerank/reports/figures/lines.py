@@ -14,7 +14,7 @@ from truerank.reports.figures.style import INK, new_figure, plain, settings
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Line", "LinePanel", "line_panels"]
+__all__ = ["LinePanel", "LineSeries", "line_panels"]
 
 #: Of the way from one condition to the next, what the lines of a panel share, so that no interval hides another.
 _SPREAD: Final = 0.36
@@ -22,7 +22,7 @@ _DASHES: Final = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (5, 1.5, 1.5, 1.5)))
 
 
 @dataclass(frozen=True)
-class Line:
+class LineSeries:
     """One series.
 
     Attributes:
@@ -40,7 +40,7 @@ class LinePanel:
 
     title: str
     conditions: tuple[str, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[LineSeries, ...]
     zero: bool = False
 
 

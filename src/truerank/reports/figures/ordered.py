@@ -15,11 +15,11 @@ from truerank.reports.figures.style import ACCENT, INK, new_figure, plain, setti
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Group", "grouped_scores", "ordered_scores"]
+__all__ = ["RunGroup", "grouped_scores", "ordered_scores"]
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class RunGroup:
     """Runs of one kind.
 
     Attributes:
@@ -33,7 +33,9 @@ class Group:
     best: str
 
 
-def grouped_scores(groups: Sequence[Group], *, y_label: str, reference: float | None, reference_label: str) -> Figure:
+def grouped_scores(
+    groups: Sequence[RunGroup], *, y_label: str, reference: float | None, reference_label: str
+) -> Figure:
     """The scores of runs side by side by group, best first, the best ringed and named.
 
     Args:
@@ -130,7 +132,7 @@ def _mark_best(axes: Any, x: NDArray[np.float64], array: NDArray[np.float64], wo
 
 
 def _label_groups(
-    axes: Any, groups: Sequence[Group], arrays: Sequence[NDArray[np.float64]], centres: list[float], width: float
+    axes: Any, groups: Sequence[RunGroup], arrays: Sequence[NDArray[np.float64]], centres: list[float], width: float
 ) -> None:
     axes.set_xlim(0, max(width, 1.0))
     names = [f"{plain(group.name)}\nn = {len(array):,d}" for group, array in zip(groups, arrays, strict=True)]

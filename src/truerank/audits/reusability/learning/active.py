@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from truerank.audits.reusability.following import TopicJudgments
 from truerank.audits.reusability.learning.features import Features
-from truerank.audits.reusability.learning.learner import Model, fit
+from truerank.audits.reusability.learning.learner import LinearModel, fit
 from truerank.errors import InputError
 from truerank.sources.qrels import QREL_SCHEMA
 
@@ -183,7 +183,7 @@ class ActiveLearner:
         touched, columns = self._touched(terms)
         starts = np.concatenate([[0], rows.indptr + self._query.nnz])
         matrix = scipy.sparse.csr_matrix((data, columns, starts), shape=(len(labels), len(touched)))
-        found = fit(matrix, labels, self.options.regularisation, Model(self._weights[touched], self._intercept))
+        found = fit(matrix, labels, self.options.regularisation, LinearModel(self._weights[touched], self._intercept))
         self._weights[:] = 0
         self._weights[touched], self._intercept = found.weights, found.intercept
 

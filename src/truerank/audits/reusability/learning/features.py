@@ -20,7 +20,7 @@ from truerank.records import Document
 from truerank.sources import open_documents
 from truerank.work.progress import Progress
 
-__all__ = ["ANALYSER", "Counts", "Features", "weighted"]
+__all__ = ["ANALYSER", "Features", "TermCounts", "weighted"]
 
 #: Alphabetic tokens of two or more letters, lower-cased, stemmed by Porter; no word is left out.
 ANALYSER: Final = Analyser("letters", "none", "porter")
@@ -30,7 +30,7 @@ _BLOCK: Final = 1 << 10
 _AT_ONCE: Final = 1 << 15
 
 
-class Counts(NamedTuple):
+class TermCounts(NamedTuple):
     """Terms of consecutive documents: how many each holds, shape (documents,); their numbers, document after document
     and ascending within each, and how often each stands there, shape (postings,)."""
 
@@ -93,7 +93,7 @@ class Features:
         found = run.by_document()
         sizes = np.bincount(found.documents, minlength=len(ids))
         frequency = np.bincount(found.terms, minlength=len(run.terms))
-        return weighted(ids, run.terms, frequency, [Counts(sizes, found.terms, found.counts.sum(axis=1))])
+        return weighted(ids, run.terms, frequency, [TermCounts(sizes, found.terms, found.counts.sum(axis=1))])
 
     @classmethod
     def of_index(cls, index: Index | str | Path) -> Features:
@@ -170,7 +170,7 @@ class Features:
 
 
 def weighted(
-    doc_ids: Sequence[str], names: Sequence[str], frequency: NDArray[Any], blocks: Iterable[Counts]
+    doc_ids: Sequence[str], names: Sequence[str], frequency: NDArray[Any], blocks: Iterable[TermCounts]
 ) -> Features:
     """The features from term counts; beside them memory holds one block.
 
@@ -205,8 +205,8 @@ def weighted(
     return Features(tuple(doc_ids), shown, idf[kept], matrix)
 
 
-def _blocks(index: Index) -> Iterator[Counts]:
+def _blocks(index: Index) -> Iterator[TermCounts]:
     for first in range(0, len(index), _AT_ONCE):
         size = min(_AT_ONCE, len(index) - first)
         rows, terms, counts = index.vectors(np.arange(first, first + size))
-        yield Counts(np.bincount(rows, minlength=size), terms, counts.sum(axis=1))
+        yield TermCounts(np.bincount(rows, minlength=size), terms, counts.sum(axis=1))

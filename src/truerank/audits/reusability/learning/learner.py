@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LOSS", "Model", "fit"]
+__all__ = ["LOSS", "LinearModel", "fit"]
 
 Floats = NDArray[np.float64]
 LOSS: Final = "class-weighted logistic"
@@ -28,7 +28,7 @@ _TOLERANCE: Final = 1e-5
 _HALVINGS: Final = 30
 
 
-class Model(NamedTuple):
+class LinearModel(NamedTuple):
     """Weights of the terms, shape (terms,), and the intercept; `steps` of Newton's method were taken."""
 
     weights: Floats
@@ -36,7 +36,7 @@ class Model(NamedTuple):
     steps: int = 0
 
 
-def fit(rows: Any, relevant: NDArray[np.bool_], regularisation: float, start: Model) -> Model:
+def fit(rows: Any, relevant: NDArray[np.bool_], regularisation: float, start: LinearModel) -> LinearModel:
     """The optimum of the loss.
 
     Args:
@@ -60,7 +60,7 @@ def fit(rows: Any, relevant: NDArray[np.bool_], regularisation: float, start: Mo
         gradient = problem.gradient(point, margins)
         size = float(np.linalg.norm(gradient))
         if size <= _TOLERANCE * regularisation:
-            return Model(point[:-1], float(point[-1]), step)
+            return LinearModel(point[:-1], float(point[-1]), step)
         direction = problem.newton(gradient, margins, size)
         moved = problem.margins(direction)
         slope = float(gradient @ direction)
@@ -73,7 +73,7 @@ def fit(rows: Any, relevant: NDArray[np.bool_], regularisation: float, start: Mo
         else:
             break
         point, margins, loss = point + length * direction, margins + length * moved, trial
-    return Model(point[:-1], float(point[-1]), _NEWTON_STEPS)
+    return LinearModel(point[:-1], float(point[-1]), _NEWTON_STEPS)
 
 
 class _Problem(NamedTuple):

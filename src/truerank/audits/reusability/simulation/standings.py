@@ -21,7 +21,7 @@ from truerank.errors import OptionError
 from truerank.measures import parse_measures
 from truerank.measures.effectiveness import View, computes, score
 from truerank.measures.grammar import aggregate_of, lower_is_better
-from truerank.measures.judgments import Judgments
+from truerank.measures.judgments import GradeTable
 from truerank.measures.policy import Policy
 from truerank.measures.rankings import Hits
 
@@ -203,9 +203,9 @@ def simulated_measures(text: str) -> tuple[Measure, ...]:
     return tuple(measures)
 
 
-def _judgments(owner: Ints, documents: Ints, grades: Ints) -> Judgments:
+def _judgments(owner: Ints, documents: Ints, grades: Ints) -> GradeTable:
     """The sets as the judgments of one topic each."""
-    return Judgments(
+    return GradeTable(
         pl.DataFrame(
             {
                 "topic_id": pl.Series(owner).cast(pl.String),

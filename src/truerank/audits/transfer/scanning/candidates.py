@@ -14,7 +14,7 @@ from truerank.audits.transfer.scanning.options import AGGREGATIONS, TEXTS, Aggre
 from truerank.audits.transfer.scanning.probabilities import difference
 from truerank.audits.transfer.scanning.text_evidence import favoured
 from truerank.rankers.reranking.document_texts import DocumentTexts
-from truerank.text.page_faults import PageFault, PageText, page_fault
+from truerank.text.page_faults import PageFault, PageWords, page_fault
 
 __all__ = ["CANDIDATE_SCHEMA", "SET_SCHEMA", "Comparing", "cut_offs", "data_sets", "find_candidates", "set_name"]
 
@@ -232,5 +232,5 @@ def _faults(flagged: pl.DataFrame, better: DocumentTexts, worse: DocumentTexts) 
         known: dict[tuple[str, str], PageFault] = {}
         for pair in zip(*ids, strict=True):
             if pair not in known:
-                known[pair] = page_fault(PageText(*before[pair[0]]), PageText(*after[pair[1]]))
+                known[pair] = page_fault(PageWords(*before[pair[0]]), PageWords(*after[pair[1]]))
             yield known[pair]

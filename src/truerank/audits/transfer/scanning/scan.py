@@ -28,7 +28,7 @@ from truerank.audits.transfer.scanning.comparing import Setting, compare_version
 from truerank.audits.transfer.scanning.options import Samples, ScanOptions, ScanPlan
 from truerank.audits.transfer.scanning.results import Scan
 from truerank.audits.transfer.scanning.rows import judged_rows, other_documents
-from truerank.audits.transfer.scanning.scoring import Scoring, id_column, sample_pairs, score_rows
+from truerank.audits.transfer.scanning.scoring import RowScoring, id_column, sample_pairs, score_rows
 from truerank.errors import OptionError
 from truerank.lexical import analyser_of, build_index
 from truerank.options import Flag, Out, Range, Runtime, Source, command
@@ -231,7 +231,7 @@ class _Work:
         found = []
         for one, named in zip(prepared, plan.rankers, strict=True):
             local = engine.in_process
-            scoring = Scoring(one.opened if local else one.spec, texts, one.policy, resources.cache)
+            scoring = RowScoring(one.opened if local else one.spec, texts, one.policy, resources.cache)
             blocks = Job(folder / one.opened.fingerprint[:16], engine, self.told)
             found.append(score_rows(rows, scoring, blocks, resources.block_size))
             job.log("scored", ranker=one.opened.name, **_counts(found[-1]))
@@ -286,7 +286,7 @@ def _with_index(spec: RankerSpec, judged: Version, folder: Path, told: Progress)
 
 def _prepared(spec: RankerSpec, rows: pl.DataFrame, texts: Mapping[str, Path], plan: ScanPlan) -> _Prepared:
     policy = policy_named(plan.split)
-    sample = partial(sample_pairs, rows, Scoring(spec, texts, policy, None))
+    sample = partial(sample_pairs, rows, RowScoring(spec, texts, policy, None))
     spec = calibrated(spec, sample)
     opened = spec.open()
     return _Prepared(spec, opened, policy, agreement(spec, opened, sample))

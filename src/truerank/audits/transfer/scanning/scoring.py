@@ -17,7 +17,7 @@ from truerank.text.passages import Policy, joined
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 
-__all__ = ["SCORE_SCHEMA", "Scoring", "id_column", "sample_pairs", "score_rows"]
+__all__ = ["SCORE_SCHEMA", "RowScoring", "id_column", "sample_pairs", "score_rows"]
 
 #: One row per judged document and version it was found in: the row of the judged document, the place of the version,
 #: passages, the place of the best one, and the scores of the first and the best.
@@ -40,7 +40,7 @@ def id_column(version: str) -> str:
 
 
 @dataclass(frozen=True)
-class Scoring:
+class RowScoring:
     """What scores rows; picklable where the ranker is a spec.
 
     Attributes:
@@ -106,7 +106,7 @@ class _Block(NamedTuple):
     ids: dict[str, list[str | None]]
 
 
-def score_rows(rows: pl.DataFrame, scoring: Scoring, job: Job, block_size: int) -> pl.DataFrame:
+def score_rows(rows: pl.DataFrame, scoring: RowScoring, job: Job, block_size: int) -> pl.DataFrame:
     """Scores all rows in all versions.
 
     Args:
@@ -131,7 +131,7 @@ def score_rows(rows: pl.DataFrame, scoring: Scoring, job: Job, block_size: int) 
     return pl.concat([pl.DataFrame(schema=SCORE_SCHEMA), *parts]).sort("row", "version")
 
 
-def sample_pairs(rows: pl.DataFrame, scoring: Scoring, size: int) -> list[Pair]:
+def sample_pairs(rows: pl.DataFrame, scoring: RowScoring, size: int) -> list[Pair]:
     """First passages at even distances, as they will be scored; for the ranges of a ranker in eight bits."""
     version = next(iter(scoring.texts))
     there = rows.drop_nulls(id_column(version))

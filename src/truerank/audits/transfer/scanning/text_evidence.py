@@ -14,7 +14,7 @@ from truerank.audits.transfer.scanning.scoring import id_column
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.text.losses import Loss, WordWeights, lost_share, word_weights
 from truerank.text.notices import notice_of
-from truerank.text.page_faults import PageText, page_fault
+from truerank.text.page_faults import PageWords, page_fault
 
 __all__ = ["TEXT_CUT_OFF", "TEXT_SCHEMA", "favoured", "text_losses"]
 
@@ -105,7 +105,7 @@ def _weights(rows: pl.DataFrame, texts: DocumentTexts, column: str) -> WordWeigh
     """Weights of words from documents at even distances."""
     ids = rows[column].drop_nulls().unique(maintain_order=True)
     some = ids.gather_every(max(1, len(ids) // _SAMPLE)).head(_SAMPLE).to_list()
-    return word_weights(PageText(*text).whole.forms for text in texts.texts(some).values())
+    return word_weights(PageWords(*text).whole.forms for text in texts.texts(some).values())
 
 
 def _losses(
@@ -116,14 +116,14 @@ def _losses(
     before, after = opened[first].texts(known["a"].to_list()), opened[second].texts(known["b"].to_list())
 
     @lru_cache(maxsize=256)
-    def page(version: str, doc_id: str) -> PageText:
-        return PageText(*(before if version == first else after)[doc_id])
+    def page(version: str, doc_id: str) -> PageWords:
+        return PageWords(*(before if version == first else after)[doc_id])
 
     for row, query, a, b in known.iter_rows():
         if a not in before or b not in after or _same(before[a], after[b]):
             continue
         one, other = page(first, a), page(second, b)
-        words = frozenset(PageText("", query).forms)
+        words = frozenset(PageWords("", query).forms)
         there, back = lost_share(one, other, words, weights), lost_share(other, one, words, weights)
         lost = _lost(there, back), _lost(back, there)
         if max(lost) > least:
@@ -143,7 +143,7 @@ def _lost(loss: Loss, back: Loss) -> float:
     return 0.0 if back.share < _NOTHING and loss.akin < _AKIN else loss.share
 
 
-def _no_page(before: PageText, after: PageText) -> bool:
+def _no_page(before: PageWords, after: PageWords) -> bool:
     """Whether a text stands for the loss of a page; one that is a title alone does not where the title is its own."""
     if not after.words and after.title not in ("", before.title):
         return notice_of(after.title) is not None

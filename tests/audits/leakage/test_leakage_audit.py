@@ -1,0 +1,432 @@
+"""The leakage audit end to end, with the packaged encoder on the embedded sample."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import subprocess
+import sys
+import time
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import truerank
+from places import DATA
+from truerank import leakage
+from truerank.audits.leakage.estimating import TestEvidence, summarise_test
+from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, KindFound, Sensitivity, SourceCount
+from truerank.audits.leakage.tables import neighbours_table
+from truerank.errors import InputError, ShardFinishedError
+from truerank.records import Topic
+from truerank.sources import SourceCounts, TopicSet, open_queries, read_topics
+from truerank.sources.sample import SAMPLE
+from truerank.text.normalising import normalise
+from truerank.vectors.encoders import open_encoder
+
+OPTIONS: dict[str, Any] = {"encoder": "packaged", "backend": "onnx", "fields": ("title",)}
+TRAIN = [str(path) for path in SAMPLE.train]
+TESTS = [str(path) for path in SAMPLE.tests]
+
+
+def fails(result: leakage.AuditResult, on: str = "CONTAMINATED") -> bool:
+    """Whether `--fail-on` ends with 1."""
+    bad = result.verdict_words[: result.verdict_words.index(on) + 1]
+    return any(verdict.word in bad for verdict in truerank.summary(result).verdicts)
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.iterdir())
+        if path.is_file() and path.name != "run.log"
+    }
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> leakage.AuditResult:
+    return leakage.demo(tmp_path_factory.mktemp("demo"))
+
+
+@pytest.fixture(scope="module")
+def cached(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Options with a cache that the audits of this module share: each text is encoded once."""
+    return {**OPTIONS, "cache": str(tmp_path_factory.mktemp("cache"))}
+
+
+@pytest.fixture(scope="module")
+def titles(tmp_path_factory: pytest.TempPathFactory, cached: dict[str, Any]) -> leakage.AuditResult:
+    return leakage.audit(TRAIN, TESTS, out=tmp_path_factory.mktemp("titles"), **cached, block_size=1024)
+
+
+def test_demo_knows_its_truth(demo: leakage.AuditResult) -> None:
+    verdicts = {name: test["verdict"] for name, test in demo.summary["tests"].items()}
+    assert verdicts == {
+        "sample-news": "CONTAMINATED", "sample-science": "CONTAMINATED", "sample-heritage": "CLEAN",
+    }  # fmt: skip
+    truth = demo.summary["truth"]["first"]
+    assert truth["precision"] > 0.9
+    assert 0.55 < truth["recall"] < 0.75
+    assert demo.summary["truth"]["recall"] > truth["recall"]
+    assert truth["types"]["identical"]["found"] > 0.9 * truth["types"]["identical"]["planted"]
+    assert truth["lookalikes_above"] == truth["pairs"] - truth["true"]
+    assert demo.summary["sources"]["sample-clicks"]["read"] == 3800
+    assert demo.summary["calibrated"]
+    assert demo.folder is not None
+    assert not leakage.load_audit(demo.folder / "first").summary["calibrated"]
+    page = (demo.folder / "report.html").read_text()
+    assert "sample-heritage: CLEAN at first, CLEAN with labels" in page
+
+
+def test_artifacts_are_what_the_contract_says(demo: leakage.AuditResult) -> None:
+    folder = demo.folder
+    assert folder is not None
+    assert {path.name for path in folder.iterdir() if path.is_file()} == {
+        "candidates.parquet", "manifest.json", "neighbours.parquet", "report.html", "run.log", "summary.json",
+    }  # fmt: skip
+    assert pl.read_parquet_schema(folder / "candidates.parquet") == CANDIDATE_SCHEMA
+    assert pl.read_parquet_schema(folder / "neighbours.parquet") == NEIGHBOUR_SCHEMA
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["artifacts"] == {name: value for name, value in digests(folder).items() if name != "manifest.json"}
+    names = [one["name"] for one in manifest["inputs"] if one["role"] == "train"]
+    assert names == ["sample-clicks", "sample-questions"]
+    assert manifest["command"] == "demo"
+    first = json.loads((folder / "first" / "manifest.json").read_text())
+    assert list(first) == list(manifest)
+    assert {one["role"]: one["rows"] for one in first["inputs"]}["test"] == len(read_topics(TESTS[-1]).topics)
+    assert first["inputs"][0]["sha256"] == hashlib.sha256(Path(TRAIN[0]).read_bytes()).hexdigest()
+    again = leakage.load_audit(folder)
+    assert again.summary == demo.summary
+    assert again.candidates.equals(demo.candidates)
+
+
+def test_pairs_are_those_of_a_plain_comparison(titles: leakage.AuditResult) -> None:
+    encoder = open_encoder("packaged", backend="onnx")
+    wanted = set()
+    texts = {name: {} for name in titles.summary["sources"]}
+    for name, path in zip(texts, TRAIN, strict=True):
+        for query in open_queries(path):
+            texts[name].setdefault(normalise(query.text), query.query_id)
+    encoded = {name: encoder.encode(list(found)) for name, found in texts.items()}
+    for path in TESTS:
+        topics = read_topics(path)
+        vectors = encoder.encode([normalise(topic.title) for topic in topics.topics])
+        for name, found in texts.items():
+            similarity = vectors @ encoded[name].T
+            for row, column in np.argwhere(similarity > 0.91):
+                wanted.add((topics.name, topics.topics[row].topic_id, name, list(found.values())[column]))
+    above = titles.above()
+    assert len(wanted) > 100
+    assert set(above.select("test", "topic_id", "source", "query_id").iter_rows()) == wanted
+    assert above["similarity"].max() <= 1
+
+
+def test_counts_add_up_from_left_to_right(demo: leakage.AuditResult) -> None:
+    fields = demo.summary["tests"]["sample-news"]["fields"]
+    assert list(fields) == ["title", "description", "variant", "union"]
+    for counts in fields.values():
+        assert list(counts) == ["sample-clicks", "+sample-questions"]
+        assert counts["+sample-questions"]["queries"] >= counts["sample-clicks"]["queries"]
+    news = demo.above().filter(test="sample-news")
+    assert fields["union"]["+sample-questions"] == {
+        "topics": news["topic_id"].n_unique(),
+        "queries": len({normalise(text) for text in news["query_text"]}),
+    }
+
+
+def test_prefilter_finds_the_same_pairs(titles: leakage.AuditResult, tmp_path: Path) -> None:
+    filtered = leakage.audit(TRAIN, TESTS, out=tmp_path, **OPTIONS, mode="prefilter")
+    key = ["test", "topic_id", "source", "query_id"]
+    missed = titles.above().join(filtered.above(), on=key, how="anti")
+    assert filtered.above().join(titles.above(), on=key, how="anti").is_empty()
+    assert missed.height == 0, missed
+    recall = filtered.summary["prefilter"]
+    assert recall is not None
+    assert recall["passed"] < 0.5 * 4788
+    assert recall["low"] <= recall["recall"] <= recall["high"]
+
+
+@pytest.mark.parametrize("mode", ["exhaustive", "prefilter"])
+def test_killed_audit_ends_with_the_same_bytes(mode: str, tmp_path: Path) -> None:
+    def command(out: str) -> list[str]:
+        return [
+            sys.executable, "-m", "truerank", "leakage", "audit", "--train", TRAIN[0], "--test", TESTS[0],
+            "--encoder", "packaged", "--backend", "onnx", "--fields", "title", "--mode", mode, "--block-size", "256",
+            "--out", str(tmp_path / out), "--json",
+        ]  # fmt: skip
+
+    start = time.perf_counter()
+    first = subprocess.run(command("whole"), check=True, capture_output=True).stdout
+    duration = time.perf_counter() - start
+    draw = random.Random(7)
+    for _ in range(3):
+        process = subprocess.Popen(command("killed"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(draw.uniform(0.4, 1.0) * duration)
+        process.kill()
+        process.wait()
+    again = subprocess.run(command("killed"), check=True, capture_output=True)
+    assert again.stdout == first
+    assert digests(tmp_path / "killed") == digests(tmp_path / "whole")
+    assert again.stderr == b""
+
+
+@pytest.mark.slow
+def test_shards_of_an_audit_end_with_the_bytes_of_one_process(tmp_path: Path) -> None:
+    few = tmp_path / "few.tsv"
+    few.write_text("".join(f"{query.query_id}\t{query.text}\n" for query in islice(open_queries(TRAIN[0]), 400)))
+    options = {**OPTIONS, "block_size": 64}
+    given = ([str(few)], TESTS[:1])
+    leakage.audit(*given, out=tmp_path / "whole", **options)
+    shards = [tmp_path / f"shard-{part}" for part in (1, 2)]
+    for part, folder in enumerate(shards, start=1):
+        with pytest.raises(ShardFinishedError):
+            leakage.audit(*given, out=folder, **options, engine=f"shard:{part}/2")
+    truerank.merge(shards)
+    leakage.audit(*given, out=shards[1], **options)
+    assert digests(shards[1]) == digests(tmp_path / "whole")
+
+
+def test_other_audits_keep_their_unfinished_work(tmp_path: Path) -> None:
+    """Killed A, whole B, then A again in one folder: the same bytes as A alone, from the blocks that A had saved."""
+
+    def run(out: str, fields: str) -> subprocess.Popen[str]:
+        command = [
+            sys.executable, "-m", "truerank", "leakage", "audit", "--train", TRAIN[0], "--test", TESTS[0],
+            "--encoder", "packaged", "--backend", "onnx", "--fields", fields, "--block-size", "128",
+            "--out", str(tmp_path / out),
+        ]  # fmt: skip
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    alone = run("alone", "title").communicate()[0]
+    killed = run("shared", "title")
+    work = tmp_path / "shared" / ".work"
+    while killed.poll() is None and not (saved := list(work.rglob("exact/*"))):
+        time.sleep(0.02)
+    killed.kill()
+    killed.communicate()
+    (folder,) = (path for path in work.iterdir() if path.is_dir())
+    run("shared", "description").communicate()
+    log = [json.loads(line) for line in (tmp_path / "shared" / "run.log").read_text().splitlines()]
+    assert [line["work"] for line in log if line["event"] == "unfinished work of another audit"] == [folder.name]
+    assert all(path.exists() for path in saved)
+    assert run("shared", "title").communicate()[0].replace("shared", "alone") == alone
+    assert digests(tmp_path / "shared") == digests(tmp_path / "alone")
+    assert not work.exists()
+
+
+def test_ray_gives_the_same_bytes(titles: leakage.AuditResult, tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray", reason="Ray is not installed: the audit on a cluster is not tested")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    try:
+        leakage.audit(TRAIN, TESTS, out=tmp_path / "ray", **OPTIONS, engine="ray", block_size=1024)
+    finally:
+        ray.shutdown()
+    assert titles.folder is not None
+    assert digests(tmp_path / "ray") == digests(titles.folder)
+
+
+def test_cache_serves_what_was_encoded_before(titles: leakage.AuditResult, tmp_path: Path) -> None:
+    options = {**OPTIONS, "cache": str(tmp_path / "cache")}
+    leakage.audit(TRAIN[:1], TESTS, **options)
+    files = {path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()}
+    both = leakage.audit(TRAIN, TESTS, **options)
+    assert both.candidates.equals(titles.candidates)
+    assert files < {path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()}
+
+
+def test_redacted_audit_holds_no_text(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("a key of more than sixteen bytes")
+    result = leakage.audit(TRAIN[:1], TESTS[:1], out=tmp_path / "out", **OPTIONS, redact=True, redact_key=str(key))
+    assert result.candidates.height > 50
+    written = b"".join(
+        path.read_bytes() for path in (tmp_path / "out").iterdir() if path.suffix in (".html", ".json", ".log")
+    ).decode()
+    titles = [topic.title for topic in read_topics(TESTS[0]).topics]
+    assert not [title for title in titles if title in written]
+    texts = pl.concat(
+        [result.candidates["query_text"], result.neighbours["query_text"], result.neighbours["topic_text"]]
+    )
+    assert texts.str.starts_with("hmac:").all()
+
+
+def test_nothing_is_new_since_the_same_audit(
+    titles: leakage.AuditResult, cached: dict[str, Any], tmp_path: Path
+) -> None:
+    less = leakage.audit(TRAIN[:1], TESTS, out=tmp_path / "less [1] *", **cached)
+    same = leakage.audit(TRAIN, TESTS, **cached, baseline=str(titles.folder))
+    more = leakage.audit(TRAIN, TESTS, **cached, baseline=str(less.folder))
+    assert fails(titles)
+    assert not fails(same)
+    assert fails(more)
+    assert same.folder is None
+
+
+def test_labels_decide_the_verdict(titles: leakage.AuditResult, cached: dict[str, Any], tmp_path: Path) -> None:
+    def labelled(label: str) -> leakage.AuditResult:
+        path = tmp_path / f"{label}.csv"
+        pairs = titles.candidates.filter(test="sample-news").select("topic_id", "query_id", "query_text")
+        pairs.with_columns(label=pl.lit(label)).write_csv(path)
+        return leakage.audit(TRAIN, TESTS[:1], **cached, labels=(str(path),))
+
+    no, yes = labelled("no leak"), labelled("leak")
+    assert no.summary["tests"]["sample-news"]["verdict"] == "CLEAN"
+    assert "that was not judged away" in no.summary["tests"]["sample-news"]["why"]
+    assert yes.summary["tests"]["sample-news"]["verdict"] == "CONTAMINATED"
+    assert yes.summary["labels"]["precision_above"] == 1.0
+    assert no.summary["labels"]["above"] == {
+        "leaks": 0,
+        "not_leaks": titles.above().filter(test="sample-news").height,
+        "unjudged": 0,
+    }
+
+
+def test_floor_adds_pairs_below_the_threshold(titles: leakage.AuditResult, cached: dict[str, Any]) -> None:
+    low = leakage.audit(TRAIN, TESTS, **cached, floor=0.7)
+    assert low.candidates["similarity"].min() > 0.7
+    assert low.candidates.height > titles.candidates.height
+    assert low.above().height == titles.above().height
+    assert low.summary["tests"] == titles.summary["tests"]
+
+
+def checked(**found: tuple[int, int]) -> Sensitivity:
+    """A sensitivity check of titles that found these numbers of plants of these kinds."""
+    kinds = [
+        KindFound(
+            field="title", kind=kind.replace("_", " "), planted=planted, found=seen, share=seen / planted,
+            low=0.0, high=1.0, by={},
+        )
+        for kind, (seen, planted) in found.items()
+    ]  # fmt: skip
+    return Sensitivity(kinds=kinds, other_topics={})
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict", "words"),
+    [
+        ({"order": (95, 100), "synonym": (3, 100)}, "CLEAN", "blind to these: synonym (3 of 100 by title)"),
+        (
+            {"order": (95, 100), "synonym": (2, 2)},
+            "CLEAN",
+            "to say more than what was found: synonym (2 of 2 by title)",
+        ),
+        ({"order": (94, 100)}, "UNKNOWN", "order (94 of 100 by title)"),
+        ({"order": (95, 100), "typing_error": (9, 10)}, "UNKNOWN", "typing error (9 of 10 by title)"),
+        ({}, "UNKNOWN", "no rewording of the topics could be planted"),
+    ],
+)
+def test_clean_needs_an_audit_that_sees(found: dict[str, tuple[int, int]], verdict: str, words: str) -> None:
+    count = SourceCount(read=10, distinct=0, distinct_estimated=False, empty=0, repaired=0, skipped=0)
+    topics = TopicSet(name="t", topics=(Topic("1", "x"),), counts=SourceCounts(), fields=("title",))
+    none = pl.DataFrame(schema=CANDIDATE_SCHEMA)
+    known = TestEvidence(none, none, checked(**found))
+    summary = summarise_test(topics, known, {"log": count}, prefilter=None, fields=("title",))
+    assert summary["verdict"] == verdict
+    assert words in summary["why"]
+    assert bool(summary["settle"]) == (verdict == "UNKNOWN" and bool(found))
+
+
+def titanic(folder: Path, mode: str = "exhaustive", **options: Any) -> leakage.AuditResult:
+    """An audit whose one leak has the topic's words and a similarity below the threshold, and one without any."""
+    folder.mkdir(exist_ok=True)
+    (folder / "log.tsv").write_text("1\twhere is the sinking titanic\n2\tbest pizza in town\n")
+    (folder / "ship.tsv").write_text("1\thow did the titanic sink\n")
+    (folder / "other.tsv").write_text("1\train forest loss\n2\thubble telescope achievements\n")
+    tests = [str(folder / "ship.tsv"), str(folder / "other.tsv")]
+    out = folder / f"audit-{mode}-{len(options)}"
+    return leakage.audit([str(folder / "log.tsv")], tests, out=out, **OPTIONS, mode=mode, **options)
+
+
+@pytest.mark.parametrize("mode", ["exhaustive", "prefilter"])
+def test_a_known_leak_below_the_threshold_is_not_clean(mode: str, tmp_path: Path) -> None:
+    found = titanic(tmp_path, mode)
+    ship, other = found.summary["tests"]["ship"], found.summary["tests"]["other"]
+    assert (ship["verdict"], other["verdict"]) == ("UNKNOWN", "CLEAN")
+    assert {name: ship["below"][name] for name in ("topics", "queries", "pairs")} == dict.fromkeys(
+        ("topics", "queries", "pairs"), 1
+    )
+    assert ship["fields"]["union"]["log"] == {"topics": 0, "queries": 0}
+    assert "truerank judge new" in ship["settle"][0]
+    assert found.candidates.select("test", "query_text", "evidence").rows() == [
+        ("ship", "where is the sinking titanic", "words")
+    ]
+    assert found.above().is_empty()
+    assert not fails(found)
+    assert fails(found, "UNKNOWN")
+    assert "words, letters" in repr(found)
+    report = (tmp_path / f"audit-{mode}-0" / "report.html").read_text()
+    assert "Pairs at or below 0.91 with the same content words or nearly the same letters." in report
+
+
+@pytest.mark.parametrize(("label", "verdict"), [("no leak", "CLEAN"), ("leak", "CONTAMINATED")])
+def test_labels_settle_a_known_leak(label: str, verdict: str, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text(f"topic_id,query_id,query_text,label\n1,1,where is the sinking titanic,{label}\n")
+    found = titanic(tmp_path, labels=(str(labels),))
+    assert found.summary["tests"]["ship"]["verdict"] == verdict
+    assert found.summary["tests"]["ship"]["below"]["pairs"] == int(label == "leak")
+
+
+@pytest.mark.parametrize(
+    ("counts", "silent", "verdict", "words"),
+    [
+        (SourceCounts(read=10), 0, "CLEAN", "no evidence (the encoder, the same content words"),
+        (SourceCounts(read=10, skipped=2), 0, "UNKNOWN", "2 records of log could not be read"),
+        (SourceCounts(read=10, empty=10), 0, "UNKNOWN", "log holds no query"),
+        (SourceCounts(read=10), 1, "UNKNOWN", "1 query has no text"),
+    ],
+)
+def test_nothing_found_is_not_clean_where_something_was_not_read(
+    counts: SourceCounts, silent: int, verdict: str, words: str
+) -> None:
+    count = SourceCount(
+        read=counts.read, distinct=0, distinct_estimated=False, empty=counts.empty, repaired=0, skipped=counts.skipped
+    )
+    topics = TopicSet(name="t", topics=(Topic("1", "x"),), counts=SourceCounts(), fields=("title",))
+    none = pl.DataFrame(schema=CANDIDATE_SCHEMA)
+    known = TestEvidence(none, none, checked(order=(10, 10)), silent=silent)
+    found = summarise_test(topics, known, {"log": count}, prefilter=None, fields=("title",))
+    assert found["verdict"] == verdict
+    assert words in found["why"]
+    assert found["fields"] == {
+        "title": {"log": {"topics": 0, "queries": 0}}, "union": {"log": {"topics": 0, "queries": 0}},
+    }  # fmt: skip
+
+
+def test_neighbours_of_a_topic(titles: leakage.AuditResult) -> None:
+    topic = titles.above()["topic_id"][0]
+    table = neighbours_table(titles, topic)
+    similarity = [row[3] for row in table.rows]
+    assert len(table.rows) == 10
+    assert similarity == sorted(similarity, reverse=True)
+    with pytest.raises(InputError, match="no neighbours of a topic 'nine'"):
+        neighbours_table(titles, "nine")
+
+
+@pytest.mark.shared
+def test_real_log_against_sentence_transformers(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+    from truerank.vectors.encoders.packaged import packaged_folder
+
+    lines = list(open_queries(str(DATA / "query-logs/terabyte05-efficiency.tsv.gz")))[:3000]
+    log = tmp_path / "log.tsv"
+    log.write_text("".join(f"{query.query_id}\t{query.text}\n" for query in lines), encoding="utf-8")
+    topics = read_topics(str(DATA / "topics/robust04.trec.txt"))
+    result = leakage.audit([str(log)], [str(DATA / "topics/robust04.trec.txt")], **OPTIONS, threshold=0.7)
+    model = transformers.SentenceTransformer(str(packaged_folder()), device="cpu")
+    first: dict[str, str] = {}
+    for query in lines:
+        first.setdefault(normalise(query.text), query.query_id)
+    vectors = model.encode(list(first), normalize_embeddings=True)
+    similarity = model.encode([topic.title for topic in topics.topics], normalize_embeddings=True) @ vectors.T
+    ids = list(first.values())
+    sure = {(topics.topics[row].topic_id, ids[column]) for row, column in np.argwhere(similarity > 0.7005)}
+    possible = {(topics.topics[row].topic_id, ids[column]) for row, column in np.argwhere(similarity > 0.6995)}
+    found = set(result.above().select("topic_id", "query_id").iter_rows())
+    assert len(sure) > 5
+    assert sure <= found <= possible

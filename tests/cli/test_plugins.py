@@ -1,0 +1,165 @@
+"""What another package adds: a ranker, an encoder, a source format, a stopping rule and a measure."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import truerank
+from places import SUPPORT
+from truerank.audits.reusability.stopping_specs import load_rule
+from truerank.cli import main
+from truerank.errors import InputError
+from truerank.measures import lower_is_better, parse_measures
+from truerank.plugins import Plugins
+from truerank.rankers.base import Pair, Ranker, RankerSpec, open_ranker
+from truerank.rankers.kinds import RANKERS, is_drawn, trained_names, usual_recipe
+from truerank.sources import open_documents, open_queries, read_topics
+from truerank.vectors.encoders import Encoder, open_encoder
+
+PLACE = SUPPORT / "plugin_example"
+TOPICS = "topic_id|title\n1|red fox\n2|\n3|blue sky over sea\n"
+DOCS = "doc_id|title|body\nd1||a red house\nd2||the red fox\nd3|blue|sky over the sea\n"
+RUN = "".join(f"{topic} Q0 d{doc} {doc} {4 - doc} first\n" for topic in (1, 3) for doc in (1, 2, 3))
+
+
+@pytest.fixture(autouse=True)
+def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(PLACE))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    for name, text in (("topics.pipes", TOPICS), ("docs.pipes", DOCS), ("first.run", RUN)):
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_a_ranker_of_another_package_scores_saves_and_names_its_settings(tmp_path: Path) -> None:
+    ranker = open_ranker("overlap", weight=2)
+    assert isinstance(ranker, Ranker)
+    assert ranker.score([Pair("red fox", "red house"), Pair("a", "b")]).tolist() == [1.0, 0.0]
+    ranker.save(tmp_path)
+    assert open_ranker(str(tmp_path)).fingerprint == ranker.fingerprint == "overlap (2)"
+    assert usual_recipe("overlap:words").name == "capreolus"
+    assert not is_drawn("overlap")
+    with pytest.raises(InputError, match=r"overlap has no such setting: colour\. there are weight"):
+        open_ranker("overlap", colour="red")
+
+
+def test_a_format_of_another_package_is_read_as_queries_topics_and_documents(files: Path) -> None:
+    assert [query.text for query in open_queries(str(files / "topics.pipes") + "#title")] == [
+        "red fox",
+        "blue sky over sea",
+    ]
+    assert [topic.title for topic in read_topics(str(files / "topics.pipes")).topics] == [
+        "red fox",
+        "blue sky over sea",
+    ]
+    assert [document.doc_id for document in open_documents(str(files / "docs.pipes"))] == ["d1", "d2", "d3"]
+    other = files / "topics.unknown"
+    other.write_text(TOPICS)
+    assert read_topics(f"{other}?format=pipes").topics == read_topics(str(files / "topics.pipes")).topics
+    (files / "broken.pipes").write_text("a|b\n1|2|3\n")
+    with pytest.raises(InputError, match=r"broken\.pipes: cannot be read as 'pipes' after 0 records \(ValueError"):
+        read_topics(str(files / "broken.pipes"))
+
+
+def test_both_are_used_from_python_and_from_the_command_line(files: Path) -> None:
+    named = {name: str(files / f"{name}.pipes") for name in ("topics", "docs")}
+    found = truerank.rerank(files / "first.run", "overlap", **named, out=files / "python.run")
+    # The best overlap of each topic comes first; equal scores in the order of the ids.
+    assert found.run.rows()[0][:2] == ("1", "d2")
+    assert [row[1] for row in found.run.rows() if row[0] == "3"] == ["d3", "d1", "d2"]
+    options = [part for name, value in named.items() for part in (f"--{name}", value)]
+    with pytest.raises(SystemExit) as ended:
+        main(
+            ["rerank", "--model", "overlap", "--run", str(files / "first.run"), *options, "--out", str(files / "c.run")]
+        )
+    assert ended.value.code == 0
+    assert (files / "c.run").read_bytes() == (files / "python.run").read_bytes()
+
+
+def test_a_measure_of_another_package_is_computed_and_ordered(files: Path) -> None:
+    (files / "qrels").write_text("1 0 d2 1\n1 0 d3 0\n3 0 d1 1\n3 0 d3 2\n")
+    scores = truerank.evaluate(files / "qrels", files / "first.run", "LastRank LastRank(rel=2) P@1").json()
+    assert scores["runs"]["first"]["measures"] == {"LastRank": 2.5, "LastRank(rel=2)": 1.5, "P@1": 0.5}
+    assert lower_is_better(parse_measures("LastRank")[0])
+
+
+def test_an_encoder_and_a_stopping_rule_of_another_package() -> None:
+    encoder = open_encoder("letters:latin")
+    assert isinstance(encoder, Encoder)
+    assert encoder.name == "letters latin"
+    vectors = encoder.encode(["ab", "ba", "c"])
+    assert np.allclose(vectors @ vectors.T, [[1, 1, 0], [1, 1, 0], [0, 0, 1]])
+    assert load_rule("first:number=5").name == "first 5"
+    assert load_rule("first").name == "first 3"
+    with pytest.raises(InputError, match="the rule 'first' refuses its options"):
+        load_rule("first:size=5")
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("broken", "the ranker 'broken' of the package truerank-example 1.0 cannot be loaded (ModuleNotFoundError"),
+        ("unfinished", "the ranker 'unfinished' of the package truerank-example 1.0 has no kind and no open"),
+    ],
+)
+def test_a_package_that_cannot_be_used_is_named_in_one_line(name: str, fault: str) -> None:
+    with pytest.raises(InputError) as refused:
+        RankerSpec(f"{name}:x").open()
+    assert fault in str(refused.value)
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_name_in_two_packages_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = tmp_path / "other-2.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 2.0\n")
+    (info / "entry_points.txt").write_text("[truerank.rankers]\noverlap = os:path\nbm25 = os:path\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(InputError, match=r"'overlap' is in other 2\.0 and truerank-example 1\.0"):
+        open_ranker("overlap")
+    # What is truerank's own stays so.
+    assert RANKERS.load("bm25").__module__ == "truerank.rankers.bm25"
+
+
+def test_without_the_package_its_names_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert "overlap" not in RANKERS
+    with pytest.raises(InputError, match=r"no ranker 'overlap'\. there are ance, bm25"):
+        RANKERS.load("overlap")
+    assert list(Plugins("truerank.nothing", "thing")) == []
+
+
+def test_every_ranker_declares_what_is_derived_from_it() -> None:
+    homes = {kind: RANKERS.load(kind) for kind in RANKERS if kind not in ("broken", "unfinished")}
+    assert all(home.kind == kind for kind, home in homes.items())
+    # A file that defines a ranker is found without a table: one with the members of a ranker is in the list.
+    folder = Path(truerank.__file__).parent / "rankers"
+    declared = {path.stem for path in folder.glob("*.py") if 'kind: ClassVar[str] = "' in path.read_text()}
+    assert declared == set(homes) - {"overlap"}
+
+
+def test_names_that_can_be_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A broken package does not concern those who ask for something else.
+    assert "broken" not in trained_names()
+    monkeypatch.undo()
+    drawn = ("duet", "hint", "knrm", "pacrr", "tk")
+    assert trained_names() == (*drawn, "ance:…", "cedr:…", "colbert:…", "monobert:…", "monot5:…", "parade:…")
+    assert [usual_recipe(name).name for name in ("monot5", "parade:x", "knrm", "folder")] == [
+        "pygaggle",
+        "cedr",
+        "truerank",
+        "truerank",
+    ]
+
+
+def test_the_list_of_rankers_loads_none_of_them() -> None:
+    code = "import sys, truerank.rankers.kinds as k; sys.exit('knrm' not in k.RANKERS or 'torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,196 @@
+"""The docs say what the code does."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import importlib.util
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import truerank
+from places import ROOT
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def test_reference_is_what_the_code_says() -> None:
+    finished = subprocess.run(
+        [sys.executable, str(ROOT / "scripts/make_reference.py"), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+
+
+def _script(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"scripts/{name}.py")
+    assert spec is not None and spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
+def _modules() -> tuple[str, ...]:
+    return tuple(_script("make_reference").MODULES)
+
+
+def _public(module: str) -> list[object]:
+    """The functions and classes that a module offers."""
+    home = importlib.import_module(module)
+    values = [getattr(home, name) for name in home.__all__]
+    return [value for value in values if inspect.isfunction(value) or inspect.isclass(value)]
+
+
+def test_reference_has_the_front_door_and_its_options() -> None:
+    page = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
+    modules = _modules()
+    public = [value for module in modules for value in _public(module)]
+    assert all(f"| `{module}` |" in page for module in modules)
+    for name in truerank.__all__:
+        value = getattr(truerank, name)
+        assert name == "__version__" or f"| `truerank.{name}` |" in page
+        if inspect.ismodule(value):
+            assert value.__name__ in modules, name
+        elif callable(value):
+            assert value in public, name
+    for value in filter(inspect.isfunction, public):
+        for parameter in inspect.signature(value).parameters.values():
+            if dataclasses.is_dataclass(parameter.default):
+                assert type(parameter.default) in public, f"{value.__name__}: {parameter.name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_and_scripts_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    links = [target for target in re.findall(r"\]\(([^)#:]+)\)", text) if not target.startswith("http")]
+    assert not [target for target in links if not (page.parent / target).exists()]
+    assert not [name for name in re.findall(r"(?:benchmarks|scripts)/\w+\.py", text) if not (ROOT / name).is_file()]
+
+
+def _commands() -> dict[str, str]:
+    """The section of each command in the reference."""
+    text = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+    found: list[tuple[str, str]] = re.findall(r"^## `truerank ([\w -]+)`$(.*?)(?=^## )", text, re.M | re.S)
+    return dict(found)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_in_the_docs_have_these_options(page: Path) -> None:
+    commands = _commands()
+    written = re.findall(
+        r"truerank ((?:[a-z-]+ ?){1,2})([^`\n#|]*(?:\\\n[^`\n#|]*)*)", page.read_text(encoding="utf-8")
+    )
+    for words, rest in written:
+        name = words.strip() if words.strip() in commands else words.split()[0]
+        if name not in commands:
+            continue
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", rest):
+            assert f"`{option}" in commands[name] or f", {option}" in commands[name], f"{name}: {option}"
+
+
+def test_functions_of_the_readme_exist_for_every_command() -> None:
+    """README, "In Python": a row for each group of commands, with one function for each command."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    reference = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+    commands = [words.split() for words in re.findall(r"^## `truerank ([\w -]+)`$", reference, flags=re.MULTILINE)]
+    counts: dict[str, int] = {}
+    for words in commands:
+        group = words[0] if len(words) > 1 else "the others"
+        counts[group] = counts.get(group, 0) + 1
+    rows = re.findall(r"^\| `?([\w ]+?)`? \| `(truerank[\w.]*)` \| (.*?) \|$", readme, flags=re.MULTILINE)
+    for group, home, functions in rows:
+        names = re.findall(r"`([\w.]+)`", functions.partition(";")[0])
+        assert len(names) == counts.pop(group), group
+        for name in names:
+            value: object = truerank
+            for part in [*home.split(".")[1:], *name.split(".")]:
+                if inspect.ismodule(value) and not hasattr(value, part):
+                    value = importlib.import_module(f"{value.__name__}.{part}")
+                else:
+                    value = getattr(value, part)
+            assert inspect.isfunction(value), f"{home}.{name}"
+    assert not counts
+
+
+def test_every_row_of_the_papers_has_a_status() -> None:
+    page = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
+    statuses = {"the paper's own data", "real data, small", "generated data", "not run yet"}
+    tables = page.partition("\n## ")[2]
+    rows = [line.strip("| ").split(" | ") for line in tables.splitlines() if line.startswith("| ")]
+    rows = [row for row in rows if row[0] not in ("in the paper", "---")]
+    assert len(rows) > 40
+    assert not [row[0] for row in rows if len(row) != 4 or row[3] not in statuses]
+
+
+RESULTS = ("leakage-reproduction", "reusability-results", "survivorship-experiment", "transfer-experiment")
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_pages_of_results_are_short_and_made_from_tables(name: str) -> None:
+    page = (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"<!-- table: .*? -->\n(.*?)<!-- end -->", page, flags=re.DOTALL)
+    assert len(blocks) == 1 and len(blocks[0].splitlines()) > 8
+    prose = [line for line in page.splitlines() if not line.startswith(("|", "<!--"))]
+    assert len(" ".join(prose).split()) <= 600
+    figures = re.findall(r"!\[.*?\]\((.*?)\)", page)
+    assert len(figures) == page.count("<!-- figure: ") <= 1
+    assert "## What the data cannot show" in page and "## Make it" in page
+    assert not re.search(r"\b(never|safe|proves?|no effect)\b", page, flags=re.IGNORECASE)
+
+
+def test_a_page_of_results_is_filled_from_folders(tmp_path: Path) -> None:
+    for folder, number in (("one", 1), ("two", 2)):
+        (tmp_path / folder / "tables").mkdir(parents=True)
+        rows = f"| a | 0.{number} | x\\|y |\n| b | \\-0.{number} | z |\n\nA note.\n"
+        (tmp_path / folder / "tables" / "t.md").write_text("| run | AP | text |\n| :--- | ---: | :--- |\n" + rows)
+    page = "Before\n<!-- table: one, two: t.md | text; AP | run = a -->\nold\n<!-- end -->\nAfter\n"
+    filled = _script("make_results_page").filled
+    new = filled(page, {"one": tmp_path / "one", "two": tmp_path / "two"})
+    assert new.splitlines()[2:6] == [
+        "| collection | text | AP |", "| :--- | :--- | ---: |", r"| one | x\|y | 0.1 |", r"| two | x\|y | 0.2 |",
+    ]  # fmt: skip
+    assert new == filled(new, {"one": tmp_path / "one", "two": tmp_path / "two"})
+    whole = filled("<!-- table: one: t.md -->\n<!-- end -->", {"one": tmp_path / "one"})
+    assert whole.splitlines()[-2] == r"| b | \-0.1 | z |"
+
+
+def test_every_figure_is_shown() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    figures = (ROOT / "docs/images").glob("*.svg")
+    assert not [path.name for path in figures if f"images/{path.name}" not in text]
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_named_modules_exist(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    paths = {path for path in re.findall(r"`([\w/]+\.py|[a-z_]+/[\w/]*)`", text) if not path.endswith("NAME.py")}
+    roots = (
+        ROOT,
+        ROOT / "src",
+        ROOT / "src/truerank",
+        ROOT / "src/truerank/audits/leakage",
+        ROOT / "src/truerank/work",
+    )
+    assert not [path for path in paths if not any((root / path).exists() for root in roots)]
+
+
+def test_options_of_the_glossary_exist() -> None:
+    reference = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+    glossary = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    sections = _commands()
+    for option in set(re.findall(r"`(--[a-z][a-z-]+)", glossary)):
+        assert re.search(rf"`(?:-\w, )?{option}\b", reference), option
+    named = r"`(--[a-z-]+)` in ((?:`[a-z][a-z -]*`(?:, | and |))+)"
+    for option, commands in re.findall(named, glossary):
+        for command in re.findall(r"`([a-z -]+)`", commands):
+            texts = [text for name, text in sections.items() if name == command or name.startswith(f"{command} ")]
+            texts = texts or [text for name, text in sections.items() if name.endswith(f" {command}")]
+            assert any(f"`{option}" in text for text in texts), f"{option} in {command}"

@@ -1,0 +1,103 @@
+"""The commands of `judge` write one manifest each, in the schema of all commands."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from truerank import judge
+from truerank.judging import Item, ScoreJudge, Store, Text, load_scheme
+from truerank.judging.models import judge_with_model
+
+KEYS = ["command", "version", "inputs", "options", "seeds", "packages", "skipped", "artifacts"]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    rows = [{"topic_id": "1", "query_id": f"q{n}", "query": f"query {n}", "title": "a title"} for n in range(12)]
+    items = tmp_path / "items.jsonl"
+    items.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    judge.new(tmp_path / "a.judged", "leak", str(items), annotators=("ann", "bob"), overlap=12, seed=3)
+    return tmp_path / "a.judged"
+
+
+def manifest_of(path: Path) -> dict:
+    content = json.loads(path.read_text())
+    assert list(content) == KEYS
+    return content
+
+
+def labels_of(store: Path, folder: Path, *, other: int) -> list[str]:
+    """Two files: ann and bob differ on the first items."""
+    with Store.open(store) as opened:
+        ids = [item.item_id for item in opened.items()]
+    found = []
+    for name, differing in (("ann", 0), ("bob", other)):
+        rows = [{"item_id": one, "label": ["leak" if at >= differing else "no leak"]} for at, one in enumerate(ids)]
+        path = folder / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        found.append(f"{name}={path}")
+    return found
+
+
+def test_new_names_items_and_seed(store: Path) -> None:
+    found = manifest_of(store.with_name("a.judged.manifest.json"))
+    assert (found["command"], found["seeds"], found["artifacts"]) == ("judge new", {"seed": 3}, {})
+    (items,) = found["inputs"]
+    assert items["sha256"] == hashlib.sha256((store.parent / "items.jsonl").read_bytes()).hexdigest()
+    assert found["options"]["overlap"] == 12
+
+
+def test_every_import_has_a_manifest_of_its_own(store: Path, tmp_path: Path) -> None:
+    first, second = labels_of(store, tmp_path, other=4)
+    for given in (first, second, first):
+        judge.import_(store, given)
+    manifests = [manifest_of(path) for path in sorted(tmp_path.glob("a.judged.import-*.manifest.json"))]
+    assert sorted(one["inputs"][1]["name"] for one in manifests) == ["ann", "bob"]
+    assert all(one["inputs"][0]["sha256"] is None and one["inputs"][1]["sha256"] for one in manifests)
+    assert not [path for path in tmp_path.iterdir() if path.name.endswith(".work")]
+
+
+def test_export_hashes_what_it_wrote(store: Path, tmp_path: Path) -> None:
+    judge.import_(store, labels_of(store, tmp_path, other=0))
+    judge.export(store, tmp_path / "out.json", file_format="labelstudio")
+    found = manifest_of(tmp_path / "out.json.manifest.json")
+    assert sorted(found["artifacts"]) == ["out.json", "out.json.config.xml"]
+    for name, digest in found["artifacts"].items():
+        assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == digest
+
+
+def test_agreement_and_table_write_a_folder(store: Path, tmp_path: Path) -> None:
+    judge.import_(store, labels_of(store, tmp_path, other=4))
+    agreed = judge.agreement(store, definition="leak", out=tmp_path / "agreement")
+    found = manifest_of(tmp_path / "agreement" / "manifest.json")
+    assert found["options"]["definition"] == "leak"
+    assert {"tables/agreement.csv", "tables/matrix.tex", "summary.json"} <= found["artifacts"].keys()
+    assert json.loads((tmp_path / "agreement" / "summary.json").read_text())["settings"] == agreed.settings
+    counted = judge.table(store, votes="any", out=tmp_path / "table")
+    found = manifest_of(tmp_path / "table" / "manifest.json")
+    assert found["options"]["votes"] == "any"
+    assert (tmp_path / "table" / "tables" / "a.csv").read_text().splitlines()[1] == "all,true,12,1"
+    assert counted.parts["a"].row(0) == ("all", "true", 12, 1)
+
+
+def test_a_model_states_its_settings(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer = ScoreJudge("scorer", "about it", lambda items: [float(len(item.texts)) for item in items], 0.5)
+    monkeypatch.setattr(judge, "_encoder_judge", lambda given: scorer)
+    judge.model(store, threshold=0.7, max_items=5)
+    judge.model(store, threshold=0.7)
+    (path,) = tmp_path.glob("a.judged.model-*.manifest.json")
+    assert manifest_of(path)["options"]["threshold"] == 0.7
+    judge.model(store, threshold=0.8)
+    assert len(list(tmp_path.glob("a.judged.model-*.manifest.json"))) == 2
+
+
+def test_a_library_call_writes_none(tmp_path: Path) -> None:
+    item = Item("1", "1", texts=(Text("query", "a"),), title="b")
+    with Store.create(tmp_path / "b.judged", load_scheme("leak"), [item]):
+        pass
+    judge_with_model(tmp_path / "b.judged", ScoreJudge("s", "x", lambda items: [1.0] * len(items), 0.5))
+    assert not list(tmp_path.glob("*.manifest.json"))
