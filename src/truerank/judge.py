@@ -16,7 +16,7 @@ from truerank.judging.endpoints import Patience
 from truerank.judging.exchange import export, import_
 from truerank.judging.making import new
 from truerank.judging.models import ChatModel, Judge, ModelRun, Only, judge_with_model
-from truerank.judging.probes import ProbeRun, Probing, probe_judge
+from truerank.judging.probes import Probing, probe_judge
 from truerank.judging.store import Store
 from truerank.judging.tables import table
 from truerank.judging.web import Desk, Serving, open_desk
@@ -197,7 +197,7 @@ def model(
     probing: Probing = Probing(),
     as_: Annotated[str, Flag(metavar="NAME")] = "",
     progress: Progress | None = None,
-) -> ModelRun | ProbeRun:
+) -> ModelRun:
     """Lets a model label items, as one annotator among others.
 
     With an endpoint and a model a chat model is asked, by a prompt made of the scheme; whatever is not exactly an
@@ -220,8 +220,8 @@ def model(
         progress: is told how far it is.
 
     Returns:
-        What was labelled, skipped, and could not be asked, and STORE.model-HASH.manifest.json says with which
-        settings; with `probe`, what the probes did.
+        What was labelled, skipped, and could not be asked; STORE.model-HASH.manifest.json says with which settings.
+        With `probe`, what the probes did.
 
     Raises:
         InputError: as for `judging.judge_with_model`; an endpoint, key or prompt that cannot be used; an encoder that
@@ -238,24 +238,19 @@ def model(
 
         truerank judge model graded.judged --endpoint http://127.0.0.1:8000/v1 --model NAME --probe all
     """
-    if probing:
-        if asking.only != "all":
-            raise OptionError("only", "probes are made of documents that people graded", "leave it out")
-        asked = chat.judge(patience) if chat else None
-        most, again = asking.max_items, asking.again
-        return probe_judge(store, probing, asked, name=as_, max_items=most, again=again, progress=progress)
+    if probing and asking.only != "all":
+        raise OptionError("only", "probes are made of documents that people graded", "leave it out")
     inputs = inputs_of(prompt=chat.prompt)
-    options = {"chat": replace(chat, prompt=None), "encoding": encoding, "as": as_, "asking": asking}
+    options: dict[str, Any] = {"chat": replace(chat, prompt=None), "encoding": encoding, "as": as_}
+    options |= {"only": asking.only, "again": asking.again, **({"probing": probing} if probing else {})}
+    more: dict[str, Any] = {"name": as_, "max_items": asking.max_items, "again": asking.again, "progress": progress}
     with store_change("judge model", store, inputs, options) as job:
-        found = judge_with_model(
-            store,
-            chat.judge(patience) if chat else _encoder_judge(encoding),
-            name=as_,
-            only=asking.only,
-            max_items=asking.max_items,
-            again=asking.again,
-            progress=progress,
-        )
+        if probing:
+            probed = probe_judge(store, probing, chat.judge(patience) if chat else None, **more)
+            job.skipped = {"unanswered": probed.unanswered}
+            return probed
+        asked = chat.judge(patience) if chat else _encoder_judge(encoding)
+        found = judge_with_model(store, asked, only=asking.only, **more)
         job.skipped = {**found.skipped, "failed": len(found.failed)}
     return found
 

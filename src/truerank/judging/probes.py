@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
@@ -25,7 +25,6 @@ from truerank.judging.schemes import Scheme
 from truerank.judging.store import Store
 from truerank.measures.intervals import Proportion, proportion
 from truerank.options import Flag, Options, Range, Seed
-from truerank.reports.results import Result
 from truerank.text.passages import sentences
 from truerank.work.progress import Progress
 
@@ -42,7 +41,7 @@ _KEPT: Final = 3
 
 #: What a contraction or sign is written out as, for texts in English.
 _WRITTEN_OUT: Final = (
-    (re.compile(r"\b(\w+)n['’]t\b"), r"\1n not"),
+    (re.compile(r"\b(\w+)n['’]t\b"), r"\1 not"),
     (re.compile(r"\b(I|you|we|they)['’]re\b", re.IGNORECASE), r"\1 are"),
     (re.compile(r"\b(it|he|she|that|there|what)['’]s\b", re.IGNORECASE), r"\1 is"),
     (re.compile(r"\b(\w+)['’]ll\b"), r"\1 will"),
@@ -173,28 +172,27 @@ class ProbeEffect(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ProbeRun(Result, shown_in="truerank.judging.report"):
-    """What probes did to a judge.
+class ProbeRun(ModelRun, shown_in="truerank.judging.report"):
+    """What a model did with the changed texts, and what they did to its grades.
+
+    `store` is that of the changed texts. Where no model was asked, `annotator` is whose grades were read; it is empty
+    where nobody has graded the texts yet.
 
     Attributes:
-        store: the store of the changed texts.
-        annotator: whose grades they are; empty where nobody has graded them yet.
         effects: of each probe.
         items: how many texts are in the store.
         unanswered: how many of them the annotator has not graded.
         unchanged: probe → documents that it could not change; they are left out.
         rel: the lowest grade that counts as relevant.
-        run: what the model did now, None where none was asked.
+        asked: whether a model was asked now.
     """
 
-    store: str
-    annotator: str
-    effects: tuple[ProbeEffect, ...]
-    items: int
-    unanswered: int
-    unchanged: Mapping[str, int]
-    rel: int
-    run: ModelRun | None = None
+    effects: tuple[ProbeEffect, ...] = ()
+    items: int = 0
+    unanswered: int = 0
+    unchanged: Mapping[str, int] = field(default_factory=dict)
+    rel: int = 1
+    asked: bool = False
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
@@ -202,16 +200,8 @@ class ProbeRun(Result, shown_in="truerank.judging.report"):
             {name: value._asdict() if isinstance(value, Proportion) else value for name, value in one._asdict().items()}
             for one in self.effects
         ]
-        return {
-            "store": self.store,
-            "annotator": self.annotator,
-            "effects": effects,
-            "items": self.items,
-            "unanswered": self.unanswered,
-            "unchanged": dict(self.unchanged),
-            "rel": self.rel,
-            "run": None if self.run is None else self.run.json(),
-        }
+        more = {"items": self.items, "unanswered": self.unanswered, "unchanged": dict(self.unchanged), "rel": self.rel}
+        return super().json() | {"effects": effects, **more}
 
 
 def make_probes(store: Store, place: str | Path, probing: Probing) -> Store:
@@ -282,10 +272,11 @@ def probe_judge(
     try:
         place = probing.probe_store or opened.path.with_name(f"{opened.path.name}.probes")
         with closing(make_probes(opened, place, probing)) as probes:
-            run = None
-            if judge is not None:
-                run = judge_with_model(probes, judge, name=name, max_items=max_items, again=again, progress=progress)
-            return replace(probe_effects(probes, name if run is None else run.annotator), run=run)
+            if judge is None:
+                return probe_effects(probes, name)
+            run = judge_with_model(probes, judge, name=name, max_items=max_items, again=again, progress=progress)
+            done = {part.name: getattr(run, part.name) for part in fields(run)}
+            return replace(probe_effects(probes, run.annotator), **done, asked=True)
     finally:
         if opened is not store:
             opened.close()
@@ -329,6 +320,12 @@ def probe_effects(probes: Store, annotator: str = "") -> ProbeRun:
     return ProbeRun(
         store=str(probes.path),
         annotator=who if grades else "",
+        about="",
+        labelled=0,
+        skipped={},
+        already=len(grades),
+        failed={},
+        left=0,
         effects=tuple(effects) if grades else (),
         items=count,
         unanswered=count - len(grades),

@@ -210,7 +210,7 @@ def _probe_notes(found: ProbeRun) -> Iterator[str]:
 
 @summarises(ProbeRun)
 def _probes(found: ProbeRun) -> Summary:
-    tables = [probe_table(found)] if found.run is None else [model_table(found.run), probe_table(found)]
+    tables = [model_table(found), probe_table(found)] if found.asked else [probe_table(found)]
     return Summary(tuple(tables), found.json())
 
 

@@ -395,6 +395,7 @@ def _plans(audit: AssessorAudit) -> Table:
     )  # fmt: skip
     note = (
         f"For {PLANNED} of these topics within ±{audit.rules.margin:g}: pairs are drawn by the model's grade and the "
-        "best rank, people's grades here are the pilot. The figure is a prediction; a like collection needs about as many."
+        "best rank, people's grades here are the pilot. The figure is a prediction; a like collection needs about as "
+        "many."
     )
     return Table("Labels that corrected scores need", columns, tuple(rows), notes=(note,))
