@@ -2,6 +2,7 @@
 
     python benchmarks/assessors.py [--qrels FILE] [--seeds 200] [--first-seed 0]
     python benchmarks/assessors.py --table3
+    python benchmarks/assessors.py --write runs/ [--first-seed 0]
 
 Systems and models are made over the pairs that people judged (LLMJudge), by models that the functions below state. One
 audit is made for each seed and plant; a rate is the share of seeds, with Wilson's 95% interval.
@@ -16,7 +17,8 @@ audit is made for each seed and plant; a rate is the share of seeds, with Wilson
 
 The last row of the table is the mean τ of the best ten: what the verdict on them is about.
 
-`--table3` compares κ and α of the 33 models with Table 3 of Rahmani et al. (2025) instead.
+`--table3` compares κ and α of the 33 models with Table 3 of Rahmani et al. (2025) instead. `--write` writes the 40 runs of
+a seed and their families, for the tutorial.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ from truerank.sources import read_qrels_frame
 FOLDER = SHARED / "llmjudge"
 PLANTS = ("none", "few errors", "family", "overrating", "top 10")
 TAU = "best ten: mean τ"
-FAMILIES = 4
+FAMILIES, DEPTH = 4, 30
 #: Share of pairs on which the model errs by chance, and with few errors.
 ERRORS, FEW_ERRORS = 0.4, 0.05
 
@@ -62,7 +64,8 @@ def make_systems(qrels: pl.DataFrame, seed: int, systems: int = 40) -> Systems:
 
     A system scores a pair by q·g + 0.5·s + 0.7·t + ε: g is people's grade; the quality q falls evenly from 1 to 0.25
     over the systems; s is the style of its family and t its own taste, a number for each pair; ε is noise. All three
-    are standard normal. Every fourth system is of one family, so that each has good and weak ones.
+    are standard normal. Every fourth system is of one family, so that each has good and weak ones. A run holds the
+    first 30 documents of each topic.
     """
     draw = np.random.default_rng(seed)
     pairs, grade = len(qrels), qrels["relevance"].to_numpy().astype(float)
@@ -71,9 +74,9 @@ def make_systems(qrels: pl.DataFrame, seed: int, systems: int = 40) -> Systems:
     for system, quality in enumerate(np.linspace(1.0, 0.25, systems)):
         score = quality * grade + 0.5 * styles[system % FAMILIES] + 0.7 * tastes[system] + draw.normal(size=pairs)
         name = f"system{system:02d}"
-        runs[name] = qrels.select("topic_id", "doc_id").with_columns(
-            pl.Series("score", score), pl.lit(0, dtype=pl.Int64).alias("rank")
-        )
+        run = qrels.select("topic_id", "doc_id").with_columns(pl.Series("score", score))
+        place = pl.col("score").rank("ordinal", descending=True).over("topic_id").cast(pl.Int64)
+        runs[name] = run.with_columns(place.alias("rank")).filter(pl.col("rank") <= DEPTH)
         families[name] = f"family{system % FAMILIES}"
     return Systems(runs, families, styles, tastes)
 
@@ -191,6 +194,17 @@ def table3() -> Iterator[str]:
             yield table(["model", "κ", "α", "paper's κ", "paper's α"], [row[:5] for row in rows if row[5] == "differs"])
 
 
+def write(systems: Systems, folder: Path) -> None:
+    """The runs as TREC files, and families.csv."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, run in systems.runs.items():
+        ordered = run.sort(["topic_id", "rank"]).select("topic_id", "doc_id", "rank", "score")
+        lines = [f"{topic} Q0 {doc} {rank} {score:.6f} {name}\n" for topic, doc, rank, score in ordered.iter_rows()]
+        (folder / f"{name}.run").write_text("".join(lines), encoding="utf-8")
+    rows = ["run,family", *(f"{name},{family}" for name, family in systems.families.items())]
+    (folder / "families.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -200,10 +214,14 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=500)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--table3", action="store_true")
+    parser.add_argument("--write", type=Path)
     given = parser.parse_args()
     require_shared()
     if given.table3:
         sys.stdout.write("\n\n".join(table3()) + "\n")
+        return
+    if given.write is not None:
+        write(make_systems(read_qrels_frame(str(given.qrels)), given.first_seed), given.write)
         return
     seeds = range(given.first_seed, given.first_seed + given.seeds)
     sys.stdout.write(planted(given.qrels, seeds, given.resamples, given.workers) + "\n")
