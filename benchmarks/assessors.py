@@ -17,8 +17,8 @@ audit is made for each seed and plant; a rate is the share of seeds, with Wilson
 
 The last row of the table is the mean τ of the best ten: what the verdict on them is about.
 
-`--table3` compares κ and α of the 33 models with Table 3 of Rahmani et al. (2025) instead. `--write` writes the 40 runs of
-a seed and their families, for the tutorial.
+`--table3` compares κ and α of the 33 models with Table 3 of Rahmani et al. (2025) instead. `--write` writes the 40 runs
+of a seed and their families, for the tutorial.
 """
 
 from __future__ import annotations
