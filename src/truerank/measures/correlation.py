@@ -45,6 +45,7 @@ _DECIMALS: Final = 12
 #: Of RBO: the weight of a rank falls by this factor, so that the first 10 ranks have 86% of all weight.
 _PERSISTENCE: Final = 0.9
 _EXACT: Final = 171
+_CELLS_AT_ONCE: Final = 2_000_000
 
 
 class Correlation(NamedTuple):
@@ -179,10 +180,18 @@ def order_statistics(truth: Floats, other: Floats) -> Floats:
     Source: Kendall (1945); Yilmaz, Aslam, Robertson (SIGIR 2008), equation 4; Webber, Moffat, Zobel (TOIS 2010),
     equation 32.
     """
-    right, judged = np.round(truth, _DECIMALS), np.round(other, _DECIMALS)
-    n, systems = right.shape
+    n, systems = np.shape(truth)
     if systems < 2:
         return np.full((n, len(ORDER_STATISTICS)), np.nan)
+    at_once = max(1, _CELLS_AT_ONCE // systems**2)
+    starts = range(0, n, at_once)
+    return np.concatenate([_statistics(truth[at : at + at_once], other[at : at + at_once]) for at in starts])
+
+
+def _statistics(truth: Floats, other: Floats) -> Floats:
+    """`order_statistics` of so many orders as memory allows."""
+    right, judged = np.round(truth, _DECIMALS), np.round(other, _DECIMALS)
+    systems = right.shape[1]
     one, two = np.triu_indices(systems, 1)
     signs = [np.sign(values[:, one] - values[:, two]) for values in (right, judged)]
     open_pairs = [np.abs(sign).sum(axis=1) for sign in signs]

@@ -6,6 +6,7 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import truerank
@@ -113,3 +114,24 @@ def test_table_3_of_llmjudge() -> None:
     cuts = {one["judge"]: one["value"] for one in found.of("cuts", cut=2)}
     # Of an independent computation with scikit-learn.
     assert [round(cuts[name], 4) for name in ("NISTRetrieval-instruct0", "h2oloo-fewself")] == [0.3021, 0.428]
+
+
+def test_pairs_that_a_model_lacks_are_named() -> None:
+    part = {topic: dict(list(of.items())[:20]) for topic, of in HUMAN.items()}
+    found = truerank.judge.audit(HUMAN, {"m": part}, resamples=100)
+    assert "m lacks a grade for 120 of the 360 pairs that people graded" in repr(found)
+
+
+def test_corrected_scores_where_a_model_graded_more() -> None:
+    """People graded 40% of the pairs, drawn at random: the corrected scores lie nearer to those by all of people's."""
+    draw = np.random.default_rng(2)
+    some = {topic: {doc: grade for doc, grade in of.items() if draw.random() < 0.4} for topic, of in HUMAN.items()}
+    systems = runs(HUMAN, 6)
+    high = {topic: {doc: min(3, grade + 1) for doc, grade in of.items()} for topic, of in HUMAN.items()}
+    found = truerank.judge.audit(some, {"m": high}, systems, measures="P@10", rel=2, resamples=100)
+    rows = [row for row in found.of("corrected", judge="m", measure="P@10")]
+    truth = truerank.evaluate(HUMAN, systems, "P@10", rel=2).mean[:, 0]
+    off = {name: np.abs(np.array([row[name] for row in rows]) - truth).mean() for name in ("model", "corrected")}
+    assert off["corrected"] < off["model"] / 2
+    assert all(row["low"] <= row["corrected"] <= row["high"] for row in rows)
+    assert found.of("corrected", judge="m", measure="DCG@10")

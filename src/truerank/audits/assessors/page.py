@@ -43,15 +43,16 @@ _TITLES: Final = {
     "corrected": "Corrected scores",
 }
 _SECTION_OF: Final = {
-    "cuts": "agreement", "rating": "grading", "confusion": "grading", "outside": "grading", "ranks": "grading",
-    "ceiling": "people", "differences": "models", "ensembles": "models", "company": "models", "pairs": "order",
-    "scores": "order", "moves": "order", "plans": "corrected",
+    "cuts": "agreement", "topics": "agreement", "rating": "grading", "confusion": "grading", "outside": "grading",
+    "ranks": "grading", "ceiling": "people", "differences": "models", "ensembles": "models", "company": "models",
+    "pairs": "order", "scores": "order", "moves": "order", "plans": "corrected",
 }  # fmt: skip
 #: Tables with several rows for each model: with many models, the page shows the first ones.
 _BY_MODEL: Final = ("rating", "confusion", "ranks", "order", "pairs", "moves", "families", "corrected")
 #: Tables that are for files, not for a terminal.
 _LONG: Final = (
-    "confusion", "cuts", "rating", "ranks", "moves", "company", "choosing", "pairs", "differences", "corrected",
+    "confusion", "cuts", "topics", "rating", "ranks", "moves", "company", "choosing", "pairs", "differences",
+    "corrected",
 )  # fmt: skip
 
 
@@ -197,6 +198,13 @@ def _notes(audit: AssessorAudit) -> tuple[str, ...]:
         rule = OUTSIDE[audit.rules.outside]
         pairs = "1 pair" if one.pairs == 1 else f"{one.pairs:,} pairs"
         notes.append(f"{one.name} gave the grade {one.grade} to {pairs}, outside the scale: {rule}.")
+    every = len(audit.grades.reference)
+    for judge in audit.grades.judges:
+        if lacking := every - next(iter(audit.of("agreement", judge=judge)))["pairs"]:
+            notes.append(
+                f"{judge} lacks a grade for {lacking:,} of the {every:,} pairs that people graded; in the scores of "
+                "runs these documents are not relevant."
+            )
     if audit.grades.undecided:
         count, votes = audit.grades.undecided, audit.rules.votes
         notes.append(f"{count:,} pairs have no grade by the rule '{votes}' and are left out.")

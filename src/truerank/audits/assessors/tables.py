@@ -16,6 +16,7 @@ from truerank.reports.tables import Cell, Column, Table
 __all__ = ["all_tables", "ended"]
 
 _MOVES: Final = 5
+_LOWEST: Final = 20
 _STATISTICS: Final = {"tau": "τ", "tau_ap": "τ_AP", "rho": "Spearman's ρ", "rbo": "RBO"}
 
 
@@ -35,6 +36,7 @@ def all_tables(audit: AssessorAudit) -> Iterator[tuple[str, Table]]:
         ("cuts", _cuts(audit)),
         ("rating", _bands(audit, "rating", "Grades given too low or too high, by people's grade")),
         ("confusion", _confusion(audit)),
+        ("topics", _topics(audit)),
         ("outside", _outside(audit)),
         ("ceiling", _ceiling(audit)),
         ("people", _people(audit)),
@@ -135,6 +137,29 @@ def _confusion(audit: AssessorAudit) -> Table:
     columns = [Column("model"), _number("people's grade", "d")]
     columns += [_number(str(grade), ",d", ("grade of the model",)) for grade in scale]
     return Table("Pairs by the grades of people and of the model", tuple(columns), tuple(rows))
+
+
+def _topics(audit: AssessorAudit) -> Table:
+    best = audit.best()[0]
+    rows = []
+    for topic in audit.grades.topics:
+        found = audit.of("topics", topic_id=topic)
+        known = [row["kappa"] for row in found if row["kappa"] is not None]
+        own = next((row["kappa"] for row in found if row["judge"] == best), None)
+        if known:
+            pairs = max(row["pairs"] for row in found)
+            high = sum(row["difference"] for row in found) / len(found)
+            rows.append((topic, pairs, sum(known) / len(known), own, high))
+    rows.sort(key=lambda row: (row[2], row[0]))
+    columns = (
+        Column("topic"), _number("pairs", ",d"), _number("mean κ"), _number(f"κ of {best}"),
+        _number("model minus people", "+.2f"),
+    )  # fmt: skip
+    note = (
+        f"Means over all models; the {_LOWEST} topics with the lowest κ. Where all models disagree with people, look "
+        "at people's grades too. All topics and models are in topics.parquet."
+    )
+    return Table("Agreement by topic", columns, tuple(rows[:_LOWEST]), notes=(note,))
 
 
 def _outside(audit: AssessorAudit) -> Table:
