@@ -1,13 +1,13 @@
 """People, or models, judge what the audits propose.
 
-The commands of the group, under one name: those of `truerank.judging`, and the two that also need an audit.
+The commands of the group, under one name: those of `truerank.judging`, and the three that also need an audit.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from truerank.errors import OptionError
 from truerank.judging.agreement import agreement
@@ -16,6 +16,7 @@ from truerank.judging.endpoints import Patience
 from truerank.judging.exchange import export, import_
 from truerank.judging.making import new
 from truerank.judging.models import ChatModel, Judge, ModelRun, Only, judge_with_model
+from truerank.judging.probes import Probing, probe_judge
 from truerank.judging.store import Store
 from truerank.judging.tables import table
 from truerank.judging.web import Desk, Serving, open_desk
@@ -24,11 +25,16 @@ from truerank.sources.inputs import inputs_of
 from truerank.vectors.encoders import Backend
 from truerank.work.progress import Progress
 
+if TYPE_CHECKING:
+    from truerank.audits.assessors.auditing import audit
+
 __all__ = [
     "ActiveLearning",
+    "Asking",
     "EncoderAnnotator",
     "Serving",
     "agreement",
+    "audit",
     "export",
     "import_",
     "model",
@@ -39,6 +45,15 @@ __all__ = [
 
 #: The learner itself says how large a batch is.
 _ANY = 1 << 20
+
+
+def __getattr__(name: str) -> Any:
+    """`audit`, imported on first use: it needs the measures, and the pages on which people judge do not."""
+    if name != "audit":
+        raise AttributeError(f"module 'truerank.judge' has no attribute {name!r}")
+    from truerank.audits.assessors.auditing import audit
+
+    return audit
 
 
 @dataclass(frozen=True)
@@ -158,17 +173,31 @@ class EncoderAnnotator(Options):
     device: str | None = None
 
 
+@dataclass(frozen=True)
+class Asking(Options):
+    """Which items the model is asked about.
+
+    Attributes:
+        only: all items, or those that a person has labelled, which is what agreement needs.
+        max_items: at most so many items now.
+        again: items that the model skipped are asked about again.
+    """
+
+    only: Only = "all"
+    max_items: Annotated[int | None, Range(at_least=0)] = None
+    again: bool = False
+
+
 @command
 def model(
     store: Annotated[str | Path | Store, Flag(metavar="STORE", positional=True, reads=Path)],
     chat: ChatModel = ChatModel(),
     patience: Patience = Patience(),
     encoding: EncoderAnnotator = EncoderAnnotator(),
+    asking: Asking = Asking(),
     *,
+    probing: Probing = Probing(),
     as_: Annotated[str, Flag(metavar="NAME")] = "",
-    only: Only = "all",
-    max_items: Annotated[int | None, Range(at_least=0)] = None,
-    again: bool = False,
     progress: Progress | None = None,
 ) -> ModelRun:
     """Lets a model label items, as one annotator among others.
@@ -178,19 +207,23 @@ def model(
     similarity. Items that the model has looked at before are not asked again, so the same command continues what was
     stopped. The labels are a model's everywhere; the agreement of annotators compares them with people's.
 
+    With `probe` the model is asked about changed documents instead, in a store of their own: documents that people
+    judged not relevant get the query's words, a claim or an instruction, relevant ones are cut or reworded. The result
+    is the share of grades that move.
+
     Args:
         store: the store; in Python also an open one.
         chat: the chat model.
         patience: how often and how long it is asked.
         encoding: the encoder.
+        asking: which items it is asked about.
+        probing: whether it is probed, and how.
         as_: the annotator's name, if not the model's.
-        only: all items, or those that a person has labelled, which is what agreement needs.
-        max_items: at most so many items now.
-        again: items that the model skipped are asked about again.
         progress: is told how far it is.
 
     Returns:
         What was labelled, skipped, and could not be asked; STORE.model-HASH.manifest.json says with which settings.
+        With `probe`, what the probes did.
 
     Raises:
         InputError: as for `judging.judge_with_model`; an endpoint, key or prompt that cannot be used; an encoder that
@@ -204,12 +237,22 @@ def model(
         --max-items 100 --per-minute 60
 
         truerank judge model leakage.judged --encoder packaged --threshold 0.8
+
+        truerank judge model graded.judged --endpoint http://127.0.0.1:8000/v1 --model NAME --probe all
     """
+    if probing and asking.only != "all":
+        raise OptionError("only", "probes are made of documents that people graded", "leave it out")
     inputs = inputs_of(prompt=chat.prompt)
-    options = {"chat": replace(chat, prompt=None), "encoding": encoding, "as": as_, "only": only, "again": again}
+    options: dict[str, Any] = {"chat": replace(chat, prompt=None), "encoding": encoding, "as": as_}
+    options |= {"only": asking.only, "again": asking.again, **({"probing": probing} if probing else {})}
+    more: dict[str, Any] = {"name": as_, "max_items": asking.max_items, "again": asking.again, "progress": progress}
     with store_change("judge model", store, inputs, options) as job:
+        if probing:
+            probed = probe_judge(store, probing, chat.judge(patience) if chat else None, **more)
+            job.skipped = {"unanswered": probed.unanswered}
+            return probed
         asked = chat.judge(patience) if chat else _encoder_judge(encoding)
-        found = judge_with_model(store, asked, name=as_, only=only, max_items=max_items, again=again, progress=progress)
+        found = judge_with_model(store, asked, only=asking.only, **more)
         job.skipped = {**found.skipped, "failed": len(found.failed)}
     return found
 

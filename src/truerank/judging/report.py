@@ -13,6 +13,7 @@ from truerank.judging.exchange.exporting import LabelExport
 from truerank.judging.exchange.importing import LabelImport
 from truerank.judging.making import NewStore
 from truerank.judging.models import ModelRun
+from truerank.judging.probes import PROBES, ProbeRun
 from truerank.judging.rating_table import listed
 from truerank.judging.samples import ItemSample
 from truerank.judging.tables import LabelCounts
@@ -22,7 +23,15 @@ from truerank.reports.tables import Cell, Column, Table
 from truerank.work.publishing import write_tables
 from truerank.work.runs import Run
 
-__all__ = ["agreement_tables", "export_table", "import_table", "model_table", "sample_table", "store_table"]
+__all__ = [
+    "agreement_tables",
+    "export_table",
+    "import_table",
+    "model_table",
+    "probe_table",
+    "sample_table",
+    "store_table",
+]
 
 #: What the coefficients are called in tables.
 _TITLES: Final = {
@@ -164,6 +173,53 @@ def _model_notes(found: ModelRun) -> Iterator[str]:
 @summarises(ModelRun)
 def _model(found: ModelRun) -> Summary:
     return Summary((model_table(found),), found.json())
+
+
+def probe_table(found: ProbeRun) -> Table:
+    """The share of grades that each probe moved."""
+    shares = [Column(title, ("raised",), **_SHARE) for title in ("share", "low", "high")]
+    columns = (
+        Column("documents"), Column("probe"), Column("items", **_NUMBER), *shares, Column("lowered", **_SHARE),
+        Column("crossed", **_SHARE), Column("moved when asked again", **_SHARE), Column("p", **_SHARE),
+        Column("shift", align="right", format="+.2f"),
+    )  # fmt: skip
+    rows: list[tuple[Cell, ...]] = [
+        (
+            one.side,
+            one.probe,
+            one.items,
+            one.raised.share,
+            one.raised.low,
+            one.raised.high,
+            one.lowered.share,
+            one.crossed.share,
+            None if one.again is None else one.again.share,
+            one.p,
+            one.shift,
+        )
+        for one in found.effects
+    ]
+    title = f"Grades of {found.annotator} that move" if found.annotator else "Nobody has graded the probes yet"
+    return Table(f"{title}.", columns, tuple(rows), tuple(_probe_notes(found)))
+
+
+def _probe_notes(found: ProbeRun) -> Iterator[str]:
+    graded = found.items - found.unanswered
+    yield f"{found.items:,} texts in {found.store}, {graded:,} of them graded."
+    if not found.effects:
+        yield f"Grade them: truerank judge serve {found.store}, or judge export and judge import; then --probe again."
+        return
+    yield f"Crossed: from below grade {found.rel} to {found.rel} or more, or back. Intervals are Wilson's, 95%."
+    yield "p: McNemar's exact test of moved by the probe against moved when the same text is asked about again."
+    for name in dict.fromkeys(one.probe for one in found.effects if one.probe in PROBES):
+        left = found.unchanged.get(name, 0)
+        yield f"{name}: {PROBES[name].about}" + (f"; {left:,} texts could not be changed." if left else ".")
+
+
+@summarises(ProbeRun)
+def _probes(found: ProbeRun) -> Summary:
+    tables = [model_table(found), probe_table(found)] if found.asked else [probe_table(found)]
+    return Summary(tuple(tables), found.json())
 
 
 @summarises(LabelCounts)

@@ -13,7 +13,7 @@ from truerank.measures.judgments import GradeTable
 from truerank.measures.policy import Policy
 from truerank.measures.rankings import Hits
 
-__all__ = ["FIRST_RANK_DEPTH", "View", "computes", "no_relevant_rank", "score"]
+__all__ = ["FIRST_RANK_DEPTH", "View", "computes", "gains_of", "no_relevant_rank", "score"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -59,14 +59,20 @@ def no_relevant_rank(measure: Measure, policy: Policy) -> float:
 
 
 def _ndcg(measure: Measure, view: View) -> Floats:
-    def gain(grades: Ints, ranks: Ints) -> Floats:
-        gains = _gains(measure, grades)
-        if measure.params.get("dcg") == "exp-log2":
-            gains = np.exp2(gains) - 1
-        discounted: Floats = gains / np.log2(ranks + 2)
-        return discounted
+    return _normalised(measure, view, lambda grades, ranks: gains_of(measure, grades) / np.log2(ranks + 2))
 
-    return _normalised(measure, view, gain)
+
+def _dcg(measure: Measure, view: View) -> Floats:
+    hits = view.hits
+    kept = _within(hits.rank, measure)
+    discounted = gains_of(measure, hits.relevance[kept]) / np.log2(hits.rank[kept] + 2)
+    return np.bincount(hits.topic[kept], discounted, len(view.judgments.topics)).astype(np.float64)
+
+
+def gains_of(measure: Measure, grades: Ints) -> Floats:
+    """The gain of each grade in nDCG or DCG."""
+    gains = _gains(measure, grades)
+    return np.exp2(gains) - 1 if measure.params.get("dcg") == "exp-log2" else gains
 
 
 def _ncg(measure: Measure, view: View) -> Floats:
@@ -290,6 +296,7 @@ def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
 _MEASURES: Final[dict[str, Callable[[Measure, View], Floats]]] = {
     "nDCG": _ndcg,
     "NCG": _ncg,
+    "DCG": _dcg,
     "P": _precision,
     "R": _recall,
     "Success": _success,

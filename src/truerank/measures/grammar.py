@@ -16,6 +16,7 @@ from truerank.measures.names import MEASURES, lower_is_better
 from truerank.measures.results import Aggregate
 
 __all__ = [
+    "DCG",
     "HMFR",
     "MFR",
     "NCG",
@@ -51,6 +52,23 @@ class _NCG(Measure):  # type: ignore[misc]
     SHORT_DESC = "The gain of the first k results relative to the best gain that k results can have."
     SUPPORTED_PARAMS: Final = {
         "cutoff": ParamInfo(dtype=int, required=True, desc="ranking cutoff threshold"),
+        "gains": ParamInfo(dtype=dict, desc="gain of each grade, where it is not the grade itself"),
+        "judged_only": _JUDGED_ONLY,
+    }
+
+
+class _DCG(Measure):  # type: ignore[misc]
+    """The discounted gain of the first k results, not divided by that of the best ranking."""
+
+    __name__ = "DCG"
+    NAME = "DCG"
+    PRETTY_NAME = "Discounted Cumulative Gain"
+    SHORT_DESC = "The sum of the gains of the first k results, each divided by log2(rank + 1)."
+    SUPPORTED_PARAMS: Final = {
+        "cutoff": ParamInfo(dtype=int, required=True, desc="ranking cutoff threshold"),
+        "dcg": ParamInfo(
+            dtype=str, choices=["log2", "exp-log2"], default="log2", desc="gain: the grade, or 2^grade - 1"
+        ),
         "gains": ParamInfo(dtype=dict, desc="gain of each grade, where it is not the grade itself"),
         "judged_only": _JUDGED_ONLY,
     }
@@ -133,18 +151,19 @@ class _NumRelRet(Measure):  # type: ignore[misc]
 
 
 NCG: Final = _NCG()
+DCG: Final = _DCG()
 MFR: Final = _MFR()
 HMFR: Final = _HMFR()
 RR_MSMARCO: Final = _RankMSMARCO()
 NumRelRet: Final = _NumRelRet()
-_OURS: Final[dict[str, Any]] = {str(measure): measure for measure in (NCG, MFR, HMFR, RR_MSMARCO, NumRelRet)}
+_OURS: Final[dict[str, Any]] = {str(measure): measure for measure in (NCG, DCG, MFR, HMFR, RR_MSMARCO, NumRelRet)}
 
 
 def parse_measures(measures: MeasureSpec) -> tuple[Measure, ...]:
     """Takes the names of measures apart.
 
     A measure is written `Name`, `Name@k` or `Name(parameter=value,…)@k`, as in ir_measures, whose names are all known;
-    to them come `NCG@k`, `MFR`, `HMFR` and `RR_MSMARCO`. Several are separated by blanks or commas.
+    to them come `NCG@k`, `DCG@k`, `MFR`, `HMFR` and `RR_MSMARCO`. Several are separated by blanks or commas.
 
     Args:
         measures: a text, a measure, or a list of both.

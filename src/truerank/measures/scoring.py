@@ -31,7 +31,7 @@ from truerank.sources.runs import RUN_SCHEMA
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["QrelSource", "RunSource", "evaluate", "named_runs"]
+__all__ = ["QrelSource", "RunSource", "evaluate", "named_runs", "qrel_frame"]
 
 #: Judgments: a source, records, a frame, or grades by topic and document as pytrec_eval takes them.
 QrelSource: TypeAlias = str | Path | SourceSpec | pl.DataFrame | Mapping[str, Mapping[str, int]] | Iterable[Qrel]
@@ -176,7 +176,7 @@ def _inputs(qrels: QrelSource, run: RunSource, found: Evaluation) -> list[Input]
 def _evaluated(qrels: QrelSource, runs: RunSource, measures: MeasureSpec, policy: Scoring) -> Evaluation:
     spelled = _spelled(parse_measures(measures), policy)
     opened = named_runs(runs)
-    judged = _judged(qrels)
+    judged = qrel_frame(qrels)
     plan = _plan(tuple(spelled.values()), judged, policy)
     scored = {name: _score(name, run, plan) for name, run in opened.items()}
     return Evaluation(
@@ -256,7 +256,15 @@ def _frame_of(name: str, run: OneRun, plan: _Plan) -> pl.DataFrame:
     return frame
 
 
-def _judged(qrels: QrelSource) -> pl.DataFrame:
+def qrel_frame(qrels: QrelSource) -> pl.DataFrame:
+    """Judgments of any kind that `evaluate` takes, with the columns of `QREL_SCHEMA`.
+
+    Args:
+        qrels: a source, a frame, records, or grades by topic and document.
+
+    Raises:
+        InputError: not readable, or a pair of topic and document that stands twice.
+    """
     if isinstance(qrels, str | Path | SourceSpec):
         return read_qrels_frame(qrels if isinstance(qrels, SourceSpec) else str(qrels))
     frame = _conforming(frame_of(qrels, QREL_SCHEMA, "relevance"), QREL_SCHEMA, "the qrels")

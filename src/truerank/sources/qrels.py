@@ -16,11 +16,12 @@ from truerank.sources.duplicates import PairWindow
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import line_blocks
 
-__all__ = ["QREL_SCHEMA", "qrel_frames", "read_qrels", "read_qrels_frame"]
+__all__ = ["BEIR_HEADER", "QREL_SCHEMA", "qrel_frames", "read_qrels", "read_qrels_frame"]
 
 #: The columns of judgments as a frame.
 QREL_SCHEMA: Final[dict[str, Any]] = {"topic_id": pl.String, "doc_id": pl.String, "relevance": pl.Int32}
-_BEIR_HEADER: Final = ("query-id", "corpus-id", "score")
+#: The first line of judgments in a BEIR folder.
+BEIR_HEADER: Final = ("query-id", "corpus-id", "score")
 _LAYOUTS: Final = (("topic_id", None, "doc_id", "relevance"), ("topic_id", "doc_id", "relevance"))
 _LARGEST: Final = 2**31 - 1
 _ROWS: Final = 1 << 16
@@ -68,7 +69,7 @@ def read_qrels_frame(spec: str | SourceSpec) -> pl.DataFrame:
             pass
         raise
     if spec.scheme != "irds" and (pair := frames.repeated_pair(frame["topic_id"], frame["doc_id"])):
-        frames.raise_repeat(_qrels_path(spec.path), pair, _BEIR_HEADER)
+        frames.raise_repeat(_qrels_path(spec.path), pair, BEIR_HEADER)
     return frame
 
 
@@ -92,7 +93,7 @@ def qrel_frames(spec: str | SourceSpec) -> Iterator[pl.DataFrame]:
         return
     path = _qrels_path(spec.path)
     found = False
-    for frame in frames.frames(path, QREL_SCHEMA, _LAYOUTS, _values, header=_BEIR_HEADER):
+    for frame in frames.frames(path, QREL_SCHEMA, _LAYOUTS, _values, header=BEIR_HEADER):
         found = True
         yield frame
     if not found:
@@ -129,7 +130,7 @@ def _file_qrels(path: Path) -> Iterator[Qrel]:
         numbers: list[int] = []
         for number, line in enumerate(block.lines, start=block.first):
             cells = line.split()
-            if not cells or (number == 1 and tuple(cells) == _BEIR_HEADER):
+            if not cells or (number == 1 and tuple(cells) == BEIR_HEADER):
                 continue
             qrels.append(_qrel(cells, path, number))
             numbers.append(number)

@@ -1,0 +1,235 @@
+"""Scores that are estimated from a model's judgments of all pairs and people's judgments of a sample.
+
+A score is θ = (1/Q) Σ_q Σ_i w_qi g(y_qi): w is the weight that the measure gives to the rank of a document, g the gain
+of its grade. The model's gains f are known for all pairs, people's gains y for a sample with known probabilities π. The
+estimate is the difference estimator of prediction-powered inference,
+
+    θ_q = Σ_i w_i m(f_i) + Σ_{i in the sample} w_i (y_i − m(f_i)) / π_i ,   m(f) = a + λ f ,
+
+which is unbiased for any m that does not depend on the sample itself. a and λ minimise its variance (power tuning);
+each label is corrected with a and λ from the other folds (cross-fitting).
+
+Source: Angelopoulos et al., Prediction-powered inference (Science 2023) and PPI++ (arXiv 2311.01453), section 6 for λ;
+Zrnic and Candès, Cross-prediction-powered inference (PNAS 2024) for the folds; Särndal, Swensson and Wretman, Model
+Assisted Survey Sampling (1992), chapter 6, for the same estimator and its variance in a finite population; Oosterhuis
+et al. (KDD 2024) and Divekar (PRECISE, 2026) for prediction-powered inference in information retrieval.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.errors import InputError
+from truerank.measures.label_samples import Estimates, Labelled, Strata, estimates_of, sums_by
+
+__all__ = ["Adjustment", "Pairs", "basis", "estimate", "estimate_topics"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: How the model's gains become a prediction of people's: not at all; as they are; as a line; as one value per grade.
+Adjustment = Literal["none", "fixed", "tuned", "grades"]
+
+#: Relative size of the term that keeps the equations of the tuning solvable.
+_RIDGE: Final = 1e-6
+
+
+class Pairs(NamedTuple):
+    """All pairs that the model judged.
+
+    `topic` (numbers from 0, shape (pairs,)), `weights` (of each pair in each score, shape (pairs, scores)) and
+    `features` (what a person's gain is predicted from, shape (pairs, features), see `basis`).
+    """
+
+    topic: Ints
+    weights: Floats
+    features: Floats
+
+
+def basis(predicted: Floats, adjustment: Adjustment) -> Floats:
+    """What a person's gain is predicted from.
+
+    Args:
+        predicted: the model's gain of each pair, shape (pairs,).
+        adjustment: "none" predicts one gain for all pairs: people's labels alone, with the number of results known.
+            "fixed" takes the model's gains as they are, "tuned" a line, "grades" one gain for each grade of the model.
+
+    Returns:
+        Shape (pairs, features).
+    """
+    one = np.ones(len(predicted))
+    if adjustment == "none":
+        return one[:, None]
+    if adjustment == "grades":
+        return np.asarray(predicted[:, None] == np.unique(predicted), np.float64)
+    return predicted[:, None] if adjustment == "fixed" else np.stack((one, predicted), axis=1)
+
+
+def estimate(
+    pairs: Pairs,
+    labelled: Labelled,
+    topics: int,
+    *,
+    fixed: Floats | None = None,
+    tuned_on: int | None = None,
+    folds: int = 5,
+    seed: int = 0,
+) -> Estimates:
+    """Estimates means over topics of sums over documents, such as P@k and DCG@k.
+
+    Args:
+        pairs: all pairs.
+        labelled: those with a label of a person.
+        topics: how many there are.
+        fixed: the coefficients of the features, shape (features,); by default those that minimise the variance, summed
+            over the scores.
+        tuned_on: only so many scores, the first ones, count for that; by default all.
+        folds: of the cross-fitting; 1 uses all labels at once.
+        seed: of the folds.
+
+    Returns:
+        The estimates with their variances.
+
+    Raises:
+        InputError: a stratum with one label of several pairs: its variance cannot be estimated.
+    """
+    labelled, strata = _sorted(pairs, labelled)
+    outcomes = labelled.gains[:, None]
+    weights = pairs.weights[labelled.rows]
+    features = pairs.features[labelled.rows]
+    lines = _lines(features, weights[:, :tuned_on], outcomes, strata, _Folds(folds, seed, fixed))
+    topic = pairs.topic[labelled.rows]
+    errors = weights * lines.residual
+    by_topic = sums_by(pairs.topic, pairs.weights * (pairs.features @ lines.mean), topics)
+    by_topic += sums_by(topic, errors / labelled.probability[:, None], topics)
+    return estimates_of(by_topic, errors, topic, strata, lines.mean[:, 0])
+
+
+def estimate_topics(
+    model: Floats, people: Floats, rows: Ints, *, fixed: float | None = None, tuned_on: int | None = None
+) -> Estimates:
+    """Estimates means of any measure from topics that people judged whole, drawn at random among all topics.
+
+    Args:
+        model: the scores of all topics under the model's judgments, shape (topics, scores).
+        people: those of the judged topics under people's, shape (judged, scores).
+        rows: the places of the judged topics, shape (judged,).
+        fixed: λ; by default the value that minimises the variance, summed over the scores.
+        tuned_on: only so many scores, the first ones, count for λ; by default all.
+
+    Returns:
+        The estimates; `by_topic` is nan where people did not judge.
+
+    Raises:
+        InputError: fewer than three judged topics.
+
+    Source: Angelopoulos et al. (2023), PPI++, section 6; Oosterhuis et al. (KDD 2024) for topics as the unit.
+    """
+    topics, judged = len(model), len(rows)
+    if judged < 3:
+        raise InputError(f"{judged} topics are judged whole", "judge at least 3", where="labels")
+    seen = model[rows]
+    part, other = people - people.mean(axis=0), seen - seen.mean(axis=0)
+    # λ of each topic comes from the other topics.
+    together, own = (part * other)[:, :tuned_on].sum(axis=1), (other**2)[:, :tuned_on].sum(axis=1)
+    rest, scale = together.sum() - together, own.sum() - own
+    tuned = np.divide(rest, scale, out=np.zeros(judged), where=scale > 0)
+    everything = together.sum() / own.sum() if own.sum() > 0 else 0.0
+    # Where nearly all topics are judged, nothing is left to fit too closely.
+    tuned = everything + (1 - judged / topics) * (tuned - everything)
+    power = tuned if fixed is None else np.full(judged, fixed)
+    values = people - power[:, None] * (seen - model.mean(axis=0))
+    spread = values.var(axis=0, ddof=1)
+    design = spread * (1 / judged - 1 / topics)
+    by_topic = np.full(model.shape, np.nan)
+    by_topic[rows] = people
+    return Estimates(
+        means=values.mean(axis=0),
+        by_topic=by_topic,
+        design=design,
+        design_freedom=np.full(model.shape[1], judged - 1.0),
+        total=design + people.var(axis=0, ddof=1) / topics,
+        coefficients=np.array([power.mean()]),
+    )
+
+
+def _sorted(pairs: Pairs, labelled: Labelled) -> tuple[Labelled, Strata]:
+    """The labels by stratum and topic, and the strata."""
+    order = np.lexsort((pairs.topic[labelled.rows], labelled.stratum))
+    rows, gains, stratum, probability = labelled
+    labelled = Labelled(rows[order], gains[order], stratum[order], probability[order])
+    return labelled, Strata.of(labelled)
+
+
+class _Folds(NamedTuple):
+    """How predictions are fitted: with fixed coefficients, or tuned, each label by the labels of the other folds."""
+
+    folds: int
+    seed: int
+    fixed: Floats | None = None
+
+
+class _Lines(NamedTuple):
+    """Predictions of people's outcomes.
+
+    `mean` (the coefficients, shape (features, outcomes)) and `residual` (what is left of each label, shape (labels,
+    outcomes)); each label is predicted from the other folds.
+    """
+
+    mean: Floats
+    residual: Floats
+
+
+def _lines(features: Floats, weights: Floats, outcomes: Floats, strata: Strata, fitting: _Folds) -> _Lines:
+    """Fits the predictions to labels that are sorted by stratum."""
+    folds = fitting.folds
+    if fitting.fixed is not None:
+        line = fitting.fixed[:, None]
+        return _Lines(line, outcomes - features @ line)
+    if folds == 1:
+        line = _tuned(weights, features, outcomes, strata, np.ones(len(weights), np.bool_))
+        return _Lines(line, outcomes - features @ line)
+    fold = _folds(strata, folds, fitting.seed)
+    everything = _tuned(weights, features, outcomes, strata, np.ones(len(weights), np.bool_))
+    lines = np.stack([_tuned(weights, features, outcomes, strata, fold != k) for k in range(folds)])
+    # Where nearly all pairs are labelled, nothing is left to fit too closely.
+    lines = everything + (1 - strata.drawn.sum() / strata.sizes.sum()) * (lines - everything)
+    share = np.bincount(fold, minlength=folds) / len(fold)
+    residual = outcomes - np.einsum("if,ifo->io", features, lines[fold])
+    return _Lines(np.einsum("k,kfo->fo", share, lines), residual)
+
+
+def _folds(strata: Strata, folds: int, seed: int) -> Ints:
+    """A fold of each label; the folds of a stratum differ by at most one label."""
+    shuffled = np.lexsort((np.random.default_rng(seed).random(len(strata.number)), strata.number))
+    fold = np.empty(len(shuffled), np.int64)
+    # One count through all strata: a stratum with few labels does not always lack the same fold.
+    fold[shuffled] = np.arange(len(shuffled)) % folds
+    return fold
+
+
+def _tuned(weights: Floats, features: Floats, outcomes: Floats, strata: Strata, used: NDArray[np.bool_]) -> Floats:
+    """The coefficients that minimise the variance, summed over the scores, from some of the labels.
+
+    The variance is a quadratic form of the covariances within the strata, so that they solve its normal equations.
+    """
+    number, weights, groups = strata.number[used], weights[used], len(strata.drawn)
+    drawn = np.bincount(number, minlength=groups).astype(np.float64)
+    factor = np.where(drawn > 1, strata.factor / np.maximum(drawn - 1, 1), 0.0)
+    size = features.shape[1]
+    columns = np.column_stack((features[used], outcomes[used]))
+    together = np.einsum("ic,ic->i", weights, weights) * factor[number]
+    products = columns[:, :size].T @ (columns * together[:, None])
+    scale = float(np.trace(products[:, :size]))
+    if scale <= 0:
+        return np.zeros((size, outcomes.shape[1]))
+    sums = [sums_by(number, weights * column[:, None], groups) for column in columns.T]
+    share = (factor / np.maximum(drawn, 1))[:, None]
+    for first in range(size):
+        for second, other in enumerate(sums):
+            products[first, second] -= float(np.sum(sums[first] * other * share))
+    square = products[:, :size] + _RIDGE * scale * np.eye(size)
+    return np.asarray(np.linalg.solve(square, products[:, size:]))
