@@ -159,7 +159,9 @@ def test_pairs_between_are_all_pairs(texts: Texts, options: Shingles, cut: int) 
     for name, text in left:
         related_to = [(other, related(text, there, options)) for other, there in right]
         same = [(other, relation) for other, relation in related_to if relation and relation[0] == "exact"]
-        same = same or [(other, relation) for other, relation in related_to if relation and relation[0] == "reformatted"]
+        same = same or [
+            (other, relation) for other, relation in related_to if relation and relation[0] == "reformatted"
+        ]
         expected += [(name, other, *relation) for other, relation in same[:1]]
         for other, there in firsts.values():
             if (relation := related(text, there, options)) and relation[0] in ("near", "contains"):
