@@ -102,7 +102,8 @@ class _SortShingles:
                     other[(bit >> np.uint64(3)).astype(np.int64)] >> (bit & np.uint64(7)).astype(np.uint8)
                 ) & 1 != 0
             shingles, owner = shingles[kept], owner[kept]
-            order = np.argsort(shingles, kind="stable")
+            # Equal ones in any order, as the next step sorts their documents: a stable sort takes three times as long.
+            order = np.argsort(shingles)
             records = np.empty(len(order), list(_POSTINGS))
             records["shingle"], records["document"] = shingles[order], first + owner[order]
             self.postings.write(piece.number, records, plan.part_bounds(records["shingle"]))
@@ -139,21 +140,23 @@ class _CountShingles:
     def _count(self, piece: Piece) -> None:
         records = self.postings.read(piece.number)
         shingles = np.ascontiguousarray(records["shingle"])
-        order = np.argsort(shingles, kind="stable")
+        order = np.argsort(shingles)
         bounds = runs_of(shingles[order])
-        documents = records["document"][order]
+        several = np.diff(bounds) > 1
+        documents = records["document"][order[np.repeat(several, np.diff(bounds))]]
+        sizes = np.diff(bounds)[several]
         del records, shingles, order
-        sizes = np.diff(bounds)
+        documents = _sorted_within(documents, sizes)
         if self.plan.border is None:
-            kept = sizes > 1
-            others = np.repeat(sizes[kept] - 1, sizes[kept])
+            others = np.repeat(sizes - 1, sizes)
         else:
-            left = np.add.reduceat(documents < self.plan.border, bounds[:-1]) if len(documents) else sizes
+            ours = documents < self.plan.border
+            left = np.add.reduceat(ours, starts_of(sizes)[:-1], dtype=np.int64) if len(documents) else sizes
             kept = (left > 0) & (left < sizes)
-            ours = documents[np.repeat(kept, sizes)] < self.plan.border
+            ours = ours[np.repeat(kept, sizes)]
             left_of, sizes_of = (np.repeat(each[kept], sizes[kept]) for each in (left, sizes))
             others = np.where(ours, sizes_of - left_of, left_of)
-        documents, sizes = documents[np.repeat(kept, sizes)], sizes[kept]
+            documents, sizes = documents[np.repeat(kept, sizes)], sizes[kept]
         save_array(_list_path(self.lists, piece.number, "documents"), documents)
         save_array(_list_path(self.lists, piece.number, "starts"), starts_of(sizes))
         found = np.empty(len(documents), list(_SHARED))
@@ -161,6 +164,12 @@ class _CountShingles:
         found["document"], found["others"] = documents[order], others[order]
         found["list"] = np.repeat(np.arange(len(sizes)), sizes)[order]
         self.shared.write(piece.number, found, self.plan.block_bounds(found["document"]))
+
+
+def _sorted_within(documents: NDArray[np.uint32], sizes: Numbers) -> NDArray[np.uint32]:
+    """The documents in lists of these sizes, ascending in each."""
+    number = np.repeat(np.arange(len(sizes), dtype=np.uint64), sizes)
+    return (np.sort(number << np.uint64(32) | documents) & np.uint64(0xFFFFFFFF)).astype(np.uint32)
 
 
 @dataclass(frozen=True)

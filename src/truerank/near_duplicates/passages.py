@@ -47,7 +47,11 @@ def block_passages(texts: Sequence[str], found: TextShingles, share: float) -> B
     first = np.zeros(len(texts), np.bool_)
     first[np.unique(found.sequences, return_index=True)[1]] = True
     windows, owner = found.windows[first[owner]], owner[first[owner]]
-    order = np.argsort(windows, kind="stable")
+    order = np.argsort(windows)
+    bounds = runs_of(windows[order])
+    order = order[np.repeat(np.diff(bounds) > 1, np.diff(bounds))]
+    windows, owner = windows[order], owner[order]
+    order = np.lexsort((owner, windows))
     windows, owner = windows[order], owner[order]
     # Once in a document.
     new = np.ones(len(windows), np.bool_)
