@@ -3,6 +3,7 @@
     python benchmarks/near_duplicates.py recall
     python benchmarks/near_duplicates.py generate 1000000 FOLDER
     python benchmarks/near_duplicates.py scale FOLDER [--workers 2] [--size 3]
+    python benchmarks/near_duplicates.py between FOLDER
     python benchmarks/near_duplicates.py datatrove FOLDER [--workers 2]
 
 `recall` compares all pairs of documents of Vaswani and CACM, and counts which are found, beside MinHash with bands
@@ -275,6 +276,34 @@ def scale(folder: Path, workers: int, size: int) -> None:
             print(f"{similarity} | {kind} | {total} | {1 - counts[None] / total if total else 0:.4f} | {shares}")
 
 
+def between_two(folder: Path, asked: int = 1000) -> None:
+    """Compares the first planted documents with the collection: what keeping it, and one more percent of it, costs."""
+    from truerank.near_duplicates import Shingles, between, keep
+    from truerank.sources import open_documents
+    from truerank.work.jobs import Job
+
+    documents = list(open_documents(str(folder / "corpus.jsonl")))
+    known = truth(folder)
+    wanted = dict(itertools.islice(((duplicate, original) for original, duplicate in known), asked))
+    left = [document for document in documents if document.doc_id in wanted]
+    right = [document for document in documents if not document.doc_id.startswith("x")]
+    options = Shingles(similarity=0.6)
+    with tempfile.TemporaryDirectory(dir=folder) as work:
+        base = Path(work)
+        with Watch() as kept:
+            sketches = keep(right, options, Job(base / "right"))
+        test = keep(left, options, Job(base / "left"))
+        with Watch() as compared:
+            found = between(test, sketches, options, Job(base / "compared"))
+        with Watch() as added:
+            more = keep(right[: len(right) // 100], options, Job(base / "more"))
+            between(test, more, options, Job(base / "added"))
+    hits = sum(wanted[left] == right for left, right in set(found.pairs.select("left", "right").iter_rows()))
+    print(f"{len(left):,} documents against {len(right):,}: {hits / len(left):.4f} of the originals found")
+    for name, watch in (("keeping", kept), ("comparing", compared), ("keeping and comparing 1% more", added)):
+        print(f"{name} | {watch.processor:.2f} | {watch.seconds:.2f}")
+
+
 def recall(permutations: int = 128) -> None:
     """Prints what is found of all pairs of documents of two real collections."""
     from shared_data import SHARED, require_shared, table
@@ -448,6 +477,7 @@ def main() -> None:
     one.add_argument("folder", type=Path)
     one.add_argument("--workers", type=int, default=2)
     one.add_argument("--size", type=int, default=3)
+    commands.add_parser("between").add_argument("folder", type=Path)
     commands.add_parser("recall")
     one = commands.add_parser("datatrove")
     one.add_argument("folder", type=Path)
@@ -457,6 +487,8 @@ def main() -> None:
         generate(options.documents, options.folder)
     elif options.command == "scale":
         scale(options.folder, options.workers, options.size)
+    elif options.command == "between":
+        between_two(options.folder)
     elif options.command == "recall":
         recall()
     elif options.command == "datatrove":
