@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -41,11 +41,11 @@ class BlockStore:
         with atomic_path(self._path(number)) as temporary:
             frame.write_ipc(temporary, compression="lz4")
 
-    def load(self, number: int) -> pl.DataFrame:
-        """A finished block."""
+    def load(self, number: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """A finished block, or some of its columns."""
         # As a stream, because Polars would take brackets in a path for a pattern.
         with self._path(number).open("rb") as stream:
-            return pl.read_ipc(stream)
+            return pl.read_ipc(stream, columns=None if columns is None else list(columns))
 
     def remove(self) -> None:
         """Deletes the folder with all blocks."""
