@@ -12,6 +12,8 @@
   order; case, punctuation and line breaks differ), *near* (Jaccard similarity of the sets of shingles from
   `similarity` on), *contains* (the larger one has `containment` of the shingles of the smaller one).
 
+- `keep` stores what one collection is compared by (`Sketches`), which `within` and `between` take in place of
+  documents; `open_sketches` opens it again.
 - `Equivalents.rethreshold` raises thresholds without comparing again.
 
 Similarities are computed from all shingles, not estimated from a sketch. docs/near-duplicates.md has the method, what
@@ -21,5 +23,19 @@ it guarantees, what it misses, and what it costs.
 from truerank.near_duplicates.comparing import between, within
 from truerank.near_duplicates.options import Shingles
 from truerank.near_duplicates.results import BOILERPLATE, GROUPS, KINDS, PAIRS, Equivalents
+from truerank.near_duplicates.sketches import Documents, Sketches, keep, open_sketches
 
-__all__ = ["BOILERPLATE", "GROUPS", "KINDS", "PAIRS", "Equivalents", "Shingles", "between", "within"]
+__all__ = [
+    "BOILERPLATE",
+    "GROUPS",
+    "KINDS",
+    "PAIRS",
+    "Documents",
+    "Equivalents",
+    "Shingles",
+    "Sketches",
+    "between",
+    "keep",
+    "open_sketches",
+    "within",
+]

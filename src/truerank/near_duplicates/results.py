@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -25,6 +24,8 @@ PAIRS: Final[dict[str, Any]] = {
     "jaccard": pl.Float64,
     "left_in_right": pl.Float64,
     "right_in_left": pl.Float64,
+    "left_words": pl.Int64,
+    "right_words": pl.Int64,
 }
 GROUPS: Final[dict[str, Any]] = {"document_id": pl.String, "group": pl.Int64, "representative": pl.String}
 BOILERPLATE: Final[dict[str, Any]] = {"passage": pl.String, "documents": pl.Int64, "share": pl.Float64}
@@ -44,8 +45,8 @@ class Equivalents:
         pairs: columns as in `PAIRS`, in the order of the documents. Within one collection `left` comes before `right`;
             between two `left` is of the first. Exact and reformatted duplicates stand once each, beside the first
             document with that text; pairs of other kinds are between such first documents.
-        groups: columns as in `GROUPS`: the documents that exact, reformatted and near pairs connect, within one
-            collection; the representative is the first of them. Empty between two collections.
+        groups: columns as in `GROUPS`: the documents that exact, reformatted and near pairs connect, in the order of
+            the collection; the representative of a group is its first. Empty between two collections.
         boilerplate: columns as in `BOILERPLATE`: passages that many documents hold, the most frequent first. Empty
             between two collections.
         crowded: how many shingles stand in so many documents that not all pairs of them were compared. Where it is
@@ -85,22 +86,30 @@ class Equivalents:
             value, had = getattr(options, name), getattr(self.options, name)
             if value < had:
                 raise OptionError(name, f"{value:g} is below {had:g}", "compare the documents again with it")
-        contained = pl.max_horizontal("left_in_right", "right_in_left") >= options.containment
-        is_same = pl.col("kind").is_in(KINDS[:2])
-        kind = pl.when(is_same).then("kind").when(pl.col("jaccard") >= options.similarity)
-        # A near-duplicate that is none any more may still contain the other; whether the smaller one has enough words
-        # for that was not kept, and near-duplicates are of one size.
-        pairs = self.pairs.with_columns(
-            kind.then(pl.lit("near", PAIRS["kind"]))
+        share = pl.max_horizontal("left_in_right", "right_in_left")
+        # The smaller one of two texts is the one of which more is in the other.
+        fewest = (
+            pl.when(pl.col("left_in_right") > pl.col("right_in_left"))
+            .then("left_words")
+            .when(pl.col("left_in_right") < pl.col("right_in_left"))
+            .then("right_words")
+            .otherwise(pl.min_horizontal("left_words", "right_words"))
+        )
+        contained = (share >= options.containment) & (fewest >= options.contained_words)
+        kind = (
+            pl.when(pl.col("kind").is_in(KINDS[:2]))
+            .then("kind")
+            .when(pl.col("jaccard") >= options.similarity)
+            .then(pl.lit("near", PAIRS["kind"]))
             .when(contained)
             .then(pl.lit("contains", PAIRS["kind"]))
-            .alias("kind")
-        ).filter(pl.col("kind").is_not_null())
-        groups = self.groups if not len(self.groups) else groups_of(pairs, self.groups["document_id"].to_list())
+        )
+        pairs = self.pairs.with_columns(kind=kind).filter(pl.col("kind").is_not_null())
+        groups = self.groups if not len(self.groups) else groups_of(pairs, self.groups["document_id"])
         return replace(self, options=options, pairs=pairs, groups=groups)
 
 
-def groups_of(pairs: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
+def groups_of(pairs: pl.DataFrame, order: pl.Series) -> pl.DataFrame:
     """The groups that pairs of equivalent documents connect.
 
     Args:
@@ -108,8 +117,7 @@ def groups_of(pairs: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
         order: ids in the order of the collection, of all documents in the pairs at least.
 
     Returns:
-        Columns as in `GROUPS`, by group and in the order of the collection; groups are numbered by their first
-        document.
+        Columns as in `GROUPS`, in the order of the collection; groups are numbered by their first document.
     """
     import scipy.sparse
 
@@ -117,8 +125,7 @@ def groups_of(pairs: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
     if not len(edges):
         return pl.DataFrame(schema=GROUPS)
     used = pl.concat([edges["left"], edges["right"]]).unique()
-    names = pl.Series("document_id", order, dtype=pl.String)
-    names = names.filter(names.is_in(used.implode())).unique(maintain_order=True)
+    names = order.filter(order.is_in(used.implode())).unique(maintain_order=True)
     place = pl.DataFrame({"document_id": names, "place": np.arange(len(names))})
     ends = [
         edges.select(pl.col(end)).join(place, left_on=end, right_on="document_id", how="left", maintain_order="left")
@@ -131,4 +138,4 @@ def groups_of(pairs: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
     # Numbers by the first document of each group.
     rank = np.argsort(np.argsort(first))
     found = pl.DataFrame({"document_id": names, "group": rank[group], "representative": names.gather(first[group])})
-    return found.sort("group", maintain_order=True).cast(GROUPS)  # type: ignore[arg-type]
+    return found.cast(GROUPS)  # type: ignore[arg-type]

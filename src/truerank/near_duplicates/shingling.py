@@ -17,7 +17,17 @@ from numpy.typing import NDArray
 
 from truerank.near_duplicates.options import Shingles
 
-__all__ = ["Hashes", "Numbers", "TextShingles", "runs_of", "shingled", "starts_of"]
+__all__ = [
+    "WINDOW",
+    "Hashes",
+    "Numbers",
+    "TextShingles",
+    "TextWindows",
+    "runs_of",
+    "shingled",
+    "starts_of",
+    "windows_of",
+]
 
 Hashes = NDArray[np.uint64]
 Numbers = NDArray[np.int64]
@@ -40,6 +50,9 @@ _CODES: Final = 0x40000
 #: Characters that are worked on at a time, so that intermediate arrays stay in the processor's cache.
 _AT_ONCE: Final = 1 << 18
 
+#: Words of a passage that may be boilerplate.
+WINDOW: Final = 8
+
 _CHARACTER: Final = 0x9E3779B97F4A7C15
 _WORD: Final = 0xD6E8FEB86659FD93
 _SEQUENCE: Final = 0xA0761D6478BD642F
@@ -54,12 +67,16 @@ class TextShingles:
         starts: where those of each text begin, and at the end where the last ends; shape (texts + 1,).
         sequences: a hash of all words of each text in order; 0 for a text without words.
         words: the number of words of each text.
+        windows: a hash of each `WINDOW` words in a row, one text after the other.
+        window_starts: where those of each text begin, as `starts`.
     """
 
     shingles: Hashes
     starts: Numbers
     sequences: Hashes
     words: Numbers
+    windows: Hashes
+    window_starts: Numbers
 
     def of(self, text: int) -> Hashes:
         """The shingles of one text."""
@@ -68,10 +85,12 @@ class TextShingles:
 
 @dataclass(frozen=True)
 class _Words:
-    """The words of texts: hash, text, and where each text's begin; the places of their letters."""
+    """The words of texts: hash, text, places in the joined texts, where each text's begin; the letters."""
 
     hashes: Hashes
     text: Numbers
+    begins: Numbers
+    ends: Numbers
     starts: Numbers
     letters: Hashes
     letter_starts: Numbers
@@ -87,14 +106,41 @@ def shingled(texts: Sequence[str], options: Shingles) -> TextShingles:
     parts = [_shingled(chunk, options) for chunk in _chunks(texts)]
     if not parts:
         none = np.zeros(0, np.uint64)
-        return TextShingles(none, np.zeros(1, np.int64), none, np.zeros(0, np.int64))
-    sizes = np.concatenate([np.diff(part.starts) for part in parts])
+        start = np.zeros(1, np.int64)
+        return TextShingles(none, start, none, np.zeros(0, np.int64), none, start)
     return TextShingles(
         np.concatenate([part.shingles for part in parts]),
-        starts_of(sizes),
+        starts_of(np.concatenate([np.diff(part.starts) for part in parts])),
         np.concatenate([part.sequences for part in parts]),
         np.concatenate([part.words for part in parts]),
+        np.concatenate([part.windows for part in parts]),
+        starts_of(np.concatenate([np.diff(part.window_starts) for part in parts])),
     )
+
+
+@dataclass(frozen=True)
+class TextWindows:
+    """One text in lower case, with each `WINDOW` words in a row.
+
+    Attributes:
+        text: in lower case.
+        windows: their hashes.
+        begins: where each window begins in the text.
+        ends: where it ends.
+    """
+
+    text: str
+    windows: Hashes
+    begins: Numbers
+    ends: Numbers
+
+
+def windows_of(text: str) -> TextWindows:
+    """The runs of `WINDOW` words of one text, with their places."""
+    words = _words([text])
+    found = _runs(words)[0]
+    last = np.arange(len(found)) + WINDOW - 1
+    return TextWindows(text.casefold(), found, words.begins[: len(found)], words.ends[last])
 
 
 def starts_of(sizes: Numbers) -> Numbers:
@@ -138,7 +184,15 @@ def _shingled(texts: Sequence[str], options: Shingles) -> TextShingles:
     new = np.ones(len(found), np.bool_)
     new[1:] = (found[1:] != found[:-1]) | (owner[1:] != owner[:-1])
     sizes = np.bincount(owner[new], minlength=len(texts))
-    return TextShingles(found[new], starts_of(sizes), sequences, np.diff(words.starts))
+    windows, window_starts = _runs(words)
+    return TextShingles(found[new], starts_of(sizes), sequences, np.diff(words.starts), windows, window_starts)
+
+
+def _runs(words: _Words) -> tuple[Hashes, Numbers]:
+    """A hash of each `WINDOW` words in a row, and where those of each text begin."""
+    windows, owner = _windows(words.hashes, words.starts, WINDOW)
+    whole = np.diff(words.starts)[owner] >= WINDOW
+    return windows[whole], starts_of(np.bincount(owner[whole], minlength=len(words.starts) - 1))
 
 
 def _windows(values: Hashes, starts: Numbers, size: int) -> tuple[Hashes, Numbers]:
@@ -176,10 +230,21 @@ def _words(texts: Sequence[str]) -> _Words:
     text = np.searchsorted(ends, letters[first], side="right")
     starts = np.searchsorted(text, np.arange(len(texts) + 1))
     # With one blank before each word but the first of a text.
-    blanks = first[np.setdiff1d(np.arange(len(first)), starts, assume_unique=True)] if len(first) else first
+    later = np.ones(len(first) + 1, np.bool_)
+    later[starts] = False
+    blanks = first[later[:-1]]
     spaced = np.insert(values, blanks, _values()[ord(" ")])
     bounds = np.append(first, len(letters))[np.minimum(starts, len(first))]
-    return _Words(hashes, text, starts, spaced, bounds + np.searchsorted(blanks, bounds, side="left"))
+    last = np.append(first[1:], len(letters))[: len(first)] - 1
+    return _Words(
+        hashes,
+        text,
+        letters[first],
+        letters[last] + 1,
+        starts,
+        spaced,
+        bounds + np.searchsorted(blanks, bounds, side="left"),
+    )
 
 
 def _sums(values: Hashes, starts: Numbers) -> Hashes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -43,11 +43,11 @@ class BlockStore:
         frame.write_ipc(temporary, compression="lz4")
         temporary.replace(path)
 
-    def load(self, number: int) -> pl.DataFrame:
-        """A finished block."""
+    def load(self, number: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """A finished block, or some of its columns."""
         # As a stream, because Polars would take brackets in a path for a pattern.
         with self._path(number).open("rb") as stream:
-            return pl.read_ipc(stream)
+            return pl.read_ipc(stream, columns=None if columns is None else list(columns))
 
     def remove(self) -> None:
         """Deletes the folder with all blocks."""
