@@ -22,13 +22,13 @@ from truerank.audits.collection.texts import (
     measured,
     notice,
     placeholder,
+    plain_words,
     script_of,
 )
 from truerank.records import Document
 from truerank.sources.document_rows import FoundDocument
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.text.normalising import normalise
-from truerank.text.words import words
 from truerank.work.progress import Progress, Quiet
 
 __all__ = ["DocumentTable", "read_document_table"]
@@ -207,7 +207,7 @@ class _Scan:
         if kind == "letter" and len(self.last) < _MOST:
             self.last.append((row, kind, text[-60:], size.characters, size.words))
         if len(self.sizes) <= _COUNTED:
-            self.words.update(words(text))
+            self.words.update(plain_words(text))
 
     def _note(self, kind: str, row: Row, detail: str) -> None:
         self.kinds[kind].append({**row, "detail": detail})
@@ -257,7 +257,7 @@ class _Scan:
 
     def _beginnings(self, last: Collection[str]) -> dict[str, str]:
         """Of last words that stand nowhere else, the frequent word that they may be the beginning of."""
-        alone = {one: form[0] for one in last if len(form := words(one)) == 1 and self.words[form[0]] <= 1}
+        alone = {one: form[0] for one in last if len(form := plain_words(one)) == 1 and self.words[form[0]] <= 1}
         if not alone:
             return {}
         often = sorted(word for word, count in self.words.items() if count >= _OFTEN)

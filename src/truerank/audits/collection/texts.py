@@ -11,7 +11,7 @@ from truerank.text.mojibake import repair
 from truerank.text.normalising import normalise
 from truerank.text.notices import notice_of
 
-__all__ = ["Measured", "damage", "doubled", "ending", "has_script", "markup", "measured", "notice", "placeholder", "script_of"]
+__all__ = ["Measured", "damage", "doubled", "ending", "has_script", "markup", "measured", "notice", "placeholder", "plain_words", "script_of"]
 
 _LOST: Final = re.compile("[\ufffd\x00-\x08\x0b\x0e-\x1f\x7f]")
 _TAGS: Final = (
@@ -43,6 +43,10 @@ _LOREM: Final = re.compile(r"lorem ipsum", re.IGNORECASE)
 _DENSE: Final = frozenset({"CJK", "HANGUL"})
 _DENSITY: Final = 3
 _SAMPLED: Final = 600
+#: Characters of the longest notice, and different signs of its kind in it: one may stand in a title by chance.
+_NOTICE, _SIGNS = 400, 2
+_NO_LETTER: Final = re.compile(r"[\W_]+")
+_WORD: Final = re.compile(r"[^\W\d_]+")
 _FEWEST_LETTERS: Final = 4
 _TERMINAL: Final = frozenset(".!?…。！？｡؟۔।॥”’»)]}>\"'་៖။።")
 
@@ -97,8 +101,10 @@ def placeholder(text: str) -> bool:
 
 def notice(text: str) -> str:
     """The kind of notice that stands in place of a text, such as an error page; empty where it is none."""
-    found = None if len(text) > 2000 else notice_of(text)
-    return "" if found is None else f"{found.kind}: {', '.join(found.signs[:4])}"
+    found = None if len(text) > _NOTICE else notice_of(text)
+    if found is None or len(found.signs) < _SIGNS:
+        return ""
+    return f"{found.kind}: {', '.join(found.signs[:4])}"
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -113,7 +119,7 @@ def script_of(text: str) -> str:
     Han and kana are one, since Japanese mixes them.
     """
     if text.isascii():
-        return "LATIN" if sum(sign.isalpha() for sign in text[:_SAMPLED]) >= _FEWEST_LETTERS else ""
+        return "LATIN" if len(_NO_LETTER.sub("", text[:60])) >= _FEWEST_LETTERS else ""
     counts: dict[str, int] = {}
     for sign in text[:_SAMPLED]:
         if sign.isalpha():
@@ -132,9 +138,14 @@ def measured(text: str) -> Measured:
     """The size of a normalised text."""
     words = text.count(" ") + 1 if text else 0
     if text.isascii():
-        return Measured(len(text), words, sum(map(str.isalnum, text)))
-    letters = sum(sign.isalnum() for sign in text)
+        return Measured(len(text), words, len(_NO_LETTER.sub("", text)))
+    letters = len(_NO_LETTER.sub("", text))
     return Measured(len(text), words, letters * (_DENSITY if script_of(text) in _DENSE else 1))
+
+
+def plain_words(text: str) -> list[str]:
+    """The runs of letters of a text in lower case."""
+    return _WORD.findall(text.casefold())
 
 
 def doubled(text: str) -> bool:
