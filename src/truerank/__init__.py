@@ -72,8 +72,17 @@ _HOMES: Final = {name: module for module, names in _PUBLIC.items() for name in n
 #: Names that are packages.
 _ROOMS: Final = frozenset(
     {
-        "collection", "experiment", "instances", "judge", "judging", "leakage", "lexical", "pool", "survivorship",
-        "track", "transfer",
+        "collection",
+        "experiment",
+        "instances",
+        "judge",
+        "judging",
+        "leakage",
+        "lexical",
+        "pool",
+        "survivorship",
+        "track",
+        "transfer",
     }  # fmt: skip
 )
 

@@ -206,9 +206,7 @@ def placebo_changes(
         raise OptionError("run", "no system", "give at least one run")
     means = (np.array([one[name] for name in systems], np.float64) for one in (before, after))
     drawn = draw(np.random.default_rng(seed), draws)
-    return _placebo(
-        systems, (*means, drawn), measure=measure, what=what, confidence=confidence, smallest=smallest
-    )  # type: ignore[arg-type]
+    return _placebo(systems, (*means, drawn), measure=measure, what=what, confidence=confidence, smallest=smallest)  # type: ignore[arg-type]
 
 
 def _placebo(
@@ -241,7 +239,8 @@ def _placebo(
                 float(before[place]),
                 float(after[place]),
                 float(moved[0, place]),
-                *(float(end) for end in np.quantile(random, tails)),
+                float(np.quantile(random, tails[0])),
+                float(np.quantile(random, tails[1])),
                 float((away[:, place] >= away[0, place] - slack).sum()) / (draws + 1),
                 float((largest >= scaled[0, place] - _ROUNDING).sum()) / (draws + 1),
                 bar - weak,
@@ -287,12 +286,11 @@ def _taus(first: Floats, others: Floats) -> Floats:
     signs = np.sign(np.round(first[left] - first[right], _DECIMALS))
     theirs = np.sign(np.round(others[:, left] - others[:, right], _DECIMALS))
     pairs = np.sqrt(np.abs(signs).sum() * np.abs(theirs).sum(axis=1))
-    return np.divide(theirs @ signs, pairs, out=np.full(len(others), np.nan), where=pairs > 0)
+    found: Floats = np.divide(theirs @ signs, pairs, out=np.full(len(others), np.nan), where=pairs > 0)
+    return found
 
 
-def _removals(
-    removed: NDArray[np.bool_], strata: NDArray[np.int64] | None, draws: int, seed: int
-) -> Iterator[Floats]:
+def _removals(removed: NDArray[np.bool_], strata: NDArray[np.int64] | None, draws: int, seed: int) -> Iterator[Floats]:
     """Random choices of as many topics of each stratum, as rows of zeros and ones."""
     rng = np.random.default_rng(seed)
     classes = np.zeros(len(removed), np.int64) if strata is None else strata
@@ -327,7 +325,9 @@ def edits_between(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     """
     keys = ["topic_id", "doc_id"]
     both = before.join(after, on=keys, how="full", coalesce=True, suffix="_new", maintain_order="left_right")
-    both = both.rename({"relevance": "old", "relevance_new": "new"}).select([pl.col(n).cast(k) for n, k in EDITS.items()])
+    both = both.rename({"relevance": "old", "relevance_new": "new"}).select(
+        [pl.col(n).cast(k) for n, k in EDITS.items()]
+    )
     return both.filter(~pl.col("old").eq_missing(pl.col("new")))
 
 
@@ -359,11 +359,7 @@ def random_edits(
         places = rng.choice(len(rows), needed, replace=False) if needed else np.empty(0, np.int64)
         new = [grade for grade, count in part.select("new", "len").iter_rows() for _ in range(count)][:needed]
         picked = rows[places].select("topic_id", "doc_id")
-        chosen.append(
-            picked.with_columns(
-                pl.lit(old, EDITS["old"]).alias("old"), pl.Series("new", new, EDITS["new"])
-            )
-        )
+        chosen.append(picked.with_columns(pl.lit(old, EDITS["old"]).alias("old"), pl.Series("new", new, EDITS["new"])))
     return pl.concat([pl.DataFrame(schema=EDITS), *chosen])
 
 
@@ -397,7 +393,9 @@ class JudgmentPlacebo:
 
     def _some(self, rng: np.random.Generator, pool: pl.DataFrame, draws: int) -> Floats:
         """Several draws at once: each has topics of its own."""
-        numbered = [_numbered(edited(self.pairs, random_edits(self.pairs, self.edits, pool, rng)), i) for i in range(draws)]
+        numbered = [
+            _numbered(edited(self.pairs, random_edits(self.pairs, self.edits, pool, rng)), i) for i in range(draws)
+        ]
         runs = {}
         for name, run in self.runs.items():
             parts = []

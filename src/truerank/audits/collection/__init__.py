@@ -15,4 +15,4 @@ from truerank.audits.collection.audit import audit
 from truerank.audits.collection.options import CollectionOptions, Parts
 from truerank.audits.collection.results import CollectionAudit, Finding, PartVerdict, load_audit
 
-__all__ = ["CollectionOptions", "CollectionAudit", "Finding", "PartVerdict", "Parts", "audit", "load_audit"]
+__all__ = ["CollectionAudit", "CollectionOptions", "Finding", "PartVerdict", "Parts", "audit", "load_audit"]

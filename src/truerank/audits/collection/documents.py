@@ -265,7 +265,10 @@ class _Scan:
         return {
             one: often[place]
             for (one, form), place in zip(alone.items(), places, strict=True)
-            if len(form) > 1 and place < len(often) and often[place].startswith(form) and len(often[place]) > len(form) + 1
+            if len(form) > 1
+            and place < len(often)
+            and often[place].startswith(form)
+            and len(often[place]) > len(form) + 1
         }
 
     def _foreign(self) -> list[Row]:

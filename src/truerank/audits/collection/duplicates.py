@@ -55,7 +55,9 @@ class Duplicates:
         same = pl.col("kind").is_in(CERTAIN) | (pl.col("answer") == "same")
         if doubtful:
             same |= pl.col("kind") == "near"
-        kept = self.answered.filter(same.fill_null(False) & ~pl.col("answer").is_in(["different", "holds"]).fill_null(False))
+        kept = self.answered.filter(
+            same.fill_null(False) & ~pl.col("answer").is_in(["different", "holds"]).fill_null(False)
+        )
         # Whatever people called the same is a near-duplicate, for the groups too.
         kind = pl.when(pl.col("kind").is_in(CERTAIN)).then("kind").otherwise(pl.lit("near", PAIRS["kind"]))
         return kept.with_columns(kind.alias("kind")).select(list(PAIRS))
@@ -63,7 +65,7 @@ class Duplicates:
     def groups(self, *, doubtful: bool = False) -> pl.DataFrame:
         """The groups that these pairs form, columns as in `near_duplicates.GROUPS`; arguments as in `edges`."""
         edges = self.edges(doubtful=doubtful)
-        order = pl.concat([edges["left"], edges["right"]]).unique(maintain_order=True).to_list()
+        order = pl.concat([edges["left"], edges["right"]]).unique(maintain_order=True)
         return groups_of(edges, order)
 
     def instances(self) -> Iterator[Instances]:

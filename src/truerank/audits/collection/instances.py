@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final
 
 import polars as pl
 
@@ -23,7 +24,8 @@ INSTANCE_SCHEMA: Final[dict[str, Any]] = {
 _OWN: Final = [name for name in INSTANCE_SCHEMA if name not in ("part", "kind")]
 
 
-class Instances(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Instances:
     """The instances of one kind.
 
     Attributes:

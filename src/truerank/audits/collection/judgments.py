@@ -92,10 +92,8 @@ def _table(
 ) -> JudgmentTable:
     if not len(frame):
         raise InputError("no judgments in it", "give judgments", where="the qrels" if spec is None else spec.spec)
-    known = lines is not None and len(lines) == len(frame)
-    frame = frame.with_row_index("row").with_columns(
-        pl.col("row").cast(pl.Int64), (lines if known else pl.lit(0, pl.Int64)).alias("line")
-    )
+    places = pl.Series([0] * len(frame), dtype=pl.Int64) if lines is None or len(lines) != len(frame) else lines
+    frame = frame.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64), places.alias("line"))
     refused = pl.DataFrame(broken, schema={"line": pl.Int64, "detail": pl.String}, orient="row")
     return JudgmentTable(frame, refused, spec)
 
@@ -136,7 +134,9 @@ def _repeats(frame: pl.DataFrame) -> Iterator[Instances]:
     )
     same, other = groups.filter(pl.col("grades") == 1), groups.filter(pl.col("grades") > 1)
     places = pl.concat_str(pl.lit("judgments "), "places")
-    further = several.join(same.select("topic_id", "doc_id", "places"), on=["topic_id", "doc_id"], maintain_order="left")
+    further = several.join(
+        same.select("topic_id", "doc_id", "places"), on=["topic_id", "doc_id"], maintain_order="left"
+    )
     further = further.filter(pl.col("row") != pl.col("row").first().over("topic_id", "doc_id"))
     yield instances("repeated-pair", further.with_columns(places.alias("detail")), len(frame))
     graded = other.with_columns(pl.concat_str(pl.lit("grades "), "were", pl.lit("; "), places).alias("detail"))

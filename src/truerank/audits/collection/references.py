@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 import polars as pl
 
@@ -13,7 +13,6 @@ from truerank.audits.collection.instances import Instances, instances
 from truerank.audits.collection.topics import TopicTable
 
 __all__ = ["asked_for", "reference_instances", "run_instances", "unreachable"]
-
 
 
 def reference_instances(
@@ -39,12 +38,14 @@ def reference_instances(
         missing = [one for one in rest["doc_id"].unique(maintain_order=True) if one not in documents.present]
         meant = documents.respelt(missing)
         yield from _lost("document", rest, "doc_id", missing, meant)
-    if known is not None:
+    if topics is not None and known is not None:
         absent = [one for one in rest["topic_id"].unique(maintain_order=True) if one not in known]
         yield from _lost("topic", rest, "topic_id", absent, likely(absent, known))
         judged = frozenset(frame["topic_id"])
         yield instances(
-            "unjudged-topic", [{"topic_id": one} for one in topics.ids if one not in judged], len(known)  # type: ignore[union-attr]
+            "unjudged-topic",
+            [{"topic_id": one} for one in topics.ids if one not in judged],
+            len(known),
         )
 
 
@@ -64,7 +65,9 @@ def _lost(
     )
     yield instances(f"respelt-{what}", respelt, len(frame))
     name = "missing-document" if what == "document" else "unknown-topic"
-    yield instances(name, rows.filter(~pl.col(column).is_in(list(meant))).with_columns(grade.alias("detail")), len(frame))
+    yield instances(
+        name, rows.filter(~pl.col(column).is_in(list(meant))).with_columns(grade.alias("detail")), len(frame)
+    )
 
 
 def unreachable(found: Collection[Instances]) -> frozenset[str]:

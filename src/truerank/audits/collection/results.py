@@ -24,7 +24,8 @@ Word = Literal["FAULTY", "UNKNOWN", "SOUND"]
 _EXAMPLES: Final = 5
 
 
-class Finding(NamedTuple):
+@dataclass(frozen=True)
+class Finding:
     """One kind of finding in this collection.
 
     Attributes:

@@ -69,9 +69,7 @@ class _Graded(NamedTuple):
 
 def _graded(groups: pl.DataFrame, pairs: pl.DataFrame, rel: int) -> _Graded:
     """The groups with a judged document, topic by topic."""
-    judged = pairs.join(
-        groups, left_on="doc_id", right_on="document_id", how="inner", maintain_order="left"
-    )
+    judged = pairs.join(groups, left_on="doc_id", right_on="document_id", how="inner", maintain_order="left")
     listed = pl.format("{} {}", "doc_id", "relevance").str.join(" · ")
     by_group = judged.group_by("topic_id", "group", maintain_order=True).agg(
         pl.col("doc_id").first(),
@@ -111,7 +109,8 @@ def verbatim_instances(
     """
     found = between(topics.items(), documents, _VERBATIM).pairs
     grades = {} if pairs is None else {(topic, doc): grade for topic, doc, grade in pairs.iter_rows()}
-    own, inside = [], {}
+    own: list[dict[str, str]] = []
+    inside: dict[str, dict[str, str]] = {}
     seen: set[tuple[str, str]] = set()
     for topic, doc, kind, _, share, _ in found.iter_rows():
         same = kind in ("exact", "reformatted") or topic == doc
@@ -155,7 +154,9 @@ def ceilings(
         least = int(values.argmin())
         below = int((values < _FULL).sum())
         lines.append(Ceiling(measure, float(values.mean()), below, float(values[least]), found.topics[least]))
-    frame = pl.DataFrame(rows, schema={"topic_id": pl.String, "measure": pl.String, "ceiling": pl.Float64}, orient="row")
+    frame = pl.DataFrame(
+        rows, schema={"topic_id": pl.String, "measure": pl.String, "ceiling": pl.Float64}, orient="row"
+    )
     return frame, tuple(lines)
 
 

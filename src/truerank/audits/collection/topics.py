@@ -208,9 +208,7 @@ def other_splits(table: TopicTable, train: Sequence[str], similarity: float) -> 
     same: dict[str, dict[str, Any]] = {}
     near: dict[str, dict[str, Any]] = {}
     for name, source in zip(unique_names([parse(one) for one in train]), train, strict=True):
-        queries = {
-            f"{place} {query.query_id}": query.text for place, query in enumerate(open_queries(parse(source)))
-        }
+        queries = {f"{place} {query.query_id}": query.text for place, query in enumerate(open_queries(parse(source)))}
         found = between(texts.items(), queries.items(), comparable(similarity)).pairs
         for left, right, kind, jaccard, *_ in found.sort("jaccard", descending=True, maintain_order=True).iter_rows():
             number = right.partition(" ")[2]
