@@ -30,6 +30,8 @@ def _write(result: CollectionAudit, job: Run) -> None:
     job.parquet("findings.parquet", result.instances)
     job.parquet("pairs.parquet", result.pairs)
     job.parquet("groups.parquet", result.groups)
+    if result.items:
+        job.text("items.jsonl", "".join(result.items))
     job.json("summary.json", result.json())
 
 

@@ -98,10 +98,11 @@ class CollectionAudit(Result, shown_in="truerank.audits.collection.report"):
         verdicts: of the whole first, then of each part that was given.
         findings: faults first, then doubts, then notes; by part.
         instances: every instance of every finding, columns as in `INSTANCE_SCHEMA`.
-        pairs: duplicates among the documents, columns as in `near_duplicates.PAIRS`.
+        pairs: duplicates among the documents, columns as in `near_duplicates.PAIRS`, and `answer`: what people said.
         groups: the groups that they form, columns as in `near_duplicates.GROUPS`.
         read: what was read, by input: names and counts.
         facts: figures that are no findings, by section: ceilings, similarity bands, effect on runs.
+        items: pairs for the judging page, lines of `items.jsonl`.
         folder: where it was written; None where it was not.
     """
 
@@ -114,6 +115,7 @@ class CollectionAudit(Result, shown_in="truerank.audits.collection.report"):
     groups: pl.DataFrame
     read: Mapping[str, Any]
     facts: Mapping[str, Any] = field(default_factory=dict)
+    items: tuple[str, ...] = ()
     folder: Path | None = None
 
     def finding(self, kind: str) -> Finding | None:
@@ -147,7 +149,11 @@ def load_audit(folder: str | Path) -> CollectionAudit:
         frames = {
             name: pl.read_parquet(folder / f"{name}.parquet", glob=False) for name in ("findings", "pairs", "groups")
         }
-        for name, schema in (("findings", INSTANCE_SCHEMA), ("pairs", PAIRS), ("groups", GROUPS)):
+        for name, schema in (
+            ("findings", INSTANCE_SCHEMA),
+            ("pairs", {**PAIRS, "answer": pl.String}),
+            ("groups", GROUPS),
+        ):
             frames[name] = frames[name].select(list(schema))
         return CollectionAudit(
             verdicts=tuple(PartVerdict(**one) for one in summary["verdicts"]),
