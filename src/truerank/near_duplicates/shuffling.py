@@ -16,12 +16,14 @@ from numpy.typing import DTypeLike, NDArray
 
 from truerank.near_duplicates.shingling import Numbers
 from truerank.work.artifacts import atomic_path, write_text
+from truerank.work.engines import Engine, LocalEngine
 from truerank.work.jobs import Job
 
-__all__ = ["Piece", "Records", "Shuffle", "Step", "load_array", "run_pieces", "save_array", "spans"]
+__all__ = ["Piece", "Records", "Shuffle", "Step", "engine_for", "load_array", "run_pieces", "save_array", "spans"]
 
 Records = NDArray[Any]
 _DONE: Final = "done"
+_FEW: Final = 8
 
 
 class Piece(NamedTuple):
@@ -109,6 +111,11 @@ def load_array(path: Path, dtype: DTypeLike, begin: int = 0, end: int | None = N
     return np.fromfile(path, dtype, count, offset=size * begin)
 
 
+def engine_for(pieces: int, job: Job) -> Engine:
+    """What runs so many pieces: processes cost more than they save where there is little to do."""
+    return job.engine if pieces > _FEW else LocalEngine()
+
+
 def spans(sizes: Numbers, most: int) -> Iterator[tuple[int, int]]:
     """Cuts a sequence into spans whose sizes together are at most `most`, or of one element.
 
@@ -141,6 +148,6 @@ def run_pieces(name: str, step: Step, pieces: int, job: Job) -> None:
     if mark.is_file():
         return
     job.progress.start(name, pieces)
-    for _ in job.engine.run(step, (Piece(number) for number in range(pieces) if not step.done(number))):
+    for _ in engine_for(pieces, job).run(step, (Piece(number) for number in range(pieces) if not step.done(number))):
         job.progress.advance(1)
     write_text(mark, "")

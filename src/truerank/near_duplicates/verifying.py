@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from truerank.near_duplicates.plan import Plan
 from truerank.near_duplicates.results import KINDS
 from truerank.near_duplicates.shingling import Hashes, Numbers, starts_of
-from truerank.near_duplicates.shuffling import Piece, Shuffle, load_array, run_pieces, save_array, spans
+from truerank.near_duplicates.shuffling import Piece, Shuffle, engine_for, load_array, run_pieces, save_array, spans
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 
@@ -52,7 +52,7 @@ def verify(plan: Plan, candidates: Shuffle, job: Job) -> pl.DataFrame:
     run_pieces("gathering shingles", _GatherShingles(plan, texts), blocks, job)
     store = BlockStore(plan.folder / "verified")
     job.progress.start("verifying", blocks)
-    run_blocks(_VerifyTask(plan, candidates, texts), map(Piece, range(blocks)), store, job.engine)
+    run_blocks(_VerifyTask(plan, candidates, texts), map(Piece, range(blocks)), store, engine_for(blocks, job))
     return pl.concat([pl.DataFrame(schema=RELATIONS), *(store.load(block) for block in range(blocks))])
 
 
