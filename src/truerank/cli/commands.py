@@ -37,6 +37,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "survivorship answerable": "truerank.audits.survivorship.answering:answerable",
     "survivorship rescue": "truerank.audits.survivorship.rescuing:rescue",
     "collection audit": "truerank.audits.collection.audit:audit",
+    "collection clean": "truerank.audits.collection.cleaning:clean",
     "track candidates": "truerank.audits.track.candidates:candidates",
     "track validate": "truerank.audits.track.validating:validate",
     "track select-topics": "truerank.audits.track.selecting:select_topics",

@@ -12,7 +12,7 @@ import polars as pl
 
 from truerank.audits.collection.catalogue import kinds
 from truerank.audits.collection.changes import version_instances
-from truerank.audits.collection.closing import Closing, closed
+from truerank.audits.collection.closing import closed, closing_of
 from truerank.audits.collection.documents import DocumentTable, read_document_table
 from truerank.audits.collection.duplicates import Duplicates, no_duplicates, representatives
 from truerank.audits.collection.effects import Change, Effect, measured_effect
@@ -252,25 +252,14 @@ def _effect(material: Material, found: Sequence[Instances], ways: Ways) -> Effec
     """What cleaning would do to the runs; None where there is nothing to clean."""
     if material.judgments is None or material.pairs is None:
         return None
-    rules = closing_of(found, representatives(material.duplicates.groups()))
+    rows = {one.kind: one.rows for one in found}
+    empty = pl.DataFrame(schema=INSTANCE_SCHEMA)
+    rules = closing_of(lambda kind: rows.get(kind, empty), representatives(material.duplicates.groups()))
     after, changes = closed(material.judgments.frame, rules)
     if not len(changes) and not rules.representatives:
         return None
     change = Change(material.pairs, after.select("topic_id", "doc_id", "relevance"), rules.representatives)
     return _measured(material, change, ways)
-
-
-def closing_of(found: Sequence[Instances], groups: Mapping[str, str]) -> Closing:
-    """What has to be done with the judgments, by the findings."""
-    rows = {one.kind: one.rows for one in found}
-    empty = pl.DataFrame(schema={name: kind for name, kind in INSTANCE_SCHEMA.items()})
-    respelt = rows.get("respelt-document", empty)
-    return Closing(
-        missing=frozenset(rows.get("missing-document", empty)["doc_id"]),
-        unknown=frozenset(rows.get("unknown-topic", empty)["topic_id"]),
-        respelt=dict(respelt.select("doc_id", "other").iter_rows()),
-        representatives=groups,
-    )
 
 
 def _measured(material: Material, change: Change, ways: Ways) -> Effect:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ import polars as pl
 
 from truerank.measures.combining import Combine, combined_grade
 
-__all__ = ["CHANGES", "Closing", "closed"]
+__all__ = ["CHANGES", "Closing", "closed", "closing_of"]
 
 #: Every change of a judgment: `row` counts the judgments of the source from 0; `new_doc_id` and `new_relevance` are
 #: empty where the row was removed.
@@ -44,6 +44,23 @@ class Closing:
     respelt: Mapping[str, str] = field(default_factory=dict)
     representatives: Mapping[str, str] = field(default_factory=dict)
     combine: Combine = "max"
+
+
+def closing_of(rows: Callable[[str], pl.DataFrame], groups: Mapping[str, str], combine: Combine = "max") -> Closing:
+    """What has to be done with the judgments, by the findings.
+
+    Args:
+        rows: the instances of a kind of finding.
+        groups: by document of a group, the one that stands for it.
+        combine: what several judgments of a topic become that go to one document.
+    """
+    return Closing(
+        missing=frozenset(rows("missing-document")["doc_id"]),
+        unknown=frozenset((*rows("unknown-topic")["topic_id"], *rows("swapped-ids")["topic_id"])),
+        respelt=dict(rows("respelt-document").select("doc_id", "other").iter_rows()),
+        representatives=groups,
+        combine=combine,
+    )
 
 
 def closed(frame: pl.DataFrame, rules: Closing) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -40,7 +40,7 @@ _LONG, _LONG_LETTERS = 30, 1000
 _CUT_COUNT, _CUT_SHARE, _CUT_LEAST = 5, 0.002, 100
 #: A way to end that so few documents have is unusual, if there are enough documents to say so.
 _ODD_SHARE, _ODD_FEWEST = 0.02, 100
-#: Documents whose words are counted, and how often a longer word has to stand in them for a cut one to be its beginning.
+#: Documents whose words are counted; a last word may be the beginning of one that stands so often in them.
 _COUNTED: Final = 50_000
 _OFTEN: Final = 5
 _SCRIPT_SHARE: Final = 0.01

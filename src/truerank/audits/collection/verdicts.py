@@ -17,7 +17,7 @@ _INPUT: Final[dict[str, tuple[str, ...]]] = {
     "topics": ("topics",),
     "versions": ("qrels", "previous_qrels"),
 }
-_BLIND: Final = "It says nothing of whether the grades are right."
+_BLIND: Final = "That says nothing of whether the grades are right."
 _NAMED: Final = 3
 
 
@@ -50,12 +50,14 @@ def _part(part: Part, findings: Sequence[Finding], given: Collection[str]) -> Pa
     settle = " ".join(_settling(doubts, not_looked))
     if faults:
         worst = _by_share(faults)
-        return PartVerdict(part, "FAULTY", f"{_told(worst)}.", _also(worst, doubts), settle)
+        told = _told(worst)
+        return PartVerdict(part, "FAULTY", f"{told[0].upper()}{told[1:]}.", _also(worst, doubts), settle)
     if doubts:
         return PartVerdict(part, "UNKNOWN", f"No certain fault, but somebody has to look: {_told(doubts)}.", "", settle)
     if not_looked:
         return PartVerdict(part, "UNKNOWN", "No fault in what could be looked at, which is not all.", checked, settle)
-    return PartVerdict(part, "SOUND", f"None of {len(looked)} kinds of fault was found. {_BLIND}", checked)
+    blind = f" {_BLIND}" if part in ("judgments", "together") else ""
+    return PartVerdict(part, "SOUND", f"None of {len(looked)} kinds of fault was found.{blind}", checked)
 
 
 def _whole(parts: Sequence[PartVerdict], findings: Sequence[Finding], given: Collection[str]) -> PartVerdict:
