@@ -30,10 +30,11 @@ from truerank.audits.collection.together import (
     verbatim_instances,
 )
 from truerank.audits.collection.topics import TopicTable, other_splits, read_topic_table, topic_instances
-from truerank.audits.collection.verdicts import verdicts
+from truerank.audits.collection.verdicts import looked_for, verdicts
 from truerank.errors import OptionError
 from truerank.measures.scoring import named_runs
-from truerank.near_duplicates import Shingles, within
+from truerank.near_duplicates import within
+from truerank.near_duplicates.options import Shingles
 from truerank.options import Labels, Out, Scoring, Workers, command
 from truerank.sources.inputs import inputs_of
 from truerank.sources.notebook import frame_of
@@ -160,7 +161,7 @@ def _audited(parts: Parts, ways: Ways, job: Job) -> CollectionAudit:
         pairs=material.duplicates.answered,
         groups=material.duplicates.groups(),
         read=_counts(material, ways.scoring.rel),
-        facts=facts,
+        facts={**facts, "looked_for": looked_for(parts.given)},
         items=items,
     )
 

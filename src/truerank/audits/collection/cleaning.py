@@ -164,7 +164,7 @@ def _cleaned(table: JudgmentTable, found: CollectionAudit, combine: Combine) -> 
         warnings.append(f"The audit read {audited:,d} judgments, here are {len(table.frame):,d}: they are others.")
     if audited is None:
         warnings.append("The audit read no judgments: whether theirs meet documents and topics is not known.")
-    if not kept["topic_id"].n_unique() == table.frame["topic_id"].n_unique():
+    if kept["topic_id"].n_unique() < table.frame["topic_id"].n_unique():
         lost = table.frame["topic_id"].n_unique() - kept["topic_id"].n_unique()
         warnings.append(f"{lost:,d} topics have no judgment left.")
     return CollectionCleaning(

@@ -124,11 +124,11 @@ def measured_effect(
         placebo = _placebo(runs, change, edits, (name, scoring))
         if not len(edits) and not any(placebo.dropped.values()):
             continue
-        means = [dict(zip(one.runs, one.mean[:, place].tolist(), strict=True)) for one in (before, after)]
+        first, last = (dict(zip(one.runs, one.mean[:, place].tolist(), strict=True)) for one in (before, after))
         what = f"{len(edits):,d} judgments changed, {sum(placebo.dropped.values()):,d} results dropped"
         placebos.append(
             placebo_changes(
-                *means, placebo.means, measure=name, what=what, draws=draws, confidence=confidence, seed=seed
+                first, last, placebo.means, measure=name, what=what, draws=draws, confidence=confidence, seed=seed
             )
         )
     old, new = pl.col("old"), pl.col("new")
@@ -136,6 +136,7 @@ def measured_effect(
         "added": len(edits.filter(old.is_null())),
         "removed": len(edits.filter(new.is_null())),
         "regraded": len(edits.filter(old.is_not_null() & new.is_not_null())),
+        "dropped": sum(_repeats(run, change.representatives) for run in runs.values()),
     }
     return Effect(scores, orders, tuple(placebos), counts)
 
@@ -174,6 +175,14 @@ def _placebo(
             and len(run) - groups.select("topic_id", "doc_id").n_unique()
         )
     return JudgmentPlacebo(shallow, change.before, edits, measure, scoring, dropped)
+
+
+def _repeats(run: pl.DataFrame, representatives: Mapping[str, str]) -> int:
+    """How many results repeat a document of the same group."""
+    if not representatives:
+        return 0
+    groups = run.select("topic_id", pl.col("doc_id").replace(dict(representatives)))
+    return len(run) - groups.n_unique()
 
 
 def _first(run: pl.DataFrame, depth: int, scoring: Scoring) -> pl.DataFrame:

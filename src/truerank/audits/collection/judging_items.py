@@ -78,8 +78,8 @@ def bands(duplicates: Duplicates, confidence: float = 0.95) -> tuple[Band, ...]:
 
 def _banded(pairs: pl.DataFrame) -> pl.DataFrame:
     jaccard = pairs["jaccard"].to_numpy()
-    low = np.array(_BANDS)[np.searchsorted(_BANDS, jaccard, side="right") - 1] if len(pairs) else []
-    return pairs.with_columns(pl.Series("band", low, pl.Float64))
+    low = np.array(_BANDS)[np.searchsorted(_BANDS, jaccard, side="right") - 1]
+    return pairs.with_columns(pl.Series("band", low.tolist(), pl.Float64))
 
 
 def drawn_pairs(duplicates: Duplicates, sample: int, seed: int) -> pl.DataFrame:

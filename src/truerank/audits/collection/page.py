@@ -32,8 +32,8 @@ _MEANINGS: Final[dict[Word, str]] = {
     "FAULTY": "Scores that were computed with this collection are affected. What each fault does is named below; "
     "'truerank collection clean' removes what is certain and lists every change.",
     "UNKNOWN": "This is no sound collection yet: something has to be looked at, or could not be looked for.",
-    "SOUND": "Nothing that this audit looks for was found. It cannot see grades that are wrong, and duplicates in other "
-    "words.",
+    "SOUND": "Nothing that this audit looks for was found. It cannot see grades that are wrong, and duplicates in "
+    "other words.",
 }
 
 
@@ -47,7 +47,7 @@ def lead(result: CollectionAudit) -> str:
     """The sentence below the heading."""
     counts = (("docs", "documents"), ("topics", "topics"), ("qrels", "judgments"))
     read = [f"{result.read[part][noun]:,d} {noun}" for part, noun in counts if part in result.read]
-    severities = [one.kind.severity for one in result.findings]
+    severities: list[str] = [one.kind.severity for one in result.findings]
     found = [
         f"{severities.count(severity)} kind{'s' if severities.count(severity) != 1 else ''} of {noun}"
         for severity, noun in (("fault", "fault"), ("doubt", "doubt"), ("note", "note"))
@@ -107,6 +107,9 @@ def sections(result: CollectionAudit) -> tuple[ReportSection, ...]:
         ReportSection("ceilings", "What a perfect system reaches", tuple(_ceilings(result))),
         ReportSection("similarity", "How alike the documents are", tuple(_bands(result))),
         ReportSection("list", "Every instance", tuple(_listing(result))),
+        ReportSection(
+            "looked", "What was looked for", tuple(Facts(part, one) for part, one in result.facts["looked_for"].items())
+        ),
     )
 
 
@@ -129,10 +132,11 @@ def _of_part(result: CollectionAudit, part: str) -> Iterator[Part]:
 
 def _about(one: Finding) -> Mapping[str, Any]:
     examples = [{name: str(value) for name, value in example.items()} for example in one.examples]
-    here = {"In this collection": one.here} if one.here else {}
-    return {
-        "Effect on scores": one.kind.effect, **here, "Remedy": one.kind.remedy, **({"Examples": examples} if examples else {}),
-    }  # fmt: skip
+    about: dict[str, Any] = {"Effect on scores": one.kind.effect}
+    if one.here:
+        about["In this collection"] = one.here
+    about["Remedy"] = one.kind.remedy
+    return {**about, "Examples": examples} if examples else about
 
 
 def _effect(effect: Mapping[str, Any] | None, name: str) -> Iterator[Part | Picture]:
@@ -141,8 +145,10 @@ def _effect(effect: Mapping[str, Any] | None, name: str) -> Iterator[Part | Pict
     edits = effect["edits"]
     yield Prose(
         (
-            f"{edits['removed']:,d} judgments removed, {edits['regraded']:,d} regraded, {edits['added']:,d} added. "
-            "Intervals are Student's t over topics. Random changes do the same to as many random judgments and results.",
+            f"{edits['removed']:,d} judgments removed, {edits['regraded']:,d} regraded, {edits['added']:,d} added"
+            f"{_dropped(edits)}. "
+            "Intervals are Student's t over topics. Random changes do the same to as many random judgments and "
+            "results.",
         )
     )
     yield from effect_tables(effect)
@@ -154,6 +160,12 @@ def _effect(effect: Mapping[str, Any] | None, name: str) -> Iterator[Part | Pict
         )
         figure = change_rows(rows, x_label=f"change of {placebo['measure']}")
         yield Picture(f"{name}-{place}", caption, figure)
+
+
+def _dropped(edits: Mapping[str, int]) -> str:
+    """What the runs lose, where they lose something."""
+    lost = edits.get("dropped", 0)
+    return f"; {lost:,d} results of the runs repeat a document of the same group and are dropped" if lost else ""
 
 
 def effect_tables(effect: Mapping[str, Any]) -> Iterator[Table]:
@@ -275,20 +287,20 @@ def _listing(result: CollectionAudit) -> Iterator[Part]:
     names = kinds()
     shown = rows.group_by("kind", maintain_order=True).head(_LISTED)
     if len(shown) < len(rows):
-        yield Prose((f"Of each kind the first {_LISTED:,d} are listed here; findings.parquet has all {len(rows):,d}.",))
+        whole = f"findings.parquet has all {len(rows):,d}"
+        yield Prose((f"Of each kind the first {_LISTED:,d} are listed here; {whole}.",))
 
     def texts(name: str) -> Sequence[str]:
         return shown[name].cast(pl.String).to_list()
 
     found = shown["kind"].to_list()
+    severities = [names[kind].severity for kind in found]
     lines = [str(line) if line else "" for line in shown["line"]]
     yield Listing(
         name="instances",
         title="Every instance of every finding.",
         columns=(
-            ListingColumn(
-                "severity", "Severity", [names[kind].severity for kind in found], kind="label", filter="choose"
-            ),
+            ListingColumn("severity", "Severity", severities, kind="label", filter="choose"),
             ListingColumn("part", "Part", texts("part"), kind="label", filter="choose"),
             ListingColumn("kind", "Finding", found, kind="label", filter="choose"),
             ListingColumn("topic_id", "Topic", texts("topic_id"), kind="code", searched=True),

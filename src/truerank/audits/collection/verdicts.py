@@ -8,7 +8,7 @@ from typing import Final
 from truerank.audits.collection.catalogue import PARTS, Kind, Part, kinds
 from truerank.audits.collection.results import Finding, PartVerdict
 
-__all__ = ["verdicts"]
+__all__ = ["looked_for", "verdicts"]
 
 #: Which input a part is; what stands together needs two of them.
 _INPUT: Final[dict[str, tuple[str, ...]]] = {
@@ -46,7 +46,7 @@ def _part(part: Part, findings: Sequence[Finding], given: Collection[str]) -> Pa
     faults = [one for one in own if one.kind.severity == "fault"]
     doubts = [one for one in own if one.kind.severity == "doubt"]
     looked, not_looked = _looked_for(part, given)
-    checked = f"Looked for: {_listed([kind.title.lower() for kind in looked])}." if looked else ""
+    checked = f"{len(looked)} kinds of fault were looked for; 'What was looked for' names them." if looked else ""
     settle = " ".join(_settling(doubts, not_looked))
     if faults:
         worst = _by_share(faults)
@@ -78,6 +78,22 @@ def _whole(parts: Sequence[PartVerdict], findings: Sequence[Finding], given: Col
     return PartVerdict(
         "collection", "SOUND", f"None of {count} kinds of fault was found in documents, topics and judgments. {_BLIND}"
     )
+
+
+def looked_for(given: Collection[str]) -> dict[str, dict[str, str]]:
+    """By part, the kinds of fault that were looked for, and what the others need.
+
+    Args:
+        given: the inputs.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for part in PARTS:
+        looked, others = _looked_for(part, given)
+        lines = {kind.title: "looked for" for kind in looked}
+        lines |= {kind.title: f"not looked for; needs {', '.join(kind.needs)}" for kind in others}
+        if lines and part != "versions":
+            found[part] = lines
+    return found
 
 
 def _looked_for(part: Part, given: Collection[str]) -> tuple[list[Kind], list[Kind]]:

@@ -54,6 +54,7 @@ def change_rows(rows: Sequence[ChangeRow], *, x_label: str) -> Figure:
         axes.set_yticks(places, [plain(row.name) for row in rows], fontsize=8)
         axes.set_ylim(len(rows) - 0.5, -0.6)
         axes.tick_params(axis="y", length=0)
+        axes.use_sticky_edges = False
         axes.margins(x=0.16)
         axes.set_xlabel(plain(x_label))
     return figure
