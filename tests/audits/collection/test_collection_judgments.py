@@ -43,7 +43,9 @@ def test_ids_that_mean_the_same(one: str, other: str, difference: str) -> None:
     assert likely([one], ["x", other]) == {one: other}
 
 
-@pytest.mark.parametrize(("one", "other"), [("d1", "d10"), ("d-1-2", "d-12"), ("a1", "a2"), ("1.5", "15"), ("100", "10")])
+@pytest.mark.parametrize(
+    ("one", "other"), [("d1", "d10"), ("d-1-2", "d-12"), ("a1", "a2"), ("1.5", "15"), ("100", "10")]
+)
 def test_ids_that_do_not(one: str, other: str) -> None:
     assert folded(one) != folded(other)
 
@@ -86,7 +88,9 @@ def test_topics_that_look_alike_and_hubs(tmp_path: Path) -> None:
 
 def test_judgments_beside_documents_and_topics(tmp_path: Path) -> None:
     docs = tmp_path / "docs.jsonl"
-    docs.write_text("".join(json.dumps({"_id": f"D-0{n}", "text": f"text number {n} about {n * 7}"}) + "\n" for n in range(9)))
+    docs.write_text(
+        "".join(json.dumps({"_id": f"D-0{n}", "text": f"text number {n} about {n * 7}"}) + "\n" for n in range(9))
+    )
     topics = tmp_path / "topics.tsv"
     topics.write_text("".join(f"t{n}\twhat is number {n}\n" for n in range(4)))
     rows = ["t0 0 D-00 1", "t0 0 D-1 1", "t1 0 gone 1", "t9 0 D-02 1", "T2 0 D-03 1", "D-05 0 t1 1", "t1 0 D-04 0"]
@@ -133,7 +137,12 @@ def test_verdicts_claim_no_more_than_was_looked_at(tmp_path: Path) -> None:
     assert [verdict.word for verdict in found.verdicts] == ["UNKNOWN", "UNKNOWN"]
     assert "--docs" in found.verdicts[1].settle and "--topics" in found.verdicts[1].settle
     docs = tmp_path / "docs.jsonl"
-    texts = {"a": "apples ripen slowly", "b": "iron rusts in rain", "c": "ships sail by night", "d": "birds sing at dawn"}
+    texts = {
+        "a": "apples ripen slowly",
+        "b": "iron rusts in rain",
+        "c": "ships sail by night",
+        "d": "birds sing at dawn",
+    }
     docs.write_text("".join(json.dumps({"_id": one, "text": text}) + "\n" for one, text in texts.items()))
     topics = tmp_path / "topics.tsv"
     topics.write_text("1\tripening of fruit\n2\tnavigation in darkness\n")
@@ -144,7 +153,9 @@ def test_verdicts_claim_no_more_than_was_looked_at(tmp_path: Path) -> None:
 
 def test_every_kind_is_described() -> None:
     for name, kind in kinds().items():
-        assert kind.name == name and kind.needs and kind.title and kind.effect.endswith(".") and kind.remedy.endswith(".")
+        assert (
+            kind.name == name and kind.needs and kind.title and kind.effect.endswith(".") and kind.remedy.endswith(".")
+        )
         assert len(kind.noun) == 2
 
 

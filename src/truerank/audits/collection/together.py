@@ -112,7 +112,7 @@ def verbatim_instances(
     own: list[dict[str, str]] = []
     inside: dict[str, dict[str, str]] = {}
     seen: set[tuple[str, str]] = set()
-    for topic, doc, kind, _, share, _ in found.iter_rows():
+    for topic, doc, kind, share in found.select("left", "right", "kind", "left_in_right").iter_rows():
         same = kind in ("exact", "reformatted") or topic == doc
         grade = grades.get((topic, doc))
         judged = "" if pairs is None else ", not judged" if grade is None else f", grade {grade}"

@@ -31,6 +31,9 @@ FOREIGN_SHARE: Final = 0.02
 FEWEST_FOR_SCRIPT: Final = 20
 
 
+_PAIR: Final = ("left", "right", "kind", "jaccard")
+
+
 class TopicRecord(NamedTuple):
     """A topic as it stands in its source: with its line (0 where not known), and whether bytes were not UTF-8."""
 
@@ -177,10 +180,10 @@ def _foreign(records: Sequence[TopicRecord], scripts: dict[str, str]) -> list[di
 
 def _duplicates(records: Sequence[TopicRecord], similarity: float) -> Iterator[Instances]:
     texts = {record.topic.topic_id: record.text for record in records}
-    found = within(texts.items(), comparable(similarity)).pairs
+    found = within(texts.items(), comparable(similarity)).pairs.select(_PAIR)
     same, near = [], []
     seen: set[str] = set()
-    for left, right, kind, jaccard, *_ in found.iter_rows():
+    for left, right, kind, jaccard in found.iter_rows():
         row = {"topic_id": right, "other": left, "detail": f"'{_shown(texts[right])}' · '{_shown(texts[left])}'"}
         if kind in ("exact", "reformatted"):
             same.append(row)
@@ -209,8 +212,8 @@ def other_splits(table: TopicTable, train: Sequence[str], similarity: float) -> 
     near: dict[str, dict[str, Any]] = {}
     for name, source in zip(unique_names([parse(one) for one in train]), train, strict=True):
         queries = {f"{place} {query.query_id}": query.text for place, query in enumerate(open_queries(parse(source)))}
-        found = between(texts.items(), queries.items(), comparable(similarity)).pairs
-        for left, right, kind, jaccard, *_ in found.sort("jaccard", descending=True, maintain_order=True).iter_rows():
+        found = between(texts.items(), queries.items(), comparable(similarity)).pairs.select(_PAIR)
+        for left, right, kind, jaccard in found.sort("jaccard", descending=True, maintain_order=True).iter_rows():
             number = right.partition(" ")[2]
             pair = f"{name}: '{_shown(queries[right])}' · '{_shown(texts[left])}'"
             row = {"topic_id": left, "other": number}
