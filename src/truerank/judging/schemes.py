@@ -34,6 +34,7 @@ View = Literal["pair", "versions", "passages", "document"]
 #: The schemes that come with truerank; `transfer:N` makes one for N versions.
 BUILT_IN: Final = (
     "leakage", "leak", "transfer", "survivorship", "answerability", "relevance-documents", "relevance-passages",
+    "duplicates",
 )  # fmt: skip
 #: Keys of the judging page itself: undo, skip, comment, guideline, help, next, previous, and the key list.
 RESERVED_KEYS: Final = frozenset("uscghnp?")

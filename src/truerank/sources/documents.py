@@ -127,6 +127,21 @@ class DocumentSource:
         if not self._counts.read:
             raise InputError("no documents in it", "give a source that holds some", where=self.spec.location)
 
+    def records(self, size: int = _BLOCK) -> Iterator[list[FoundDocument]]:
+        """Every document as it stands in the source, with its place: empty ones and repeated ids, too.
+
+        Raises:
+            InputError: a fault in the source, with file and line; no document in it at all.
+        """
+        stream, read = self._found(), 0
+        while taken := list(islice(stream, size)):
+            found = [item for item in taken if not isinstance(item, int)]
+            read += len(found)
+            if found:
+                yield found
+        if not read:
+            raise InputError("no documents in it", "give a source that holds some", where=self.spec.location)
+
     def _checked(self, found: list[FoundDocument], window: IdWindow) -> list[Document]:
         documents = [item.document for item in found]
         keys = ["\t".join(document[1:]) for document in documents]
