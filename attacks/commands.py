@@ -23,7 +23,7 @@ os.environ.update(POLARS_MAX_THREADS="1", OMP_NUM_THREADS="1", RAYON_NUM_THREADS
 #: Stands in every text that a redacted audit must not write.
 PLANTED: Final = "zyxplanted"
 #: Files with times in them, or of a database that grows in another order: their bytes may differ.
-UNSTABLE: Final = ("run.log", "log.jsonl", ".sqlite", ".sqlite-wal", ".sqlite-shm", "-journal")
+UNSTABLE: Final = ("run.log", "cell.log", ".sqlite", ".sqlite-wal", ".sqlite-shm", "-journal")
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,7 @@ class Attacked:
 
 def make(folder: Path) -> dict[str, Attacked]:
     """Writes the inputs and returns the commands by name."""
-    folder.mkdir(parents=True, exist_ok=True)
-    draw = random.Random(5)
-    _texts(folder, draw)
-    _versions(folder, draw)
-    _experiment(folder, draw)
+    write_inputs(folder)
     env = {"TRUERANK_CACHE": str(folder / "cache")}
     at = {name: str(folder / name) for name in (
         "train.tsv", "topics.trec", "docs.jsonl", "topics.tsv", "qrels", "first.run", "old.jsonl", "new.jsonl",
@@ -60,8 +56,8 @@ def make(folder: Path) -> dict[str, Attacked]:
     pool = ["pool", "simulate", *(word for name in "abc" for word in ("--run", at[f"{name}1.run"])), "--qrels", at["qrels"],
             "--topics", at["topics.tsv"], "--docs", at["docs.jsonl"], "--depth", "5", "--trials", "1", "--length", "60",
             "--team-prefix", "1", "--workers", "1", "--stopping", "budget:30", "--official-rule", "budget:20", "--unlike", "none"]  # fmt: skip
-    rerank = ["rerank", "--run", at["first.run"], "--topics", at["topics.tsv"], "--docs", at["docs.jsonl"], "--model", "bm25",
-              "--depth", "40"]  # fmt: skip
+    rerank = ["rerank", "--run", at["first.run"], "--topics", at["topics.tsv"], "--docs", at["docs.jsonl"], "--model",
+              f"bm25:{folder / 'index'}", "--depth", "40"]  # fmt: skip
     commands: dict[str, Callable[[Path], list[str]]] = {
         "audit": lambda out: [*audit, "--mode", "exhaustive", "--out", str(out / "out")],
         "audit by prefilter": lambda out: [*audit, "--mode", "prefilter", "--out", str(out / "out")],
@@ -76,12 +72,22 @@ def make(folder: Path) -> dict[str, Attacked]:
                               "--out", str(out / "out" / "clean.tsv")],
     }  # fmt: skip
     found = {name: Attacked(name, words, env) for name, words in commands.items()}
-    if not (folder / "audit" / "manifest.json").is_file():
-        done = run(found["audit"], folder / "audited")
-        if done.code != 0:
-            raise RuntimeError(f"the audit to clean by failed: {done.said[-2000:]}")
-        (folder / "audited" / "out").rename(folder / "audit")
+    for name in ("audit", "index"):
+        if not (folder / name).is_dir():
+            done = run(found[name], folder / "made" / name)
+            if done.code != 0:
+                raise RuntimeError(f"{name} fails: {done.said[-2000:]}")
+            (folder / "made" / name / "out").rename(folder / name)
     return found
+
+
+def write_inputs(folder: Path) -> None:
+    """Writes what the commands read; the same bytes each time."""
+    folder.mkdir(parents=True, exist_ok=True)
+    draw = random.Random(5)
+    _texts(folder, draw)
+    _versions(folder, draw)
+    _experiment(folder, draw)
 
 
 @dataclass
@@ -265,10 +271,10 @@ def _experiment(folder: Path, draw: random.Random) -> None:
 collections:
   notes: {{docs: {folder}/docs.jsonl, topics: {folder}/topics.tsv, qrels: {folder}/qrels.txt, depth: 8, folds: 2}}
 sets:
-  none: {{kind: none, for: notes, sizes: [24, 60], instances: {folder}/none.jsonl}}
+  none: {{kind: none, for: notes, sizes: [24], instances: {folder}/none.jsonl}}
 models:
   knrm: {{model: knrm, vectors: {folder}/vectors.txt, changes: {{max_query: 5, max_document: 20, batch: 4}}}}
-seeds: [0, 1]
+seeds: [0]
 measures: [nDCG@10]
 """)
 

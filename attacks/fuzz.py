@@ -184,6 +184,7 @@ def _unguided(worker: _Worker, runs: int, seed: int) -> int:
 
 def _guided(worker: _Worker, runs: int, seed: int) -> int:
     import atheris
+
     from mutations import TOKENS
 
     tokens = worker.folder / "tokens"
@@ -208,9 +209,8 @@ def _guided(worker: _Worker, runs: int, seed: int) -> int:
 
 def _coverage(kept: Path) -> int:
     """Replays the kept inputs and prints, for each module of the package sources, which share of its lines ran."""
-    from readers import READERS, SCRATCH, attempt
-
     import truerank.sources as package
+    from readers import READERS, SCRATCH, attempt
 
     folder = str(Path(package.__file__ or "").parent)
     ran: dict[str, set[int]] = {}

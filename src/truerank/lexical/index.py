@@ -176,7 +176,11 @@ class Index(Result, shown_in="truerank.lexical.report"):
 
     def _array(self, name: str) -> NDArray[Any]:
         # A plain view: slices of a memmap are memmaps, which cost microseconds each.
-        array: NDArray[Any] = np.load(self.folder / f"{name}.npy", mmap_mode="r").view(np.ndarray)
+        path = self.folder / f"{name}.npy"
+        try:
+            array: NDArray[Any] = np.load(path, mmap_mode="r").view(np.ndarray)
+        except (ValueError, EOFError, SyntaxError) as error:
+            raise InputError(f"damaged ({error})", "build the index again", where=path) from error
         return array
 
     def _bytes(self, name: str) -> NDArray[np.uint8]:
