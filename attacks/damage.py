@@ -52,52 +52,185 @@ def made(folder: Path) -> tuple[Kept, ...]:
 
     commands.write_inputs(folder)
     at = lambda name: str(folder / name)  # noqa: E731
-    audit = ["leakage", "audit", "--train", at("train.tsv"), "--test", at("topics.trec"), "--encoder", "letters",
-             "--threshold", "0.95", "--block-size", "640"]  # fmt: skip
-    scan = ["transfer", "scan", "--model", "bm25", "--version", f"old={at('old.jsonl')}", "--version", f"new={at('new.jsonl')}",
-            "--qrels", at("old.qrels"), "--topics", at("old.topics")]  # fmt: skip
+    audit = [
+        "leakage",
+        "audit",
+        "--train",
+        at("train.tsv"),
+        "--test",
+        at("topics.trec"),
+        "--encoder",
+        "letters",
+        "--threshold",
+        "0.95",
+        "--block-size",
+        "640",
+    ]
+    scan = [
+        "transfer",
+        "scan",
+        "--model",
+        "bm25",
+        "--version",
+        f"old={at('old.jsonl')}",
+        "--version",
+        f"new={at('new.jsonl')}",
+        "--qrels",
+        at("old.qrels"),
+        "--topics",
+        at("old.topics"),
+    ]
     evaluate = ["evaluate", "--qrels", at("qrels"), "--run", at("first.run")]
-    rerank = ["rerank", "--run", at("first.run"), "--topics", at("topics.tsv"), "--docs", at("docs.jsonl"), "--depth", "10",
-              "--model", f"bm25:{at('index')}"]  # fmt: skip
+    rerank = [
+        "rerank",
+        "--run",
+        at("first.run"),
+        "--topics",
+        at("topics.tsv"),
+        "--docs",
+        at("docs.jsonl"),
+        "--depth",
+        "10",
+        "--model",
+        f"bm25:{at('index')}",
+    ]
     items = Path(at("items.jsonl"))
-    items.write_text("".join(f'{{"topic_id": "{n}", "query": "q{n}", "doc_id": "d{n}", "text": "t{n}"}}\n' for n in range(6)))
+    items.write_text(
+        "".join(f'{{"topic_id": "{n}", "query": "q{n}", "doc_id": "d{n}", "text": "t{n}"}}\n' for n in range(6))
+    )
     labels = Path(at("labels.csv"))
     labels.write_text("topic_id,doc_id,query,text,label\n" + "".join(f"{n},d{n},q{n},t{n},{n % 2}\n" for n in range(6)))
-    new = ["judge", "new", at("store"), "--scheme", "relevance-documents", "--items", str(items), "--annotators", "ann,bob"]
+    new = [
+        "judge",
+        "new",
+        at("store"),
+        "--scheme",
+        "relevance-documents",
+        "--items",
+        str(items),
+        "--annotators",
+        "ann,bob",
+    ]
     for words in (
-        ["index", at("docs.jsonl"), "--out", at("index")], [*audit, "--cache", at("vectors"), "--out", at("audit")],
-        [*scan, "--out", at("scan")], [*evaluate, "--out", at("evaluated")],
-        [*rerank, "--cache", at("scores.sqlite"), "--out", at("x.run")], new, ["judge", "import", at("store"), f"ann={labels}"],
-        ["transfer", "match", "--version", f"old={at('old.jsonl')}", "--version", f"new={at('new.jsonl')}", "--qrels",
-         at("old.qrels"), "--out", at("matched")],
-    ):  # fmt: skip
+        ["index", at("docs.jsonl"), "--out", at("index")],
+        [*audit, "--cache", at("vectors"), "--out", at("audit")],
+        [*scan, "--out", at("scan")],
+        [*evaluate, "--out", at("evaluated")],
+        [*rerank, "--cache", at("scores.sqlite"), "--out", at("x.run")],
+        new,
+        ["judge", "import", at("store"), f"ann={labels}"],
+        [
+            "transfer",
+            "match",
+            "--version",
+            f"old={at('old.jsonl')}",
+            "--version",
+            f"new={at('new.jsonl')}",
+            "--qrels",
+            at("old.qrels"),
+            "--out",
+            at("matched"),
+        ],
+    ):
         code, said = call(words)
         if code not in (0, 1):
             raise RuntimeError(f"{' '.join(words)}: {said[-1000:]}")
     return (
-        Kept("index", "index", (
-            lambda path, out: ["search", "--index", path, "--topics", at("topics.tsv"), "-k", "5", "--out", f"{out}/r.run"],
-            lambda path, out: ["search", "--index", path, "--topics", at("topics.tsv"), "--model", "bm25+rm3", "--out", f"{out}/m.run"],
-        )),
-        Kept("audit", "audit", (
-            lambda path, out: ["leakage", "card", path], lambda path, out: ["judge", "new", f"{out}/s", "--items", path],
-            lambda path, out: ["leakage", "clean", "--audit", path, "--train", at("train.tsv"), "--threshold", "0.95", "--out", f"{out}/c.tsv"],
-            lambda path, out: [*audit, "--baseline", path],
-        )),
-        Kept("scan", "scan", (
-            lambda path, out: ["transfer", "clean", "--qrels", at("old.qrels"), "--scan", path, "--out", f"{out}/q"],
-            lambda path, out: ["transfer", "select", "--scan", path, "--qrels", at("old.qrels"), "--out", f"{out}/t"],
-            lambda path, out: ["transfer", "card", path],
-        )),
+        Kept(
+            "index",
+            "index",
+            (
+                lambda path, out: [
+                    "search",
+                    "--index",
+                    path,
+                    "--topics",
+                    at("topics.tsv"),
+                    "-k",
+                    "5",
+                    "--out",
+                    f"{out}/r.run",
+                ],
+                lambda path, out: [
+                    "search",
+                    "--index",
+                    path,
+                    "--topics",
+                    at("topics.tsv"),
+                    "--model",
+                    "bm25+rm3",
+                    "--out",
+                    f"{out}/m.run",
+                ],
+            ),
+        ),
+        Kept(
+            "audit",
+            "audit",
+            (
+                lambda path, out: ["leakage", "card", path],
+                lambda path, out: ["judge", "new", f"{out}/s", "--items", path],
+                lambda path, out: [
+                    "leakage",
+                    "clean",
+                    "--audit",
+                    path,
+                    "--train",
+                    at("train.tsv"),
+                    "--threshold",
+                    "0.95",
+                    "--out",
+                    f"{out}/c.tsv",
+                ],
+                lambda path, out: [*audit, "--baseline", path],
+            ),
+        ),
+        Kept(
+            "scan",
+            "scan",
+            (
+                lambda path, out: [
+                    "transfer",
+                    "clean",
+                    "--qrels",
+                    at("old.qrels"),
+                    "--scan",
+                    path,
+                    "--out",
+                    f"{out}/q",
+                ],
+                lambda path, out: [
+                    "transfer",
+                    "select",
+                    "--scan",
+                    path,
+                    "--qrels",
+                    at("old.qrels"),
+                    "--out",
+                    f"{out}/t",
+                ],
+                lambda path, out: ["transfer", "card", path],
+            ),
+        ),
         Kept("matched versions", "matched", (lambda path, out: [*scan, "--matched", path],)),
-        Kept("evaluation", "evaluated", (lambda path, out: ["compare", path], lambda path, out: ["track", "report", path, "--out", f"{out}/t"])),
-        Kept("judging store", "store", (
-            lambda path, out: ["judge", "export", path, f"{out}/l.jsonl"], lambda path, out: ["judge", "agreement", "--labels", path],
-            lambda path, out: ["judge", "import", path, f"bob={labels}"], lambda path, out: ["judge", "table", "--labels", path],
-        )),
+        Kept(
+            "evaluation",
+            "evaluated",
+            (lambda path, out: ["compare", path], lambda path, out: ["track", "report", path, "--out", f"{out}/t"]),
+        ),
+        Kept(
+            "judging store",
+            "store",
+            (
+                lambda path, out: ["judge", "export", path, f"{out}/l.jsonl"],
+                lambda path, out: ["judge", "agreement", "--labels", path],
+                lambda path, out: ["judge", "import", path, f"bob={labels}"],
+                lambda path, out: ["judge", "table", "--labels", path],
+            ),
+        ),
         Kept("score cache", "scores.sqlite", (lambda path, out: [*rerank, "--cache", path, "--out", f"{out}/x.run"],)),
         Kept("vector cache", "vectors", (lambda path, out: [*audit, "--cache", path],)),
-    )  # fmt: skip
+    )
 
 
 def damage(path: Path, draw: random.Random) -> str:
@@ -105,7 +238,9 @@ def damage(path: Path, draw: random.Random) -> str:
     files = sorted(file for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file())
     file = draw.choice([one for one in files if one.suffix not in (".html", ".svg", ".pdf", ".log")])
     content = bytearray(file.read_bytes())
-    kind = draw.choice(("bytes", "bytes", "bytes", "cut off", "emptied", "removed", "another", "longer", "zeros", "folder"))
+    kind = draw.choice(
+        ("bytes", "bytes", "bytes", "cut off", "emptied", "removed", "another", "longer", "zeros", "folder")
+    )
     if kind == "bytes":
         for _ in range(draw.choice((1, 1, 4, 40))):
             # The beginning and the end hold the structure of most formats.
@@ -118,8 +253,22 @@ def damage(path: Path, draw: random.Random) -> str:
     elif kind == "emptied":
         content.clear()
     elif kind == "another":
-        content = bytearray(draw.choice((b"{}", b"[]", b"null", b'{"version": 1e400}', b"PAR1", b"\x00" * 64, b"[" * 20_000,
-                                         b'{"kind": [], "files": 5}', b"SQLite format 3\x00", b"ARROW1\x00\x00")))  # fmt: skip
+        content = bytearray(
+            draw.choice(
+                (
+                    b"{}",
+                    b"[]",
+                    b"null",
+                    b'{"version": 1e400}',
+                    b"PAR1",
+                    b"\x00" * 64,
+                    b"[" * 20_000,
+                    b'{"kind": [], "files": 5}',
+                    b"SQLite format 3\x00",
+                    b"ARROW1\x00\x00",
+                )
+            )
+        )
     elif kind == "longer":
         content += bytes(draw.randrange(1, 5000))
     elif kind == "zeros":

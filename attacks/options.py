@@ -29,14 +29,74 @@ _SECONDS: Final = 60
 #: They wait for people or ask a network, or need minutes for an honest answer.
 LEFT_OUT: Final = ("judge serve", "pool serve", "transfer snapshots", "demo", "experiment start")
 _NUMBERS: Final = (
-    "0", "-1", "1", "2", "2147483647", "2147483648", "99999999999999999999", "9" * 5000, "1e400", "nan", "inf", "-inf",
-    "1e308", "-0.0", "1e-400", "", " ", "0x10", "1_000", "\u0663", "1.5", "a", "\x1b[2J",
-)  # fmt: skip
+    "0",
+    "-1",
+    "1",
+    "2",
+    "2147483647",
+    "2147483648",
+    "99999999999999999999",
+    "9" * 5000,
+    "1e400",
+    "nan",
+    "inf",
+    "-inf",
+    "1e308",
+    "-0.0",
+    "1e-400",
+    "",
+    " ",
+    "0x10",
+    "1_000",
+    "\u0663",
+    "1.5",
+    "a",
+    "\x1b[2J",
+)
 _TEXTS: Final = (
-    "", " ", ".", "nothing", "a" * 5000, "\x1b[2J", "\u202e", "\udcff", "../x", "/dev/null", "/dev/zero", "pipe", "folder", "-",
-    "--", "=", ",", "#", "?format=", "x?format=parquet", "name=", "=x", "irds:nothing", "hf:a/b", "hf:", "irds:", "[", "[[", "%s",
-    "{}", "1", "nan", "small.tsv", "small.jsonl", "a=b", "a=1e400", "a=" + "9" * 5000, "title=nan", "file.py:f", "random:0", "\n", "\t",
-)  # fmt: skip
+    "",
+    " ",
+    ".",
+    "nothing",
+    "a" * 5000,
+    "\x1b[2J",
+    "\u202e",
+    "\udcff",
+    "../x",
+    "/dev/null",
+    "/dev/zero",
+    "pipe",
+    "folder",
+    "-",
+    "--",
+    "=",
+    ",",
+    "#",
+    "?format=",
+    "x?format=parquet",
+    "name=",
+    "=x",
+    "irds:nothing",
+    "hf:a/b",
+    "hf:",
+    "irds:",
+    "[",
+    "[[",
+    "%s",
+    "{}",
+    "1",
+    "nan",
+    "small.tsv",
+    "small.jsonl",
+    "a=b",
+    "a=1e400",
+    "a=" + "9" * 5000,
+    "title=nan",
+    "file.py:f",
+    "random:0",
+    "\n",
+    "\t",
+)
 
 
 def lines(runs: int, seed: int, names: list[str]) -> Iterator[tuple[str, list[str]]]:
@@ -59,7 +119,9 @@ def lines(runs: int, seed: int, names: list[str]) -> Iterator[tuple[str, list[st
             if place in hostile:
                 words += _given(option, _hostile(option, draw), draw)
             elif option.required or option.name == "out":
-                honest = "out" if option.name == "out" else draw.choice(("small.tsv", "small.jsonl", "small.run", "folder"))
+                honest = (
+                    "out" if option.name == "out" else draw.choice(("small.tsv", "small.jsonl", "small.run", "folder"))
+                )
                 words += _given(option, _named(option, honest), draw)
         yield name, words
 
@@ -74,7 +136,11 @@ def _given(option: Any, text: str, draw: random.Random) -> list[str]:
         return [option.flags[-1]]
     if option.positional:
         return [text]
-    return [f"{option.flags[-1]}={text}"] if draw.random() < 0.5 and option.flags[-1].startswith("--") else [option.flags[-1], text]
+    return (
+        [f"{option.flags[-1]}={text}"]
+        if draw.random() < 0.5 and option.flags[-1].startswith("--")
+        else [option.flags[-1], text]
+    )
 
 
 def _hostile(option: Any, draw: random.Random) -> str:
@@ -106,7 +172,9 @@ def prepare(folder: Path) -> None:
     (folder / "folder").mkdir()
     os.mkfifo(folder / "pipe")
     (folder / "small.tsv").write_text("1\ta query\n2\tanother query\n")
-    (folder / "small.jsonl").write_text('{"_id": "1", "text": "a text", "query": "a", "positive": "b", "negative": "c"}\n')
+    (folder / "small.jsonl").write_text(
+        '{"_id": "1", "text": "a text", "query": "a", "positive": "b", "negative": "c"}\n'
+    )
     (folder / "small.run").write_text("1 Q0 d1 1 2.5 t\n1 Q0 d2 2 1.5 t\n")
 
 

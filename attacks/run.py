@@ -49,11 +49,16 @@ def main() -> int:
         print(f"== {name}: python attacks/{' '.join(words)}", flush=True)
         begun = time.monotonic()
         try:
-            code = subprocess.run([sys.executable, str(HERE / words[0]), *words[1:]], check=False, timeout=60 * given.minutes).returncode
+            code = subprocess.run(
+                [sys.executable, str(HERE / words[0]), *words[1:]], check=False, timeout=60 * given.minutes
+            ).returncode
         except subprocess.TimeoutExpired:
             code = -1
-        print(f"== {name}: {'no fault' if code == 0 else 'FAULTS' if code == 1 else f'ended with {code}'}, "
-              f"{time.monotonic() - begun:.0f} s", flush=True)  # fmt: skip
+        print(
+            f"== {name}: {'no fault' if code == 0 else 'FAULTS' if code == 1 else f'ended with {code}'}, "
+            f"{time.monotonic() - begun:.0f} s",
+            flush=True,
+        )
         if code != 0:
             bad.append(name)
     print(f"faults in: {', '.join(bad)}" if bad else "no faults")

@@ -27,8 +27,15 @@ from typing import Final
 from commands import PLANTED, left_over, make, outputs, run, start
 
 COMMANDS: Final = (
-    "audit", "audit by prefilter", "transfer scan", "pool simulate", "experiment run", "index", "rerank", "clean",
-)  # fmt: skip
+    "audit",
+    "audit by prefilter",
+    "transfer scan",
+    "pool simulate",
+    "experiment run",
+    "index",
+    "rerank",
+    "clean",
+)
 _SLOW: Final = 120
 
 
@@ -266,7 +273,9 @@ def _all_text(file: Path) -> str:
     )
     if file.suffix in (".parquet", ".arrow", ".tmp"):
         # In a process of its own: here no thread may be started.
-        found += subprocess.run([sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=False).stdout
+        found += subprocess.run(
+            [sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=False
+        ).stdout
     return found
 
 
