@@ -213,6 +213,8 @@ class Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         listening.setblocking(False)
         while True:
+            # Waiting connections are accepted without a pause: each may begin, and send its request, before the next.
+            await asyncio.sleep(0)
             try:
                 taken, place = await loop.sock_accept(listening)
             except OSError as error:
