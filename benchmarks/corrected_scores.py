@@ -1,6 +1,7 @@
 """Corrected scores on LLMJudge: coverage of their intervals, labels saved, promises of plans, and what is not valid.
 
     python benchmarks/corrected_scores.py coverage|saved|planned|topics|ratio [--simulations 2000] [--development]
+        [--judge NAME]
 
 People's labels of TREC DL 2023 (4,423 pairs, 25 topics) are the truth. In each simulation a sample of them is drawn by
 a design, and the rest is hidden. The target "collection" keeps the topics; for "topics" 25 topics are drawn with
@@ -408,9 +409,10 @@ def main() -> None:
     parser.add_argument("part", choices=("coverage", "saved", "planned", "topics", "ratio"))
     parser.add_argument("--simulations", type=int, default=2000)
     parser.add_argument("--development", action="store_true")
+    parser.add_argument("--judge", action="append", help="one of the judges; by default all")
     given = parser.parse_args()
     require_shared()
-    judges = DEVELOPED if given.development else REPORTED
+    judges = tuple(given.judge or (DEVELOPED if given.development else REPORTED))
     if given.part == "coverage":
         coverage(judges, given.development, given.simulations)
     elif given.part == "saved":
