@@ -271,7 +271,8 @@ def planned_of(task: tuple[str, bool, str, str, float, int]) -> tuple[object, ..
         covered.append(inside.mean())
     return (
         name, design, target, f"{width:g}", f"{reached / trials:.0%}", int(np.median(labels)),
-        f"{np.mean(widths):.3f}", f"{max(widths):.3f}", f"{kept / trials:.0%}", f"{np.mean(covered):.1%}" if target == "collection" else "",
+        f"{np.mean(widths):.3f}", f"{max(widths):.3f}", f"{kept / trials:.0%}",
+        f"{np.mean(covered):.1%}" if target == "collection" else "",
     )  # fmt: skip
 
 
@@ -401,7 +402,7 @@ def ndcg_from_pairs(found: World, labels: int, simulations: int, cutoff: int = 1
 
 
 def ap_from_pairs(found: World, labels: int, simulations: int) -> tuple[str, ...]:
-    """Bias and error of statAP (Pavlu and Aslam 2007) with a uniform sample, and error of whole topics with as many labels.
+    """Bias and error of statAP (Pavlu and Aslam 2007) with a uniform sample, and the error of as many whole topics.
 
     The sum of precisions of a topic is estimated from pairs of sampled relevant documents with their joint probability.
     """
