@@ -47,6 +47,8 @@ RANKERS = (
 MEASURES = ("P(rel=2)@10", "DCG@10")
 DESIGNS = ("uniform", "grade-rank", "disagreement")
 LABELS = 300
+#: Plans: target, width and design.
+PLANNED = (("collection", 0.12, "uniform"), ("collection", 0.12, "grade-rank"), ("topics", 0.35, "grade-rank"))
 
 
 def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -278,12 +280,7 @@ def planned_of(task: tuple[str, bool, str, str, float, int]) -> tuple[object, ..
 
 def planned(judges: tuple[str, ...], development: bool, trials: int) -> None:
     """Whether plans keep their promise: a pilot of 100 labels, a plan for a width, the labels, the interval."""
-    tasks = [
-        (name, development, design, target, width, trials)
-        for target, width in (("collection", 0.12), ("topics", 0.3))
-        for design in DESIGNS[:2]
-        for name in judges
-    ]
+    tasks = [(name, development, design, target, width, trials) for target, width, design in PLANNED for name in judges]
     with ProcessPoolExecutor(2) as pool:
         rows = list(pool.map(planned_of, tasks))
     table(
@@ -460,7 +457,7 @@ def main() -> None:
     elif given.part == "saved":
         saved(judges, given.development)
     elif given.part == "planned":
-        planned(judges, given.development, max(1, given.simulations // 10))
+        planned(judges, given.development, max(1, given.simulations // 20))
     elif given.part == "topics":
         topics_judged(judges, given.development, given.simulations)
     else:
