@@ -68,10 +68,10 @@ def test_the_share_of_grades_that_each_probe_moves(tmp_path: Path) -> None:
         assert one.p == pytest.approx(2 / 2**12)
         assert one.again is not None and one.again.k == 0
     assert effects["instruction", "not relevant"].shift == 3.0
-    assert effects["other-words", "not relevant"].raised.k == 0
+    assert effects["other-words", "not relevant"].moved.k == 0
     cut = effects["cut", "relevant"]
     assert (cut.lowered.k, cut.crossed.k, cut.items) == (12, 0, 12)
-    assert effects["reworded", "relevant"].raised.k == effects["reworded", "relevant"].lowered.k == 0
+    assert (cut.moved.k, cut.moved.n, effects["reworded", "relevant"].moved.k) == (12, 12, 0)
     assert effects["asked again", "relevant"].p is None
     assert "words-front" in repr(found)
     json.dumps(found.json())

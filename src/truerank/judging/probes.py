@@ -154,8 +154,8 @@ class Probing(Options):
 class ProbeEffect(NamedTuple):
     """What a probe did to the grades of one annotator.
 
-    `probe`, `side` (of the documents by people's grades) and `items` (with a grade before and after). `raised`,
-    `lowered` and `crossed` (from not relevant to relevant, or back) are shares of them. `again` is the share whose
+    `probe`, `side` (of the documents by people's grades) and `items` (with a grade before and after). `moved`,
+    `raised`, `lowered` and `crossed` (from not relevant to relevant, or back) are shares of them. `again` is the share whose
     grade moved when the same text was asked about again, None where it was not; `p` is the exact McNemar test of moved
     against moved when asked again, over the items with both. `shift` is the mean change in grades.
     """
@@ -163,6 +163,7 @@ class ProbeEffect(NamedTuple):
     probe: str
     side: str
     items: int
+    moved: Proportion
     raised: Proportion
     lowered: Proportion
     crossed: Proportion
@@ -354,6 +355,7 @@ def _effect(
         name,
         side,
         count,
+        proportion(raised + lowered, count),
         proportion(raised, count),
         proportion(lowered, count),
         proportion(crossed, count),
