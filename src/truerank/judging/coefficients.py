@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["COEFFICIENTS", "Coefficients", "Level", "Score", "drawn_weights", "interval"]
+__all__ = ["COEFFICIENTS", "Coefficients", "Level", "Score", "Weighting", "drawn_weights", "interval"]
 
 Floats: TypeAlias = NDArray[np.float64]
-Level = Literal["nominal", "ordinal"]
+Level = Literal["nominal", "ordinal", "interval"]
+#: How much two answers of Cohen's kappa disagree: at all, by their distance, or by its square.
+Weighting = Literal["plain", "linear", "quadratic"]
 
 #: The coefficients by the names under which they are printed.
 COEFFICIENTS: Final = ("percentage", "cohen", "fleiss", "krippendorff")
@@ -34,7 +36,9 @@ class Coefficients:
     Args:
         codes: shape (units, annotators), the answers as numbers from 0, -1 where nothing was said.
         categories: how many answers there are.
-        level: "ordinal" makes Krippendorff's alpha weigh how far apart two answers are, by their order.
+        level: how far apart two answers are for Krippendorff's alpha: "nominal" (they differ or not), "ordinal" (by
+            their order and how often each was given) or "interval" (by the square of their distance).
+        values: the answers as numbers, for distances; by default 0, 1, 2 and so on.
 
     Attributes:
         rows: positions of the units that count, in the codes given.
@@ -42,7 +46,15 @@ class Coefficients:
         counts: how many annotators gave each answer, shape (units that count, categories).
     """
 
-    def __init__(self, codes: NDArray[np.int64], categories: int, level: Level = "nominal") -> None:
+    def __init__(
+        self,
+        codes: NDArray[np.int64],
+        categories: int,
+        level: Level = "nominal",
+        values: Sequence[float] | None = None,
+    ) -> None:
+        places = np.arange(categories, dtype=np.float64) if values is None else np.asarray(values, dtype=np.float64)
+        self._apart = np.abs(places[:, None] - places[None, :])
         self.rows = np.flatnonzero((codes >= 0).sum(axis=1) >= 2)
         self.codes = codes[self.rows]
         self.level = level
@@ -73,20 +85,30 @@ class Coefficients:
         """
         return _share(weights @ self._agreed, weights.sum(axis=1))
 
-    def cohen(self, weights: Floats) -> Floats:
-        """Cohen's kappa of two annotators; arguments and returned shape as for `percentage`.
+    def cohen(self, weights: Floats, weighting: Weighting = "plain") -> Floats:
+        """Cohen's kappa of two annotators; returned shape as for `percentage`.
 
         Not a number where both gave one and the same answer throughout, so that chance alone explains everything, and
         where there are not two annotators.
 
-        Source: Cohen, A coefficient of agreement for nominal scales, 1960.
+        Args:
+            weights: as for `percentage`.
+            weighting: "plain", or how two answers that differ disagree in part: "linear" by their distance,
+                "quadratic" by its square.
+
+        Source: Cohen, A coefficient of agreement for nominal scales, 1960; Weighted kappa, 1968.
         """
         if self.codes.shape[1] != 2:
             return np.full(len(weights), np.nan)
         first, second = (np.eye(self.counts.shape[1])[column] for column in self.codes.T)
         drawn = weights.sum(axis=1)
         margins = [_share(weights @ side, drawn[:, None]) for side in (first, second)]
-        return _above_chance(self.percentage(weights), (margins[0] * margins[1]).sum(axis=1))
+        if weighting == "plain":
+            return _above_chance(self.percentage(weights), (margins[0] * margins[1]).sum(axis=1))
+        apart = self._apart ** (1 if weighting == "linear" else 2)
+        apart = apart / max(float(apart.max(initial=0)), _NOTHING)
+        seen = _share(weights @ apart[self.codes[:, 0], self.codes[:, 1]], drawn)
+        return _above_chance(1 - seen, 1 - ((margins[0] @ apart) * margins[1]).sum(axis=1))
 
     def fleiss(self, weights: Floats) -> Floats:
         """Fleiss' kappa; arguments and returned shape as for `percentage`.
@@ -111,18 +133,20 @@ class Coefficients:
             observed = 1 - _share(weights @ self._alike, everything)
             chance = _share((totals * (totals - 1)).sum(axis=1), everything * (everything - 1))
             return _above_chance(1 - observed, chance)
-        return self._ordinal(weights, totals, everything)
+        return self._by_distance(weights, totals, everything)
 
-    def _ordinal(self, weights: Floats, totals: Floats, everything: Floats) -> Floats:
+    def _by_distance(self, weights: Floats, totals: Floats, everything: Floats) -> Floats:
         size = self.counts.shape[1]
         pairs = self.counts[:, :, None] * self.counts[:, None, :]
         pairs[:, np.arange(size), np.arange(size)] -= self.counts
         pairs /= (self._each - 1)[:, None, None]
         met = (weights @ pairs.reshape(len(pairs), size * size)).reshape(-1, size, size)
-        below = np.cumsum(totals, axis=1)
-        # The sum of the totals from one answer to another, less half of both ends.
-        middles = below - totals / 2
-        distance = (middles[:, :, None] - middles[:, None, :]) ** 2
+        if self.level == "interval":
+            distance = np.broadcast_to(self._apart**2, met.shape)
+        else:
+            # The sum of the totals from one answer to another, less half of both ends.
+            middles = np.cumsum(totals, axis=1) - totals / 2
+            distance = (middles[:, :, None] - middles[:, None, :]) ** 2
         # An answer is at no distance from itself, so that the diagonal needs no correction.
         expected = totals[:, :, None] * totals[:, None, :]
         wrong = (distance * expected).sum(axis=(1, 2))

@@ -1,4 +1,4 @@
-"""How alike two orders of systems are: Kendall's τ with its ties named, τ_AP, and the largest drop in rank.
+"""How alike two orders of systems are: Kendall's τ with its ties named, τ_AP, Spearman's ρ, RBO, the largest drop.
 
 Means are rounded to 12 decimals before they are compared: sums in another order differ in the last bit, and systems
 whose means differ in no more than that are tied.
@@ -17,7 +17,17 @@ from numpy.typing import NDArray
 from truerank.errors import InputError
 from truerank.measures.significance import check_name
 
-__all__ = ["Correlation", "Drop", "PrecisionCorrelation", "Variant", "kendall", "largest_drop", "tau_ap"]
+__all__ = [
+    "ORDER_STATISTICS",
+    "Correlation",
+    "Drop",
+    "PrecisionCorrelation",
+    "Variant",
+    "kendall",
+    "largest_drop",
+    "order_statistics",
+    "tau_ap",
+]
 
 Floats = NDArray[np.float64]
 Variant = Literal["a", "b"]
@@ -29,8 +39,13 @@ CASES: Final[dict[str, str]] = {
     "tied": "systems are tied, and τ_AP has no value for ties",
 }
 
+#: What `order_statistics` computes, in the order of its last axis.
+ORDER_STATISTICS: Final = ("tau", "tau_ap", "rho", "rbo")
 _DECIMALS: Final = 12
+#: Of RBO: the weight of a rank falls by this factor, so that the first 10 ranks have 86% of all weight.
+_PERSISTENCE: Final = 0.9
 _EXACT: Final = 171
+_CELLS_AT_ONCE: Final = 2_000_000
 
 
 class Correlation(NamedTuple):
@@ -147,6 +162,67 @@ def tau_ap(truth: Sequence[float] | Floats, other: Sequence[float] | Floats) -> 
     above = np.arange(1, n)
     correct = np.array([int((ordered[:place] > ordered[place]).sum()) for place in above])
     return PrecisionCorrelation(float(2 * np.mean(correct / above) - 1), n)
+
+
+def order_statistics(truth: Floats, other: Floats) -> Floats:
+    """Correlations of many pairs of orders at once, such as those of the resamples of a bootstrap.
+
+    Args:
+        truth: the means of systems in the order that is taken for true, one pair of orders in each row; shape (n,
+            systems); a higher mean is better.
+        other: the means of the same systems in the order that is judged, the same shape.
+
+    Returns:
+        Shape (n, 4), the columns as in `ORDER_STATISTICS`: τ-b, τ_AP, Spearman's ρ (over mean ranks of ties), and RBO
+        with p = 0.9, extrapolated, in which tied systems stand in the order of their columns. Not a number where a
+        coefficient has no value: with fewer than two systems, τ-b and ρ where all are tied, τ_AP where any are.
+
+    Source: Kendall (1945); Yilmaz, Aslam, Robertson (SIGIR 2008), equation 4; Webber, Moffat, Zobel (TOIS 2010),
+    equation 32.
+    """
+    n, systems = np.shape(truth)
+    if systems < 2:
+        return np.full((n, len(ORDER_STATISTICS)), np.nan)
+    at_once = max(1, _CELLS_AT_ONCE // systems**2)
+    starts = range(0, n, at_once)
+    return np.concatenate([_statistics(truth[at : at + at_once], other[at : at + at_once]) for at in starts])
+
+
+def _statistics(truth: Floats, other: Floats) -> Floats:
+    """`order_statistics` of so many orders as memory allows."""
+    right, judged = np.round(truth, _DECIMALS), np.round(other, _DECIMALS)
+    systems = right.shape[1]
+    one, two = np.triu_indices(systems, 1)
+    signs = [np.sign(values[:, one] - values[:, two]) for values in (right, judged)]
+    open_pairs = [np.abs(sign).sum(axis=1) for sign in signs]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        tau = (signs[0] * signs[1]).sum(axis=1) / np.sqrt(open_pairs[0] * open_pairs[1])
+        ranked = [scipy.stats.rankdata(-values, axis=1) for values in (right, judged)]
+        apart = [rank - rank.mean(axis=1, keepdims=True) for rank in ranked]
+        rho = (apart[0] * apart[1]).sum(axis=1) / np.sqrt((apart[0] ** 2).sum(axis=1) * (apart[1] ** 2).sum(axis=1))
+    ordered = np.take_along_axis(right, np.argsort(-judged, axis=1, kind="stable"), axis=1)
+    above = np.tril(np.ones((systems, systems)), -1)
+    correct = ((ordered[:, None, :] > ordered[:, :, None]) * above).sum(axis=2)[:, 1:]
+    tau_ap_rows = 2 * (correct / np.arange(1, systems)).mean(axis=1) - 1
+    tied = (np.abs(signs[0]).sum(axis=1) < len(one)) | (np.abs(signs[1]).sum(axis=1) < len(one))
+    return np.stack([tau, np.where(tied, np.nan, tau_ap_rows), rho, _rbo(right, judged)], axis=1)
+
+
+def _rbo(right: Floats, judged: Floats) -> Floats:
+    n, systems = right.shape
+    places = []
+    for values in (right, judged):
+        place = np.empty((n, systems), dtype=np.int64)
+        np.put_along_axis(place, np.argsort(-values, axis=1, kind="stable"), np.arange(systems)[None, :], axis=1)
+        places.append(place)
+    # A system is in both lists from the deeper of its two places on.
+    first = np.maximum(*places)
+    met = (first[:, :, None] <= np.arange(systems)[None, None, :]).sum(axis=1)
+    depth = np.arange(1, systems + 1)
+    share = met / depth
+    weights = _PERSISTENCE**depth
+    rest = share[:, -1] * weights[-1]
+    return np.asarray(rest + (1 - _PERSISTENCE) / _PERSISTENCE * (share * weights).sum(axis=1))
 
 
 def largest_drop(before: Mapping[str, float], after: Mapping[str, float], *, ascending: bool = False) -> Drop:

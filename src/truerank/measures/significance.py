@@ -29,6 +29,7 @@ __all__ = [
     "difference_test",
     "equal_variance_t",
     "paired_t",
+    "paired_t_columns",
     "randomisation",
     "randomisation_columns",
     "unpaired_randomisation",
@@ -154,6 +155,28 @@ def paired_t(first: Floats, second: Floats) -> Outcome:
         warnings.simplefilter("ignore", RuntimeWarning)  # nearly equal differences: SciPy says so, p stays what it is
         found = scipy.stats.ttest_rel(first, second)
     return Outcome("paired-t", n, float(found.statistic), float(found.df), float(found.pvalue))
+
+
+def paired_t_columns(first: Floats, second: Floats) -> Floats:
+    """The p-values of `paired_t` for many comparisons at once.
+
+    Args:
+        first: scores of the one side, shape (topics, comparisons); finite.
+        second: scores of the other, the same shape.
+
+    Returns:
+        Shape (comparisons,): 1 where no topic differs, not a number where the test has no answer.
+    """
+    differences = first - second
+    topics = len(differences)
+    margin = 10.0**-_DECIMALS * np.maximum(np.abs(first), np.abs(second)).max(axis=0, initial=0.0)
+    same = np.abs(differences).max(axis=0, initial=0.0) <= margin
+    if topics < 2:
+        return np.full(differences.shape[1], np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        t = differences.mean(axis=0) / (differences.std(axis=0, ddof=1) / np.sqrt(topics))
+    p = 2 * scipy.special.stdtr(topics - 1, -np.abs(t))
+    return np.where(same, 1.0, np.where(np.ptp(differences, axis=0) <= margin, np.nan, p))
 
 
 def welch(first: Floats, second: Floats) -> Outcome:

@@ -1,0 +1,281 @@
+"""How far each model agrees with people: coefficients, binarisations, grades given too high or too low.
+
+All statistics are functions of counts by topic: how often people gave one grade and the model another. A resample of
+topics weighs these counts, so that a thousand resamples of thirty models take a second.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from truerank.audits.assessors.bootstrapping import TopicEstimate, bootstrap, two_sided
+from truerank.audits.assessors.grades import Codes, Grades
+from truerank.judging.coefficients import Coefficients, Floats
+from truerank.measures.significance import Correction, correct
+from truerank.options import Resampling
+
+__all__ = [
+    "COEFFICIENTS",
+    "MAIN",
+    "agreement_frame",
+    "between_frame",
+    "ceiling_frame",
+    "coefficients",
+    "confusion_frame",
+    "counted",
+    "cuts_frame",
+    "differences_frame",
+    "grade_bands",
+    "rating_frame",
+    "topics_frame",
+]
+
+#: The coefficients by the names in the tables.
+COEFFICIENTS: Final = {
+    "agreement": "share of pairs with the same grade",
+    "kappa": "Cohen's κ",
+    "kappa-linear": "Cohen's κ, linear weights",
+    "kappa-quadratic": "Cohen's κ, quadratic weights",
+    "alpha-nominal": "Krippendorff's α, nominal",
+    "alpha-ordinal": "Krippendorff's α, ordinal",
+    "alpha-interval": "Krippendorff's α, interval",
+}
+#: The coefficient by which models are ordered.
+MAIN: Final = "alpha-ordinal"
+
+
+def counted(grades: Grades, first: Codes, second: Codes) -> Floats:
+    """Pairs by topic and both codes: shape (topics, grades × grades), the first code the slower index."""
+    size = len(grades.scale)
+    known = (first >= 0) & (second >= 0)
+    place = (grades.topic[known] * size + first[known]) * size + second[known]
+    counts = np.bincount(place, minlength=len(grades.topics) * size * size)
+    return counts.reshape(len(grades.topics), size * size).astype(np.float64)
+
+
+def coefficients(counts: Floats, scale: Sequence[float], names: Sequence[str] = tuple(COEFFICIENTS)) -> Floats:
+    """Coefficients of agreement of two voices.
+
+    Args:
+        counts: pairs by both grades, shape (n, grades × grades).
+        scale: the grades as numbers.
+        names: of `COEFFICIENTS`.
+
+    Returns:
+        Shape (n, names); not a number where a coefficient is not defined.
+    """
+    size = len(scale)
+    cells = np.stack(np.divmod(np.arange(size * size), size), axis=1)
+    # A cell of the table is a unit that is drawn as often as there are pairs in it.
+    of = {level: Coefficients(cells, size, level, scale) for level in ("nominal", "ordinal", "interval")}
+    ways = {
+        "agreement": of["nominal"].percentage,
+        "kappa": of["nominal"].cohen,
+        "kappa-linear": lambda weights: of["nominal"].cohen(weights, "linear"),
+        "kappa-quadratic": lambda weights: of["nominal"].cohen(weights, "quadratic"),
+        **{f"alpha-{level}": one.krippendorff for level, one in of.items()},
+    }
+    return np.stack([ways[name](counts) for name in names], axis=1)
+
+
+def agreement_frame(grades: Grades, voices: Sequence[tuple[str, Codes]], resampling: Resampling) -> pl.DataFrame:
+    """Each voice against people: columns judge, pairs, coefficient, value, low, high."""
+    rows = []
+    for name, codes in voices:
+        counts = counted(grades, grades.reference, codes)
+        found = bootstrap(lambda w, c=counts: coefficients(w @ c, grades.scale), len(grades.topics), resampling)  # type: ignore[misc]
+        rows += [(name, int(counts.sum()), one, *_ends(found, at)) for at, one in enumerate(COEFFICIENTS)]
+    return _frame(rows, {"judge": pl.String, "pairs": pl.Int64, "coefficient": pl.String})
+
+
+def cuts_frame(grades: Grades, resampling: Resampling) -> pl.DataFrame:
+    """κ at each binarisation: columns judge, cut, share of people and of the judge from the cut on, and κ."""
+    size, rows = len(grades.scale), []
+    first, second = np.divmod(np.arange(size * size), size)
+    for name, codes in zip(grades.judges, grades.given.T, strict=True):
+        counts = counted(grades, grades.reference, codes)
+        for cut in range(1, size):
+            merged = np.eye(4)[(first >= cut) * 2 + (second >= cut)]
+            both = counts @ merged
+            found = bootstrap(
+                lambda w, c=both: coefficients(w @ c, (0, 1), ("kappa",)),  # type: ignore[misc]
+                len(grades.topics),
+                resampling,
+            )
+            all_pairs = both.sum()
+            shares = both.sum(axis=0) @ np.array([[0, 0], [0, 1], [1, 0], [1, 1]]) / all_pairs
+            rows.append((name, grades.scale[cut], float(shares[0]), float(shares[1]), *_ends(found, 0)))
+    schema = {"judge": pl.String, "cut": pl.Int64, "people_share": pl.Float64, "judge_share": pl.Float64}
+    return _frame(rows, schema)
+
+
+def confusion_frame(grades: Grades) -> pl.DataFrame:
+    """Pairs by the grade of people and of each judge: columns judge, people, model, pairs."""
+    size, rows = len(grades.scale), []
+    for name, codes in zip(grades.judges, grades.given.T, strict=True):
+        total = counted(grades, grades.reference, codes).sum(axis=0)
+        rows += [
+            (name, grades.scale[at // size], grades.scale[at % size], int(pairs)) for at, pairs in enumerate(total)
+        ]
+    schema = {"judge": pl.String, "people": pl.Int64, "model": pl.Int64, "pairs": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def rating_frame(grades: Grades, resampling: Resampling, bands: Sequence[tuple[str, Codes]]) -> pl.DataFrame:
+    """How much higher or lower a judge grades than people, over bands of pairs.
+
+    Args:
+        grades: what was said.
+        resampling: of the intervals over topics.
+        bands: each a name and the positions of its pairs.
+
+    Returns:
+        Columns judge, band, pairs, under and over (shares of pairs that the judge grades lower and higher than
+        people), and the mean of judge minus people in grades, with its interval.
+    """
+    places, rows, topics = np.array(grades.scale, dtype=np.float64), [], len(grades.topics)
+    for name, codes in zip(grades.judges, grades.given.T, strict=True):
+        for band, inside in bands:
+            chosen = inside[codes[inside] >= 0]
+            if not len(chosen):
+                continue
+            gap = places[codes[chosen]] - places[grades.reference[chosen]]
+            sums = np.stack(
+                [np.bincount(grades.topic[chosen], part, topics) for part in (gap, np.ones(len(gap)))], axis=1
+            )
+            found = bootstrap(lambda w, s=sums: _ratio(w @ s), topics, resampling)  # type: ignore[misc]
+            rows.append((name, band, len(gap), float((gap < 0).mean()), float((gap > 0).mean()), *_ends(found, ())))
+    schema = {
+        "judge": pl.String, "band": pl.String, "pairs": pl.Int64, "under": pl.Float64, "over": pl.Float64,
+    }  # fmt: skip
+    return _frame(rows, schema)
+
+
+def grade_bands(grades: Grades) -> list[tuple[str, Codes]]:
+    """All pairs, and the pairs of each grade of people."""
+    every: list[tuple[str, Codes]] = [("all", np.arange(len(grades.reference)))]
+    return every + [(f"grade {one}", np.flatnonzero(grades.reference == at)) for at, one in enumerate(grades.scale)]
+
+
+def topics_frame(grades: Grades) -> pl.DataFrame:
+    """Agreement topic by topic: columns judge, topic_id, pairs, agreement, kappa, difference (judge minus people)."""
+    rows, places = [], np.array(grades.scale, dtype=np.float64)
+    gaps = (places[None, :] - places[:, None]).ravel()
+    for name, codes in zip(grades.judges, grades.given.T, strict=True):
+        counts = counted(grades, grades.reference, codes)
+        values = coefficients(counts, grades.scale, ("agreement", "kappa"))
+        totals = counts.sum(axis=1)
+        for at, topic in enumerate(grades.topics):
+            if totals[at]:
+                same, kappa = (None if np.isnan(one) else float(one) for one in values[at])
+                rows.append((name, topic, int(totals[at]), same, kappa, float(counts[at] @ gaps / totals[at])))
+    schema = {
+        "judge": pl.String, "topic_id": pl.String, "pairs": pl.Int64, "agreement": pl.Float64, "kappa": pl.Float64,
+        "difference": pl.Float64,
+    }  # fmt: skip
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def between_frame(grades: Grades, voices: Sequence[tuple[str, Codes]], resampling: Resampling | None) -> pl.DataFrame:
+    """Each two voices: columns first, second, pairs, kappa, and α (ordinal) with its interval, if asked for."""
+    rows = []
+    for (one, first), (other, second) in itertools.combinations(voices, 2):
+        counts = counted(grades, first, second)
+        if not counts.sum():
+            continue
+        kappa, alpha = coefficients(counts.sum(axis=0, keepdims=True), grades.scale, ("kappa", MAIN))[0]
+        ends: tuple[float | None, ...] = (None, None)
+        if resampling is not None:
+            found = bootstrap(
+                lambda w, c=counts: coefficients(w @ c, grades.scale, (MAIN,)),  # type: ignore[misc]
+                len(grades.topics),
+                resampling,
+            )
+            ends = _ends(found, 0)[1:]
+        rows.append((one, other, int(counts.sum()), _plain(kappa), _plain(alpha), *ends))
+    schema = {"first": pl.String, "second": pl.String, "pairs": pl.Int64, "kappa": pl.Float64}
+    return _frame(rows, schema)
+
+
+def differences_frame(
+    grades: Grades, voices: Sequence[tuple[str, Codes]], resampling: Resampling, correction: Correction
+) -> pl.DataFrame:
+    """Each two judges: the difference of their α (ordinal) with people, on the same resamples of topics.
+
+    Returns:
+        Columns first, second, value, low, high, p, corrected; first is the one with the higher α.
+    """
+    counts = [counted(grades, grades.reference, codes) for _, codes in voices]
+    one, other = np.triu_indices(len(voices), 1)
+
+    def alphas(weights: Floats) -> Floats:
+        found = np.stack([coefficients(weights @ c, grades.scale, (MAIN,))[:, 0] for c in counts], axis=1)
+        return np.concatenate([found, found[:, one] - found[:, other]], axis=1)
+
+    found = bootstrap(alphas, len(grades.topics), resampling)
+    gaps = TopicEstimate(*(part[len(voices) :] for part in found))
+    p = two_sided(gaps, len(grades.topics))
+    corrected = correct([_plain(value) for value in p], correction)
+    rows = []
+    for at, (first, second) in enumerate(zip(one.tolist(), other.tolist(), strict=True)):
+        value, low, high = _ends(gaps, at)
+        names = voices[first][0], voices[second][0]
+        if value is not None and value < 0:
+            names = names[1], names[0]
+            value, low, high = (None if end is None else -end for end in (value, high, low))
+        rows.append((*names, value, low, high, _plain(p[at]), corrected[at]))
+    schema = {"first": pl.String, "second": pl.String}
+    return _frame(rows, schema, {"p": pl.Float64, "corrected": pl.Float64})
+
+
+def ceiling_frame(grades: Grades, resampling: Resampling) -> pl.DataFrame:
+    """Each judge against single people, compared with people among themselves; empty with fewer than two people.
+
+    Returns:
+        Columns judge; people: the mean α (ordinal) of two people; model: the mean α of the judge and a person; value,
+        low, high: model minus people. A judge that does not fall short agrees with people as a further person would.
+    """
+    rows, scale = [], grades.scale
+    pairs = list(itertools.combinations(grades.said.T, 2))
+    counts = [one for one in (counted(grades, *pair) for pair in pairs) if one.sum()]
+    for name, codes in zip(grades.judges, grades.given.T, strict=True):
+        own = [one for one in (counted(grades, said, codes) for said in grades.said.T) if one.sum()]
+        if not counts or not own:
+            continue
+
+        def statistic(weights: Floats, own: Sequence[Floats] = own) -> Floats:
+            means = [
+                np.nanmean([coefficients(weights @ one, scale, (MAIN,))[:, 0] for one in some], axis=0)
+                for some in (counts, own)
+            ]
+            return np.stack([*means, means[1] - means[0]], axis=1)
+
+        found = bootstrap(statistic, len(grades.topics), resampling)
+        rows.append((name, *(_plain(found.value[at]) for at in (0, 1)), *_ends(found, 2)))
+    return _frame(rows, {"judge": pl.String, "people": pl.Float64, "model": pl.Float64})
+
+
+def _ratio(sums: Floats) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(sums[:, 0] / sums[:, 1])
+
+
+def _plain(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _ends(found: TopicEstimate, at: int | tuple[()]) -> tuple[float | None, float | None, float | None]:
+    value, low, high = (_plain(float(part[at])) for part in (found.value, found.low, found.high))
+    return value, low, high
+
+
+def _frame(
+    rows: Sequence[tuple[object, ...]], before: Mapping[str, Any], after: Mapping[str, Any] | None = None
+) -> pl.DataFrame:
+    ends = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
+    return pl.DataFrame(rows, schema={**before, **ends, **(after or {})}, orient="row")

@@ -1,0 +1,263 @@
+"""The order of systems under people and under each model: correlations, significant pairs, moves, absolute scores."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from truerank.audits.assessors.bootstrapping import bootstrap
+from truerank.audits.assessors.grades import Grades
+from truerank.errors import InputError, OptionError
+from truerank.judging.coefficients import Floats
+from truerank.measures.correlation import ORDER_STATISTICS, order_statistics, ranks
+from truerank.measures.grammar import MeasureSpec
+from truerank.measures.names import lower_is_better
+from truerank.measures.results import Evaluation
+from truerank.measures.scoring import RunSource, evaluate, named_runs
+from truerank.measures.significance import Correction, correct, paired_t_columns
+from truerank.options import Resampling, Scoring
+from truerank.sources import read_run_frame
+from truerank.sources.notebook import frame_of
+from truerank.sources.runs import RUN_SCHEMA
+
+__all__ = [
+    "BEST",
+    "FEWEST_RUNS",
+    "SystemScores",
+    "order_frame",
+    "pairs_frame",
+    "rank_bands",
+    "read_systems",
+    "score_systems",
+    "scores_frame",
+    "subsets",
+    "values_on",
+]
+
+#: The best so many systems are looked at for themselves.
+BEST: Final = (10, 20)
+#: With fewer systems there is no order worth a verdict.
+FEWEST_RUNS: Final = 5
+#: Bands of the best rank of a document.
+_BANDS: Final = (5, 10, 20, 50, 100)
+_DEEPEST: Final = 1 << 40
+
+
+@dataclass(frozen=True, eq=False)
+class SystemScores:
+    """Scores of every run under people and under each model.
+
+    Attributes:
+        runs: their names.
+        measures: as they are spelled.
+        topics: ids of topics that every run was scored on.
+        people: scores by people's grades, shape (measures, runs, topics).
+        judges: scores by each model's grades, shape (judges, measures, runs, topics).
+        names: of the models.
+        left_out: topics that a run was not scored on.
+    """
+
+    runs: tuple[str, ...]
+    measures: tuple[str, ...]
+    topics: tuple[str, ...]
+    people: Floats
+    judges: Floats
+    names: tuple[str, ...]
+    left_out: int = 0
+
+    def each(self) -> Iterator[tuple[str, str, float, Floats, Floats]]:
+        """By model and measure: names, the sign of better, scores by people and by the model, (runs, topics)."""
+        for judge, own in zip(self.names, self.judges, strict=True):
+            for at, measure in enumerate(self.measures):
+                yield judge, measure, -1.0 if lower_is_better(measure) else 1.0, self.people[at], own[at]
+
+
+class Subset(NamedTuple):
+    """Systems that are compared: a name and their positions."""
+
+    name: str
+    runs: NDArray[np.int64]
+
+
+def read_systems(runs: RunSource) -> dict[str, pl.DataFrame]:
+    """The runs by name, read once for all judgments."""
+    return {
+        name: read_run_frame(run) if isinstance(run, str | Path) else frame_of(run, RUN_SCHEMA, "score")
+        for name, run in named_runs(runs).items()
+    }
+
+
+def score_systems(
+    grades: Grades, runs: Mapping[str, pl.DataFrame], measures: MeasureSpec, scoring: Scoring
+) -> SystemScores:
+    """Scores every run under people and under each model.
+
+    A model's scores rest on all that it graded of people's topics, and what it did not grade is not relevant.
+
+    Raises:
+        InputError: a fault in a run or measure; a measure that is no mean over topics; no topic that all runs have.
+    """
+    topics = grades.topics
+    found = [evaluate(qrels, dict(runs), measures, scoring) for qrels in grades.qrels.values()]
+    if bad := [m for m, kind in zip(found[0].measures, found[0].aggregates, strict=True) if kind != "mean"]:
+        raise OptionError("measures", f"{bad[0]} is not a mean over topics", "leave it out")
+    every = np.stack([values_on(topics, one) for one in found])
+    kept: NDArray[np.bool_] = np.asarray(np.isfinite(every).all(axis=(0, 1, 2)))
+    if not kept.any():
+        raise InputError("no topic on which every run was scored", "give runs of the same topics", where="run")
+    every = every[..., kept]
+    return SystemScores(
+        runs=tuple(runs),
+        measures=found[0].measures,
+        topics=tuple(topic for topic, there in zip(topics, kept.tolist(), strict=True) if there),
+        people=every[0],
+        judges=every[1:],
+        names=grades.judges,
+        left_out=int((~kept).sum()),
+    )
+
+
+def rank_bands(grades: Grades, runs: Mapping[str, pl.DataFrame]) -> list[tuple[str, NDArray[np.int64]]]:
+    """The judged pairs by the best rank that any run gives the document; a name and positions of pairs."""
+    pairs = pl.DataFrame({"topic_id": [grades.topics[at] for at in grades.topic], "doc_id": grades.documents})
+    placed = []
+    for run in runs.values():
+        ordered = run.sort(["topic_id", "score", "doc_id"], descending=[False, True, True])
+        placed.append(
+            ordered.select("topic_id", "doc_id", (pl.int_range(pl.len()) + 1).over("topic_id").alias("place"))
+        )
+    best = pl.concat(placed).group_by("topic_id", "doc_id").agg(pl.col("place").min())
+    place = pairs.join(best, on=["topic_id", "doc_id"], how="left", maintain_order="left")["place"]
+    ranked = place.fill_null(_DEEPEST).to_numpy()
+    found = []
+    for low, high in itertools.pairwise((0, *_BANDS, _DEEPEST)):
+        name = f"rank {low + 1}-{high}" if high < _DEEPEST else f"deeper than {low}, or in no run"
+        found.append((name, np.flatnonzero((ranked > low) & (ranked <= high))))
+    return [(name, chosen) for name, chosen in found if len(chosen)]
+
+
+def values_on(topics: Sequence[str], evaluation: Evaluation) -> Floats:
+    """The scores of an evaluation on these topics, shape (measures, runs, topics); 0 for a topic that it lacks.
+
+    Such a topic is one of which the model graded nothing: it has no relevant document.
+    """
+    place = {topic: at for at, topic in enumerate(evaluation.topics)}
+    known = [at for at, topic in enumerate(topics) if topic in place]
+    values = np.zeros((len(evaluation.measures), len(evaluation.runs), len(topics)))
+    values[:, :, known] = np.swapaxes(evaluation.values, 0, 1)[:, :, [place[topics[at]] for at in known]]
+    return values
+
+
+def subsets(people: Floats, sign: float) -> list[Subset]:
+    """All systems, and the best 10 and 20 by people's mean scores where there are more.
+
+    Args:
+        people: scores, shape (runs, topics).
+        sign: 1 where higher is better, else -1.
+    """
+    order = np.argsort(-sign * people.mean(axis=1), kind="stable")
+    return [Subset("all", order), *(Subset(f"best {k}", order[:k]) for k in BEST if k < len(order))]
+
+
+def order_frame(scores: SystemScores, resampling: Resampling) -> pl.DataFrame:
+    """Correlations of the two orders.
+
+    Returns:
+        Columns judge, measure, systems ("all", "best 10", "best 20"), n, statistic (as in `ORDER_STATISTICS`), value,
+        low, high: an interval over topics, drawn together for people and the model, for what another set of as many
+        topics would show. The best systems are those by people's scores over all topics.
+    """
+    rows = []
+    for judge, measure, sign, people, model in scores.each():
+        for name, chosen in subsets(people, sign):
+            first, second = sign * people[chosen], sign * model[chosen]
+            total = first.shape[1]
+
+            def statistic(weights: Floats, first: Floats = first, second: Floats = second) -> Floats:
+                drawn = weights.sum(axis=1, keepdims=True)
+                return order_statistics(weights @ first.T / drawn, weights @ second.T / drawn)
+
+            found = bootstrap(statistic, total, resampling, centred=True)
+            for at, one in enumerate(ORDER_STATISTICS):
+                ends = [None if np.isnan(part[at]) else float(np.clip(part[at], -1, 1)) for part in found[:3]]
+                rows.append((judge, measure, name, len(chosen), one, *ends))
+    schema = {
+        "judge": pl.String, "measure": pl.String, "systems": pl.String, "n": pl.Int64, "statistic": pl.String,
+        "value": pl.Float64, "low": pl.Float64, "high": pl.Float64,
+    }  # fmt: skip
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def pairs_frame(scores: SystemScores, correction: Correction, confidence: float) -> pl.DataFrame:
+    """Pairs of systems that differ significantly under people, under the model, or under both.
+
+    Returns:
+        Columns judge, measure, systems, pairs; people, model: significant pairs; both: in the same direction under
+        both; lost: under people only (false negatives of the judge); gained: under the model only (false positives);
+        opposite: significant under both, in opposite directions; swapped: pairs whose order differs; turned: of these,
+        pairs of which the two differences differ significantly. Paired t-tests over topics, corrected for the number
+        of pairs of the row.
+    """
+    level = round(1 - confidence, 12)
+    rows = []
+    for judge, measure, sign, people, model in scores.each():
+        for name, chosen in subsets(people, sign):
+            one, two = np.triu_indices(len(chosen), 1)
+            gaps = [(values[chosen][one] - values[chosen][two]).T for values in (people, model)]
+            zero = np.zeros_like(gaps[0])
+            tested = ((gaps[0], zero), (gaps[1], zero), (gaps[0], gaps[1]))
+            found, model_found, moved = (_significant(*sides, correction, level) for sides in tested)
+            means = [np.sign(np.round(gap.mean(axis=0), 12)) for gap in gaps]
+            same, swapped = means[0] == means[1], means[0] * means[1] < 0
+            both = found & model_found
+            counts = (
+                len(one), found, model_found, both & same, found & ~model_found, model_found & ~found, both & swapped,
+                swapped, swapped & moved,
+            )  # fmt: skip
+            rows.append((judge, measure, name, *(int(np.sum(count)) for count in counts)))
+    kinds = ("pairs", "people", "model", "both", "lost", "gained", "opposite", "swapped", "turned")
+    schema = {"judge": pl.String, "measure": pl.String, "systems": pl.String, **dict.fromkeys(kinds, pl.Int64)}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def scores_frame(scores: SystemScores, resampling: Resampling) -> pl.DataFrame:
+    """The mean score and rank of every run under people and under each model.
+
+    Returns:
+        Columns judge, measure, run, people, model (means), value (model minus people), low, high (over topics),
+        people_rank, model_rank; and one row for each judge and measure whose run is empty: the means over the runs.
+    """
+    rows = []
+    for judge, measure, sign, people, model in scores.each():
+        gaps = np.concatenate([model - people, (model - people).mean(axis=0, keepdims=True)])
+
+        def statistic(weights: Floats, gaps: Floats = gaps) -> Floats:
+            return np.asarray(weights @ gaps.T / weights.sum(axis=1, keepdims=True))
+
+        found = bootstrap(statistic, gaps.shape[1], resampling)
+        means = people.mean(axis=1), model.mean(axis=1)
+        places = [ranks(sign * mean) for mean in means]
+        for at, run in enumerate(scores.runs):
+            ends = [float(part[at]) for part in found[:3]]
+            rows.append((judge, measure, run, *(float(m[at]) for m in means), *ends, *(int(p[at]) for p in places)))
+        ends = [float(part[-1]) for part in found[:3]]
+        rows.append((judge, measure, "", *(float(mean.mean()) for mean in means), *ends, None, None))
+    numbers = ("people", "model", "value", "low", "high")
+    schema = {
+        "judge": pl.String, "measure": pl.String, "run": pl.String, **dict.fromkeys(numbers, pl.Float64),
+        "people_rank": pl.Int64, "model_rank": pl.Int64,
+    }  # fmt: skip
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _significant(first: Floats, second: Floats, correction: Correction, level: float) -> NDArray[np.bool_]:
+    p = paired_t_columns(first, second)
+    corrected = correct([None if np.isnan(one) else float(one) for one in p], correction)
+    return np.array([one is not None and one < level for one in corrected], dtype=bool)

@@ -1,0 +1,318 @@
+"""How an audit of assessors is shown: what the command prints, its page, its figures, its card and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+import polars as pl
+
+from truerank.audits.assessors.options import OUTSIDE
+from truerank.audits.assessors.ordering import SystemScores
+from truerank.audits.assessors.results import AssessorAudit
+from truerank.audits.assessors.tables import all_tables
+from truerank.audits.assessors.verdicts import LIMITS, MEANINGS, USES, UseVerdict, counts_of, verdicts_of
+from truerank.reports.figures.intervals import IntervalPanel, IntervalValue, interval_panels
+from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
+from truerank.reports.figures.pictures import Picture
+from truerank.reports.figures.scatters import Panel, Series, scatter_panels
+from truerank.reports.pages import Prose
+from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.results import Summary, reports, summarises, writes
+from truerank.reports.tables import Table
+from truerank.version import __version__
+from truerank.work.publishing import publish
+from truerank.work.runs import Run
+
+__all__ = ["card"]
+
+#: Up to so many models, each verdict is a finding of the page; with more, each use is.
+_FEW: Final = 2
+_SHOWN: Final = 4
+_TITLES: Final = {
+    "verdicts": "For what may each model be used?",
+    "agreement": "Agreement with people",
+    "grading": "Grades too high or too low",
+    "people": "People among themselves",
+    "models": "Models among themselves, and together",
+    "choosing": "Selecting what people judge next",
+    "order": "The order of systems",
+    "families": "Families of systems",
+    "last_stage": "The model as the last stage",
+    "corrected": "Corrected scores",
+}
+_SECTION_OF: Final = {
+    "cuts": "agreement", "topics": "agreement", "rating": "grading", "confusion": "grading", "outside": "grading",
+    "ranks": "grading", "ceiling": "people", "differences": "models", "ensembles": "models", "company": "models",
+    "pairs": "order", "scores": "order", "moves": "order", "plans": "corrected",
+}  # fmt: skip
+#: Tables with several rows for each model: with many models, the page shows the first ones.
+_BY_MODEL: Final = ("rating", "confusion", "ranks", "order", "pairs", "moves", "families", "corrected")
+#: Tables that are for files, not for a terminal.
+_LONG: Final = (
+    "confusion", "cuts", "topics", "rating", "ranks", "moves", "company", "choosing", "pairs", "differences",
+    "corrected",
+)  # fmt: skip
+
+
+@summarises(AssessorAudit)
+def _summary(audit: AssessorAudit) -> Summary:
+    named = dict(all_tables(audit))
+    shown = [table for name, table in named.items() if name not in _LONG]
+    notes = () if audit.out is None else (f"report: {audit.out / 'report.html'}",)
+    verdicts = tuple(one.verdict() for one in verdicts_of(audit))
+    return Summary((*shown, *_notes(audit)), _facts(audit), verdicts, notes, width=120)
+
+
+@reports(AssessorAudit)
+def _report(audit: AssessorAudit) -> Report:
+    named = dict(all_tables(audit))
+    parts: dict[str, list[Any]] = {name: [] for name in _TITLES}
+    for picture in _pictures(audit):
+        parts[picture.section].append(picture)
+    for name, table in named.items():
+        parts[_SECTION_OF.get(name, name)].append(_first_models(audit, name, table))
+    parts["verdicts"].append(Prose(_reasons(audit)))
+    if notes := _notes(audit):
+        parts["agreement"].append(Prose(notes))
+    if audit.scores is not None and not audit.of("corrected"):
+        text = "People graded every pair that a model graded: there is nothing to correct, and their scores hold."
+        parts["corrected"].insert(0, Prose(audit.remarks or (text,)))
+    elif audit.remarks:
+        parts["corrected"].append(Prose(audit.remarks))
+    if not audit.of("people"):
+        text = "One person judged each pair, so that these data do not say how far two people agree."
+        parts["people"].append(Prose((text,)))
+    grades, runs = audit.grades, 0 if audit.scores is None else len(audit.scores.runs)
+    systems = f", {runs:,} runs" if runs else ""
+    return Report(
+        title="Can these models judge in the place of people?",
+        lead=f"{len(grades.judges):,} model{'s' * (len(grades.judges) > 1)} against people: "
+        f"{len(grades.reference):,} judged pairs of {len(grades.topics):,} topics{systems}.",
+        verdicts=tuple(_findings(audit)),
+        sections=tuple(ReportSection(name, _TITLES[name], tuple(some)) for name, some in parts.items()),
+        tables=named,
+        json=_facts(audit),
+        footer=(
+            "What a model did on these topics, documents and runs says nothing certain about others. "
+            "This page asks the network for nothing.",
+        ),
+    )
+
+
+def _first_models(audit: AssessorAudit, name: str, table: Table) -> Table:
+    """A long table with the models that agree best only; its files have all."""
+    first = audit.best()[:_SHOWN]
+    if name not in _BY_MODEL or len(first) == len(audit.grades.judges):
+        return table
+    rows = tuple(row for row in table.rows if row[0] in first)
+    rules = tuple(at for at in table.rules if at < len(rows))
+    note = f"The {_SHOWN} models that agree best with people; all are in tables/{name}."
+    return replace(table, rows=rows, rules=rules, notes=(note, *table.notes))
+
+
+@writes(AssessorAudit)
+def _write(audit: AssessorAudit, job: Run) -> None:
+    for name, frame in audit.frames.items():
+        job.parquet(f"{name}.parquet", frame)
+    content = card(audit)
+    job.json("card.json", content)
+    job.text("card.md", _card_text(content))
+    publish(_report(audit), job)
+
+
+def card(audit: AssessorAudit) -> dict[str, Any]:
+    """What may be said of the models in a data card: the verdicts with their reasons, and what they rest on."""
+    return {
+        "schema": "truerank/assessor-card/1",
+        "truerank": __version__,
+        "people": list(audit.grades.people),
+        "pairs": len(audit.grades.reference),
+        "topics": len(audit.grades.topics),
+        "scale": list(audit.grades.scale),
+        "runs": 0 if audit.scores is None else len(audit.scores.runs),
+        "measure": None if audit.scores is None else audit.scores.measures[0],
+        "models": [
+            {"model": judge, "uses": [_said(one) for one in verdicts_of(audit) if one.judge == judge]}
+            for judge in audit.grades.judges
+        ],
+    }
+
+
+def _said(one: UseVerdict) -> dict[str, Any]:
+    return {"use": USES[one.use], "verdict": one.word, "reason": one.reason}
+
+
+def _card_text(content: dict[str, Any]) -> str:
+    lines = [
+        "## Model judgments",
+        "",
+        f"Audited against people on {content['pairs']:,} pairs of {content['topics']:,} topics"
+        + (f", with {content['runs']:,} runs by {content['measure']}" if content["runs"] else "")
+        + f" (truerank {content['truerank']}).",
+        "",
+    ]
+    for model in content["models"]:
+        lines += [f"**{model['model']}**", ""]
+        lines += [f"- {use['use']}: **{use['verdict']}**. {use['reason']}" for use in model["uses"]]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _findings(audit: AssessorAudit) -> Iterator[Verdict]:
+    found = verdicts_of(audit)
+    if len(audit.grades.judges) <= _FEW:
+        yield from (one.verdict() for one in found)
+        return
+    best = audit.best()[0]
+    for use, title in USES.items():
+        counts = counts_of(found, use)
+        one = next(each for each in found if each.judge == best and each.use == use)
+        shown = ", ".join(f"{count} {word}" for word, count in counts.items())
+        verdict = one.verdict()
+        yield Verdict(
+            one.word,
+            f"{best}, which agrees best with people: {one.reason}",
+            f"All {len(audit.grades.judges)} models: {shown}.",
+            verdict.what_would_change_it,
+            subject=title,
+            tone=verdict.tone,
+        )
+
+
+def _reasons(audit: AssessorAudit) -> tuple[str, ...]:
+    limits = (
+        f"Order: USABLE where the interval of τ lies at {LIMITS['same']} or above, WITH CARE at "
+        f"{LIMITS['noticeable']} or above, NOT USABLE below {LIMITS['noticeable']}, where pairs are turned round, or "
+        f"where a family is favoured. Absolute scores: within {audit.rules.margin:g}. Selecting: the chance that a "
+        f"relevant document has the higher grade, {LIMITS['chooses well']} and {LIMITS['chooses badly']}. The reasons "
+        "of all verdicts are in card.md."
+    )
+    return (limits, *(f"{word}: {meaning}" for word, meaning in MEANINGS.items()))
+
+
+def _notes(audit: AssessorAudit) -> tuple[str, ...]:
+    notes = []
+    for one in audit.grades.outside:
+        rule = OUTSIDE[audit.rules.outside]
+        pairs = "1 pair" if one.pairs == 1 else f"{one.pairs:,} pairs"
+        notes.append(f"{one.name} gave the grade {one.grade} to {pairs}, outside the scale: {rule}.")
+    every = len(audit.grades.reference)
+    for judge in audit.grades.judges:
+        if lacking := every - next(iter(audit.of("agreement", judge=judge)))["pairs"]:
+            notes.append(
+                f"{judge} lacks a grade for {lacking:,} of the {every:,} pairs that people graded; in the scores of "
+                "runs these documents are not relevant."
+            )
+    if audit.grades.undecided:
+        count, votes = audit.grades.undecided, audit.rules.votes
+        notes.append(f"{count:,} pairs have no grade by the rule '{votes}' and are left out.")
+    if audit.scores is not None and audit.scores.left_out:
+        notes.append(f"{audit.scores.left_out:,} topics on which a run was not scored are left out of the order.")
+    return tuple(notes)
+
+
+def _pictures(audit: AssessorAudit) -> Iterator[Picture]:
+    yield _models_picture(audit)
+    yield _grading_picture(audit)
+    if audit.scores is not None:
+        yield _scores_picture(audit, audit.scores)
+
+
+def _models_picture(audit: AssessorAudit) -> Picture:
+    """Each model's agreement and, with runs, the order of systems, marked by its verdicts."""
+    words = {(one.judge, one.use): one.word for one in verdicts_of(audit)}
+    main = {row["judge"]: row for row in audit.of("agreement", coefficient="alpha-ordinal")}
+    rows = audit.best()
+    panels = [
+        IntervalPanel("Agreement with people", "Krippendorff's α, ordinal", tuple(_ends(main[j]) for j in rows), {})
+    ]
+    if audit.scores is not None:
+        limits = {LIMITS["noticeable"]: "", LIMITS["same"]: ""}
+        for systems, use, title in (("all", "order", "Order of all systems"), ("best 10", "best", "Of the best 10")):
+            chosen = audit.of("order", measure=audit.scores.measures[0], systems=systems, statistic="tau")
+            of = {row["judge"]: row for row in chosen}
+            if of:
+                values = tuple(_ends(of[judge], words[judge, use]) for judge in rows)
+                panels.append(IntervalPanel(title, "Kendall's τ", values, limits))
+    shown = "The dashed lines are at τ = 0.8 and 0.9; the mark says the verdict." if len(panels) > 1 else ""
+    return Picture(
+        "models",
+        f"Each model against people, the best agreement first; {audit.resampling.confidence:.0%} intervals over "
+        f"{len(audit.grades.topics):,} topics. {shown}".strip(),
+        interval_panels(
+            rows, panels, groups=("USABLE", "WITH CARE", "UNKNOWN", "NOT USABLE") if len(panels) > 1 else ()
+        ),
+        section="verdicts",
+    )
+
+
+def _ends(row: dict[str, Any], group: str = "") -> IntervalValue:
+    return IntervalValue(row["value"], row["low"], row["high"], group)
+
+
+def _grading_picture(audit: AssessorAudit) -> Picture:
+    bands = ["all", *(f"grade {grade}" for grade in audit.grades.scale)]
+    lines = []
+    for judge in audit.best()[:_SHOWN]:
+        rows = {row["band"]: row for row in audit.of("rating", judge=judge)}
+        values = tuple(
+            (rows[band]["value"], rows[band]["low"], rows[band]["high"]) if band in rows else None for band in bands
+        )
+        lines.append(LineSeries(judge, values))
+    panel = LinePanel("Model minus people, in grades", tuple(bands), tuple(lines), zero=True)
+    which = "" if len(audit.grades.judges) <= _SHOWN else f" of the {_SHOWN} models that agree best"
+    return Picture(
+        "grading",
+        f"How much higher or lower grades{which} are than people's, by people's grade. A judge that errs by chance "
+        "lies above 0 at the lowest grade and below 0 at the highest; 'all' shows which prevails.",
+        line_panels([panel], x_label="people's grade", y_label="difference", columns=1),
+        section="grading",
+    )
+
+
+def _scores_picture(audit: AssessorAudit, scores: SystemScores) -> Picture:
+    panels = []
+    for judge in audit.best()[:_SHOWN]:
+        rows = [row for row in audit.of("scores", judge=judge, measure=scores.measures[0]) if row["run"]]
+        names = [audit.families.get(row["run"], "" if audit.families else "runs") or "no family" for row in rows]
+        series = tuple(
+            Series(
+                name,
+                [row["people"] for row, own in zip(rows, names, strict=True) if own == name],
+                [row["model"] for row, own in zip(rows, names, strict=True) if own == name],
+            )
+            for name in dict.fromkeys(names)
+        )
+        panels.append(Panel(judge, f"{scores.measures[0]} by people", "by the model", series))
+    return Picture(
+        "scores",
+        f"Mean {scores.measures[0]} of every run by people and by the models that agree best with them.",
+        scatter_panels(panels, columns=2),
+        section="order",
+    )
+
+
+def _facts(audit: AssessorAudit) -> dict[str, Any]:
+    """What `summary.json` holds."""
+    long = {"topics", "between", "confusion"}
+    return {
+        "verdicts": [one._asdict() | {"use": USES[one.use]} for one in verdicts_of(audit)],
+        "people": list(audit.grades.people),
+        "models": list(audit.grades.judges),
+        "best": list(audit.best()),
+        "scale": list(audit.grades.scale),
+        "pairs": len(audit.grades.reference),
+        "topics": len(audit.grades.topics),
+        "undecided": audit.grades.undecided,
+        "outside": [one._asdict() for one in audit.grades.outside],
+        "runs": [] if audit.scores is None else list(audit.scores.runs),
+        "families": dict(audit.families),
+        "limits": {**LIMITS, "margin": audit.rules.margin},
+        **{name: _plain(frame) for name, frame in audit.frames.items() if name not in long},
+    }
+
+
+def _plain(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    return frame.with_columns(pl.selectors.float().round(6)).rows(named=True)

@@ -1,0 +1,207 @@
+"""For what may a model's grades be used? One verdict for each model and use.
+
+The limits of τ are those of Voorhees (SIGIR 2001): orders with a τ of 0.9 or more are taken for the same, below 0.8
+they differ noticeably. The other limits are this package's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from truerank.audits.assessors.ordering import FEWEST_RUNS
+from truerank.audits.assessors.remedies import PLANNED
+from truerank.audits.assessors.results import AssessorAudit
+from truerank.reports.report import Verdict
+
+__all__ = ["LIMITS", "MEANINGS", "USES", "UseVerdict", "verdicts_of"]
+
+#: The uses, in the order of the page.
+USES: Final = {
+    "absolute": "absolute scores",
+    "order": "order of all systems",
+    "best": "order of the best systems",
+    "choosing": "selecting what people judge next",
+}
+MEANINGS: Final = {
+    "USABLE": "On these data the model's grades gave what people's gave, within the limits.",
+    "WITH CARE": "The model's grades come near people's; small differences mean little.",
+    "NOT USABLE": "The model's grades gave something else than people's.",
+    "UNKNOWN": "These data do not say it.",
+}
+#: The limits of τ, and of the chance that a relevant document has the higher grade.
+LIMITS: Final = {"same": 0.9, "noticeable": 0.8, "chooses well": 0.8, "chooses badly": 0.6}
+_FEWEST_TOPICS: Final = 5
+_TONES: Final = {"USABLE": "good", "WITH CARE": "open", "NOT USABLE": "bad", "UNKNOWN": "open"}
+
+
+class UseVerdict(NamedTuple):
+    """May a model's grades be used so? `value`, `low` and `high` are the figure that decides."""
+
+    judge: str
+    use: str
+    word: str
+    reason: str
+    settles: str = ""
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    def verdict(self, evidence: str = "") -> Verdict:
+        """The verdict as reports show it."""
+        change = f" What would change this: {self.settles}" if self.settles else ""
+        return Verdict(
+            self.word,
+            self.reason,
+            evidence,
+            MEANINGS[self.word] + change,
+            subject=f"{self.judge}: {USES[self.use]}",
+            tone=_TONES[self.word],  # type: ignore[arg-type]
+        )
+
+
+def verdicts_of(audit: AssessorAudit) -> tuple[UseVerdict, ...]:
+    """The verdicts, by model in the order given, and by use in the order of `USES`."""
+    found: list[UseVerdict] = []
+    for judge in audit.grades.judges:
+        topics = len(audit.grades.topics)
+        if topics < _FEWEST_TOPICS:
+            why = f"there are {topics} topics, and {_FEWEST_TOPICS} are needed for an interval"
+            found += [UseVerdict(judge, use, "UNKNOWN", f"{why}.", "more topics that people judged.") for use in USES]
+            continue
+        found += [_absolute(audit, judge), _order(audit, judge, "order"), _order(audit, judge, "best")]
+        found.append(_choosing(audit, judge))
+    return tuple(found)
+
+
+def _absolute(audit: AssessorAudit, judge: str) -> UseVerdict:
+    margin = audit.rules.margin
+    if audit.scores is None:
+        return _absolute_without_runs(audit, judge)
+    measure = audit.scores.measures[0]
+    rows = audit.of("scores", judge=judge, measure=measure)
+    mean = next(row for row in rows if not row["run"])
+    runs = [row for row in rows if row["run"]]
+    far = [row for row in runs if abs(row["value"]) > margin]
+    shown = f"{measure} by the model less that by people is {_interval(mean, '+.3f')}, mean over {len(runs)} runs"
+    ends = mean["value"], mean["low"], mean["high"]
+    if mean["low"] > margin or mean["high"] < -margin:
+        return UseVerdict(
+            judge, "absolute", "NOT USABLE", f"{shown}: more than the {margin:g} that you accept.",
+            _remedy(audit, judge), *ends,
+        )  # fmt: skip
+    if mean["low"] < -margin or mean["high"] > margin:
+        return UseVerdict(
+            judge, "absolute", "UNKNOWN", f"{shown}: this may be less or more than the {margin:g} that you accept.",
+            "more topics that people judged, or a larger `margin`.", *ends,
+        )  # fmt: skip
+    if far:
+        worst = max(far, key=lambda row: (abs(row["value"]), row["run"]))
+        return UseVerdict(
+            judge, "absolute", "WITH CARE",
+            f"{shown}, but {len(far)} of {len(runs)} runs are off by more than {margin:g}, "
+            f"{worst['run']} by {worst['value']:+.3f}.",
+            _remedy(audit, judge), *ends,
+        )  # fmt: skip
+    return UseVerdict(judge, "absolute", "USABLE", f"{shown}, and no run is off by more than {margin:g}.", "", *ends)
+
+
+def _remedy(audit: AssessorAudit, judge: str) -> str:
+    plan = next(iter(audit.of("plans", judge=judge)), None)
+    if plan is None or not plan["reached"]:
+        return "scores corrected with a sample of people's grades."
+    share = plan["labels"] / plan["pairs"]
+    return (
+        f"scores corrected with a sample of people's grades: about {plan['labels']:,} labels ({share:.0%} of the "
+        f"pairs) for {PLANNED} within ±{audit.rules.margin:g}."
+    )
+
+
+def _absolute_without_runs(audit: AssessorAudit, judge: str) -> UseVerdict:
+    row = next(iter(audit.of("rating", judge=judge, band="all")))
+    shown = f"The model's grades less people's are {_interval(row, '+.2f')} on average"
+    if row["low"] is not None and (row["low"] > 0 or row["high"] < 0):
+        word = "too high" if row["value"] > 0 else "too low"
+        return UseVerdict(
+            judge, "absolute", "NOT USABLE", f"{shown}: {word}.",
+            "runs, which show what this does to the scores.", row["value"], row["low"], row["high"],
+        )  # fmt: skip
+    reason = f"There are no runs to score. {shown}."
+    return UseVerdict(judge, "absolute", "UNKNOWN", reason, "give runs with `run`.")
+
+
+def _order(audit: AssessorAudit, judge: str, use: str) -> UseVerdict:
+    if audit.scores is None or len(audit.scores.runs) < FEWEST_RUNS:
+        there = "no runs" if audit.scores is None else f"{len(audit.scores.runs)} runs"
+        return UseVerdict(judge, use, "UNKNOWN", f"There are {there} to put in order.", "give more runs with `run`.")
+    measure = audit.scores.measures[0]
+    wanted = "all" if use == "order" or len(audit.scores.runs) <= 10 else "best 10"
+    row = next(iter(audit.of("order", judge=judge, measure=measure, systems=wanted, statistic="tau")))
+    pairs = next(iter(audit.of("pairs", judge=judge, measure=measure, systems=wanted)))
+    of = f"of {row['n']} systems" if wanted == "all" else f"of the best {row['n']} systems"
+    if row["value"] is None or row["low"] is None:
+        return UseVerdict(judge, use, "UNKNOWN", f"τ {of} has no value, since all are tied.", "other runs.")
+    shown = f"τ {of} by {measure} is {_interval(row, '.2f')}"
+    favoured = _favoured(audit, judge) if use == "order" else ""
+    word, why, settles = _order_word(row, pairs["turned"] + pairs["opposite"], favoured)
+    return UseVerdict(judge, use, word, f"{shown}{why}.", settles, row["value"], row["low"], row["high"])
+
+
+def _order_word(row: dict[str, Any], turned: int, favoured: str) -> tuple[str, str, str]:
+    """The word, how its sentence goes on, and what would change it."""
+    same, noticeable, more = LIMITS["same"], LIMITS["noticeable"], "more topics that people judged."
+    pairs = "1 pair" if turned == 1 else f"{turned} pairs"
+    cases = (
+        (turned > 0, "NOT USABLE", f", and it turns {pairs} of systems round by more than chance", "another model."),
+        (row["high"] < noticeable, "NOT USABLE", f": below {noticeable}, orders differ noticeably", "another model."),
+        (bool(favoured), "NOT USABLE", f", but {favoured}", "a model of another kind."),
+        (row["low"] >= same, "USABLE", f": at least {same}", ""),
+        (row["low"] >= noticeable, "WITH CARE", f": at least {noticeable}, but not surely {same}", more),
+        (True, "UNKNOWN", f": too wide to say whether it is below {noticeable}", more),
+    )
+    return next((word, why, settles) for holds, word, why, settles in cases if holds)
+
+
+def _favoured(audit: AssessorAudit, judge: str) -> str:
+    """The families whose gain under the model chance does not explain, in words."""
+    level = round(1 - audit.resampling.confidence, 12)
+    measure = "" if audit.scores is None else audit.scores.measures[0]
+    rows = audit.of("families", judge=judge, measure=measure)
+    named = [row for row in rows if row["corrected"] is not None and row["corrected"] < level and row["adjusted"] > 0]
+    if not named:
+        return ""
+    return "it favours " + ", ".join(
+        f"{row['family']} ({row['adjusted']:+.3f}, {row['adjusted_low']:+.3f} to {row['adjusted_high']:+.3f}, against "
+        "other runs with such scores)"
+        for row in named
+    )
+
+
+def _choosing(audit: AssessorAudit, judge: str) -> UseVerdict:
+    row = next(iter(audit.of("choosing", judge=judge)))
+    if row["value"] is None or row["low"] is None:
+        reason = "No topic has both relevant documents and others."
+        return UseVerdict(judge, "choosing", "UNKNOWN", reason, "another lowest relevant grade, with `rel`.")
+    shown = (
+        f"A relevant document has a higher grade than another one with the chance {_interval(row, '.2f')}; "
+        f"{row['missed']:.0%} of the relevant ones have the model's lowest grade"
+    )
+    ends = row["value"], row["low"], row["high"]
+    if row["high"] < LIMITS["chooses badly"]:
+        return UseVerdict(judge, "choosing", "NOT USABLE", f"{shown}.", "another model.", *ends)
+    if row["low"] >= LIMITS["chooses well"]:
+        return UseVerdict(judge, "choosing", "USABLE", f"{shown}.", "", *ends)
+    if row["low"] >= LIMITS["chooses badly"]:
+        settles = "another model; judge a sample of what it would leave out, too."
+        return UseVerdict(judge, "choosing", "WITH CARE", f"{shown}.", settles, *ends)
+    return UseVerdict(judge, "choosing", "UNKNOWN", f"{shown}.", "more topics that people judged.", *ends)
+
+
+def _interval(row: dict[str, Any], form: str) -> str:
+    return f"{row['value']:{form}} ({row['low']:{form}} to {row['high']:{form}})"
+
+
+def counts_of(verdicts: Sequence[UseVerdict], use: str) -> dict[str, int]:
+    """How many models have each word for a use."""
+    words = [one.word for one in verdicts if one.use == use]
+    return {word: words.count(word) for word in MEANINGS if word in words}
