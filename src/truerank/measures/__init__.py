@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from truerank.measures.cross_validation import CrossValidation as CrossValidation
     from truerank.measures.cross_validation import FoldChoice as FoldChoice
     from truerank.measures.cross_validation import cross_validate as cross_validate
+    from truerank.measures.grammar import DCG as DCG
     from truerank.measures.grammar import HMFR as HMFR
     from truerank.measures.grammar import MFR as MFR
     from truerank.measures.grammar import NCG as NCG
@@ -55,6 +56,7 @@ else:
     __getattr__, __dir__ = lazily(__name__, __file__)
 
 __all__ = [
+    "DCG",
     "HMFR",
     "MFR",
     "NCG",
