@@ -129,7 +129,7 @@ def test_corrected_scores_where_a_model_graded_more() -> None:
     systems = runs(HUMAN, 6)
     high = {topic: {doc: min(3, grade + 1) for doc, grade in of.items()} for topic, of in HUMAN.items()}
     found = truerank.judge.audit(some, {"m": high}, systems, measures="P@10", rel=2, resamples=100)
-    rows = [row for row in found.of("corrected", judge="m", measure="P@10")]
+    rows = found.of("corrected", judge="m", measure="P@10")
     truth = truerank.evaluate(HUMAN, systems, "P@10", rel=2).mean[:, 0]
     off = {name: np.abs(np.array([row[name] for row in rows]) - truth).mean() for name in ("model", "corrected")}
     assert off["corrected"] < off["model"] / 2
