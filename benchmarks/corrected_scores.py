@@ -1,6 +1,7 @@
 """Corrected scores on LLMJudge: coverage of their intervals, labels saved, promises of plans, and what is not valid.
 
     python benchmarks/corrected_scores.py coverage|saved|planned|topics|ratio [--simulations 2000] [--development]
+        [--judge NAME]
 
 People's labels of TREC DL 2023 (4,423 pairs, 25 topics) are the truth. In each simulation a sample of them is drawn by
 a design, and the rest is hidden. The target "collection" keeps the topics; for "topics" 25 topics are drawn with
@@ -46,6 +47,8 @@ RANKERS = (
 MEASURES = ("P(rel=2)@10", "DCG@10")
 DESIGNS = ("uniform", "grade-rank", "disagreement")
 LABELS = 300
+#: Plans: target, width and design.
+PLANNED = (("collection", 0.12, "uniform"), ("collection", 0.12, "grade-rank"), ("topics", 0.35, "grade-rank"))
 
 
 def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -270,18 +273,14 @@ def planned_of(task: tuple[str, bool, str, str, float, int]) -> tuple[object, ..
         covered.append(inside.mean())
     return (
         name, design, target, f"{width:g}", f"{reached / trials:.0%}", int(np.median(labels)),
-        f"{np.mean(widths):.3f}", f"{max(widths):.3f}", f"{kept / trials:.0%}", f"{np.mean(covered):.1%}",
+        f"{np.mean(widths):.3f}", f"{max(widths):.3f}", f"{kept / trials:.0%}",
+        f"{np.mean(covered):.1%}" if target == "collection" else "",
     )  # fmt: skip
 
 
 def planned(judges: tuple[str, ...], development: bool, trials: int) -> None:
     """Whether plans keep their promise: a pilot of 100 labels, a plan for a width, the labels, the interval."""
-    tasks = [
-        (name, development, design, target, width, trials)
-        for target, width in (("collection", 0.12), ("topics", 0.3))
-        for design in DESIGNS
-        for name in judges
-    ]
+    tasks = [(name, development, design, target, width, trials) for target, width, design in PLANNED for name in judges]
     with ProcessPoolExecutor(2) as pool:
         rows = list(pool.map(planned_of, tasks))
     table(
@@ -331,7 +330,14 @@ def whole_topics(people: Floats, model: Floats, target: str, simulations: int) -
 
 
 def ratio(judges: tuple[str, ...], development: bool, simulations: int) -> None:
-    """nDCG@10 from single pairs, topic by topic: why it is not offered."""
+    """nDCG@10 and AP from single pairs, topic by topic: why they are not offered."""
+    found = world(judges[0], development)
+    rows = [(labels, *ap_from_pairs(found, labels, simulations)) for labels in (400, 800, 1600, 2400, 3200)]
+    table(
+        f"AP(rel=2) by statAP from people's labels alone, {simulations:,} simulations (collection)",
+        ("labels", "bias", "root mean squared error", "the same of whole topics"),
+        rows,
+    )
     rows = []
     for name in judges:
         found = world(name, development)
@@ -392,6 +398,40 @@ def ndcg_from_pairs(found: World, labels: int, simulations: int, cutoff: int = 1
     return f"{np.mean(hits):.1%}", f"{np.median(np.mean(bias, axis=1)):+.3f}", f"{np.median(width):.3f}"
 
 
+def ap_from_pairs(found: World, labels: int, simulations: int) -> tuple[str, ...]:
+    """Bias and error of statAP (Pavlu and Aslam 2007) with a uniform sample, and the error of as many whole topics.
+
+    The sum of precisions of a topic is estimated from pairs of sampled relevant documents with their joint probability.
+    """
+    ranks, relevant, size = found.ranks, found.grades >= 2, len(found.grades)
+    truth = evaluate(found.people, found.runs, "AP(rel=2)").values[:, 0, :].T
+    topics = len(ranks.topics)
+    per_topic = np.bincount(ranks.topic, minlength=topics)
+    one, two = labels / size, labels * (labels - 1) / size / (size - 1)
+    rng, errors, whole = np.random.default_rng(9), [], []
+    for _ in range(simulations):
+        sampled = np.zeros(size, np.bool_)
+        sampled[rng.permutation(size)[:labels]] = True
+        rows = np.flatnonzero(sampled & relevant)
+        scores = np.zeros_like(truth)
+        number = np.maximum(np.bincount(ranks.topic[rows], minlength=topics), 1)
+        for run in range(truth.shape[1]):
+            order = rows[np.lexsort((ranks.ranks[rows, run], ranks.topic[rows]))]
+            topic = ranks.topic[order]
+            above = np.arange(len(order)) - np.searchsorted(topic, topic)
+            parts = (1 / one + above / two) / (ranks.ranks[order, run] + 1)
+            scores[:, run] = np.bincount(topic, parts, topics) / (number / one)
+        errors.append(scores.mean(axis=0) - truth.mean(axis=0))
+        chosen = rng.permutation(topics)
+        kept = chosen[: max(1, int(np.searchsorted(np.cumsum(per_topic[chosen]), labels)))]
+        whole.append(truth[kept].mean(axis=0) - truth.mean(axis=0))
+    return (
+        f"{np.mean(errors):+.3f}",
+        f"{np.sqrt(np.mean(np.square(errors))):.3f}",
+        f"{np.sqrt(np.mean(np.square(whole))):.3f}",
+    )
+
+
 def design_variance(errors: Floats, stratum: Ints, chance: Floats) -> Floats:
     """The variance of the sum of errors over their probabilities, from sorted strata."""
     total = np.zeros(errors.shape[1])
@@ -408,15 +448,16 @@ def main() -> None:
     parser.add_argument("part", choices=("coverage", "saved", "planned", "topics", "ratio"))
     parser.add_argument("--simulations", type=int, default=2000)
     parser.add_argument("--development", action="store_true")
+    parser.add_argument("--judge", action="append", help="one of the judges; by default all")
     given = parser.parse_args()
     require_shared()
-    judges = DEVELOPED if given.development else REPORTED
+    judges = tuple(given.judge or (DEVELOPED if given.development else REPORTED))
     if given.part == "coverage":
         coverage(judges, given.development, given.simulations)
     elif given.part == "saved":
         saved(judges, given.development)
     elif given.part == "planned":
-        planned(judges, given.development, max(1, given.simulations // 10))
+        planned(judges, given.development, max(1, given.simulations // 20))
     elif given.part == "topics":
         topics_judged(judges, given.development, given.simulations)
     else:

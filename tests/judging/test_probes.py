@@ -68,10 +68,10 @@ def test_the_share_of_grades_that_each_probe_moves(tmp_path: Path) -> None:
         assert one.p == pytest.approx(2 / 2**12)
         assert one.again is not None and one.again.k == 0
     assert effects["instruction", "not relevant"].shift == 3.0
-    assert effects["other-words", "not relevant"].raised.k == 0
+    assert effects["other-words", "not relevant"].moved.k == 0
     cut = effects["cut", "relevant"]
     assert (cut.lowered.k, cut.crossed.k, cut.items) == (12, 0, 12)
-    assert effects["reworded", "relevant"].raised.k == effects["reworded", "relevant"].lowered.k == 0
+    assert (cut.moved.k, cut.moved.n, effects["reworded", "relevant"].moved.k) == (12, 12, 0)
     assert effects["asked again", "relevant"].p is None
     assert "words-front" in repr(found)
     json.dumps(found.json())
@@ -98,12 +98,13 @@ def test_probes_are_a_label_task_and_answers_are_read_back(tmp_path: Path) -> No
     # Five documents of each side: as they are, again, and with one probe.
     assert made.items == 2 * 5 * 3
     assert "judge import" in repr(made)
-    with Store.open(place) as probes:
-        rows = [
-            {"item_id": item.item_id, "annotator": "eve",
-             "label": "1" if item.data["probe"] == "words-front" else "0"}
-            for item in probes.items()
-        ]  # fmt: skip
+    judge.export(place, tmp_path / "task.jsonl", file_format="doccano")
+    rows = [json.loads(line) for line in (tmp_path / "task.jsonl").read_text().splitlines()]
+    assert "probe" not in json.dumps(rows)
+    for row in rows:
+        # Somebody who is moved by the query's words in front of a text.
+        query, document = (part["text"] for part in row["texts"])
+        row["label"], row["username"] = ["1" if document.startswith(query) else "0"], "eve"
     answers = tmp_path / "answers.jsonl"
     answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
     judge.import_(place, answers)
@@ -118,14 +119,15 @@ def test_texts_of_the_probes(tmp_path: Path) -> None:
     with Store.open(graded_store(tmp_path / "s.judged")) as store:
         with make_probes(store, tmp_path / "p.judged", Probing(probe=("all",), seed=4)) as probes:
             by_probe: dict[str, list[Item]] = {}
+            of = {item_id: (probe, document) for item_id, (probe, document, _) in probes.plan["texts"].items()}
             for item in probes.items():
-                by_probe.setdefault(item.data["probe"], []).append(item)
-            base = {item.data["of"]: item for item in by_probe["unchanged"]}
+                by_probe.setdefault(of[item.item_id][0], []).append(item)
+            base = {of[item.item_id][1]: item for item in by_probe["unchanged"]}
             for name, items in by_probe.items():
                 for item in items:
                     text, query = item.text("document"), item.text("query")
-                    before = base[item.data["of"]].text("document")
-                    assert item.text("query") == base[item.data["of"]].text("query")
+                    before = base[of[item.item_id][1]].text("document")
+                    assert item.text("query") == base[of[item.item_id][1]].text("query")
                     if name.startswith("words"):
                         assert text.replace(query, "").split() == before.split()
                         assert text.count(query) == (3 if name == "words-repeated" else 1)

@@ -170,6 +170,19 @@ def test_measures_that_only_this_project_has() -> None:
     assert shallow.of("r", "MFR").tolist() == [2, 1, 2]
 
 
+def test_discounted_gain_is_not_normalised() -> None:
+    """DCG counts the top k by hand; divided by the ideal gain it is nDCG."""
+    qrels = {"1": {"a": 3, "b": 2, "c": 1, "e": -1}, "2": {"a": 1}, "3": {"z": 1}}
+    run = {"1": {"x": 3.0, "c": 2.0, "a": 1.0, "e": 0.5}, "2": {"a": 1.0}, "3": {"a": 1.0}}
+    found = evaluate(records(qrels), {"r": rows(run)}, "DCG@2 DCG@4 DCG(dcg='exp-log2')@3 DCG(gains={1:5})@2 nDCG@4")
+    assert found.of("r", "DCG@2").tolist() == pytest.approx([1 / math.log2(3), 1, 0])
+    assert found.of("r", "DCG@4").tolist() == pytest.approx([1 / math.log2(3) + 3 / 2, 1, 0])
+    assert found.of("r", "DCG(dcg='exp-log2')@3").tolist() == pytest.approx([1 / math.log2(3) + 7 / 2, 1, 0])
+    assert found.of("r", "DCG(gains={1:5})@2").tolist() == pytest.approx([5 / math.log2(3), 5, 0])
+    ideal = 3 + 2 / math.log2(3) + 1 / 2
+    assert found.of("r", "nDCG@4")[0] == pytest.approx(found.of("r", "DCG@4")[0] / ideal)
+
+
 def test_ms_marco_goes_by_the_rank_column_and_any_judged_grade() -> None:
     run = [RunRow("1", "late", 1, 0.1), RunRow("1", "right", 2, 0.2), RunRow("1", "top", 3, 9.0)]
     found = evaluate([Qrel("1", "right", 1)], {"r": run}, "RR_MSMARCO RR RR_MSMARCO@1", Policy(rel=2))

@@ -154,8 +154,8 @@ class Probing(Options):
 class ProbeEffect(NamedTuple):
     """What a probe did to the grades of one annotator.
 
-    `probe`, `side` (of the documents by people's grades) and `items` (with a grade before and after). `raised`,
-    `lowered` and `crossed` (from not relevant to relevant, or back) are shares of them. `again` is the share whose
+    `probe`, `side` (of the documents by people's grades) and `items` (with a grade before and after). `moved`,
+    `raised`, `lowered` and `crossed` (from not relevant to relevant, or back) are shares of them. `again` is the share whose
     grade moved when the same text was asked about again, None where it was not; `p` is the exact McNemar test of moved
     against moved when asked again, over the items with both. `shift` is the mean change in grades.
     """
@@ -163,6 +163,7 @@ class ProbeEffect(NamedTuple):
     probe: str
     side: str
     items: int
+    moved: Proportion
     raised: Proportion
     lowered: Proportion
     crossed: Proportion
@@ -207,8 +208,8 @@ class ProbeRun(ModelRun, shown_in="truerank.judging.report"):
 def make_probes(store: Store, place: str | Path, probing: Probing) -> Store:
     """Makes the store of changed texts, or opens it if it was made with the same settings.
 
-    It holds each chosen document as it is, once more as it is, and changed by each probe. Ids do not say which is
-    which, so that people can grade them too. People's grades in the first store say what is relevant.
+    It holds each chosen document as it is, once more as it is, and changed by each probe. Its items do not say which is
+    which, so that people can grade them too; its plan does. People's grades in the first store say what is relevant.
 
     Args:
         store: documents that people graded.
@@ -216,12 +217,12 @@ def make_probes(store: Store, place: str | Path, probing: Probing) -> Store:
         probing: which probes, and how many documents.
 
     Returns:
-        The open store; what a probe did stands in the `data` of its items.
+        The open store; `plan["texts"]` holds for each item the probe, the id of the document and its side.
 
     Raises:
         InputError: the scheme has no grades for a single document; people graded nothing; another store is there.
     """
-    plan = {
+    plan: dict[str, Any] = {
         "probes": list(probing.names),
         "per_probe": probing.per_probe,
         "rel": probing.rel,
@@ -237,11 +238,11 @@ def make_probes(store: Store, place: str | Path, probing: Probing) -> Store:
     if not store.scheme.graded or store.scheme.view != "document":
         fault = f"the scheme {store.scheme.name} does not grade single documents"
         raise InputError(fault, "probe a store of relevance-documents or relevance-passages", where=store.path)
-    chosen = _chosen(store, probing)
-    items, unchanged = _probed(chosen, probing.names)
+    items, unchanged, texts = _probed(_chosen(store, probing), probing.names)
     order = np.random.default_rng(probing.seed).permutation(len(items))
     work = {"annotator": [items[place].item_id for place in order]}
-    return Store.create(path, store.scheme, items, work, seed=probing.seed, plan={**plan, "unchanged": unchanged})
+    plan |= {"unchanged": unchanged, "texts": texts}
+    return Store.create(path, store.scheme, items, work, seed=probing.seed, plan=plan)
 
 
 def probe_judge(
@@ -306,9 +307,9 @@ def probe_effects(probes: Store, annotator: str = "") -> ProbeRun:
     }
     by_probe: dict[str, dict[str, int | None]] = {}
     sides: dict[str, str] = {}
-    for item in probes.items():
-        by_probe.setdefault(str(item.data["probe"]), {})[str(item.data["of"])] = grades.get(item.item_id)
-        sides[str(item.data["of"])] = str(item.data["side"])
+    for item_id, (probe, document, side) in probes.plan["texts"].items():
+        by_probe.setdefault(probe, {})[document] = grades.get(item_id)
+        sides[document] = side
     names = [_AGAIN, *probes.plan["probes"]]
     effects = []
     for name in names:
@@ -354,6 +355,7 @@ def _effect(
         name,
         side,
         count,
+        proportion(raised + lowered, count),
         proportion(raised, count),
         proportion(lowered, count),
         proportion(crossed, count),
@@ -396,14 +398,17 @@ def _chosen(store: Store, probing: Probing) -> list[tuple[Item, str]]:
     return [(item, chosen[item.item_id]) for item in store.items() if item.item_id in chosen]
 
 
-def _probed(chosen: Sequence[tuple[Item, str]], names: Sequence[str]) -> tuple[list[Item], dict[str, int]]:
-    """The items of the new store, and how many documents each probe could not change."""
+def _probed(
+    chosen: Sequence[tuple[Item, str]], names: Sequence[str]
+) -> tuple[list[Item], dict[str, int], dict[str, tuple[str, str, str]]]:
+    """The items of the new store, how many documents each probe could not change, and what each item is."""
     queries: dict[str, str] = {}
     for item, _ in chosen:
         queries.setdefault(item.topic_id, item.text("query") or item.title)
     topics = sorted(queries)
     following = dict([*pairwise(topics), (topics[-1], topics[0])]) if len(topics) > 1 else {}
     items: list[Item] = []
+    about: dict[str, tuple[str, str, str]] = {}
     unchanged = dict.fromkeys(names, 0)
     for item, side in chosen:
         place = max(number for number, text in enumerate(item.texts) if text.name != "query")
@@ -421,6 +426,6 @@ def _probed(chosen: Sequence[tuple[Item, str]], names: Sequence[str]) -> tuple[l
             mark = hashlib.sha256(f"{item.item_id}\n{name}".encode("utf-8", "replace")).hexdigest()[:16]
             texts = list(item.texts)
             texts[place] = replace(texts[place], text=text, id=mark, url="")
-            data = {"probe": name, "of": item.item_id, "side": side}
-            items.append(replace(item, item_id=mark, texts=tuple(texts), probability=1.0, data=data))
-    return items, unchanged
+            about[mark] = (name, item.item_id, side)
+            items.append(replace(item, item_id=mark, texts=tuple(texts), score=None, probability=1.0, data={}))
+    return items, unchanged, about

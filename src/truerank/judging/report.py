@@ -169,28 +169,26 @@ def _model(found: ModelRun) -> Summary:
 
 def probe_table(found: ProbeRun) -> Table:
     """The share of grades that each probe moved."""
-    shares = [Column(title, ("raised",), **_SHARE) for title in ("share", "low", "high")]
+    shares = [Column(title, ("moved",), **_SHARE) for title in ("share", "low", "high")]
     columns = (
-        Column("documents"), Column("probe"), Column("items", **_NUMBER), *shares, Column("lowered", **_SHARE),
-        Column("crossed", **_SHARE), Column("moved when asked again", **_SHARE), Column("p", **_SHARE),
+        Column("documents"),
+        Column("probe"),
+        Column("items", **_NUMBER),
+        *shares,
+        *(Column(title, **_SHARE) for title in ("raised", "lowered", "crossed", "moved when asked again")),
+        Column("p", align="right", format=".2g"),
         Column("shift", align="right", format="+.2f"),
-    )  # fmt: skip
-    rows: list[tuple[Cell, ...]] = [
-        (
-            one.side,
-            one.probe,
-            one.items,
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for one in found.effects:
+        moved = (one.moved.share, one.moved.low, one.moved.high)
+        others = (
             one.raised.share,
-            one.raised.low,
-            one.raised.high,
             one.lowered.share,
             one.crossed.share,
             None if one.again is None else one.again.share,
-            one.p,
-            one.shift,
         )
-        for one in found.effects
-    ]
+        rows.append((one.side, one.probe, one.items, *moved, *others, one.p, one.shift))
     title = f"Grades of {found.annotator} that move" if found.annotator else "Nobody has graded the probes yet"
     return Table(f"{title}.", columns, tuple(rows), tuple(_probe_notes(found)))
 

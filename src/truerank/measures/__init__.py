@@ -5,7 +5,7 @@ from truerank.measures.comparison import Comparison, Difference
 from truerank.measures.correlation import Correlation, Drop, kendall, largest_drop, tau_ap
 from truerank.measures.cross_validation import CrossValidation, FoldChoice, cross_validate
 from truerank.measures.folds import folds, read_folds
-from truerank.measures.grammar import HMFR, MFR, NCG, RR_MSMARCO, parse_measures
+from truerank.measures.grammar import DCG, HMFR, MFR, NCG, RR_MSMARCO, parse_measures
 from truerank.measures.intervals import Proportion, proportion
 from truerank.measures.magnitude import (
     MeanInterval,
@@ -26,6 +26,7 @@ from truerank.measures.significance import Outcome, correct, difference_test
 from truerank.measures.topic_differences import TopicDifferences, topic_differences
 
 __all__ = [
+    "DCG",
     "HMFR",
     "MFR",
     "NCG",

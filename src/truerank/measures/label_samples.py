@@ -95,9 +95,9 @@ def allocate(sizes: Ints, spread: Floats, labels: int, *, least: Ints) -> Ints:
     labels = min(labels, int(sizes.sum()))
     share = sizes * np.maximum(spread, 1e-12)
     low, high = 0.0, float(labels) / max(float(share.min()), 1e-300)
-    for _ in range(200):
+    for _ in range(80):
         middle = (low + high) / 2
-        if np.clip(middle * share, least, sizes).sum() < labels:
+        if np.minimum(np.maximum(middle * share, least), sizes).sum() < labels:
             low = middle
         else:
             high = middle

@@ -136,7 +136,7 @@ def evaluate(
             grades by topic and document.
         run: TREC runs; repeat the option for several. In Python also runs by name: files, frames (topic_id, doc_id,
             score, and rank where it is used), records, or scores by topic and document.
-        measures: measures of ir_measures, NCG@k, MFR, HMFR, RR_MSMARCO, separated by blanks.
+        measures: measures of ir_measures, DCG@k, NCG@k, MFR, HMFR, RR_MSMARCO, separated by blanks.
         scoring: how ties, missing topics, depth and grades are dealt with.
         sort: order the runs by this measure, the best first.
         per_topic: also show the scores of every topic.

@@ -92,14 +92,16 @@ def _of_row(row: Row, where: str) -> list[Judgment] | None:
         of_people = [_annotation(plain, part) for part in annotations or ()]
         of_models = [_prediction(plain, part) for part in predictions or ()]
         return [one for one in (*of_people, *of_models) if one is not None] or [plain._replace(kind="open")]
-    if plain.kind in ("skip", "open", "undo"):
+    if plain.kind in ("skip", "undo"):
         return [plain]
     names = list(values)
     keys = [key for name in _LABELS if (key := columns.named(names, (name,))) is not None]
     keys = keys or [key for key in (columns.named(names, _OTHER_LABELS),) if key is not None]
-    if not keys:
-        return None
-    return [plain._replace(labels=next((found for key in keys if (found := _texts(values[key]))), ()))]
+    labels: tuple[str, ...] = next((found for key in keys if (found := _texts(values[key]))), ())
+    if plain.kind == "open":
+        # doccano keeps the metadata of an item that was exported without a label, and adds the label.
+        return [plain._replace(labels=labels, kind="label" if labels else "open")]
+    return [plain._replace(labels=labels)] if keys else None
 
 
 def _item(row: Row, where: str) -> Judgment:

@@ -79,7 +79,8 @@ class LabelPlan:
     Attributes:
         pairs: topic_id, doc_id, relevance (the model's), stratum (null for a pair that counts in no score).
         strata: stratum, pairs, labels.
-        width: of the intervals that are to be expected, mean over the runs; None where no width was asked for.
+        width: of the intervals, mean over the runs, that is not exceeded with the assurance; None where no width was
+            asked for.
         reached: whether the plan gives the width that was asked for; the topics may be too few for it.
     """
 
@@ -235,7 +236,7 @@ def label_plan(
         labels: how many labels there may be; or
         width: of the interval (high minus low), mean over the runs.
         pilot: topic_id, doc_id, relevance by people. Labels that were drawn with the same strata count for the plan.
-        assurance: the chance that the intervals are no wider, as far as the pilot's few labels leave it open.
+        assurance: the chance that the intervals are no wider, since the pilot's labels and the topics are few.
         scoring: ties, depth, and the grade that counts as relevant.
 
     Raises:
@@ -271,10 +272,14 @@ def label_plan(
 
 
 class _Learned(NamedTuple):
-    """What a pilot says: the variance of people's gain of each pair, and the variance of the topics' true scores."""
+    """What a pilot says: the variance of people's gain of each pair, and the variance of the topics' true scores.
+
+    `assurance` is the chance that intervals planned from it are no wider.
+    """
 
     variance: Floats
     between: float
+    assurance: float
 
 
 def _learned(
@@ -293,7 +298,7 @@ def _learned(
     counts = strata.stratum >= 0
     flat = np.full(len(predicted), float(predicted[counts].var()))
     if pilot is None:
-        return _Learned(flat, between)
+        return _Learned(flat, between, assurance)
     places = ranks.frame.select("topic_id", "doc_id").with_row_index("row")
     joined = pilot.select("topic_id", "doc_id", "relevance").join(places, on=["topic_id", "doc_id"], how="inner")
     rows = joined["row"].to_numpy().astype(np.int64)
@@ -316,7 +321,7 @@ def _learned(
     for grade in np.unique(ranks.grades):
         own = left[ranks.grades[rows] == grade]
         variance[ranks.grades == grade] = (float(own @ own) + _PRIOR * overall) / (len(own) + _PRIOR)
-    return _Learned(variance * factor, between)
+    return _Learned(variance * factor, between, assurance)
 
 
 def _done(strata: LabelStrata, pilot: pl.DataFrame | None) -> Ints:
@@ -346,6 +351,7 @@ class _Planning(NamedTuple):
     share: float
     between: float
     topics: int
+    assurance: float
 
     @classmethod
     def of(cls, ranks: Ranks, measure: LinearMeasure, strata: LabelStrata, learned: _Learned, done: Ints) -> _Planning:
@@ -356,7 +362,7 @@ class _Planning(NamedTuple):
         own = np.bincount(number, ((weights**2).mean(axis=1) * learned.variance)[counts], len(sizes)) / sizes
         least = np.maximum(done, np.minimum(sizes, _FEWEST_LABELS))
         share = float((weights > 0).sum(axis=0).mean()) / int(counts.sum())
-        return cls(sizes, np.sqrt(spread), own, least, share, learned.between, len(ranks.topics))
+        return cls(sizes, np.sqrt(spread), own, least, share, learned.between, len(ranks.topics), learned.assurance)
 
     def shares(self, labels: int) -> Ints:
         return allocate(self.sizes, self.spread, labels, least=self.least)
@@ -373,12 +379,13 @@ class _Planning(NamedTuple):
         return self.shares(low), self._width(low, correcting)
 
     def _width(self, labels: int, correcting: Correcting) -> float:
-        from scipy.stats import t
+        from scipy.stats import chi2, t
 
         parts = self.shares(labels)
         variance = float(np.sum(self.sizes * (self.sizes / parts - 1) * self.own)) / self.topics**2
         freedom = max(labels * self.share - 2, 2.0)
         if correcting.target == "topics":
-            variance += self.between / self.topics
             freedom = max(self.topics - 1, 1)
+            # The variance that is estimated from so many topics is itself above the true one as often as below it.
+            variance = (variance + self.between / self.topics) * float(chi2.ppf(self.assurance, freedom)) / freedom
         return 2 * float(t.ppf((1 + correcting.confidence) / 2, freedom)) * math.sqrt(variance)
