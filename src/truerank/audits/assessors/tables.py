@@ -402,8 +402,8 @@ def _corrected(audit: AssessorAudit) -> Table:
     notes = (
         "corrected: the model's grades of all pairs, less the error that people's labels of a sample show. The "
         "interval of the model alone leaves this error out.",
-        f"How people's pairs were drawn: {audit.rules.people_sample}. If they were chosen in another way, the corrected "
-        "scores and their intervals do not hold.",
+        f"How people's pairs were drawn: {audit.rules.people_sample}. If they were chosen in another way, the "
+        "corrected scores and their intervals do not hold.",
     )
     return Table("Corrected scores", columns, tuple(rows), notes=notes)
 
