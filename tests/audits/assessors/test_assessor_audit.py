@@ -81,7 +81,7 @@ def test_few_topics_are_unknown() -> None:
 def test_models_that_grade_too_high_are_named_without_runs() -> None:
     high = {topic: {doc: min(3, grade + 1) for doc, grade in of.items()} for topic, of in HUMAN.items()}
     found = verdicts_of(truerank.judge.audit(HUMAN, {"m": high}, resamples=100))
-    assert (found[0].word, "too high" in found[0].reason) == ("NOT USABLE", True)
+    assert (found[0].word, "too many" in found[0].reason) == ("NOT USABLE", True)
 
 
 def test_faults() -> None:
