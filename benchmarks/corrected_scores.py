@@ -319,7 +319,7 @@ def whole_topics(people: Floats, model: Floats, target: str, simulations: int) -
         judged = rng.permutation(topics)[:10]
         for place, fixed in enumerate((None, 0.0)):
             found = estimate_topics(own, people[chosen][judged], judged, fixed=fixed)
-            half = half_widths(found, 0.95, target, topics=10)
+            half = half_widths(found, 0.95, target, topics=int(found.design_freedom[0]) + 1)
             hits[place] += np.mean(np.abs(found.means - truth) <= half)
             widths[place] += 2 * half.mean()
             power += float(found.coefficients[0])

@@ -1,9 +1,9 @@
 """Many annotators at once, and a server that is killed in the middle: is every acknowledged label kept, once?
 
-    python benchmarks/judging_load.py [--annotators 20] [--labels 10000] [--kills 1] [--json]
+    python benchmarks/judging_load.py [--annotators 20] [--labels 10000] [--kills 1] [--seed 0] [--json]
 
 Starts the server of `truerank judge serve` on loopback and lets annotators judge over HTTP as their browsers do: load
-the item, send the form, follow to the next item. Kills the server with SIGKILL when an equal share of the labels is in,
+the item, send the form, follow to the next item. Kills the server with SIGKILL when random shares of the labels are in,
 starts it again, and compares what was acknowledged with what the store holds. Ends with 1 if a label was lost or
 doubled.
 
@@ -37,7 +37,7 @@ LABELS = ("Title-Identical", "Title-Specialization", "Title-Reformulation", "Dif
 SERVE = """
 import sys
 from truerank.judging.web import Serving, open_desk
-desk = open_desk(sys.argv[1], Serving(port=int(sys.argv[2])))
+desk = open_desk(sys.argv[1], Serving(port=int(sys.argv[2]), no_tokens=True))
 print(desk.addresses[0], flush=True)
 desk.run()
 """
@@ -177,7 +177,7 @@ def lost_and_doubled(path: Path, clients: list[Client]) -> tuple[int, int]:
     return lost, doubled + abs(standing - len(kept))
 
 
-def run(names: list[str], labels: int, kills: int, folder: Path) -> dict[str, Any]:
+def run(names: list[str], labels: int, kills: int, seed: int, folder: Path) -> dict[str, Any]:
     """The whole trial; what it found as a JSON object."""
     each = labels // len(names)
     path = folder / "load.judged"
@@ -189,8 +189,8 @@ def run(names: list[str], labels: int, kills: int, folder: Path) -> dict[str, An
     for thread in threads:
         thread.start()
     outages = []
-    for kill in range(1, kills + 1):
-        while sum(len(client.kept) for client in clients) < kill * each * len(names) // (kills + 1):
+    for share in np.sort(np.random.default_rng(seed).uniform(0.02, 0.98, kills)):
+        while sum(len(client.kept) for client in clients) < share * each * len(names):
             time.sleep(0.005)
         down = time.perf_counter()
         server.kill()
@@ -224,11 +224,12 @@ def main() -> int:
     parser.add_argument("--annotators", type=int, default=20)
     parser.add_argument("--labels", type=int, default=10_000)
     parser.add_argument("--kills", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     names = [f"annotator {number}" for number in range(1, options.annotators + 1)]
     with tempfile.TemporaryDirectory() as folder:
-        found = run(names, options.labels, options.kills, Path(folder))
+        found = run(names, options.labels, options.kills, options.seed, Path(folder))
     if options.json:
         print(json.dumps(found))
     else:

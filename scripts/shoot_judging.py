@@ -107,7 +107,7 @@ def simple_store(folder: Path, scheme: str, items: list[Item]) -> Path:
 @contextlib.contextmanager
 def served(path: Path) -> Iterator[str]:
     """The address of a store that is being served."""
-    desk = open_desk(path, Serving(port=0))
+    desk = open_desk(path, Serving(port=0, no_tokens=True))
     thread = threading.Thread(target=desk.run)
     thread.start()
     try:

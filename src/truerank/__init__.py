@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from truerank import judge as judge
     from truerank import judging as judging
     from truerank import lexical as lexical
+    from truerank.audits import collection as collection
     from truerank.audits import leakage as leakage
     from truerank.audits import reusability as pool  # noqa: F401
     from truerank.audits import survivorship as survivorship
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 #: The public names by the modules that have them, imported on first use.
 _PUBLIC: Final = {
+    "truerank.audits.collection": ("collection",),
     "truerank.audits.leakage": ("leakage", "demo"),
     "truerank.audits.reusability": ("pool",),
     "truerank.audits.survivorship": ("survivorship",),
@@ -68,9 +70,10 @@ _PUBLIC: Final = {
 }
 _HOMES: Final = {name: module for module, names in _PUBLIC.items() for name in names}
 #: Names that are packages.
-_ROOMS: Final = frozenset(
-    {"experiment", "instances", "judge", "judging", "leakage", "lexical", "pool", "survivorship", "track", "transfer"}
-)
+_ROOMS: Final = frozenset((
+    "collection", "experiment", "instances", "judge", "judging", "leakage", "lexical", "pool", "survivorship",
+    "track", "transfer",
+))  # fmt: skip
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 

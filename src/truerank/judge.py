@@ -20,7 +20,7 @@ from truerank.judging.probes import Probing, probe_judge
 from truerank.judging.store import Store
 from truerank.judging.tables import table
 from truerank.judging.web import Desk, Serving, open_desk
-from truerank.options import Flag, Options, Range, Seed, command
+from truerank.options import Flag, Options, Processes, Range, Seed, command
 from truerank.sources.inputs import inputs_of
 from truerank.vectors.encoders import Backend
 from truerank.work.progress import Progress
@@ -82,7 +82,7 @@ class ActiveLearning(Options):
     regularisation: Annotated[float, Range(above=0)] = 1e-4
     index: Annotated[str | Path | None, Flag(metavar="DIR", reads=Path)] = None
     seed: Seed = 0
-    workers: Annotated[int, Range(at_least=1)] = 1
+    workers: Processes = 1
 
     def __post_init__(self) -> None:
         """A pool needs its collection."""
@@ -103,8 +103,9 @@ def serve(
 ) -> Desk:
     """Serves the pages on which people judge, until Ctrl-C.
 
-    On this machine a name is enough. On any other address everybody needs an access token; new ones are printed once,
-    and only their hashes are kept. In Python the pages are served by `run` of what is returned.
+    Everybody needs an access token; new ones are printed once, as links that take their owners in, and only their
+    hashes are kept. On an address of this machine, --no-tokens makes a name enough. In Python the pages are served by
+    `run` of what is returned.
 
     Args:
         store: the store.
@@ -118,17 +119,17 @@ def serve(
     Raises:
         InputError: no store, or one that does not grade documents for a pool; nobody of a name; the port is in use or
             the address is not this machine's; no such certificate; a fault in the documents or the stopping rule.
-        MissingExtraError: FastAPI or Uvicorn is not installed.
+        MissingExtraError: Starlette or Uvicorn is not installed.
 
     Examples:
 
         truerank judge serve leakage.judged
 
-        truerank judge serve leakage.judged --port 0 --adjudicators carol
+        truerank judge serve leakage.judged --port 0 --no-tokens --adjudicators carol
 
         truerank judge serve leakage.judged --host 0.0.0.0 --certificate cert.pem --key key.pem
 
-        truerank judge serve leakage.judged --host 0.0.0.0 --new-tokens ann
+        truerank judge serve leakage.judged --allow-hosts judge.example --new-tokens ann
 
         truerank judge serve doc.judged --pool --docs corpus.jsonl --stopping track
     """

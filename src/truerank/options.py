@@ -29,6 +29,7 @@ __all__ = [
     "Options",
     "Out",
     "OutFile",
+    "Processes",
     "Range",
     "Resampling",
     "Runtime",
@@ -73,7 +74,7 @@ class Range:
     def holds(self, value: float) -> bool:
         """Whether a value lies within the bounds; nan lies nowhere."""
         return (
-            not math.isnan(value)
+            not (isinstance(value, float) and math.isnan(value))
             and (self.at_least is None or value >= self.at_least)
             and (self.at_most is None or value <= self.at_most)
             and (self.above is None or value > self.above)
@@ -88,7 +89,7 @@ class Range:
             ("at most", self.at_most),
             ("below", self.below),
         )
-        return " and ".join(f"{words} {bound:g}" for words, bound in bounds if bound is not None)
+        return " and ".join(f"{words} {_shown(bound)}" for words, bound in bounds if bound is not None)
 
 
 @dataclass(frozen=True)
@@ -112,16 +113,20 @@ class Flag:
     commas: bool = False
 
 
+#: Of whole numbers that declare no upper bound of their own: no count of the field comes near it.
+_WHOLE: Final = Range(at_least=-(2**31), at_most=2**31 - 1)
 #: A source of truerank's grammar, and several of them.
 Source = Annotated[str, Flag(metavar="SRC")]
 Sources = Annotated[tuple[str, ...], Flag(metavar="SRC", reads=list[str])]
 #: Names of people or models.
 Names = Annotated[tuple[str, ...], Flag(metavar="A,B", reads=list[str], commas=True)]
+#: How many processes or threads.
+Processes = Annotated[int, Range(at_least=1, at_most=1024)]
 #: Where artifacts go; None writes nothing.
 Out = Annotated[str | Path | None, Flag(metavar="DIR", reads=Path)]
 OutFile = Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)]
 #: Options with one meaning and one range everywhere.
-Seed = Annotated[int, Range(at_least=0)]
+Seed = Annotated[int, Range(at_least=0, at_most=2**32 - 1)]
 Confidence = Annotated[float, Range(above=0, below=1)]
 
 
@@ -151,16 +156,23 @@ def _check_value(name: str, value: Any, hint: Any) -> None:
     """Looks through `Annotated`, optional types, lists and mappings for choices and bounds."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        for extra in hint.__metadata__:
-            if isinstance(extra, Range):
-                _check_range(name, value, extra)
+        bounds = [extra for extra in hint.__metadata__ if isinstance(extra, Range)]
+        for each in bounds:
+            _check_range(name, value, each)
+        if not any(each.at_most is not None for each in bounds):
+            _check_range(name, value, _WHOLE)
         _check_value(name, value, arguments[0])
+    elif hint is int:
+        _check_range(name, value, _WHOLE)
     elif origin is Literal:
         if value not in arguments:
             choices = ", ".join(str(choice) for choice in arguments)
             raise OptionError(name, f"'{value}' is not one of the choices", f"choose one of {choices}")
     elif origin in (typing.Union, types.UnionType):
         _check_union(name, value, arguments)
+    elif origin in (tuple, list) and isinstance(value, tuple | list):
+        for each in value:
+            _check_value(name, each, arguments[0])
     elif isinstance(hint, type) and issubclass(hint, Options) and not isinstance(value, hint):
         first = fields(hint)[0].name  # type: ignore[arg-type]
         fault = f"a group of options of the type {hint.__name__} was expected, got {type(value).__name__}"
@@ -170,6 +182,8 @@ def _check_value(name: str, value: Any, hint: Any) -> None:
 def _check_union(name: str, value: Any, kinds: tuple[Any, ...]) -> None:
     if value is None and type(None) in kinds:
         return
+    if isinstance(value, str) and not value and Path in kinds:
+        raise OptionError(name, "an empty path", "give the name of a file or folder")
     choices: list[Any] = []
     for kind in kinds:
         bare = get_args(kind)[0] if get_origin(kind) is Annotated else kind
@@ -189,8 +203,19 @@ def _check_union(name: str, value: Any, kinds: tuple[Any, ...]) -> None:
 def _check_range(name: str, value: Any, bounds: Range) -> None:
     numbers = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else (value,)
     for number in numbers:
+        # The bounds of whole numbers are none of numbers with a fraction.
+        if bounds is _WHOLE and not isinstance(number, int):
+            continue
         if isinstance(number, int | float) and not bounds.holds(number):
-            raise OptionError(name, f"must be {bounds.text()}, got {number:g}", "correct the value")
+            wanted = bounds.text() if bounds is not _WHOLE else f"at most {2**31 - 1}" if number > 0 else "0 or more"
+            raise OptionError(name, f"must be {wanted}, got {_shown(number)}", "correct the value")
+
+
+def _shown(number: float) -> str:
+    """A number for a message; whole ones as they are, unless they are very long."""
+    if isinstance(number, int):
+        return str(number) if abs(number) < 10**20 else "a number of more than 20 digits"
+    return f"{number:g}"
 
 
 class Options:
@@ -352,7 +377,7 @@ class Workers(Options):
     """
 
     engine: str = "local"
-    workers: Annotated[int | None, Range(at_least=1)] = None
+    workers: Processes | None = None
 
 
 @dataclass(frozen=True)
@@ -390,7 +415,7 @@ class Runtime(Options):
     device: str | None = None
     precision: Literal["fp32", "fp16", "bf16", "int8"] = "fp32"
     backend: Literal["auto", "torch", "openvino"] = "auto"
-    threads: Annotated[int | None, Range(at_least=1)] = None
+    threads: Processes | None = None
     calibration: Annotated[tuple[Any, ...], Flag(hidden=True)] = ()
 
 

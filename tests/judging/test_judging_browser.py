@@ -9,7 +9,7 @@ import pytest
 
 import real_browser
 
-pytest.importorskip("fastapi", reason="the extra [web] is not installed: judging is not tried in a browser")
+pytest.importorskip("starlette", reason="the extra [web] is not installed: judging is not tried in a browser")
 pytest.importorskip("uvicorn", reason="the extra [web] is not installed: judging is not tried in a browser")
 
 from judging_web_sample import HOSTILE, make_store, pairs, served
@@ -247,6 +247,30 @@ def test_an_answer_is_sent_until_it_is_kept_and_counts_once(enter, desk):
     assert not ann.locator("#trouble").is_visible()
     assert tries == ["POST"] * 3
     assert [event.kind for event in desk.store.events()] == ["label"]
+
+
+def test_a_link_with_a_token_takes_its_owner_in_and_leaves_no_token_behind(chromium, tmp_path):
+    make_store(tmp_path / "store", pairs(3)).close()
+    with served(tmp_path / "store", no_tokens=False) as desk:
+        links, tokens = dict(desk.links), dict(desk.new_tokens)
+        context = chromium.new_context()
+        asked = []
+        context.on("request", lambda request: asked.append(request.url))
+        page = context.new_page()
+        page.goto(links["ann"])
+        heading(page, "Item 1 of 3")
+        assert page.url == f"{desk.addresses[0]}judge/1"
+        # A link to another name is shown, and its owner's click is needed.
+        page.goto(links["bob"])
+        page.get_by_role("button", name="Enter").wait_for()
+        assert page.get_by_label("Name").input_value() == "bob"
+        assert page.evaluate("location.hash") == ""
+        page.get_by_role("button", name="Enter").click()
+        heading(page, "Item 1 of 3")
+        page.get_by_text("bob").wait_for()
+        # What stands behind the # is not sent.
+        assert not [url for url in asked for token in tokens.values() if token in url.partition("#")[0]]
+        context.close()
 
 
 def test_it_works_without_scripts(enter, desk):

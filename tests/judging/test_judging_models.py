@@ -5,6 +5,7 @@ from __future__ import annotations
 import email.utils
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -128,7 +129,7 @@ def test_it_waits_as_long_as_it_is_told(store: Path) -> None:
 def test_it_does_not_wait_for_ever(store: Path) -> None:
     with chat_server(lambda *_: Reply("", 429, {"Retry-After": "3600"})) as (address, seen):
         with pytest.raises(
-            InputError, match=r"5 items in a row without an answer \(status 429; it asks to wait 3600 s\)"
+            InputError, match=r"5 items in a row .* \(status 429; it asks to wait 3600 s, longer than 2 s\)"
         ):
             judge.model(store, endpoint=address, model="tiny-1", patience=QUICK, concurrency=1)
         assert len(seen) == 5
@@ -370,3 +371,32 @@ def test_a_scorer_with_a_threshold(store: Path) -> None:
     with pytest.raises(InputError, match="the scheme has no label 'no'"):
         transfer = store_of(store.parent / "t.judged", load_scheme("transfer"), [pair_item("1", "q")], {})
         judge_with_model(transfer, ScoreJudge("x", "y", lambda items: [0.0] * len(items), 0.5, ("both",), ("no",)))
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("[" * 60_000, "nested"),
+        ('{"choices": [{"message": {"content": "x"}}], "usage": ' + "9" * 5000 + "}", "a number of 5,000 digits"),
+        ("\ud800".encode("utf-8", "surrogatepass"), "no UTF-8"),
+        ('{"choices": {"0": 1}}', "no chat completion"),
+    ],
+    ids=["brackets", "digits", "bytes", "object"],
+)
+def test_json_that_is_made_to_hurt_is_a_fault_in_one_line(store: Path, body: str | bytes, words: str) -> None:
+    with chat_server(lambda *_: Reply(body)) as (address, _):
+        hasty = replace(QUICK, retries=0)
+        run = judge.model(store, endpoint=address, model="tiny-1", patience=hasty, max_items=1, concurrency=1)
+    (fault,) = run.failed.values()
+    assert words in fault
+    assert fault.isprintable()
+    assert len(fault) < 200
+
+
+def test_an_endpoint_that_sends_a_byte_at_a_time_ends_at_the_timeout(store: Path) -> None:
+    whole = answered({"labels": ["leak"]}).body
+    with chat_server(lambda *_: Reply(whole, pause=0.02)) as (address, _):
+        # No byte comes late, and the whole answer takes two seconds and more.
+        hasty = Patience(retries=0, timeout=0.5)
+        run = judge.model(store, endpoint=address, model="tiny-1", patience=hasty, max_items=1, concurrency=1)
+    assert run.failed == {"0-0": "timed out after 0.5 s"}

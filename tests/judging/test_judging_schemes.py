@@ -192,7 +192,7 @@ def test_every_fault_of_a_file_is_named(tmp_path: Path, old: str, new: str, line
     [
         ("a.json", b"{", "a.json:1: no valid JSON"),
         ("a.json", b"[]", "no object"),
-        ("a.toml", b"\xff\xfe", "cannot be read (it is not UTF-8)"),
+        ("a.toml", b"\xff\xfe", "no UTF-8 text"),
         ("a.json", b'{\n"name": "a",\n"title": 3}', "a.json:3: title: is not a text"),
     ],
 )

@@ -20,7 +20,7 @@ import pytest
 
 from places import ROOT
 
-pytest.importorskip("fastapi", reason="the extra [web] is not installed: judging pages are not tried")
+pytest.importorskip("starlette", reason="the extra [web] is not installed: judging pages are not tried")
 pytest.importorskip("uvicorn", reason="the extra [web] is not installed: judging pages are not tried")
 
 from judging_web_sample import HOSTILE, Browser, make_store, pairs, served
@@ -30,6 +30,7 @@ from truerank.judging.items import Item, Text
 from truerank.judging.proposers import Queue
 from truerank.judging.schemes import load_scheme
 from truerank.judging.store import Store
+from truerank.judging.web.access import host_of
 from truerank.judging.web.forms import LARGEST_BODY
 from truerank.judging.web.showing import safe, shown_item
 
@@ -207,6 +208,12 @@ def test_a_form_of_another_visitor_is_refused(untouched, refused):
         ({"Host": "evil.example:80"}, 421),
         ({"Host": "localhost.evil.example"}, 421),
         ({"Host": ""}, 421),
+        ({"Host": "127.0.0.1:99999"}, 421),
+        ({"Host": "ann@127.0.0.1"}, 421),
+        ({"Host": "127.0.0.1/x"}, 421),
+        ({"Host": "127.0.0.1, evil.example"}, 421),
+        ({"Host": "evil.example#@127.0.0.1"}, 421),
+        ({"Host": "http://127.0.0.1"}, 421),
         ({"Origin": "http://evil.example"}, 403),
         ({"Origin": "http://127.0.0.1:1"}, 403),
         ({"Origin": "null"}, 403),
@@ -410,7 +417,7 @@ def test_the_pages_of_a_set_of_texts_offer_a_choice_for_each(tmp_path):
 
 def test_tokens_open_the_door_and_nothing_else_does(tmp_path):
     make_store(tmp_path / "store").close()
-    with served(tmp_path / "store", tokens=True) as desk:
+    with served(tmp_path / "store", no_tokens=False) as desk:
         tokens = dict(desk.new_tokens)
         assert sorted(tokens) == ["ann", "bob", "judy"]
         assert all(token in repr(desk) for token in tokens.values())
@@ -434,7 +441,7 @@ def test_tokens_open_the_door_and_nothing_else_does(tmp_path):
         browser.label("Title-Identical")
         assert [event[1] for event in events(desk)] == ["ann"]
         assert not [t for t in tokens.values() if any(t.encode() in p.read_bytes() for p in tmp_path.iterdir())]
-    with served(tmp_path / "store", tokens=True, new_tokens=["ann"]) as desk:
+    with served(tmp_path / "store", new_tokens=["ann"]) as desk:
         assert [name for name, _ in desk.new_tokens] == ["ann"]
         old = Browser(desk.addresses[0]).enter("ann", tokens["ann"])
         assert old.status == 401
@@ -449,7 +456,75 @@ def test_the_cookie_is_out_of_reach(desk):
     assert "samesite=strict" in cookie
     assert "secure" not in cookie
     browser.cookies.clear()
-    assert "secure" in browser.get("/enter", X_Forwarded_Proto="https").headers["set-cookie"].lower()
+    assert "secure" not in browser.get("/enter", X_Forwarded_Proto="https").headers["set-cookie"].lower()
+
+
+def test_a_proxy_that_is_announced_says_that_it_speaks_tls(tmp_path):
+    make_store(tmp_path / "store").close()
+    with served(tmp_path / "store", allow_hosts=["judge.example"]) as desk:
+        browser = Browser(desk.addresses[0])
+        cookie = browser.get("/enter", Host="judge.example", X_Forwarded_Proto="https").headers["set-cookie"]
+        assert "secure" in cookie.lower()
+
+
+@pytest.mark.parametrize(
+    ("header", "host"),
+    [
+        ("LocalHost:8000", "localhost"),
+        ("127.0.0.1", "127.0.0.1"),
+        ("[0:0::1]:80", "::1"),
+        ("a_b.example.:443", ""),
+        ("judge.example:", ""),
+        ("::1", ""),
+        ("[::1", ""),
+        ("[::g]", ""),
+        ("a b", ""),
+        ("a\n", ""),
+        ("\u0661.example", ""),
+        ("a:\u0661", ""),
+        ("a" * 300, ""),
+        ("x?y", ""),
+    ],
+)
+def test_a_host_header_is_taken_strictly(header, host):
+    assert host_of(header) == host
+
+
+def test_this_machine_too_asks_for_a_token_and_prints_a_link(tmp_path):
+    make_store(tmp_path / "store").close()
+    desk = judge.serve(tmp_path / "store", port=0)
+    assert desk.tokens
+    assert "unencrypted" not in repr(desk)
+    for (name, link), (_, token) in zip(desk.links, desk.new_tokens, strict=True):
+        assert link == f"{desk.addresses[0]}enter#name={name}&token={token}"
+        assert link in repr(desk)
+    desk.close()
+    desk = judge.serve(tmp_path / "store", port=0)
+    assert not desk.links
+    assert "the tokens of ann, bob, judy. For a new link: --new-tokens NAME" in repr(desk)
+    desk.close()
+
+
+def test_a_link_of_another_site_takes_nobody_in_by_itself(tmp_path):
+    make_store(tmp_path / "store").close()
+    with served(tmp_path / "store", no_tokens=False) as desk:
+        browser = Browser(desk.addresses[0])
+        assert "data-straight" in browser.get("/enter").text
+        assert "data-straight" in browser.get("/enter", Sec_Fetch_Site="none").text
+        assert "data-straight" not in browser.get("/enter", Sec_Fetch_Site="cross-site").text
+        browser.enter("ann", dict(desk.new_tokens)["ann"])
+        assert "data-straight" not in browser.get("/enter").text
+
+
+def test_no_tokens_is_for_this_machine_only(tmp_path):
+    path = tmp_path / "store"
+    make_store(path).close()
+    for wrong in ({"host": "0.0.0.0"}, {"allow_hosts": ["judge.example"]}, {"new_tokens": ["ann"]}):
+        with pytest.raises(InputError, match="no_tokens"):
+            judge.serve(path, port=0, no_tokens=True, **wrong)
+    for name in ("http://x", "x:80", "x/y", "", "::1"):
+        with pytest.raises(InputError, match="allow_hosts"):
+            judge.serve(path, port=0, allow_hosts=[name])
 
 
 def test_any_other_address_needs_tokens(tmp_path):
@@ -466,6 +541,8 @@ def test_a_named_host_is_answered(tmp_path):
     make_store(tmp_path / "store").close()
     with served(tmp_path / "store", allow_hosts=["Judge.Example"]) as desk:
         browser = Browser(desk.addresses[0])
+        assert desk.tokens
+        assert [name for name, _ in desk.new_tokens] == ["ann", "bob", "judy"]
         assert browser.get("/enter", Host="judge.example").status == 200
         assert browser.get("/enter", Host="evil.example").status == 421
 
@@ -515,7 +592,7 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path):
     connection.close()
     before = path.read_bytes()
     with pytest.raises(InputError, match="version 99"):
-        judge.serve(path, port=0, new_tokens=["ann"], tokens=True)
+        judge.serve(path, port=0, new_tokens=["ann"])
     assert path.read_bytes() == before
 
 
@@ -537,7 +614,7 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path):
     path = tmp_path / "store"
     make_store(path).close()
     process = subprocess.Popen(
-        [sys.executable, "-m", "truerank", "judge", "serve", str(path), "--port", "0", "--json", "--tokens"],
+        [sys.executable, "-m", "truerank", "judge", "serve", str(path), "--port", "0", "--json"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     printed = json.loads(process.stdout.readline())

@@ -71,7 +71,7 @@ def test_folds_from_files(tmp_path, text):
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ('[["1"],\n ["2"}', "folds:2: no JSON"),
+        ('[["1"],\n ["2"}', "folds:2: no valid JSON"),
         ("[]", "0 fold is too few"),
         ("{}", "no folds"),
         ('[["1"], 2]', "a fold that is no list of topics"),

@@ -16,13 +16,14 @@ __all__ = ["Reply", "Seen", "answered", "chat_server", "item_of"]
 
 @dataclass(frozen=True)
 class Reply:
-    """What the server sends: a status, headers, a body, and how long it thinks first."""
+    """What the server sends: a status, headers, a body, how long it thinks first, and between two bytes of it."""
 
     body: bytes | str = b""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     cut: bool = False
+    pause: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,10 @@ def chat_server(reply: Callable[[Seen, int], Reply]) -> Iterator[tuple[str, list
             self.send_header("Connection", "close")
             self.end_headers()
             with contextlib.suppress(OSError):
-                self.wfile.write(body)
+                for at in range(len(body) if sent.pause else 0):
+                    self.wfile.write(body[at : at + 1])
+                    time.sleep(sent.pause)
+                self.wfile.write(b"" if sent.pause else body)
             self.close_connection = True
 
         def log_message(self, *_: Any) -> None:

@@ -67,8 +67,9 @@ def make_store(
 
 @contextlib.contextmanager
 def served(path: Path, proposer: Proposer | None = None, batch: int = 1, **options: Any) -> Iterator[Desk]:
-    """The store behind a real server on a free port, in this process."""
-    desk = open_desk(path, Serving(**{"port": 0, **options}), proposer=proposer, batch=batch)
+    """The store behind a real server on a free port, in this process; a name is enough where no option forbids it."""
+    usual = {"port": 0, "no_tokens": not {"allow_hosts", "new_tokens"} & options.keys()}
+    desk = open_desk(path, Serving(**{**usual, **options}), proposer=proposer, batch=batch)
     thread = threading.Thread(target=desk.run)
     thread.start()
     try:

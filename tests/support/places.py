@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
-__all__ = ["DATA", "ROOT", "SHARED", "SUPPORT", "real"]
+__all__ = ["DATA", "ROOT", "SHARED", "SUPPORT", "real", "without_progress"]
 
 SUPPORT = Path(__file__).resolve().parent
 ROOT = SUPPORT.parents[1]
@@ -22,3 +23,8 @@ def real(*parts: str) -> Path:
     if not path.exists():
         pytest.skip(f"TRUERANK_SHARED: {path} is absent")
     return path
+
+
+def without_progress(stderr: str) -> str:
+    """What a command wrote to stderr, less the lines of progress that it writes on a slow machine."""
+    return re.sub(r".*(?:\(\d+ min \d+ s\)|: reading .*)\n", "", stderr)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from truerank.errors import InputError, ShardFinishedError, TruerankError
+from truerank.text.printable import printable
 
 __all__ = ["main"]
 
@@ -36,7 +37,7 @@ def _run(words: list[str], debug: bool) -> int:
     try:
         outcome = _called(words)
     except ShardFinishedError as finished:
-        sys.stderr.write(f"{finished}\n")
+        sys.stderr.write(printable(f"{finished}\n"))
         return _OK
     except TruerankError as error:
         return _failed(str(error), debug, _USAGE)
@@ -82,5 +83,5 @@ def _called(words: list[str]) -> Any:
 def _failed(message: str, debug: bool, code: int) -> int:
     if debug:
         traceback.print_exc()
-    sys.stderr.write(" ".join(message.split()) + "\n")
+    sys.stderr.write(printable(" ".join(message.split())) + "\n")
     return code

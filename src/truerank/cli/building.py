@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Final
+from pathlib import Path
+from typing import Annotated, Any, Final, TextIO
 
 from cyclopts import App, Group, Parameter
 from cyclopts.completion import ShellDetectionError
@@ -14,6 +15,7 @@ from truerank.cli.commands import COMMANDS, GROUPS, first_sentence
 from truerank.cli.declarations import Command, Option, command_at, in_flags
 from truerank.errors import InputError, TruerankError
 from truerank.reports.results import Format, Result, summary
+from truerank.text.printable import printable
 from truerank.version import __version__
 from truerank.work.progress import terminal_progress
 
@@ -37,17 +39,19 @@ def app_for(words: Sequence[str], *, every: bool = False) -> App:
     """
     wanted = carried(words)
     root = _app("truerank", first_sentence("truerank"))
-    groups = {name: _app(name, first_sentence(package)) for name, package in GROUPS.items()}
-    for name, app in groups.items():
-        root.command(app, name=name)
-    for name, path in COMMANDS.items():
+    groups: dict[str, App] = {}
+    for place, (name, path) in enumerate(COMMANDS.items()):
         group, _, last = name.rpartition(" ")
+        if group and group not in groups:
+            groups[group] = _app(group, first_sentence(GROUPS[group]), place)
+            root.command(groups[group], name=group)
         parent = groups[group] if group else root
         if every or name == wanted:
             command = command_at(name, path)
-            parent.command(_runner(command), name=last, help=_help(command), help_epilogue=_examples(command))
+            shown = {"help": _help(command), "help_epilogue": _examples(command)}
+            parent.command(_runner(command), name=last, sort_key=place, **shown)
         elif wanted is None:
-            parent.command(_stub(), name=last, help=first_sentence(path))
+            parent.command(_stub(), name=last, sort_key=place, help=first_sentence(path))
     return root
 
 
@@ -72,9 +76,10 @@ def install_completion(words: Sequence[str]) -> None:
     sys.stderr.write(f"completion is in {place}; open a new shell to use it\n")
 
 
-def _app(name: str, text: str) -> App:
+def _app(name: str, text: str, place: int | None = None) -> App:
     return App(
         name=name,
+        sort_key=place,
         help=text,
         help_format="markdown",
         version=f"truerank {__version__}",
@@ -131,19 +136,25 @@ def _runner(command: Command) -> Callable[..., int]:
 
 def _printed(result: Result, form: Format, fail_on: str, words: Sequence[str]) -> int:
     found = summary(result)
-    sys.stdout.write(found.show(form))
+    _write(sys.stdout, found.show(form), form)
     # Where the files are: on a terminal apart from the result, without one at the end of the text.
     stream = sys.stderr if sys.stderr.isatty() else sys.stdout if form == "text" else None
     if stream is not None:
-        stream.writelines(f"{note}\n" for note in found.notes)
+        _write(stream, "".join(f"{note}\n" for note in found.notes))
     if found.fault is not None:
         raise found.fault
     sys.stdout.flush()
     last = result.go_on()
     if last and sys.stderr.isatty():
-        sys.stderr.write(f"{last}\n")
+        _write(sys.stderr, f"{last}\n")
     bad = words[: words.index(fail_on) + 1] if fail_on in words else ()
     return int(any(verdict.word in bad for verdict in found.verdicts))
+
+
+def _write(stream: TextIO, text: str, form: Format = "text") -> None:
+    """Writes what may hold characters of the input: a terminal, and a text for people, gets printable ones only."""
+    exact = form in ("csv", "json") and not stream.isatty()
+    stream.write(text.encode("utf-8", "replace").decode() if exact else printable(text))
 
 
 def _fail_on(given: str, words: Sequence[str]) -> str:
@@ -168,11 +179,20 @@ def _parameter(option: Option, panels: Sequence[str]) -> inspect.Parameter:
         described["name"] = option.flags
     if option.metavar:
         described["metavar"] = option.metavar
+    if option.reads is Path:
+        described["converter"] = _path
     # What is left out stays None: the default is the function's own.
     default: Any = inspect.Parameter.empty if option.required else False if option.reads is bool else None
     plain: Any = option.reads if option.required or option.reads is bool else option.reads | None
     annotation: Any = Annotated[plain, Parameter(**described)]
     return inspect.Parameter(option.name, kind, default=default, annotation=annotation)
+
+
+def _path(_: Any, tokens: Sequence[Any]) -> Path:
+    """A path as it was given; an empty one would be the folder in which the command runs."""
+    if not tokens[-1].value:
+        raise ValueError("an empty path")
+    return Path(tokens[-1].value)
 
 
 def _shown(default: Any) -> str:

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import email.utils
-import http.client
-import ipaddress
 import json
 import os
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 from truerank.errors import InputError, OptionError
+from truerank.loading import load_json
+from truerank.network import (
+    AddressError,
+    HttpAnswer,
+    HttpClient,
+    LargeAnswerError,
+    NetworkError,
+    is_this_machine,
+    retry_after,
+)
 from truerank.options import Flag, Options, Range
 
 __all__ = ["Client", "Completion", "Patience", "RefusedError", "UnavailableError"]
 
 _LARGEST: Final = 4 << 20
+_LARGEST_FAULT: Final = 1 << 16
 _AGAIN: Final = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 529))
 _NEVER: Final = frozenset((401, 402, 403, 404, 405, 407))
 
@@ -49,7 +55,7 @@ class Patience(Options):
 
     Attributes:
         retries: further attempts after a failed one.
-        timeout: seconds for one attempt.
+        timeout: seconds for one attempt, from the connection to the end of the answer.
         per_minute: most requests a minute; 0 for no limit.
         first_wait: seconds before the second attempt; each further wait is twice as long.
         longest_wait: seconds; a server that asks for more is not waited for.
@@ -100,11 +106,13 @@ class Client:
         self._lock = threading.Lock()
         self._next = 0.0
         self._stopped = threading.Event()
-        # No redirects: they would carry the key and the texts to an address that nobody named.
-        handlers: list[urllib.request.BaseHandler] = [_NoRedirects()]
-        if _on_this_machine(urlsplit(self.url).hostname or ""):
-            handlers.append(urllib.request.ProxyHandler({}))
-        self._opener = urllib.request.build_opener(*handlers)
+        headers = {"Content-Type": "application/json", "User-Agent": "truerank"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        # It follows no redirects: they would carry the key and the texts to an address that nobody named.
+        self._http = HttpClient(
+            headers=headers, silence=patience.timeout, proxies=not is_this_machine(urlsplit(self.url).hostname or "")
+        )
 
     def complete(self, messages: list[dict[str, str]]) -> Completion:
         """Asks the model.
@@ -125,16 +133,17 @@ class Client:
                 self.requests += 1
                 self.retries += attempt > 0
             try:
-                return _completion(self._send(data))
-            except urllib.error.HTTPError as error:
-                with error:
-                    fault, wait = self._judged(error), _retry_after(error.headers.get("Retry-After"))
-            except (OSError, http.client.HTTPException, _BrokenError) as error:
-                fault, wait = _reason(error), None
+                answer = self._send(data)
+                if 200 <= answer.status < 300:
+                    return _completion(answer.body, self.url)
+                fault, wait = self._judged(answer), retry_after(answer.header("Retry-After"))
+            except (NetworkError, _BrokenError) as error:
+                fault, wait = str(error), None
             if wait is None:
                 wait = min(self._patience.longest_wait, self._patience.first_wait * 2**attempt)
             if wait > self._patience.longest_wait:
-                raise UnavailableError(f"{fault}; it asks to wait {wait:.0f} s")
+                longest = self._patience.longest_wait
+                raise UnavailableError(f"{fault}; it asks to wait {wait:.0f} s, longer than {longest:g} s")
             if attempt < self._patience.retries:
                 self._pause(wait)
         raise UnavailableError(fault)
@@ -144,28 +153,28 @@ class Client:
         self._stopped.clear()
 
     def stop(self) -> None:
-        """Makes waiting threads give up."""
+        """Makes waiting threads give up, and those that wait for an answer."""
         self._stopped.set()
+        self._http.stop()
 
-    def _send(self, data: bytes) -> bytes:
-        headers = {"Content-Type": "application/json", "User-Agent": "truerank"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        request = urllib.request.Request(self.url, data, headers)
-        with self._opener.open(request, timeout=self._patience.timeout) as response:
-            content: bytes = response.read(_LARGEST + 1)
-        if len(content) > _LARGEST:
-            raise RefusedError("an answer of more than 4 MiB")
-        return content
+    def _send(self, data: bytes) -> HttpAnswer:
+        if self._stopped.is_set():
+            raise UnavailableError("stopped")
+        try:
+            return self._http.ask("POST", self.url, seconds=self._patience.timeout, largest=_LARGEST, body=data)
+        except LargeAnswerError as error:
+            raise RefusedError("an answer of more than 4 MiB") from error
+        except AddressError as error:
+            raise InputError(str(error), "correct the address", where=self.url) from error
 
-    def _judged(self, error: urllib.error.HTTPError) -> str:
+    def _judged(self, answer: HttpAnswer) -> str:
         """What a status means: text where trying again may help; otherwise raises."""
-        fault = f"status {error.code} {_told(error)}".rstrip()
-        if error.code in _AGAIN:
+        fault = f"status {answer.status} {_told(answer.body)}".rstrip()
+        if answer.status in _AGAIN:
             return fault
-        if error.code in _NEVER:
+        if answer.status in _NEVER:
             raise InputError(f"the endpoint refuses ({fault})", "check address, model and key", where=self.url)
-        if 300 <= error.code < 400:
+        if 300 <= answer.status < 400:
             raise InputError("the endpoint sends us elsewhere", "give the address it moved to", where=self.url)
         raise RefusedError(fault)
 
@@ -189,11 +198,6 @@ class _BrokenError(Exception):
     """An answer that is no chat completion."""
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
-
-
 def _address(endpoint: str) -> str:
     parts = urlsplit(endpoint.strip())
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -214,25 +218,19 @@ def _key(variable: str, url: str) -> str:
     if not key.isascii() or not key.isprintable():
         raise OptionError("key_env", f"{variable} holds no key", "a key is one line of visible characters")
     parts = urlsplit(url)
-    if parts.scheme != "https" and not _on_this_machine(parts.hostname or ""):
+    if parts.scheme != "https" and not is_this_machine(parts.hostname or ""):
         raise OptionError("endpoint", "a key would be sent in the clear", "use https, or leave `key_env` out")
     return key
 
 
-def _on_this_machine(host: str) -> bool:
+def _completion(content: bytes, place: str) -> Completion:
     try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _completion(content: bytes) -> Completion:
-    try:
-        value = json.loads(content)
+        value = load_json(content, place)
         choice = value["choices"][0]
         text = choice["message"].get("content")
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise _BrokenError("no chat completion in the answer") from error
+    except (InputError, LookupError, TypeError, AttributeError) as error:
+        fault = f": {error.fault}" if isinstance(error, InputError) else ""
+        raise _BrokenError(f"no chat completion in the answer{fault}") from error
     usage = value.get("usage")
     usage = usage if isinstance(usage, Mapping) else {}
     return Completion(
@@ -246,31 +244,12 @@ def _count(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-def _told(error: urllib.error.HTTPError) -> str:
+def _told(body: bytes) -> str:
     """The message in an error's body, one line, cut short."""
     try:
-        value = json.loads(error.read(65536))
+        value = load_json(body[:_LARGEST_FAULT], "")
         told = value["error"]["message"] if isinstance(value["error"], dict) else value["error"]
-    except (ValueError, LookupError, TypeError, OSError, http.client.HTTPException):
+    except (InputError, LookupError, TypeError):
         return ""
     text = " ".join(str(told).split())
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)[:200]
-
-
-def _reason(error: Exception) -> str:
-    reason = error.reason if isinstance(error, urllib.error.URLError) else error
-    return " ".join(str(reason).split())[:200] or type(reason).__name__
-
-
-def _retry_after(value: str | None) -> float | None:
-    """Seconds to wait, from a number or a date; None where the header is missing or unreadable."""
-    if value is None:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
-        except (ValueError, TypeError, OverflowError):
-            return None
-    return max(0.0, seconds) if seconds == seconds else None  # noqa: PLR0124 - not a number

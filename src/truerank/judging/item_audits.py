@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.judging.items import Item, Text
+from truerank.loading import json_file
 from truerank.records import Topic
 from truerank.sources import read_topics
 from truerank.text.normalising import normalise
@@ -159,10 +159,10 @@ def _from_rows(frame: pl.DataFrame) -> dict[tuple[str, str], Topic]:
 def _from_sources(folder: Path) -> dict[tuple[str, str], Topic]:
     """The topics of the test sets that the manifest names, as far as they are files that still can be read."""
     try:
-        read = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["inputs"]
+        read = json_file(folder / "manifest.json")["inputs"]
         tests = [one for one in read if one["role"] == "test"]
         named = [(test["name"], test["source"]) for test in tests if ":" not in test["source"].partition("/")[0]]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (InputError, KeyError, TypeError, AttributeError):
         return {}
     found: dict[tuple[str, str], Topic] = {}
     for name, source in named:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -14,6 +13,7 @@ from typing import Any, Final
 from truerank.errors import InputError
 from truerank.judging.items import Item, Text
 from truerank.judging.schemes import Scheme
+from truerank.loading import load_json
 from truerank.sources import compressed, formats
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.labels import (
@@ -203,8 +203,8 @@ def _rest(values: Mapping[str, Any], used: set[str]) -> Mapping[str, Any]:
     rest: dict[str, Any] = {}
     extra = values.get("extra")
     if isinstance(extra, str) and extra.startswith("{"):
-        with contextlib.suppress(ValueError):
-            extra = json.loads(extra)
+        with contextlib.suppress(InputError):
+            extra = load_json(extra, "extra")
     if isinstance(extra, Mapping):
         used.add("extra")
         rest = _plain(extra)

@@ -30,8 +30,9 @@ def read_items(
 ) -> tuple[Item, ...]:
     """Reads what is to be judged.
 
-    The folder of a leakage audit; a table (JSONL, JSON, CSV, TSV, Parquet) with one item a row; a TREC run or qrels
-    file together with topics and documents. An item that stands there twice is taken once.
+    The folder of a leakage audit, or one with a file items.jsonl, such as a collection audit's; a table (JSONL, JSON,
+    CSV, TSV, Parquet) with one item a row; a TREC run or qrels file together with topics and documents. An item that
+    stands there twice is taken once.
 
     Args:
         specs: one source or several; their order is kept.
@@ -119,8 +120,13 @@ def _of_source(
             fault = f"the scheme {scheme.name} does not judge the pairs of a leakage audit"
             raise InputError(fault, "take the scheme leakage or leak", where=spec.location)
         return ((None, item) for item in audit_items(spec.path))
+    proposed = spec.path / "items.jsonl"
+    if proposed.is_file():
+        return row_items(grammar.parse(str(proposed)), scheme, strict=strict)
     if spec.path.is_dir():
-        raise InputError("no candidates.parquet in this folder", "give the folder of an audit", where=spec.path)
+        raise InputError(
+            "no candidates.parquet and no items.jsonl in this folder", "give the folder of an audit", where=spec.path
+        )
     if formats.detect(compressed.checked_file(spec.path), spec.format) in ("run", "qrels"):
         return ((None, item) for item in run_items(spec, scheme, topics.all, docs))
     return row_items(spec, scheme, strict=strict)

@@ -91,7 +91,7 @@ def new(
     Args:
         store: the file to make; it is never overwritten.
         scheme: what is asked: leakage, leak, transfer, transfer:N, survivorship, answerability, relevance-documents,
-            relevance-passages, or a TOML or JSON file. In Python also a scheme.
+            relevance-passages, duplicates, or a TOML or JSON file. In Python also a scheme.
         items: what is judged: the folder of an audit, a table, or a run; several are read together. In Python also
             items.
         sample: all, random:N, strata:0.8-1:N, top:N@0.91 (per topic), per:dataset:N or per:dataset:A=N,B=N; steps are

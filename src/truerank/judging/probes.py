@@ -155,9 +155,9 @@ class ProbeEffect(NamedTuple):
     """What a probe did to the grades of one annotator.
 
     `probe`, `side` (of the documents by people's grades) and `items` (with a grade before and after). `moved`,
-    `raised`, `lowered` and `crossed` (from not relevant to relevant, or back) are shares of them. `again` is the share whose
-    grade moved when the same text was asked about again, None where it was not; `p` is the exact McNemar test of moved
-    against moved when asked again, over the items with both. `shift` is the mean change in grades.
+    `raised`, `lowered` and `crossed` (from not relevant to relevant, or back) are shares of them. `again` is the share
+    whose grade moved when the same text was asked about again, None where it was not; `p` is the exact McNemar test of
+    moved against moved when asked again, over the items with both. `shift` is the mean change in grades.
     """
 
     probe: str

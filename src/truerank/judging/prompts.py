@@ -6,13 +6,14 @@ import hashlib
 import json
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
 from truerank.judging.items import Item
 from truerank.judging.schemes import Scheme
+from truerank.loading import load_json, text_file
 
 __all__ = ["Answer", "Prompt", "read_answer"]
 
@@ -84,11 +85,7 @@ class Prompt:
         Raises:
             InputError: not readable, empty, or as for the class.
         """
-        try:
-            text = Path(path).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise InputError(f"cannot be read ({reason})", "give a text file", where=path) from error
+        text = text_file(path)
         if not text.strip():
             raise InputError("an empty prompt", "write the instructions, or leave `prompt` out", where=path)
         return cls(scheme, text, path)
@@ -158,8 +155,8 @@ def _object(text: Any) -> Mapping[str, Any]:
     body = text.strip()
     fenced = _FENCE.fullmatch(body)
     try:
-        value = json.loads(fenced[1] if fenced else body, object_pairs_hook=_unique, parse_constant=_refuse)
-    except (ValueError, RecursionError):
+        value = load_json(fenced[1] if fenced else body, "the answer", strict=True)
+    except InputError:
         value = None
     if not isinstance(value, dict):
         raise _NoAnswerError("the model's answer is no JSON object")
@@ -210,17 +207,6 @@ def _checked(template: str, where: str | Path | None) -> str:
             raise InputError(f"no place ${name}", f"there are {there}", where=where, line=line)
     has_format = re.search(r"\$(?:answer_format\b|\{answer_format\})", template) is not None
     return template if has_format else f"{template.rstrip()}\n\n$answer_format"
-
-
-def _unique(pairs: Sequence[tuple[str, Any]]) -> Mapping[str, Any]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        raise ValueError("a key twice")
-    return value
-
-
-def _refuse(text: str) -> None:
-    raise ValueError(text)
 
 
 def _short(text: str) -> str:

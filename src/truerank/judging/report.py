@@ -76,11 +76,14 @@ def _desk(desk: Desk) -> Summary:
     lines = [f"Judging {desk.store.path} at {desk.addresses[0]}"]
     lines += [f"  also at {address}" for address in desk.addresses[1:]]
     lines.append(f"  for {', '.join(desk.names)}" + (", each with an access token" if desk.tokens else ""))
-    if desk.new_tokens:
-        lines.append("New access tokens, shown this once:")
-        width = max(len(name) for name, _ in desk.new_tokens)
-        lines += [f"  {name:<{width}}  {token}" for name, token in desk.new_tokens]
-    if desk.tokens and not desk.encrypted:
+    if desk.links:
+        lines.append("New access tokens, shown this once. Each link takes its owner in:")
+        width = max(len(name) for name, _ in desk.links)
+        lines += [f"  {name:<{width}}  {link}" for name, link in desk.links]
+    old = [name for name in desk.names if desk.tokens and name not in dict(desk.links)]
+    if old:
+        lines.append(f"Made before: the tokens of {', '.join(old)}. For a new link: --new-tokens NAME")
+    if desk.tokens and not desk.encrypted and not desk.local:
         lines.append(
             "Tokens and labels travel unencrypted: give --certificate and --key, or put a proxy with TLS before it."
         )
@@ -122,6 +125,11 @@ def export_table(found: LabelExport) -> Table:
     notes = [f"Rule: {found.rule}."]
     notes += [f"Labels of models, marked as such: {', '.join(found.models)}."] if found.models else []
     notes += [f"Also written: {', '.join(map(str, found.beside))}."] if found.beside else []
+    if found.formulas:
+        done = (
+            "an apostrophe stands before each" if found.escaped else "--escape-formulas puts an apostrophe before each"
+        )
+        notes.append(f"Spreadsheets would take {found.formulas:,} cells for formulas; {done}.")
     columns = (Column("records"), Column("number", **_NUMBER))
     return Table(f"{found.path}: {found.form}", columns, rows, tuple(notes))
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from importlib import resources
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from truerank.errors import InputError
 from truerank.judging.scheme_files import checked_values
+from truerank.loading import load_json, load_toml, text_file
 
 if TYPE_CHECKING:
     from truerank.judging.items import Item
@@ -35,6 +34,7 @@ View = Literal["pair", "versions", "passages", "document"]
 #: The schemes that come with truerank; `transfer:N` makes one for N versions.
 BUILT_IN: Final = (
     "leakage", "leak", "transfer", "survivorship", "answerability", "relevance-documents", "relevance-passages",
+    "duplicates",
 )  # fmt: skip
 #: Keys of the judging page itself: undo, skip, comment, guideline, help, next, previous, and the key list.
 RESERVED_KEYS: Final = frozenset("uscghnp?")
@@ -328,24 +328,13 @@ def versions_scheme(versions: int) -> Scheme:
 @functools.cache
 def _built_in(name: str) -> Scheme:
     text = resources.files("truerank.judging").joinpath(f"schemes/{name}.toml").read_text(encoding="utf-8")
-    return Scheme.from_json(tomllib.loads(text), f"{name}.toml", text)
+    return Scheme.from_json(load_toml(text, f"{name}.toml"), f"{name}.toml", text)
 
 
 def _from_file(path: Path) -> Scheme:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise InputError(f"cannot be read ({reason})", "give a TOML or JSON file", where=path) from error
-    try:
-        value = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(f"no valid JSON ({error.msg})", "correct the line", where=path, line=error.lineno) from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        found = re.search(r"line (\d+)", str(error))
-        line = int(found[1]) if found else text.count("\n") + 1
-        reason = str(error).partition(" (at")[0].rstrip(".")
-        raise InputError(f"no valid TOML ({reason})", "correct the line", where=path, line=line) from error
+    text = text_file(path, "give a TOML or JSON file")
+    load = load_toml if path.suffix.lower() == ".toml" else load_json
+    value = load(text, path, remedy="correct the line")
     if not isinstance(value, dict):
         raise InputError(
             "no object", "write a scheme as an object with name, title, question, view, choices", where=path

@@ -7,7 +7,6 @@ that the next item and the progress are found without reading the history.
 from __future__ import annotations
 
 import hmac
-import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,6 +38,7 @@ from truerank.judging.store_rows import (
     undo,
 )
 from truerank.judging.writing import Writer
+from truerank.loading import load_json
 
 __all__ = [
     "Annotator",
@@ -68,9 +68,9 @@ class Store:
         self._reader = Reader(path)
         self._writer = Writer(path)
         meta = self.meta()
-        self.scheme = Scheme.from_json(json.loads(meta["scheme"]), path)
+        self.scheme = Scheme.from_json(load_json(meta["scheme"], path), path)
         self.seed = int(meta["seed"])
-        self.plan: Mapping[str, Any] = json.loads(meta["plan"])
+        self.plan: Mapping[str, Any] = load_json(meta["plan"], path)
 
     @classmethod
     def create(
@@ -158,7 +158,7 @@ class Store:
     def items(self) -> Iterator[Item]:
         """The items in order."""
         for (body,) in self._reader.stream("SELECT body FROM items ORDER BY position"):
-            yield Item.from_json(json.loads(body))
+            yield Item.from_json(load_json(body, self.path))
 
     def item(self, item_id: str) -> Item:
         """One item.
@@ -171,7 +171,7 @@ class Store:
             row = self._reader.row("SELECT body FROM items WHERE item_id = ?", item_id)
             if row is None:
                 raise InputError(f"no item '{item_id[:80]}'", "take an id that the store has", where=self.path)
-            found = Item.from_json(json.loads(row[0]))
+            found = Item.from_json(load_json(row[0], self.path))
             if len(self._items) < _KEPT_ITEMS:
                 self._items[item_id] = found
         return found
@@ -384,7 +384,7 @@ class Store:
             ORDER BY i.position, l.annotator, l.adjudication""",
             *values,
         )
-        return tuple(Standing._make((*row[:3], tuple(json.loads(row[3])), *row[4:])) for row in rows)
+        return tuple(Standing._make((*row[:3], tuple(load_json(row[3], self.path)), *row[4:])) for row in rows)
 
     def next_item(self, annotator: str) -> Item | None:
         """The first of an annotator's items that is neither labelled nor skipped; None when all are done."""

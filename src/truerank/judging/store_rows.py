@@ -16,6 +16,7 @@ from truerank.errors import InputError
 from truerank.judging.events import Annotator, Draft, Event, Kind, Role
 from truerank.judging.items import Item
 from truerank.judging.schemes import Scheme
+from truerank.loading import load_json, opened
 from truerank.sources.tables import well_formed
 
 __all__ = [
@@ -80,7 +81,7 @@ CREATE TRIGGER events_last BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'ev
 def is_store(path: str | Path) -> bool:
     """Whether a file is a judging store of whatever version, by its first bytes."""
     try:
-        with Path(path).open("rb") as stream:
+        with opened(Path(path)) as stream:
             head = stream.read(100)
     except OSError:
         return False
@@ -326,7 +327,7 @@ def _insert(connection: sqlite3.Connection, draft: Draft, undoes: int | None = N
 
 def event_of(row: tuple[Any, ...]) -> Event:
     """The event of a row."""
-    return Event._make((*row[:5], tuple(json.loads(row[5])), *row[6:]))
+    return Event._make((*row[:5], tuple(load_json(row[5], "the store")), *row[6:]))
 
 
 def _now() -> str:

@@ -22,7 +22,7 @@ from truerank.lexical.index import FORMAT_VERSION, KIND, Index, term_flags
 from truerank.lexical.merging import StoredRun, merge_runs, store_run, write_strings
 from truerank.lexical.postings import Block, BlockTask, IndexField, RunBuffer
 from truerank.lexical.presets import DEFAULT_PRESET, PresetName, analyser_of
-from truerank.options import Flag, Options, Range, command
+from truerank.options import Flag, Options, Processes, command
 from truerank.records import Document
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.work.artifacts import hash_file, installed_versions
@@ -124,7 +124,7 @@ def index(
     *,
     analysis: AnalysisOptions = AnalysisOptions(),
     fields: Annotated[str, Flag(metavar="NAME[=PART+PART],…")] = "contents",
-    workers: Annotated[int, Range(at_least=1)] = 1,
+    workers: Processes = 1,
     strict: bool = False,
     progress: Progress | None = None,
 ) -> Index:

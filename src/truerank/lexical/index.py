@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from truerank.errors import InputError
 from truerank.lexical.analysis import Analyser
+from truerank.loading import json_file
 from truerank.reports.results import Result
 from truerank.work.artifacts import digest
 
@@ -70,8 +70,8 @@ class Index(Result, shown_in="truerank.lexical.report"):
     def is_index(folder: Path) -> bool:
         """Whether an index, of whatever version, lies there."""
         try:
-            return bool(json.loads((folder / "manifest.json").read_text(encoding="utf-8")).get("kind") == KIND)
-        except (OSError, ValueError, AttributeError):
+            return bool(json_file(folder / "manifest.json").get("kind") == KIND)
+        except (InputError, AttributeError):
             return False
 
     @cached_property
@@ -245,12 +245,9 @@ def open_index(index: Index | str | Path) -> Index:
 def _manifest(folder: Path) -> Mapping[str, Any]:
     path = folder / "manifest.json"
     remedy = "give the folder that 'truerank index --out' wrote"
-    try:
-        manifest: Any = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError("no index there", remedy, where=folder) from error
-    except ValueError as error:
-        raise InputError("no valid JSON", remedy, where=path) from error
+    if not path.is_file():
+        raise InputError("no index there", remedy, where=folder)
+    manifest = json_file(path, remedy)
     if not isinstance(manifest, dict) or manifest.get("kind") != KIND:
         raise InputError("no manifest of an index", remedy, where=path)
     if manifest.get("version") != FORMAT_VERSION:

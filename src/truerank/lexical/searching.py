@@ -19,7 +19,7 @@ from truerank.lexical.index import Index, open_index
 from truerank.lexical.models import Model
 from truerank.lexical.presets import DEFAULT_PRESET, ModelName, PresetName, model_of, require_analyser
 from truerank.lexical.scoring import DECIMALS, BestDocuments, Searcher, parse_query, weighted_query
-from truerank.options import Flag, Options, OutFile, Range, command
+from truerank.options import Flag, Options, OutFile, Processes, Range, command
 from truerank.records import Input, Topic
 from truerank.reports.results import Result
 from truerank.sources import grammar
@@ -127,7 +127,7 @@ def search(
     k: Annotated[int, Range(at_least=1)] = 1000,
     retrieval: Retrieval = Retrieval(),
     tag: str | None = None,
-    workers: Annotated[int, Range(at_least=1)] = 1,
+    workers: Processes = 1,
     out: OutFile = None,
     progress: Progress | None = None,
 ) -> SearchResult:

@@ -1,29 +1,59 @@
 """Measures as values, runs scored by them, and what the differences between systems are worth."""
 
-from truerank.measures.comparing import compare_evaluations
-from truerank.measures.comparison import Comparison, Difference
-from truerank.measures.correlation import Correlation, Drop, kendall, largest_drop, tau_ap
-from truerank.measures.cross_validation import CrossValidation, FoldChoice, cross_validate
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from truerank.lazy import lazily
 from truerank.measures.folds import folds, read_folds
-from truerank.measures.grammar import DCG, HMFR, MFR, NCG, RR_MSMARCO, parse_measures
-from truerank.measures.intervals import Proportion, proportion
-from truerank.measures.magnitude import (
-    MeanInterval,
-    detectable_difference,
-    difference_interval,
-    effect_size,
-    mean_interval,
-)
-from truerank.measures.method import Significance
-from truerank.measures.names import lower_is_better
-from truerank.measures.ordering import OrderChanges, Overtaking, Swap, evaluation_order_changes, order_changes
-from truerank.measures.policy import Policy
-from truerank.measures.resampling import bootstrap_interval
-from truerank.measures.results import Coverage, Evaluation, load_evaluation
-from truerank.measures.run_comparison import RunComparison, compare
-from truerank.measures.scoring import evaluate
-from truerank.measures.significance import Outcome, correct, difference_test
-from truerank.measures.topic_differences import TopicDifferences, topic_differences
+
+if TYPE_CHECKING:
+    from truerank.measures.comparing import compare_evaluations as compare_evaluations
+    from truerank.measures.comparison import Comparison as Comparison
+    from truerank.measures.comparison import Difference as Difference
+    from truerank.measures.correlation import Correlation as Correlation
+    from truerank.measures.correlation import Drop as Drop
+    from truerank.measures.correlation import kendall as kendall
+    from truerank.measures.correlation import largest_drop as largest_drop
+    from truerank.measures.correlation import tau_ap as tau_ap
+    from truerank.measures.cross_validation import CrossValidation as CrossValidation
+    from truerank.measures.cross_validation import FoldChoice as FoldChoice
+    from truerank.measures.cross_validation import cross_validate as cross_validate
+    from truerank.measures.grammar import DCG as DCG
+    from truerank.measures.grammar import HMFR as HMFR
+    from truerank.measures.grammar import MFR as MFR
+    from truerank.measures.grammar import NCG as NCG
+    from truerank.measures.grammar import RR_MSMARCO as RR_MSMARCO
+    from truerank.measures.grammar import parse_measures as parse_measures
+    from truerank.measures.intervals import Proportion as Proportion
+    from truerank.measures.intervals import proportion as proportion
+    from truerank.measures.magnitude import MeanInterval as MeanInterval
+    from truerank.measures.magnitude import detectable_difference as detectable_difference
+    from truerank.measures.magnitude import difference_interval as difference_interval
+    from truerank.measures.magnitude import effect_size as effect_size
+    from truerank.measures.magnitude import mean_interval as mean_interval
+    from truerank.measures.method import Significance as Significance
+    from truerank.measures.names import lower_is_better as lower_is_better
+    from truerank.measures.ordering import OrderChanges as OrderChanges
+    from truerank.measures.ordering import Overtaking as Overtaking
+    from truerank.measures.ordering import Swap as Swap
+    from truerank.measures.ordering import evaluation_order_changes as evaluation_order_changes
+    from truerank.measures.ordering import order_changes as order_changes
+    from truerank.measures.policy import Policy as Policy
+    from truerank.measures.resampling import bootstrap_interval as bootstrap_interval
+    from truerank.measures.results import Coverage as Coverage
+    from truerank.measures.results import Evaluation as Evaluation
+    from truerank.measures.results import load_evaluation as load_evaluation
+    from truerank.measures.run_comparison import RunComparison as RunComparison
+    from truerank.measures.run_comparison import compare as compare
+    from truerank.measures.scoring import evaluate as evaluate
+    from truerank.measures.significance import Outcome as Outcome
+    from truerank.measures.significance import correct as correct
+    from truerank.measures.significance import difference_test as difference_test
+    from truerank.measures.topic_comparison import TopicDifferences as TopicDifferences
+    from truerank.measures.topic_comparison import topic_differences as topic_differences
+else:
+    __getattr__, __dir__ = lazily(__name__, __file__)
 
 __all__ = [
     "DCG",

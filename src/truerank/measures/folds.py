@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from truerank.errors import InputError, OptionError
+from truerank.loading import load_json
 from truerank.sources import compressed
 from truerank.sources.lines import numbered_lines, whole_text
 
@@ -66,10 +66,7 @@ def read_folds(file: str | Path) -> Folds:
     """
     path = compressed.checked_file(Path(file))
     if compressed.head(path).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"[", b"{"):
-        try:
-            value = json.loads(whole_text(path)[0])
-        except json.JSONDecodeError as error:
-            raise InputError(f"no JSON ({error.msg})", _REMEDY, where=path, line=error.lineno) from error
+        value = load_json(whole_text(path)[0], path, remedy=_REMEDY)
         return checked_folds(_of_json(value, path), path)
     by_fold: dict[str, list[str]] = {}
     for line in numbered_lines(path):

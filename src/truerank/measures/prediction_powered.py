@@ -150,7 +150,8 @@ def estimate_topics(
         means=values.mean(axis=0),
         by_topic=by_topic,
         design=design,
-        design_freedom=np.full(model.shape[1], judged - 1.0),
+        # As in regression, λ costs a degree of freedom.
+        design_freedom=np.full(model.shape[1], judged - (2.0 if fixed is None else 1.0)),
         total=design + people.var(axis=0, ddof=1) / topics,
         coefficients=np.array([power.mean()]),
     )

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.measures.equivalence import Equivalence
 from truerank.measures.judgments import GradeTable
 from truerank.measures.policy import Ties
 from truerank.sources.frames import repeated_pair
@@ -117,6 +118,28 @@ class Ranking:
         for number, start, length in zip(self.numbers, self._starts, self._lengths, strict=True):
             kept = int(length) if depth is None else min(int(length), depth)
             yield self._judgments.topics[number], documents.slice(int(start), kept).to_list()
+
+    def closed(self, equivalence: Equivalence | None, ties: tuple[Ties, ...]) -> dict[Ties, tuple[Ranking, Ties]]:
+        """The ranking in which the first document of each group of equivalent ones counts, by tie policy.
+
+        Args:
+            equivalence: the groups; None for the ranking as it is.
+            ties: the tie policies.
+
+        Returns:
+            By policy, the ranking, and the policy by which it has to be read now.
+        """
+        if equivalence is None:
+            return {policy: (self, policy) for policy in ties}
+        found: dict[Ties, tuple[Ranking, Ties]] = {}
+        for policy in ties:
+            rows = np.arange(len(self._frame))
+            ranks = self.ranks(policy, rows)
+            order = np.empty(len(rows), np.int64)
+            order[np.repeat(self._starts, self._lengths) + ranks] = rows
+            ordered = self._frame[order].select("topic_id", "doc_id", pl.Series("rank", ranks[order] + 1))
+            found[policy] = Ranking(equivalence.ranked(ordered), self._judgments), "rank"
+        return found
 
     def repeats(self) -> bool:
         """Whether a document stands twice for a topic."""

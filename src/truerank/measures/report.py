@@ -16,7 +16,7 @@ from truerank.measures.ordering import OrderChanges
 from truerank.measures.results import Evaluation
 from truerank.measures.run_comparison import RunComparison
 from truerank.measures.significance import CASES, TESTS
-from truerank.measures.topic_differences import TopicDifferences
+from truerank.measures.topic_comparison import TopicDifferences
 from truerank.reports.results import Result, Summary, summarises, summary, writes
 from truerank.reports.tables import Cell, Column, Table
 from truerank.work.runs import Run

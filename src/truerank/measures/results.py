@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.errors import InputError
+from truerank.loading import json_file
 from truerank.measures.names import lower_is_better
 from truerank.measures.policy import Policy
 from truerank.reports.results import Result
@@ -189,7 +189,7 @@ def load_evaluation(folder: str | Path) -> Evaluation:
         if not (folder / name).is_file():
             raise InputError(f"no {name} here", "give the folder that 'truerank evaluate `out`' wrote", where=folder)
     try:
-        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        summary = json_file(folder / "summary.json")
         frame = pl.read_parquet(folder / "per_topic.parquet", glob=False, columns=list(PER_TOPIC_SCHEMA))
         runs, measures = tuple(summary["runs"]), tuple(summary["measures"])
         shape = (len(runs), len(measures), summary["topics"])

@@ -16,7 +16,7 @@ from truerank.measures.ordering import OrderChanges, evaluation_order_changes
 from truerank.measures.results import Evaluation
 from truerank.measures.scoring import QrelSource, RunSource, evaluate, named_runs
 from truerank.measures.systems import open_evaluations
-from truerank.measures.topic_differences import TopicDifferences, topic_differences
+from truerank.measures.topic_comparison import TopicDifferences, topic_differences
 from truerank.options import Flag, Out, Scoring, command
 from truerank.records import Input
 from truerank.reports.results import Result

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from truerank.errors import InputError, OptionError
 from truerank.measures import effectiveness
 from truerank.measures.effectiveness import View
+from truerank.measures.equivalence import Equivalence, EquivalenceOptions
 from truerank.measures.grammar import MeasureSpec, aggregate_of, parse_measures
 from truerank.measures.judgments import GradeTable
 from truerank.measures.rankings import Hits, Ranking, grouped, joined, whole_topics
@@ -24,7 +25,7 @@ from truerank.options import Flag, Out, Scoring, Ties, command
 from truerank.records import Input, Qrel, RunRow
 from truerank.sources import SourceSpec, parse, read_qrels_frame, read_run_frame, run_frames, unique_names
 from truerank.sources.frames import repeated_pair
-from truerank.sources.inputs import input_of
+from truerank.sources.inputs import input_of, inputs_of
 from truerank.sources.notebook import frame_of, is_single
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA
@@ -55,6 +56,7 @@ class _Plan(NamedTuple):
     judgments: GradeTable
     rarer: RarerMeasures | None
     policy: Scoring
+    equivalence: Equivalence | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -80,13 +82,16 @@ class _Gathered:
         ranking = Ranking(frame, plan.judgments)
         if ranking.repeats():
             return False
-        for held, hits in zip(self._hits, ranking.hits(plan.ties, plan.policy.depth), strict=True):
-            held.append(hits)
+        closed = ranking.closed(plan.equivalence, plan.ties)
+        for held, policy in zip(self._hits, plan.ties, strict=True):
+            shown, ties = closed[policy]
+            held.append(shown.hits((ties,), plan.policy.depth)[0])
         self._present[ranking.numbers] = True
         self._unknown += ranking.unknown
         self._rows += len(frame)
         if plan.rarer is not None and self._rarer is not None:
-            plan.rarer.score(ranking.documents(plan.policy.ties, plan.policy.depth), self._places, self._rarer)
+            shown, ties = closed[plan.policy.ties]
+            plan.rarer.score(shown.documents(ties, plan.policy.depth), self._places, self._rarer)
         return True
 
     def scored(self, name: str) -> _Scored:
@@ -121,6 +126,7 @@ def evaluate(
     run: Annotated[RunSource, Flag(metavar="FILE", reads=list[str])],
     measures: Annotated[MeasureSpec, Flag(reads=str)] = "nDCG@10 P@1",
     scoring: Scoring = Scoring(),
+    equivalence: EquivalenceOptions = EquivalenceOptions(),
     *,
     sort: Annotated[str | None, Flag(metavar="MEASURE")] = None,
     per_topic: bool = False,
@@ -138,6 +144,7 @@ def evaluate(
             score, and rank where it is used), records, or scores by topic and document.
         measures: measures of ir_measures, DCG@k, NCG@k, MFR, HMFR, RR_MSMARCO, separated by blanks.
         scoring: how ties, missing topics, depth and grades are dealt with.
+        equivalence: documents that count as one.
         sort: order the runs by this measure, the best first.
         per_topic: also show the scores of every topic.
         out: a folder for per_topic.parquet, summary.json and manifest.json.
@@ -158,11 +165,12 @@ def evaluate(
         truerank evaluate --qrels irds:cord19/trec-covid --run a.run --run b.run --sort nDCG@10 --format latex
         --out evaluation/
     """
-    found = _evaluated(qrels, run, measures, scoring)
+    found = _evaluated(qrels, run, measures, scoring, equivalence)
     found = replace(found if sort is None else found.sorted(sort), per_topic=per_topic)
     if out is not None:
-        options = {"measures": list(found.measures), "scoring": scoring, "sort": sort}
-        with started("evaluate", _inputs(qrels, run, found), options, out, packages=("ir-measures",)) as job:
+        options = {"measures": list(found.measures), "scoring": scoring, "sort": sort, **equivalence.json()}
+        given = [*_inputs(qrels, run, found), *inputs_of(equivalent=equivalence.equivalent)]
+        with started("evaluate", given, options, out, packages=("ir-measures",)) as job:
             publish(found, job)
     return found
 
@@ -173,11 +181,13 @@ def _inputs(qrels: QrelSource, run: RunSource, found: Evaluation) -> list[Input]
     return [judged, *(input_of("run", source, name, rows[name]["rows"]) for name, source in opened.items())]
 
 
-def _evaluated(qrels: QrelSource, runs: RunSource, measures: MeasureSpec, policy: Scoring) -> Evaluation:
+def _evaluated(
+    qrels: QrelSource, runs: RunSource, measures: MeasureSpec, policy: Scoring, equivalence: EquivalenceOptions
+) -> Evaluation:
     spelled = _spelled(parse_measures(measures), policy)
     opened = named_runs(runs)
-    judged = qrel_frame(qrels)
-    plan = _plan(tuple(spelled.values()), judged, policy)
+    judged, groups = qrel_frame(qrels), equivalence.opened()
+    plan = _plan(tuple(spelled.values()), judged if groups is None else groups.closed(judged), policy, groups)
     scored = {name: _score(name, run, plan) for name, run in opened.items()}
     return Evaluation(
         runs=tuple(scored),
@@ -188,7 +198,7 @@ def _evaluated(qrels: QrelSource, runs: RunSource, measures: MeasureSpec, policy
         policy=policy,
         aggregates=tuple(map(aggregate_of, spelled.values())),
         coverage={name: found.coverage for name, found in scored.items()},
-        remarks=_remarks(spelled, policy),
+        remarks=(*_remarks(spelled, policy), *equivalence.sentences()),
         inputs={
             "qrels": {"source": _source(qrels), "rows": len(judged)},
             "runs": {name: {"source": _source(opened[name]), "rows": found.rows} for name, found in scored.items()},
@@ -208,7 +218,9 @@ def _spelled(measures: tuple[Measure, ...], policy: Scoring) -> dict[str, Measur
     return names
 
 
-def _plan(measures: tuple[Measure, ...], judged: pl.DataFrame, policy: Scoring) -> _Plan:
+def _plan(
+    measures: tuple[Measure, ...], judged: pl.DataFrame, policy: Scoring, equivalence: Equivalence | None
+) -> _Plan:
     rarer = [measure for measure in measures if not effectiveness.computes(measure)]
     official = any(measure.NAME == "RR_MSMARCO" for measure in measures)
     ties = dict.fromkeys((policy.ties, *(("rank",) if official else ())))
@@ -218,6 +230,7 @@ def _plan(measures: tuple[Measure, ...], judged: pl.DataFrame, policy: Scoring) 
         judgments=GradeTable(judged),
         rarer=RarerMeasures(rarer, judged, policy) if rarer else None,
         policy=policy,
+        equivalence=equivalence,
     )
 
 

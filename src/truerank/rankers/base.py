@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError, OptionError
+from truerank.loading import json_file
 from truerank.options import Runtime, value_of
 from truerank.rankers.kinds import RANKERS, default_model, settings_of
 from truerank.work.artifacts import write_text
@@ -152,9 +153,9 @@ def read_description(folder: Path) -> tuple[str, dict[str, Any]]:
     """
     file = folder / RANKER_FILE
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json_file(file)
         kind, settings = content["kind"], content["settings"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (InputError, KeyError, TypeError) as error:
         raise InputError("no ranker that was saved", "give a folder that 'train' wrote", where=file) from error
     if kind not in RANKERS or not isinstance(settings, dict):
         raise InputError(f"a ranker of an unknown kind '{kind}'", f"there are {', '.join(RANKERS)}", where=file)

@@ -1,7 +1,8 @@
-"""Everything that is read: the source grammar, queries, topics, documents, judgments, runs, labels."""
+"""Everything that is read: the source grammar, queries, topics, documents, examples, judgments, runs, labels."""
 
 from truerank.sources.blocks import QueryBlock, SourceCounts
 from truerank.sources.documents import DocumentSource, open_documents, read_documents
+from truerank.sources.examples import ExampleSource, open_examples
 from truerank.sources.grammar import SourceSpec, parse, unique_names
 from truerank.sources.labels import read_labels
 from truerank.sources.qrels import read_qrels, read_qrels_frame
@@ -13,6 +14,7 @@ from truerank.sources.variants import read_variants, with_variants
 
 __all__ = [
     "DocumentSource",
+    "ExampleSource",
     "QueryBlock",
     "QuerySource",
     "SourceCounts",
@@ -21,6 +23,7 @@ __all__ = [
     "TopicSet",
     "by_column",
     "open_documents",
+    "open_examples",
     "open_queries",
     "parse",
     "read_documents",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from truerank.errors import InputError
+from truerank.loading import load_json
 from truerank.sources import compressed, json_stream
 from truerank.sources.json_stream import Parsed, Place
 from truerank.sources.rows import Row
@@ -181,4 +182,4 @@ class _Stored:
 
 def _parsed(row: tuple[int, str, str, int, int]) -> Parsed:
     _, key, value, line, repaired = row
-    return Parsed(key, json.loads(value), line, bool(repaired))
+    return Parsed(key, load_json(value, "a temporary table"), line, bool(repaired))

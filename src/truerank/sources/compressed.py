@@ -16,9 +16,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from truerank.errors import InputError
+from truerank.loading import check_regular
 from truerank.zstd import ZstdDecompressor, ZstdError
 
-__all__ = ["HEAD_SIZE", "BrokenFileError", "checked_file", "chunks", "fingerprint", "head", "is_folder", "plain_file"]
+__all__ = [
+    "HEAD_SIZE",
+    "BrokenFileError",
+    "checked_file",
+    "chunks",
+    "fingerprint",
+    "head",
+    "is_folder",
+    "is_plain",
+    "plain_file",
+]
 
 #: How many bytes the format of a file is told from.
 HEAD_SIZE: Final = 1 << 18
@@ -57,7 +68,7 @@ def checked_file(path: Path) -> Path:
                 "a folder, not a file", "give a file in it, or a BEIR folder with queries.jsonl", where=path
             )
         if path.exists():
-            raise InputError("not a regular file", "write it to a file first: it is read more than once", where=path)
+            check_regular(path)
     except PermissionError as error:
         raise InputError("no permission to read it", "change the permissions, or copy it", where=path) from error
     except (OSError, ValueError) as error:
@@ -121,12 +132,17 @@ def head(path: Path, size: int = HEAD_SIZE) -> bytes:
     return found[:size]
 
 
+def is_plain(path: Path) -> bool:
+    """Whether a file is not compressed, by its first bytes."""
+    with checked_file(path).open("rb") as stream:
+        start = stream.read(16)
+    return not any(pattern.match(start) for pattern, _, _ in _MAGIC)
+
+
 @contextmanager
 def plain_file(path: Path) -> Iterator[Path]:
     """The file itself, or an unfolded temporary copy where it is compressed; for formats that jump in a file."""
-    with checked_file(path).open("rb") as stream:
-        start = stream.read(16)
-    if not any(pattern.match(start) for pattern, _, _ in _MAGIC):
+    if is_plain(path):
         yield path
         return
     folder = Path(tempfile.mkdtemp(prefix="truerank-"))

@@ -43,7 +43,7 @@ def document_form(path: Path, forced: str | None = None) -> str:
         forced: what the user said (`?format=`); it wins.
 
     Returns:
-        "beir", "folder", "tar", "html", "trec", "lines", or one of the tables.
+        "beir", "saved", "folder", "tar", "html", "trec", "lines", or one of the tables.
 
     Raises:
         InputError: nothing there, not readable, empty, or of a kind that holds no documents.
@@ -51,6 +51,8 @@ def document_form(path: Path, forced: str | None = None) -> str:
     if compressed.is_folder(path):
         if forced not in (None, "beir"):
             raise InputError(f"a folder cannot be read as {forced}", "give a file in it", where=path)
+        if forced is None and formats.is_saved(path):
+            return "saved"
         return "beir" if forced == "beir" or beir.corpus_file(path, missing_ok=True) else "folder"
     start = compressed.head(path)
     if forced is None and _is_tar(start, path.name):

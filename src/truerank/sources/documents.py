@@ -16,6 +16,7 @@ from truerank.sources.blocks import SourceCounts
 from truerank.sources.document_rows import FoundDocument, FoundStream
 from truerank.sources.duplicates import IdWindow
 from truerank.sources.grammar import SourceSpec
+from truerank.sources.rows import saved_files
 from truerank.text.normalising import normalise
 
 __all__ = ["DocumentSource", "open_documents", "read_documents"]
@@ -126,6 +127,21 @@ class DocumentSource:
         if not self._counts.read:
             raise InputError("no documents in it", "give a source that holds some", where=self.spec.location)
 
+    def records(self, size: int = _BLOCK) -> Iterator[list[FoundDocument]]:
+        """Every document as it stands in the source, with its place: empty ones and repeated ids, too.
+
+        Raises:
+            InputError: a fault in the source, with file and line; no document in it at all.
+        """
+        stream, read = self._found(), 0
+        while taken := list(islice(stream, size)):
+            found = [item for item in taken if not isinstance(item, int)]
+            read += len(found)
+            if found:
+                yield found
+        if not read:
+            raise InputError("no documents in it", "give a source that holds some", where=self.spec.location)
+
     def _checked(self, found: list[FoundDocument], window: IdWindow) -> list[Document]:
         documents = [item.document for item in found]
         keys = ["\t".join(document[1:]) for document in documents]
@@ -168,7 +184,7 @@ class DocumentSource:
         path = self.spec.path
         if not compressed.is_folder(path):
             return compressed.fingerprint(path)
-        files = document_files.folder_files(path, self._form)
+        files = saved_files(path) if self._form == "saved" else document_files.folder_files(path, self._form)
         together = hashlib.sha256()
         for file in files:
             name = file.relative_to(path).as_posix()

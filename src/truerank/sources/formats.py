@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path, PurePath
 from typing import Final
 
 from truerank.errors import InputError
+from truerank.loading import load_json
 from truerank.sources import columns, compressed
 from truerank.sources.grammar import SOURCES
 
-__all__ = ["detect", "is_trec_document", "refuse_binary"]
+__all__ = ["detect", "is_saved", "is_trec_document", "refuse_binary"]
 
 _BY_ENDING: Final = {
     ".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet",
@@ -49,7 +49,8 @@ def detect(path: Path, forced: str | None = None) -> str:
         forced: what the user said (`?format=`); it wins.
 
     Returns:
-        One of `grammar.FORMATS` or `grammar.SOURCES`; "lines" is a text file of one column.
+        One of `grammar.FORMATS` or `grammar.SOURCES`; "lines" is a text file of one column, "saved" a folder that
+        Hugging Face `datasets` wrote.
 
     Raises:
         InputError: nothing there, not readable, empty, binary, or a folder that is no BEIR folder.
@@ -57,7 +58,7 @@ def detect(path: Path, forced: str | None = None) -> str:
     if compressed.is_folder(path):
         if forced not in (None, "beir"):
             raise InputError(f"a folder cannot be read as {forced}", "give a file in it", where=path)
-        return "beir"
+        return "saved" if forced is None and is_saved(path) else "beir"
     start = compressed.head(path)
     if not start.removeprefix(b"\xef\xbb\xbf").strip():
         raise InputError("the file is empty", "give a file that holds something", where=path)
@@ -75,6 +76,19 @@ def detect(path: Path, forced: str | None = None) -> str:
         return _BY_ENDING[ending]
     form = _by_content(_text(start), ending)
     return "trec" if form in ("lines", "tsv") and ".trec" in path.name.lower() else form
+
+
+def is_saved(folder: Path) -> bool:
+    """Whether `Dataset.save_to_disk` of Hugging Face wrote the folder.
+
+    Raises:
+        InputError: it holds several splits.
+    """
+    if (folder / "dataset_dict.json").is_file():
+        splits = sorted(one.parent.name for one in folder.glob("*/state.json"))
+        remedy = f"give one of them: {folder}/{splits[0]}" if splits else "save it again"
+        raise InputError(f"a saved data set of the splits {', '.join(splits) or 'none'}", remedy, where=folder)
+    return (folder / "state.json").is_file()
 
 
 def is_trec_document(text: str) -> bool:
@@ -132,8 +146,8 @@ def _json_kind(text: str, ending: str) -> str:
         return "qna"
     first, _, more = text.partition("\n")
     try:
-        record = json.loads(first)
-    except (ValueError, RecursionError):
+        record = load_json(first, "line 1")
+    except InputError:
         # A first line that ends within what was looked at is a part of an object over several lines; one that does not
         # is one long record, or, in a .json file, one long object.
         return "json" if more or ending == ".json" else "jsonl"

@@ -61,7 +61,7 @@ def frames(
         InputError: the file cannot be read, or what the reader of lines raises.
     """
     for first, data in byte_blocks(path, _BLOCK):
-        if first == 1 and header and tuple(_first_line(data).decode("latin-1").split()) == header:
+        if first == 1 and header and tuple(block_of(1, _first_line(data), path).text.split()) == header:
             first, data = 2, data[len(_first_line(data)) + 1 :]
         frame = _regular(data, schema, layouts)
         if frame is None:

@@ -11,8 +11,11 @@ from importlib.util import find_spec
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NoReturn
+from urllib.parse import quote, urljoin, urlsplit
 
 from truerank.errors import InputError
+from truerank.loading import load_json
+from truerank.network import HttpClient, NetworkError, is_this_machine, origin
 from truerank.sources import files, formats, tables
 from truerank.sources.blocks import RawBlock
 from truerank.sources.grammar import SourceSpec
@@ -24,6 +27,12 @@ _DATA_FILE: Final = re.compile(r"\.(?:parquet|(?:jsonl|ndjson|json|csv|tsv)(?:\.
 _NOT_DATA: Final = frozenset(("dataset_infos.json", "dataset_dict.json", "state.json", "config.json", "package.json"))
 _SHARD: Final = re.compile(r"-\d{5}-of-(?P<of>\d{5})\b")
 _REFUSED: Final = (401, 403, 404)
+_COMMIT: Final = re.compile("[0-9a-f]{7,64}")
+#: Seconds for the description of a data set, in all and without a byte, and its largest size in bytes.
+_DEADLINE: Final = 60.0
+_SILENCE: Final = 20.0
+_LARGEST: Final = 64 << 20
+_MOST_REDIRECTS: Final = 3
 _SPLITS: Final = ("train", "training", "validation", "valid", "dev", "test", "queries")
 
 
@@ -62,7 +71,8 @@ def records(spec: SourceSpec, *, strict: bool = False) -> Iterator[Row]:
 
 def fingerprint(spec: SourceSpec) -> str:
     """The name, configuration and split with the commit that stands on the hub (or, without network, in the cache)."""
-    return f"hf:{spec.name};revision={_revision(spec) or _snapshot(spec).name}"
+    described = _described(spec)
+    return f"hf:{spec.name};revision={described[0] if described else _snapshot(spec).name}"
 
 
 def _streamed(spec: SourceSpec) -> Iterator[Row] | None:
@@ -101,19 +111,19 @@ def _numbered(stream: Iterable[Mapping[str, Any]], spec: SourceSpec) -> Iterator
 
 def _downloaded(spec: SourceSpec) -> list[Path]:
     """The data files of the configuration and split, fetched into the cache of huggingface_hub."""
-    from huggingface_hub import hf_hub_download, list_repo_files
+    from huggingface_hub import hf_hub_download
 
-    revision = _revision(spec)
-    if revision is None:
+    described = _described(spec)
+    if described is None:
         snapshot = _snapshot(spec)
         names = [path.relative_to(snapshot).as_posix() for path in sorted(snapshot.rglob("*")) if path.is_file()]
         return [snapshot / name for name in _complete(_chosen(names, spec), spec)]
+    revision, there = described
     try:
         with _quiet():
-            names = list_repo_files(spec.location, repo_type="dataset", revision=revision)
             return [
                 Path(hf_hub_download(spec.location, name, repo_type="dataset", revision=revision))
-                for name in _chosen(names, spec)
+                for name in _chosen(there, spec)
             ]
     except InputError:
         raise
@@ -121,20 +131,40 @@ def _downloaded(spec: SourceSpec) -> list[Path]:
         _unreachable(spec, error)
 
 
-def _revision(spec: SourceSpec) -> str | None:
-    """The commit on the hub; None where the hub cannot be reached."""
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError
+def _described(spec: SourceSpec) -> tuple[str, list[str]] | None:
+    """The commit on the hub and the names of its files; None where the hub cannot be asked."""
+    import huggingface_hub
+    from huggingface_hub import constants
 
+    if constants.HF_HUB_OFFLINE:
+        return None
+    url = f"{constants.ENDPOINT}/api/datasets/{quote(spec.location)}"
+    here = is_this_machine(urlsplit(url).hostname or "")
+    headers = {"User-Agent": "truerank"}
+    if (token := huggingface_hub.get_token()) and (here or url.startswith("https:")):
+        headers["Authorization"] = f"Bearer {token}"
+    client = HttpClient(headers=headers, silence=_SILENCE, proxies=not here)
     try:
-        with _quiet():
-            return str(HfApi().dataset_info(spec.location, timeout=20).sha)
-    except HfHubHTTPError as error:
-        if getattr(error.response, "status_code", None) in _REFUSED:
-            _unreachable(spec, error)
+        answer = client.ask("GET", url, seconds=_DEADLINE, largest=_LARGEST)
+        for _ in range(_MOST_REDIRECTS):
+            target = urljoin(url, answer.header("Location") or "")
+            if not 300 <= answer.status < 400 or origin(target) != origin(url):
+                break
+            # A data set that has another name now.
+            answer = client.ask("GET", target, seconds=_DEADLINE, largest=_LARGEST)
+        if answer.status in _REFUSED:
+            _unreachable(spec, ConnectionError("refused"), answer.status)
+        value = load_json(answer.body, url) if answer.status == 200 else {}
+        names = [str(one["rfilename"]) for one in value["siblings"]]
+        return (value["sha"], names) if _COMMIT.fullmatch(value["sha"]) else None
+    except (NetworkError, LookupError, TypeError):
         return None
-    except Exception:
-        return None
+    except InputError as error:
+        if error.where == url:
+            return None
+        raise
+    finally:
+        client.close()
 
 
 def _snapshot(spec: SourceSpec) -> Path:
@@ -222,8 +252,8 @@ def _unknown(kind: str, name: str, known: Sequence[str], spec: SourceSpec) -> No
     raise InputError(f"no {kind} '{name}'", f"there are {', '.join(near)}" if near else "leave it out", where=spec.spec)
 
 
-def _unreachable(spec: SourceSpec, error: Exception) -> NoReturn:
-    status = getattr(getattr(error, "response", None), "status_code", None)
+def _unreachable(spec: SourceSpec, error: Exception, status: int | None = None) -> NoReturn:
+    status = status or getattr(getattr(error, "response", None), "status_code", None)
     if status in _REFUSED:
         fault = f"Hugging Face has no data set '{spec.location}', or it needs permission (HTTP {status})"
         raise InputError(fault, "check the name; for a gated one: hf auth login", where=spec.spec) from error

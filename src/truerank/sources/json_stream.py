@@ -6,7 +6,6 @@ Memory is bounded by the largest single item, not by the file.
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from truerank.errors import InputError
+from truerank.loading import load_json
 from truerank.sources import compressed
 from truerank.sources.lines import decoded
 
@@ -87,13 +87,7 @@ def loads(raw: bytes, path: Path, line: int, *, strict: bool) -> tuple[Any, bool
         InputError: it is no JSON.
     """
     text, repaired = decoded(raw, path, line, strict=strict)
-    try:
-        return json.loads(text), repaired
-    except (ValueError, RecursionError) as error:
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error) or "nested too deeply"
-        raise InputError(
-            f"no valid JSON ({reason})", "correct the line, or download the file again", where=path, line=line
-        ) from error
+    return load_json(text, path, line=line, remedy="correct the line, or download the file again"), repaired
 
 
 def array_items(path: Path) -> Iterator[JsonItem]:
@@ -305,8 +299,8 @@ class _Scanner:
         line = self.line()
         if opening == b"[" and (match := _NEXT_LIST.search(self._data, self._at)):
             # A list that closes too early is no JSON, so that a wrong guess cannot give a wrong value.
-            with contextlib.suppress(ValueError, RecursionError):
-                value = json.loads(self._data[self._at : match.start() + 1].decode("utf-8"))
+            with contextlib.suppress(InputError):
+                value = load_json(self._data[self._at : match.start() + 1], self._path)
                 self._at = match.start() + 1
                 return value, line, False
         value, repaired = loads(self.value(), self._path, line, strict=strict)

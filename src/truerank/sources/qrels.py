@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
@@ -14,9 +14,9 @@ from truerank.records import Qrel
 from truerank.sources import beir, compressed, formats, frames, grammar, irds
 from truerank.sources.duplicates import PairWindow
 from truerank.sources.grammar import SourceSpec
-from truerank.sources.lines import line_blocks
+from truerank.sources.lines import byte_blocks, decoded, line_blocks
 
-__all__ = ["BEIR_HEADER", "QREL_SCHEMA", "qrel_frames", "read_qrels", "read_qrels_frame"]
+__all__ = ["BEIR_HEADER", "QREL_SCHEMA", "QrelLine", "qrel_frames", "qrel_lines", "read_qrels", "read_qrels_frame"]
 
 #: The columns of judgments as a frame.
 QREL_SCHEMA: Final[dict[str, Any]] = {"topic_id": pl.String, "doc_id": pl.String, "relevance": pl.Int32}
@@ -25,6 +25,17 @@ BEIR_HEADER: Final = ("query-id", "corpus-id", "score")
 _LAYOUTS: Final = (("topic_id", None, "doc_id", "relevance"), ("topic_id", "doc_id", "relevance"))
 _LARGEST: Final = 2**31 - 1
 _ROWS: Final = 1 << 16
+
+
+class QrelLine(NamedTuple):
+    """One line of a file of judgments: its number, its bytes without the end, and what it says.
+
+    `said` is a judgment, the fault of a line that is none, or None for a blank line and a header.
+    """
+
+    number: int
+    raw: bytes
+    said: Qrel | InputError | None
 
 
 def read_qrels(spec: str | SourceSpec) -> Iterator[Qrel]:
@@ -100,6 +111,32 @@ def qrel_frames(spec: str | SourceSpec) -> Iterator[pl.DataFrame]:
         raise _nothing(path)
 
 
+def qrel_lines(spec: str | SourceSpec) -> Iterator[QrelLine]:
+    """Every line of a file of judgments, those that are no judgment too; the formats are those of `read_qrels`.
+
+    Args:
+        spec: a file or a BEIR folder.
+
+    Raises:
+        InputError: the file cannot be read, or the source is no file.
+    """
+    spec = _checked(spec)
+    if spec.scheme != "file":
+        raise InputError("lines are read from files", "give a path", where=spec.spec)
+    path = _qrels_path(spec.path)
+    for first, data in byte_blocks(path):
+        for number, raw in enumerate(data.split(b"\n"), start=first):
+            text, _ = decoded(raw, path, number, strict=False)
+            cells = text.split()
+            said: Qrel | InputError | None = None
+            if cells and not (number == 1 and tuple(cells) == BEIR_HEADER):
+                try:
+                    said = Qrel(*_values(cells, path, number), cells[1] if len(cells) == 4 else "0")
+                except InputError as error:
+                    said = error
+            yield QrelLine(number, raw, said)
+
+
 def _checked(spec: str | SourceSpec) -> SourceSpec:
     spec = grammar.parse(spec) if isinstance(spec, str) else spec
     if spec.scheme == "hf":
@@ -147,10 +184,6 @@ def _nothing(path: Path) -> InputError:
 
 def _values(cells: list[str], path: Path, line: int) -> tuple[str, str, int]:
     qrel = _qrel(cells, path, line)
-    if abs(qrel.relevance) > _LARGEST:
-        raise InputError(
-            f"the relevance '{qrel.relevance}' is too large", "write a grade such as 0 to 3", where=path, line=line
-        )
     return qrel.topic_id, qrel.doc_id, qrel.relevance
 
 
@@ -161,11 +194,16 @@ def _qrel(cells: list[str], path: Path, line: int) -> Qrel:
         )
     topic, iteration, document, relevance = cells if len(cells) == 4 else (cells[0], "0", *cells[1:])
     try:
-        return Qrel(topic, document, int(relevance), iteration)
+        qrel = Qrel(topic, document, int(relevance), iteration)
     except ValueError as error:
         raise InputError(
-            f"the relevance '{relevance}' is no whole number",
+            f"the relevance '{relevance[:40]}' is no whole number",
             "write topic, iteration, document, relevance",
             where=path,
             line=line,
         ) from error
+    if abs(qrel.relevance) > _LARGEST:
+        raise InputError(
+            f"the relevance '{relevance[:40]}' is too large", "write a grade such as 0 to 3", where=path, line=line
+        )
+    return qrel

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 
 from truerank.errors import InputError
 from truerank.records import Query
@@ -13,6 +14,7 @@ from truerank.sources.blocks import QueryBlock, RawBlock, SourceCounts
 from truerank.sources.duplicates import IdWindow
 from truerank.sources.files import file_queries
 from truerank.sources.grammar import SourceSpec
+from truerank.sources.rows import saved_files
 from truerank.sources.text_columns import TextColumns, text_columns
 from truerank.text.normalising import normalise
 
@@ -97,7 +99,7 @@ class QuerySource:
         elif spec.scheme == "hf":
             identity = hub.fingerprint(spec)
         else:
-            identity = compressed.fingerprint(beir.queries_file(spec.path) if self._format == "beir" else spec.path)
+            identity = "+".join(compressed.fingerprint(file) for file in self._files())
         chosen = {"column": spec.column, "format": spec.format}
         return identity + "".join(f";{key}={value}" for key, value in chosen.items() if value)
 
@@ -157,6 +159,11 @@ class QuerySource:
             skipped=counts.skipped + raw.skipped,
             repeated=counts.repeated + repeated,
         )
+
+    def _files(self) -> list[Path]:
+        if self._format == "saved":
+            return saved_files(self.spec.path)
+        return [beir.queries_file(self.spec.path) if self._format == "beir" else self.spec.path]
 
     def _raw_blocks(self) -> Iterator[RawBlock]:
         spec = self.spec

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -11,14 +10,16 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from truerank.errors import InputError, TruerankError
+from truerank.loading import load_json
 from truerank.sources import columns, compressed, json_stream
 from truerank.sources.grammar import SOURCES
 from truerank.sources.lines import line_blocks
 
-__all__ = ["Row", "parquet_frames", "rows"]
+__all__ = ["Row", "parquet_frames", "rows", "saved_files"]
 
 _FIELD_LIMIT: Final = 1 << 26
 _PARQUET_ROWS: Final = 1 << 16
+_REMEDY: Final = "correct the line, or download the file again"
 
 
 class Row(NamedTuple):
@@ -34,7 +35,8 @@ def rows(path: Path, form: str, *, strict: bool = False) -> Iterator[Row]:
 
     Args:
         path: the file, perhaps compressed.
-        form: "csv", "tsv" (its first line holds the names), "jsonl", "json", "parquet", or one of `grammar.SOURCES`.
+        form: "csv", "tsv" (its first line holds the names), "jsonl", "json", "parquet", "saved" (a
+            folder that Hugging Face `datasets` wrote), or one of `grammar.SOURCES`.
         strict: raise for bytes that are not UTF-8.
 
     Raises:
@@ -42,6 +44,8 @@ def rows(path: Path, form: str, *, strict: bool = False) -> Iterator[Row]:
     """
     if form == "parquet":
         return _parquet_rows(path)
+    if form == "saved":
+        return _saved_rows(path)
     if form == "jsonl":
         return _jsonl_rows(path, strict)
     if form == "json":
@@ -97,19 +101,45 @@ def _parquet_rows(path: Path) -> Iterator[Row]:
             yield Row(number, values)
 
 
+def saved_files(folder: Path) -> list[Path]:
+    """The Arrow files of a folder that `Dataset.save_to_disk` wrote, in the order of its records.
+
+    Raises:
+        InputError: it names files that are not there, or none.
+    """
+    state = folder / "state.json"
+    value = json_stream.loads(compressed.head(state), state, 1, strict=True)[0]
+    listed = value.get("_data_files") if isinstance(value, dict) else None
+    names = [one.get("filename") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    files = [folder / name for name in names if isinstance(name, str) and "/" not in name]
+    absent = [file.name for file in files if not file.is_file()]
+    if absent or not files:
+        fault = f"{absent[0]} is missing" if absent else "it names no files of data"
+        raise InputError(fault, "copy the whole folder again", where=state)
+    return files
+
+
+def _saved_rows(folder: Path) -> Iterator[Row]:
+    """The records of a saved data set; one file of it at a time is in memory (`datasets` writes 500 MB in each)."""
+    number = 0
+    for file in saved_files(folder):
+        try:
+            frame = pl.read_ipc_stream(compressed.checked_file(file))
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            reason = str(error).partition("\n")[0]
+            raise InputError(f"no valid Arrow stream ({reason})", "copy the folder again", where=file) from error
+        for values in frame.iter_rows(named=True):
+            number += 1
+            yield Row(number, values)
+
+
 def _jsonl_rows(path: Path, strict: bool) -> Iterator[Row]:
     for block in line_blocks(path, strict=strict):
         for offset, text in enumerate(block.lines):
             if not text or text.isspace():
                 continue
             line = block.first + offset
-            try:
-                value = json.loads(text)
-            except (ValueError, RecursionError) as error:
-                reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-                raise InputError(
-                    f"no valid JSON ({reason})", "correct the line, or download the file again", where=path, line=line
-                ) from error
+            value = load_json(text, path, line=line, remedy=_REMEDY)
             yield Row(line, _named_values(value, path, line), offset in block.repaired)
 
 

@@ -103,8 +103,6 @@ def _values_of(columns: Collection[str]) -> frames.LineReader:
 
     def values(cells: list[str], path: Path, line: int) -> tuple[Any, ...]:
         row = _row(cells, path, line)
-        if abs(row.rank) > _LARGEST:
-            raise InputError(f"the rank '{cells[3]}' is too large", _REMEDY, where=path, line=line)
         return tuple(row[position] for position in positions)
 
     return values
@@ -134,7 +132,10 @@ def _row(cells: list[str], path: Path, line: int) -> RunRow:
     try:
         row = RunRow(topic, document, int(rank), float(score), tag)
     except ValueError as error:
-        raise InputError(f"rank '{rank}' or score '{score}' is no number", _REMEDY, where=path, line=line) from error
+        fault = f"rank '{rank[:40]}' or score '{score[:40]}' is no number"
+        raise InputError(fault, _REMEDY, where=path, line=line) from error
+    if abs(row.rank) > _LARGEST:
+        raise InputError(f"the rank '{rank[:40]}' is too large", _REMEDY, where=path, line=line)
     if not math.isfinite(row.score):
         raise InputError(f"the score '{score}' is not finite", "write a finite number", where=path, line=line)
     return row

@@ -59,7 +59,7 @@ def text_columns(spec: SourceSpec, *, strict: bool = False) -> TextColumns:
         return TextColumns(spec.column or "query", ("passages", "answers"), readable=False)
     if form == "beir":
         return _of_rows(rows(beir.queries_file(spec.path), "jsonl", strict=strict), spec.column)
-    if form in ("csv", "jsonl", "json", "parquet") or (form not in FORMATS and form in SOURCES):
+    if form in ("csv", "jsonl", "json", "parquet", "saved") or (form not in FORMATS and form in SOURCES):
         return _of_rows(rows(spec.path, form, strict=strict), spec.column)
     return _of_lines(spec, strict) if form == "tsv" else TextColumns(None)
 

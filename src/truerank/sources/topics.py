@@ -18,7 +18,7 @@ from truerank.sources.qrels import read_qrels
 from truerank.sources.rows import Row, rows
 from truerank.text.normalising import normalise
 
-__all__ = ["TopicSet", "read_topics"]
+__all__ = ["TopicSet", "read_topics", "topic_records"]
 
 _TITLES: Final = ("title", "topic_title", *columns.TEXT_NAMES)
 _DESCRIPTIONS: Final = ("description", "desc", "question")
@@ -93,6 +93,24 @@ def read_topics(spec: str | SourceSpec, *, strict: bool = False) -> TopicSet:
         fault = "no topics in it" if not counts.read else f"{counts.read} topics, none with a text"
         raise InputError(fault, "give a file of topics, or name its format with ?format=", where=spec.location)
     return TopicSet(spec.name, topics, counts, _fields(topics))
+
+
+def topic_records(spec: str | SourceSpec) -> Iterator[tuple[Topic, int | None, bool]]:
+    """Every topic as it stands in the source: those without a text and those whose id came before, too.
+
+    Args:
+        spec: the source, see `grammar.parse`.
+
+    Yields:
+        A topic, its line where the source has lines, and whether bytes of it were no UTF-8.
+
+    Raises:
+        InputError: as in `read_topics`, but not for an id that stands there twice.
+    """
+    spec = grammar.parse(spec) if isinstance(spec, str) else spec
+    for found in _found(spec, strict=False):
+        if not isinstance(found, int):
+            yield found.topic, found.line, bool(found.repaired)
 
 
 def _collected(found: Iterable[_Found], spec: SourceSpec) -> tuple[tuple[Topic, ...], SourceCounts]:

@@ -8,11 +8,12 @@ about errors and subscriptions, too; several different ones in a short text do, 
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from truerank.loading import toml_file
 
 __all__ = ["Notice", "notice_of"]
 
@@ -96,7 +97,7 @@ def _plain(text: str) -> str:
 @cache
 def _signs() -> dict[str, tuple[re.Pattern[str], ...]]:
     """By kind one pattern for each thing that notices speak of, from notices.toml."""
-    listed = tomllib.loads(Path(__file__).with_name("notices.toml").read_text(encoding="utf-8"))
+    listed = toml_file(Path(__file__).with_name("notices.toml"))
     # Signs of scripts without blanks stand anywhere, others at the beginning of a word.
     begun = r"(?:(?<!\w)|(?=[\u3040-\uffdc]))"
     return {

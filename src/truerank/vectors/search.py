@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from truerank.loading import json_file
 from truerank.text.normalising import normalise
 from truerank.vectors.encoders.base import Encoder, Vectors
 from truerank.vectors.neighbours import LISTS, Bars, PairProbe, ScanTask, grouped, select
@@ -209,7 +210,7 @@ def _measured_error(rows: Rows, plan: SearchPlan, folder: Path) -> float:
     """The error to allow for at the floor: twice what the source's first texts show against their nearest topics."""
     path = folder / "pilot.json"
     if path.is_file():
-        return float(json.loads(path.read_text(encoding="utf-8"))["error"])
+        return float(json_file(path)["error"])
     texts = [row[3] for row in islice(rows(), _PILOT_TEXTS)]
     error = _LEAST_ERROR
     if texts and plan.open_screen is not None:

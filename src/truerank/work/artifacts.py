@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import errno
 import hashlib
 import importlib.metadata
 import json
 import os
 import platform
+import re
+import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -17,10 +20,39 @@ import polars as pl
 
 from truerank.errors import InputError
 
-__all__ = ["WORK", "Artifacts", "atomic_path", "digest", "hash_file", "installed_versions", "write_text"]
+__all__ = ["WORK", "Artifacts", "atomic_path", "digest", "hash_file", "installed_versions", "place_of", "write_text"]
 
 #: The folder of unfinished work, in that of the artifacts.
 WORK: Final = ".work"
+
+
+#: No room left, or none to write at all.
+_OF_DISKS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
+#: How Polars says which error of the system it met.
+_OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
+
+
+@contextlib.contextmanager
+def place_of(path: Path) -> Iterator[None]:
+    """Faults of writing within, such as a full disk, name the path, whichever library met them.
+
+    Raises:
+        OSError: with the path, where the library named none.
+    """
+    try:
+        yield
+    except pl.exceptions.PolarsError as error:
+        found = _OS_ERROR.search(str(error))
+        if found is None:
+            raise
+        raise OSError(int(found[1]), os.strerror(int(found[1])), str(path)) from error
+    except sqlite3.OperationalError as error:
+        raise OSError(None, str(error), str(path)) from error
+    except OSError as error:
+        # NumPy gives a text without the system's number.
+        if error.filename is None and error.errno in (None, *_OF_DISKS):
+            error.filename = str(path)
+        raise
 
 
 @contextlib.contextmanager
@@ -29,8 +61,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        yield temporary
-        temporary.replace(path)
+        with place_of(path):
+            yield temporary
+            temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -151,7 +184,8 @@ class Artifacts:
             "event": event,
             **details,
         }
-        with (self.folder / "run.log").open("a", encoding="utf-8") as stream:
+        path = self.folder / "run.log"
+        with place_of(path), path.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def note(self, name: str) -> Path:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import polars as pl
 
+from truerank.work.artifacts import atomic_path
 from truerank.work.engines import Engine
 from truerank.work.tasks import Numbered, Task
 
@@ -38,16 +38,14 @@ class BlockStore:
 
     def save(self, number: int, frame: pl.DataFrame) -> None:
         """Saves a finished block."""
-        path = self._path(number)
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
-        frame.write_ipc(temporary, compression="lz4")
-        temporary.replace(path)
+        with atomic_path(self._path(number)) as temporary:
+            frame.write_ipc(temporary, compression="lz4")
 
-    def load(self, number: int) -> pl.DataFrame:
-        """A finished block."""
+    def load(self, number: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """A finished block, or some of its columns."""
         # As a stream, because Polars would take brackets in a path for a pattern.
         with self._path(number).open("rb") as stream:
-            return pl.read_ipc(stream)
+            return pl.read_ipc(stream, columns=None if columns is None else list(columns))
 
     def remove(self) -> None:
         """Deletes the folder with all blocks."""

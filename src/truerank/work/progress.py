@@ -1,13 +1,20 @@
-"""Progress of long work, shown on a terminal's stderr and nowhere else."""
+"""Progress of long work, on stderr: bars on a terminal, otherwise a line now and then."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+import threading
+import time
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Final, Protocol, TextIO
 
-__all__ = ["Progress", "Quiet", "Terminal", "terminal_progress"]
+from truerank.text.printable import printable
+
+__all__ = ["Progress", "ProgressLines", "Quiet", "Terminal", "terminal_progress"]
+
+#: Seconds between two lines where there is no terminal.
+_EVERY: Final = 60.0
 
 
 class Progress(Protocol):
@@ -73,7 +80,7 @@ class Terminal:
     def start(self, what: str, total: int | None = None) -> None:
         """Ends the bar of the stage before and opens one for this."""
         self.finish()
-        self._stage = int(self.bars.add_task(what, total=total, rate=""))
+        self._stage = int(self.bars.add_task(self._unmarked(what), total=total, rate=""))
 
     def advance(self, items: int) -> None:
         """Moves the bar."""
@@ -87,11 +94,18 @@ class Terminal:
     def status(self, text: str) -> None:
         """Writes the text in front of the bar."""
         if self._stage is not None:
-            self.bars.update(self._stage, description=text)  # type: ignore[arg-type]
+            self.bars.update(self._stage, description=self._unmarked(text))  # type: ignore[arg-type]
+
+    @staticmethod
+    def _unmarked(text: str) -> str:
+        """A text that may hold characters of the input; nothing in it is markup."""
+        from rich.markup import escape
+
+        return escape(printable(text))
 
     def note(self, text: str) -> None:
         """Prints a line above the bars."""
-        self.console.print(text, markup=False, highlight=False)
+        self.console.print(printable(text), markup=False, highlight=False)
 
     def finish(self) -> None:
         """Marks the current stage as done."""
@@ -102,11 +116,71 @@ class Terminal:
         self._stage = None
 
 
+class ProgressLines:
+    """A line every minute that says how far the work is, for logs; work of less than a minute writes none.
+
+    Args:
+        stream: where lines go.
+        every: seconds between two lines.
+    """
+
+    def __init__(self, stream: TextIO, every: float = _EVERY) -> None:
+        self._stream, self._every = stream, every
+        self._what, self._done = "working", 0
+        self._total: int | None = None
+        self._begun = time.monotonic()
+        self._end = threading.Event()
+        # A thread, because some stages work for minutes without saying anything.
+        self._thread = threading.Thread(target=self._tell, name="progress", daemon=True)
+        self._thread.start()
+
+    def start(self, what: str, total: int | None = None) -> None:
+        """Remembers the stage."""
+        self._what, self._done, self._total = what, 0, total
+
+    def advance(self, items: int) -> None:
+        """Counts."""
+        self._done += items
+
+    def status(self, text: str) -> None:
+        """Remembers what the stage is about."""
+        self._what = text
+
+    def note(self, text: str) -> None:
+        """Writes a line at once."""
+        self._write(text)
+
+    def finish(self) -> None:
+        """Writes no further line."""
+        self._end.set()
+        self._thread.join()
+
+    def _tell(self) -> None:
+        while not self._end.wait(self._every):
+            count = f", {self._done:,}" if self._done or self._total is not None else ""
+            of = f" of {self._total:,}" if self._total is not None else ""
+            seconds = int(time.monotonic() - self._begun)
+            self._write(f"{self._what}{count}{of} ({seconds // 60} min {seconds % 60} s)")
+
+    def _write(self, text: str) -> None:
+        # A log that has gone, or is full, is no reason to end the work.
+        with contextlib.suppress(OSError, ValueError):
+            self._stream.write(printable(f"{text}\n"))
+            self._stream.flush()
+
+
 @contextlib.contextmanager
 def terminal_progress(show: bool | None = None) -> Iterator[Progress]:
-    """Bars on stderr if it is a terminal (or as `show` says), otherwise nothing."""
-    if not (sys.stderr.isatty() if show is None else show):
+    """Bars on stderr if it is a terminal, otherwise lines; `show` False shows nothing, True bars in any case."""
+    if show is False:
         yield Quiet()
+        return
+    if show is None and not sys.stderr.isatty():
+        lines = ProgressLines(sys.stderr)
+        try:
+            yield lines
+        finally:
+            lines.finish()
         return
     terminal = Terminal()
     with terminal.bars:

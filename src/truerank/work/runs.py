@@ -14,7 +14,7 @@ from typing import IO, Any, Final
 from truerank.errors import InputError
 from truerank.records import Input
 from truerank.version import __version__
-from truerank.work.artifacts import Artifacts, digest, installed_versions, write_text
+from truerank.work.artifacts import Artifacts, digest, installed_versions, place_of, write_text
 from truerank.work.compressing import opened_for_writing
 
 try:
@@ -153,7 +153,7 @@ def run(
     made = _FileRun if file else Run
     job = made(command, inputs, options or {}, target)
     job.packages += tuple(packages)
-    with locked(job.work, target):
+    with place_of(target), locked(job.work, target):
         yield job
         job.finish()
         job.clear()

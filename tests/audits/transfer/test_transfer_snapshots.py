@@ -276,7 +276,7 @@ def test_rare_settings_come_from_a_file(tmp_path: Path) -> None:
         ("user_agent = 'x'", "no setting 'user_agent'"),
         ("retries = 1.5", r"retries is 1\.5"),
         ("timeout = true", "timeout is True"),
-        ("retries", "not readable"),
+        ("retries", "no valid TOML"),
         ("timeout = 0", "timeout: must be above 0, got 0"),
     ):
         file.write_text(text)

@@ -317,7 +317,7 @@ def _from_topics(model: Floats, people: Floats, whole: Ints, correcting: Correct
 
     def widths(found: Estimates) -> Floats:
         # Both parts of the variance are estimated from the judged topics.
-        return half_widths(found, correcting.confidence, correcting.target, topics=len(whole))
+        return half_widths(found, correcting.confidence, correcting.target, topics=int(found.design_freedom[0]) + 1)
 
     corrected = estimate_topics(model, people, whole, fixed=fixed)
     alone = estimate_topics(model, people, whole, fixed=0.0)

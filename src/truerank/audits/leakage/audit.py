@@ -23,6 +23,7 @@ from truerank.audits.leakage.wording import WordingProbe
 from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments
 from truerank.judging.ratings import label_inputs
+from truerank.loading import json_file
 from truerank.options import Encoding, Flag, Labels, Out, command
 from truerank.records import Input, TopicText
 from truerank.sources import (
@@ -244,7 +245,7 @@ class Audit:
         """The sensitivity check, or what an interrupted run has of it."""
         path = folder / "sensitivity.json"
         if path.is_file():
-            known: dict[str, Sensitivity] = json.loads(path.read_text(encoding="utf-8"))
+            known: dict[str, Sensitivity] = json_file(path)
             return known
         passes = None
         if plan.prefilter is not None:

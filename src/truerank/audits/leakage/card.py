@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -16,6 +15,7 @@ from truerank.audits.leakage.options import Redaction, opened_labels
 from truerank.audits.leakage.redaction import hash_text, open_key
 from truerank.audits.leakage.results import AuditResult, load_audit
 from truerank.errors import OptionError
+from truerank.loading import load_json
 from truerank.options import Flag, Labels, command
 from truerank.reports.results import Result
 from truerank.version import __version__
@@ -102,8 +102,9 @@ def card(
 
 def card_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of the statement."""
-    text = resources.files("truerank.audits.leakage").joinpath("card.schema.json").read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
+    name = "card.schema.json"
+    text = resources.files("truerank.audits.leakage").joinpath(name).read_text(encoding="utf-8")
+    schema: dict[str, Any] = load_json(text, name)
     return schema
 
 

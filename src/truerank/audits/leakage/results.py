@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import polars as pl
 
 from truerank.audits.leakage.calibration_results import Calibration
 from truerank.errors import InputError
+from truerank.loading import json_file
 from truerank.reports.results import Result
 
 __all__ = [
@@ -240,7 +240,7 @@ def load_audit(folder: str | Path) -> AuditResult:
                 f"no {name} here", "give the folder that 'truerank leakage audit --out' wrote to the end", where=folder
             )
     try:
-        summary: AuditSummary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        summary: AuditSummary = json_file(folder / "summary.json")
         candidates = pl.read_parquet(folder / "candidates.parquet", glob=False)
         neighbours = pl.read_parquet(folder / "neighbours.parquet", glob=False)
     except (ValueError, OSError, pl.exceptions.PolarsError) as error:

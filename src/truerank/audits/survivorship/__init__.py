@@ -11,8 +11,9 @@ Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022).
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
+
+from truerank.lazy import lazily
 
 if TYPE_CHECKING:
     from truerank.audits.survivorship.answering import Answerable as Answerable
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from truerank.audits.survivorship.kinds import independence as independence
     from truerank.audits.survivorship.mapping import MapOptions as MapOptions
     from truerank.audits.survivorship.mapping import PassageMap as PassageMap
-    from truerank.audits.survivorship.mapping import map_passages as map  # noqa: A004, F401
+    from truerank.audits.survivorship.mapping import map_passages as map  # noqa: A004
     from truerank.audits.survivorship.pooling import AnswerPool as AnswerPool
     from truerank.audits.survivorship.pooling import AnswerPoolOptions as AnswerPoolOptions
     from truerank.audits.survivorship.pooling import DiscardedQueries as DiscardedQueries
@@ -49,76 +50,41 @@ if TYPE_CHECKING:
     from truerank.audits.survivorship.simulating import SimulateOptions as SimulateOptions
     from truerank.audits.survivorship.simulating import simulate as simulate
 
-#: The public names by the modules that have them, imported on first use: no command waits for the others.
-_PUBLIC: Final = {
-    "answering": (
-        "AnswerCountOptions",
-        "Answerable",
-        "CorpusAnswers",
-        "answerable",
-    ),
-    "depth_training": (
-        "TrainingEffect",
-        "training_effect",
-    ),
-    "depths": (
-        "DepthOptions",
-        "Depths",
-        "depth",
-        "open_depths",
-    ),
-    "evaluating": ("evaluate",),
-    "evaluation": (
-        "DepthEvaluation",
-        "EvaluateOptions",
-    ),
-    "filtering": (
-        "Triples",
-        "TriplesOptions",
-        "triples",
-    ),
-    "kinds": (
-        "Kinds",
-        "independence",
-    ),
-    "mapping": (
-        "MapOptions",
-        "PassageMap",
-        "map",
-    ),
-    "pooling": (
-        "AnswerPool",
-        "AnswerPoolOptions",
-        "DiscardedQueries",
-    ),
-    "profiling": (
-        "Profile",
-        "ProfileOptions",
-        "profile",
-    ),
-    "rescuing": (
-        "RescueOptions",
-        "Rescued",
-        "rescue",
-    ),
-    "simulating": (
-        "SimulateOptions",
-        "Simulated",
-        "simulate",
-    ),
-}
-_HOMES: Final = {name: module for module, names in _PUBLIC.items() for name in names}
-#: Names that differ from those in their modules.
-_CALLED: Final = {"map": "map_passages"}
+else:
+    __getattr__, __dir__ = lazily(__name__, __file__)
 
-__all__ = list(_HOMES)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), _CALLED.get(name, name))
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__ = [
+    "AnswerCountOptions",
+    "AnswerPool",
+    "AnswerPoolOptions",
+    "Answerable",
+    "CorpusAnswers",
+    "DepthEvaluation",
+    "DepthOptions",
+    "Depths",
+    "DiscardedQueries",
+    "EvaluateOptions",
+    "Kinds",
+    "MapOptions",
+    "PassageMap",
+    "Profile",
+    "ProfileOptions",
+    "RescueOptions",
+    "Rescued",
+    "SimulateOptions",
+    "Simulated",
+    "TrainingEffect",
+    "Triples",
+    "TriplesOptions",
+    "answerable",
+    "depth",
+    "evaluate",
+    "independence",
+    "map",
+    "open_depths",
+    "profile",
+    "rescue",
+    "simulate",
+    "training_effect",
+    "triples",
+]

@@ -15,7 +15,7 @@ import scipy
 from numpy.typing import NDArray
 
 from truerank.audits.survivorship.answers import (
-    AnswerPool,
+    JudgedPoolFolder,
     first_answers,
     given_by_people,
     judged_by_people,
@@ -248,7 +248,7 @@ def answerable(
     *,
     queries: DiscardedQueries = DiscardedQueries(),
     pooling: AnswerPoolOptions = AnswerPoolOptions(),
-    pool: AnswerPool = None,
+    pool: JudgedPoolFolder = None,
     judged: Labels = Labels(),
     counting: AnswerCountOptions = AnswerCountOptions(),
     out: Out = None,

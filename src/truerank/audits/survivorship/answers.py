@@ -24,8 +24,8 @@ from truerank.sources.tables import as_text
 __all__ = [
     "ANSWER_SCHEMA",
     "FIRST_SCHEMA",
-    "AnswerPool",
     "JudgedPassages",
+    "JudgedPoolFolder",
     "first_answers",
     "given_by_people",
     "judged_by_people",
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 #: The folder of a pool of answers that was judged.
-AnswerPool = Annotated[str | Path | None, Flag(metavar="DIR", reads=Path)]
+JudgedPoolFolder = Annotated[str | Path | None, Flag(metavar="DIR", reads=Path)]
 #: Which passage answers which query.
 ANSWER_SCHEMA: Final[dict[str, Any]] = {
     "corpus": pl.String,

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Final, Literal
 import polars as pl
 
 from truerank.audits.survivorship.answers import (
-    AnswerPool,
     JudgedPassages,
+    JudgedPoolFolder,
     given_by_people,
     judged_by_people,
     read_firsts,
@@ -116,7 +116,7 @@ class Rescued(Result, shown_in="truerank.audits.survivorship.answer_report"):
 
 @command
 def rescue(
-    pool: AnswerPool = None,
+    pool: JudgedPoolFolder = None,
     judged: Labels = Labels(),
     firsts: Annotated[str | None, Flag(metavar="SRC")] = None,
     qrels: Annotated[str | None, Flag(metavar="SRC")] = None,

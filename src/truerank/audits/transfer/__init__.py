@@ -3,23 +3,53 @@
 Source: Fröbe, Akiki, Potthast, Hagen: Noise-Reduction for Automatically Transferred Relevance Judgments (CLEF 2022).
 """
 
-from truerank.audits.transfer.carrying import COMBINE, Carrying, Experts, carry
-from truerank.audits.transfer.cleaning import JudgmentCleaning, Removal, clean
-from truerank.audits.transfer.collecting import SnapshotOptions, Snapshots, snapshots
-from truerank.audits.transfer.describing import Description, describe
-from truerank.audits.transfer.estimating import Estimates, estimate
-from truerank.audits.transfer.experts import ExpertComparison
-from truerank.audits.transfer.matching.finding import MatchOptions, match
-from truerank.audits.transfer.matching.links import PATTERNS, Route
-from truerank.audits.transfer.matching.versions import Matched, Version, load_matched, read_versions
-from truerank.audits.transfer.scanning.options import Samples, ScanOptions
-from truerank.audits.transfer.scanning.results import Scan, load_scan
-from truerank.audits.transfer.scanning.scan import default_ranker, scan
-from truerank.audits.transfer.selecting import NegativeSource, Selection, SelectOptions, select
-from truerank.audits.transfer.statement import TransferCard, card
-from truerank.sources.archive import ArchiveOptions
-from truerank.text.main_content import ContentOptions
-from truerank.text.urls import UrlRules
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from truerank.lazy import lazily
+
+if TYPE_CHECKING:
+    from truerank.audits.transfer.carrying import COMBINE as COMBINE
+    from truerank.audits.transfer.carrying import Carrying as Carrying
+    from truerank.audits.transfer.carrying import Experts as Experts
+    from truerank.audits.transfer.carrying import carry as carry
+    from truerank.audits.transfer.cleaning import JudgmentCleaning as JudgmentCleaning
+    from truerank.audits.transfer.cleaning import Removal as Removal
+    from truerank.audits.transfer.cleaning import clean as clean
+    from truerank.audits.transfer.collecting import SnapshotOptions as SnapshotOptions
+    from truerank.audits.transfer.collecting import Snapshots as Snapshots
+    from truerank.audits.transfer.collecting import snapshots as snapshots
+    from truerank.audits.transfer.describing import Description as Description
+    from truerank.audits.transfer.describing import describe as describe
+    from truerank.audits.transfer.estimating import Estimates as Estimates
+    from truerank.audits.transfer.estimating import estimate as estimate
+    from truerank.audits.transfer.experts import ExpertComparison as ExpertComparison
+    from truerank.audits.transfer.matching.finding import MatchOptions as MatchOptions
+    from truerank.audits.transfer.matching.finding import match as match
+    from truerank.audits.transfer.matching.links import PATTERNS as PATTERNS
+    from truerank.audits.transfer.matching.links import Route as Route
+    from truerank.audits.transfer.matching.versions import Matched as Matched
+    from truerank.audits.transfer.matching.versions import Version as Version
+    from truerank.audits.transfer.matching.versions import load_matched as load_matched
+    from truerank.audits.transfer.matching.versions import read_versions as read_versions
+    from truerank.audits.transfer.scanning.options import Samples as Samples
+    from truerank.audits.transfer.scanning.options import ScanOptions as ScanOptions
+    from truerank.audits.transfer.scanning.results import Scan as Scan
+    from truerank.audits.transfer.scanning.results import load_scan as load_scan
+    from truerank.audits.transfer.scanning.scan import default_ranker as default_ranker
+    from truerank.audits.transfer.scanning.scan import scan as scan
+    from truerank.audits.transfer.selecting import NegativeSource as NegativeSource
+    from truerank.audits.transfer.selecting import Selection as Selection
+    from truerank.audits.transfer.selecting import SelectOptions as SelectOptions
+    from truerank.audits.transfer.selecting import select as select
+    from truerank.audits.transfer.statement import TransferCard as TransferCard
+    from truerank.audits.transfer.statement import card as card
+    from truerank.sources.archive import ArchiveOptions as ArchiveOptions
+    from truerank.text.main_content import ContentOptions as ContentOptions
+    from truerank.text.urls import UrlRules as UrlRules
+else:
+    __getattr__, __dir__ = lazily(__name__, __file__)
 
 __all__ = [
     "COMBINE",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 import polars as pl
 
@@ -14,6 +14,7 @@ from truerank.audits.transfer.experts import ExpertComparison, compare_with_expe
 from truerank.audits.transfer.matching.links import Route, links_of
 from truerank.audits.transfer.matching.versions import Matched
 from truerank.errors import InputError
+from truerank.measures.combining import COMBINE, Combine, combined_grade
 from truerank.options import Confidence, Flag, Options, OutFile, Range, Source, command
 from truerank.records import Input
 from truerank.reports.results import Result
@@ -27,15 +28,6 @@ from truerank.work.runs import run as started
 
 __all__ = ["COMBINE", "Carrying", "Experts", "carry"]
 
-Combine = Literal["max", "min", "majority", "agree"]
-
-#: What several judgments of one topic become that go to the same document.
-COMBINE: Final[dict[str, str]] = {
-    "max": "the highest grade",
-    "min": "the lowest grade",
-    "majority": "the grade that most of them have, of equally many the higher",
-    "agree": "the grade, where they agree; the others are ambiguous",
-}
 #: Topics that are named in a sentence.
 _NAMED: Final = 10
 
@@ -211,14 +203,11 @@ class _Carried:
 def _combined(rows: pl.DataFrame, combine: Combine) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The rows with their last status, and those that were carried, put together by topic and document."""
     grade = pl.col("relevance")
-    rule = {
-        "max": grade.max(), "min": grade.min(), "agree": grade.max(), "majority": grade.mode().max(),
-    }[combine]  # fmt: skip
     merged = (
         rows.filter(pl.col("status") == "matched")
         .group_by("topic_id", "found", maintain_order=True)
         .agg(
-            rule.cast(pl.Int32).alias("grade"),
+            combined_grade(combine).alias("grade"),
             pl.len().alias("judgments"),
             grade.n_unique().alias("grades"),
             pl.col("doc_id").str.join(" ").alias("from"),

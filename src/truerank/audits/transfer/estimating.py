@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +21,8 @@ from truerank.judging.ratings import read_ratings
 from truerank.measures import proportion
 from truerank.options import Confidence, Flag, Labels, Seed, command
 from truerank.reports.results import Result
-from truerank.sources.compressed import checked_file, chunks
+from truerank.sources.compressed import checked_file
+from truerank.sources.rows import rows
 
 __all__ = ["COMBINATIONS", "Counts", "Estimate", "Estimates", "Interval", "estimate", "read_counts"]
 
@@ -37,6 +36,7 @@ COMBINATIONS: Final[Mapping[str, str]] = {
     "V2 better": "12",
 }
 _DRAWS: Final = 20_000
+_DIGITS: Final = 15
 
 
 class Counts(NamedTuple):
@@ -165,25 +165,20 @@ def read_counts(path: str | Path) -> list[Counts]:
         InputError: not readable, columns are missing, or a cell is no number.
     """
     path = checked_file(Path(path))
-    try:
-        text = b"".join(chunks(path)).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError("not in UTF-8", "save it as UTF-8", where=path) from error
-    reader = csv.DictReader(io.StringIO(text))
     needed = ("set", *COMBINATIONS.values(), "documents", "error")
-    lacking = [name for name in needed if name not in (reader.fieldnames or ())]
-    if lacking:
-        fault = f"no column '{lacking[0]}'"
-        raise InputError(fault, f"give the columns {', '.join(needed)}", where=path, line=1)
     found = []
-    for row in reader:
-        side = (row["error"] or "").strip()
+    for row in rows(path, "csv", strict=True):
+        lacking = [name for name in needed if name not in row.values]
+        if lacking:
+            fault = f"no column '{lacking[0]}'"
+            raise InputError(fault, f"give the columns {', '.join(needed)}", where=path, line=row.line)
+        side = row.values["error"].strip()
         if side not in ("", "01", "10"):
-            fault = f"'{side}' is no error of a set"
-            raise InputError(fault, "give 10 (V1 is right), 01 (V2 is) or nothing", where=path, line=reader.line_num)
-        numbers = {name: _whole(row[name], path, reader.line_num) for name in (*COMBINATIONS.values(), "documents")}
+            fault = f"'{side[:40]}' is no error of a set"
+            raise InputError(fault, "give 10 (V1 is right), 01 (V2 is) or nothing", where=path, line=row.line)
+        numbers = {name: _whole(row.values[name], path, row.line) for name in (*COMBINATIONS.values(), "documents")}
         documents = numbers.pop("documents")
-        found.append(Counts(row["set"] or "", numbers, documents, side))
+        found.append(Counts(row.values["set"], numbers, documents, side))
     if not found:
         raise InputError("no data set in it", "give one row for each", where=path)
     return found
@@ -319,10 +314,10 @@ def _keys(scan: Scan, name: str) -> list[tuple[str, str]]:
     return list(zip(inside["topic_id"].to_list(), inside["doc_id"].to_list(), strict=True))
 
 
-def _whole(cell: str | None, path: Path, line: int) -> int:
-    text = (cell or "").strip().replace(",", "")
-    if not text.isascii() or not text.isdigit():
-        raise InputError(f"'{cell}' is no number of pairs", "give a whole number", where=path, line=line)
+def _whole(cell: str, path: Path, line: int) -> int:
+    text = cell.strip().replace(",", "")
+    if not text.isascii() or not text.isdigit() or len(text) > _DIGITS:
+        raise InputError(f"'{cell[:40]}' is no number of pairs", "give a whole number", where=path, line=line)
     return int(text)
 
 

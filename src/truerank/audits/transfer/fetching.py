@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from truerank.errors import InputError
+from truerank.loading import json_file
 from truerank.sources.archive import (
     Archive,
     ArchiveOptions,
@@ -128,12 +129,12 @@ def _finished(folder: Path, identity: str) -> tuple[pl.DataFrame | None, int]:
     """What an earlier run fetched for the same wishes, and the number of its rounds."""
     state, table = folder / "fetched.json", folder / "fetched.parquet"
     try:
-        found = json.loads(state.read_text(encoding="utf-8"))
+        found = json_file(state)
         if found["identity"] != identity:
             return None, 0
         frame = pl.read_parquet(table, glob=False).select(list(FETCHED_SCHEMA))
         rounds = int(found["rounds"])
-    except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
+    except (InputError, OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
         return None, 0
     if any(name and not (folder / name).is_file() for name in frame["warc"].unique()):
         return None, 0

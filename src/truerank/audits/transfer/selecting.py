@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from truerank.audits.transfer.scanning.options import AGGREGATIONS, Aggregation
 from truerank.audits.transfer.scanning.results import Scan, ScanFolder, load_scan, scan_inputs
 from truerank.errors import InputError, OptionError
 from truerank.lexical import TopicQuery, analyser_of, build_index, model_of, search
+from truerank.loading import json_file
 from truerank.options import Flag, Options, Range, Seed, command
 from truerank.rankers.base import Pair
 from truerank.rankers.bm25 import Bm25
@@ -270,9 +270,9 @@ def _drawn(
 def _sources(scan: Scan) -> dict[str, str]:
     """The sources that the scan's manifest names."""
     try:
-        manifest = json.loads(((scan.folder or Path()) / "manifest.json").read_text(encoding="utf-8"))
+        manifest = json_file((scan.folder or Path()) / "manifest.json")
         return {one["name"]: one["source"] for one in manifest["inputs"] if one["role"] == "version"}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (InputError, KeyError, TypeError) as error:
         fault = "the manifest does not say where the versions are"
         raise InputError(fault, "name them with `version`", where=scan.folder or "scan") from error
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from truerank.lazy import lazily
 
 if TYPE_CHECKING:
     from truerank.experiments.grid.cells import Cell as Cell
@@ -17,19 +18,9 @@ if TYPE_CHECKING:
     from truerank.experiments.grid.running import GridRun as GridRun
     from truerank.experiments.grid.running import RunOptions as RunOptions
 
-#: Where each name lies; loaded on use, so that a worker process loads no more than it needs.
-_HOMES = {
-    "Cell": "cells",
-    "CostEstimate": "costs",
-    "Design": "design",
-    "GridResults": "results",
-    "GridRun": "running",
-    "ReportDesign": "design",
-    "RunOptions": "running",
-    "expand": "cells",
-    "open_results": "results",
-    "read_design": "reading",
-}
+else:
+    __getattr__, __dir__ = lazily(__name__, __file__)
+
 __all__ = [
     "Cell",
     "CostEstimate",
@@ -42,9 +33,3 @@ __all__ = [
     "open_results",
     "read_design",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'truerank.experiments.grid' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"truerank.experiments.grid.{_HOMES[name]}"), name)

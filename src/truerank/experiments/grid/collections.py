@@ -18,6 +18,7 @@ from truerank.experiments.grid.design import CollectionDesign
 from truerank.experiments.grid.results import LEAKED_SCHEMA, write_collection
 from truerank.experiments.grid.sets import TrainingSet, leaked_rows
 from truerank.lexical.searching import topic_queries
+from truerank.loading import json_file
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.sources import compressed, grammar, open_documents, read_qrels_frame, read_run_frame
 from truerank.sources.documents import DocumentSource
@@ -137,7 +138,7 @@ def open_collection(
     )
     folder = out / "inputs" / "collections" / design.name
     about = out / "collections" / design.name / _ABOUT
-    kept = json.loads(about.read_text(encoding="utf-8")) if about.is_file() else {}
+    kept = json_file(about) if about.is_file() else {}
     if kept.get("key") != key or not (folder / _PAIRS).is_file():
         shutil.rmtree(folder, ignore_errors=True)
         kept = {"key": key, **_make(design, inputs, out, folder, told)}
@@ -322,7 +323,7 @@ def _by_depth(folder: Path, inputs: _Inputs) -> dict[str, dict[str, Any]]:
 
 def _leaked(name: str, leaks: pl.DataFrame, folder: Path) -> pl.DataFrame:
     """What leaked by the ids of the results, with the number of rows."""
-    rows = json.loads((folder / _NAMES).read_text(encoding="utf-8"))
+    rows = json_file(folder / _NAMES)
     names = {(role, doc_id, text): name for role, doc_id, text, name, _ in rows}
     ids = [
         names[role, doc_id, _short(text)] for role, doc_id, text in leaks.select("role", "doc_id", "text").iter_rows()

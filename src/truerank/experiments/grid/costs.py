@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from truerank.experiments.grid.planning import Plan, Work
 from truerank.experiments.grid.results import cell_folder, has_failed, is_done
 from truerank.experiments.grid.sets import rows_of
 from truerank.experiments.grid.working import LOG_FILE, Spent, scored_sample
+from truerank.loading import load_json, text_file
 from truerank.rankers.training.fitting import fit
 from truerank.work.progress import Progress
 
@@ -213,10 +213,10 @@ def _measured(plan: Plan, out: Path) -> dict[_Key, Rate]:
 def _logged(path: Path) -> Spent | None:
     if not path.is_file():
         return None
-    done = [line for line in path.read_text(encoding="utf-8").splitlines() if '"event": "done"' in line]
+    done = [line for line in text_file(path).splitlines() if '"event": "done"' in line]
     if not done:
         return None
-    content: Mapping[str, Any] = json.loads(done[-1])
+    content: Mapping[str, Any] = load_json(done[-1], path)
     return Spent(*(content[name] for name in Spent._fields))
 
 

@@ -15,6 +15,7 @@ from truerank.errors import InputError
 from truerank.experiments.grid.cells import Cell
 from truerank.experiments.grid.design import Design
 from truerank.lexical.searching import write_run
+from truerank.loading import json_file
 from truerank.sources import read_run_frame
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA
@@ -149,7 +150,7 @@ class GridResults:
 
     def failure(self, cell: str) -> str:
         """Why a failed cell failed."""
-        content = json.loads((cell_folder(self.folder, cell) / _FAILED_FILE).read_text(encoding="utf-8"))
+        content = json_file(cell_folder(self.folder, cell) / _FAILED_FILE)
         return str(content["reason"])
 
     def first_stage(self, collection: str) -> pl.DataFrame:
@@ -299,7 +300,7 @@ def record_frame(out: Path, cells: Iterable[Cell]) -> pl.DataFrame:
 
 def _became(folder: Path) -> dict[str, Any]:
     if (folder / _CELL_FILE).is_file():
-        content = json.loads((folder / _CELL_FILE).read_text(encoding="utf-8"))
+        content = json_file(folder / _CELL_FILE)
         return {name: content[name] for name in ("status", "steps", "loss")}
     status = "failed" if (folder / _FAILED_FILE).is_file() else "missing"
     return {"status": status, "steps": None, "loss": None}

@@ -30,7 +30,7 @@ from truerank.experiments.grid.results import (
 from truerank.experiments.grid.tracking import open_tracker
 from truerank.experiments.grid.viewing import GridView, NoView, view_for
 from truerank.experiments.grid.working import TrainAndScore, TrainingOutcome, note_failure
-from truerank.options import Flag, Options, Range, command
+from truerank.options import Flag, Options, Processes, Range, command
 from truerank.reports.results import Result
 from truerank.sources.inputs import inputs_of
 from truerank.work.artifacts import Artifacts
@@ -62,7 +62,7 @@ class RunOptions(Options):
     """
 
     engine: Annotated[str, Flag(metavar="local|ray[:ADDRESS]")] = "local"
-    workers: Annotated[int | None, Range(at_least=1)] = None
+    workers: Processes | None = None
     device: str | None = None
     max_hours: Annotated[float | None, Flag(metavar="HOURS"), Range(at_least=0)] = None
     estimate_for: Annotated[int, Range(at_least=1)] = 16

@@ -14,6 +14,7 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.experiments.grid.design import SetDesign
+from truerank.loading import json_file
 from truerank.rankers.training.instances import Instance, open_instances
 from truerank.sources import formats, grammar
 from truerank.sources.rows import rows
@@ -99,7 +100,7 @@ def _built(design: SetDesign, out: Path, progress: Progress) -> Path:
         given["fill"] = str(out / "sets" / fill)
     wanted = digest([design.kind, sorted(design.sizes), seed, {**given, "fill": fill}])
     mark = out / "sets" / f"{design.name}.json"
-    if mark.is_file() and json.loads(mark.read_text(encoding="utf-8")).get("options") == wanted:
+    if mark.is_file() and json_file(mark).get("options") == wanted:
         return folder
     from truerank.experiments.instances import build
     from truerank.experiments.instances.options import Kind

@@ -13,6 +13,7 @@ from typing import Any, Final, NoReturn, TypeVar
 import yaml
 
 from truerank.errors import InputError, OptionError, TruerankError
+from truerank.loading import load_yaml, text_file
 
 __all__ = ["Value", "YamlMapping", "read_tree"]
 
@@ -156,12 +157,7 @@ def read_tree(path: Path, settings: Mapping[str, str], *, variables: bool = True
     Raises:
         InputError: not readable, no YAML, a key that stands twice, an unset variable, a setting of no place.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError("no UTF-8 text", "save it as UTF-8", where=path) from error
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", "give a design file", where=path) from error
+    text = text_file(path, "give a design file")
     tree = _parsed(text, str(path), "")
     if not isinstance(tree.content, dict):
         tree.fault("no mapping of keys", "write name, collections, sets, models")
@@ -172,10 +168,9 @@ def read_tree(path: Path, settings: Mapping[str, str], *, variables: bool = True
 
 
 def _parsed(text: str, file: str, path: str) -> Value:
-    loader = yaml.SafeLoader(text)
     count = 0
 
-    def value(node: Any, above: str, around: tuple[int, ...]) -> Value:
+    def value(loader: Any, node: Any, above: str, around: tuple[int, ...]) -> Value:
         nonlocal count
         count += 1
         line = node.start_mark.line + 1 if file != "--set" else None
@@ -184,22 +179,20 @@ def _parsed(text: str, file: str, path: str) -> Value:
             made.fault("an alias that contains itself, or too many values", "write the values out")
         inside = (*around, id(node))
         if isinstance(node, yaml.MappingNode):
-            return replace(made, content=dict(_entries(node, loader, made, lambda n, key: value(n, key, inside))))
+            return replace(
+                made, content=dict(_entries(node, loader, made, lambda n, key: value(loader, n, key, inside)))
+            )
         if isinstance(node, yaml.SequenceNode):
-            return replace(made, content=[value(each, above, inside) for each in node.value])
+            return replace(made, content=[value(loader, each, above, inside) for each in node.value])
         return replace(made, content=loader.construct_object(node))
 
     try:
-        node = loader.get_single_node()
-        return Value(None, file, 1, path) if node is None else value(node, path, ())
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = None if mark is None or file == "--set" else mark.line + 1
-        raise InputError(f"no YAML ({error.problem or error.context})", "mend it", where=file, line=line) from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise InputError(f"no YAML ({' '.join(str(error).split())[:120]})", "mend it", where=file) from error
-    finally:
-        loader.dispose()
+        found = load_yaml(text, file, lambda loader, node: value(loader, node, path, ()), remedy="mend it")
+    except InputError as error:
+        if file == "--set":
+            error.line = None
+        raise
+    return Value(None, file, 1, path) if found is None else found
 
 
 def _entries(node: Any, loader: Any, made: Value, value: Callable[[Any, str], Value]) -> Iterable[tuple[str, Value]]:

@@ -14,6 +14,7 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.experiments.instances.drawing import SCHEMA
 from truerank.experiments.instances.options import Format
+from truerank.loading import json_file
 from truerank.options import Flag, command
 from truerank.records import Input
 from truerank.reports.results import Result
@@ -226,12 +227,9 @@ def open_built(folder: str | Path) -> Built:
 
 
 def _object(folder: Path, name: str) -> dict[str, Any]:
-    try:
-        found: Any = json.loads((folder / name).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError("no training set there", _REMEDY, where=folder) from error
-    except ValueError as error:
-        raise InputError("no valid JSON", _REMEDY, where=folder / name) from error
+    if not (folder / name).is_file():
+        raise InputError("no training set there", _REMEDY, where=folder)
+    found = json_file(folder / name, _REMEDY)
     if not isinstance(found, dict):
         raise InputError("no manifest of a training set", _REMEDY, where=folder / name)
     return found

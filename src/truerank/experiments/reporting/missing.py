@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
 from typing import Final
 
 import polars as pl
 
+from truerank.errors import InputError
 from truerank.experiments.grid.results import GridResults, cell_folder
 from truerank.experiments.reporting.board import size_name
+from truerank.loading import json_file
 from truerank.reports.tables import Column, Table
 
 __all__ = ["grid_table", "missing_sentences"]
@@ -76,8 +77,8 @@ def _open(cells: pl.DataFrame) -> str:
 
 def _reason(results: GridResults, address: str) -> str:
     """Why a cell failed, with a colon before it; empty where nothing says so."""
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        text = (cell_folder(results.folder, address) / "failed.json").read_text(encoding="utf-8")
-        reason = " ".join(str(json.loads(text)["reason"]).split()).rstrip(".")
+    with contextlib.suppress(InputError, KeyError, TypeError):
+        found = json_file(cell_folder(results.folder, address) / "failed.json")
+        reason = " ".join(str(found["reason"]).split()).rstrip(".")
         return f": {reason[:200]}"
     return ""

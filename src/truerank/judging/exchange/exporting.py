@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -25,6 +27,8 @@ __all__ = ["LabelExport", "export"]
 _BY_ENDING: Final[dict[str, LabelFormat]] = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".json": "labelstudio", ".qrels": "qrels",
 }  # fmt: skip
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,6 +45,8 @@ class LabelExport(Result, shown_in="truerank.judging.report"):
         left_out: items without an answer because the rule gives none.
         models: models whose labels are in it.
         beside: further files: label configuration, labelling interface.
+        formulas: cells of the CSV that a spreadsheet would take for a formula.
+        escaped: whether an apostrophe stands in front of these.
     """
 
     path: Path
@@ -52,6 +58,8 @@ class LabelExport(Result, shown_in="truerank.judging.report"):
     left_out: tuple[str, ...]
     models: tuple[str, ...]
     beside: tuple[Path, ...] = ()
+    formulas: int = 0
+    escaped: bool = False
 
     @property
     def rule(self) -> str:
@@ -70,6 +78,7 @@ class LabelExport(Result, shown_in="truerank.judging.report"):
             "open": self.open,
             "left_out": list(self.left_out),
             "models": list(self.models),
+            "formulas": self.formulas,
             "beside": [str(path) for path in self.beside],
         }
 
@@ -84,6 +93,7 @@ def export(
     annotators: Names = (),
     include_models: bool = False,
     people_only: bool = False,
+    escape_formulas: bool = False,
 ) -> LabelExport:
     """Writes the labels of a store to a file.
 
@@ -101,6 +111,8 @@ def export(
         annotators: only what these said; by default what all said.
         include_models: labels of models count like those of people where one answer is made.
         people_only: labels of models are left out of standing labels and histories.
+        escape_formulas: in CSV, an apostrophe stands before texts that begin with =, +, -, @, a tab or a carriage
+            return, which spreadsheets take for formulas. Such a file is for reading, not for import.
 
     Returns:
         What was written and what was left out.
@@ -131,6 +143,7 @@ def export(
                 annotators=annotators,
                 include_models=include_models,
                 people_only=people_only,
+                escape_formulas=escape_formulas,
             )
     place = Path(out)
     form = file_format or _of_ending(place)
@@ -139,10 +152,13 @@ def export(
     chosen = select(store, which, annotators=annotators, include_models=models)
     written = [row for row in chosen.rows if row.said is not None]
     beside: dict[str, str] = {}
+    formulas = 0
     if form == "qrels":
         lines = _qrels(written, store)
     elif form == "csv":
-        lines = _csv(chosen)
+        rows = list(_csv(chosen))
+        formulas = sum(map(_is_formula, itertools.chain.from_iterable(rows)))
+        lines = (_csv_line(map(_escaped, row) if escape_formulas else row) for row in rows)
     elif form == "doccano":
         lines = doccano.lines(chosen.rows)
         beside[f"{place.name}.label_config.json"] = doccano.label_config(store.scheme)
@@ -178,6 +194,8 @@ def export(
         left_out=chosen.left_out,
         models=chosen.models,
         beside=tuple(place.with_name(name) for name in beside),
+        formulas=formulas,
+        escaped=escape_formulas,
     )
 
 
@@ -218,16 +236,15 @@ def _jsonl(rows: Iterable[Outgoing]) -> Iterator[str]:
         yield json.dumps({**value, **said_record(row)}, ensure_ascii=False) + "\n"
 
 
-def _csv(chosen: StatementSelection) -> Iterator[str]:
+def _csv(chosen: StatementSelection) -> Iterator[list[Any]]:
     """A header with every column that a row needs, then the rows; several labels are joined by "|"."""
     names: dict[str, None] = {}
     for row in chosen.rows:
         names.update(dict.fromkeys(_cells(row)))
-    cells = _csv_line(list(names))
-    yield cells
+    yield list(names)
     for row in chosen.rows:
         values = _cells(row)
-        yield _csv_line([values.get(name, "") for name in names])
+        yield [values.get(name, "") for name in names]
 
 
 def _cells(row: Outgoing) -> dict[str, Any]:
@@ -237,7 +254,16 @@ def _cells(row: Outgoing) -> dict[str, Any]:
     return {**item_record(row.item), **text_columns(row.item), **extra, **labels, **said}
 
 
-def _csv_line(values: Sequence[Any]) -> str:
+def _is_formula(value: Any) -> bool:
+    """Whether a spreadsheet would take a cell for a formula; numbers are none."""
+    return isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value)
+
+
+def _escaped(value: Any) -> Any:
+    return f"'{value}" if _is_formula(value) else value
+
+
+def _csv_line(values: Iterable[Any]) -> str:
     stream = io.StringIO(newline="")
     csv.writer(stream, lineterminator="\n").writerow(values)
     return stream.getvalue()

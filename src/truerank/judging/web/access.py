@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
 
 from truerank.judging.events import Annotator
 from truerank.judging.store import Store
@@ -17,6 +18,12 @@ from truerank.judging.store import Store
 __all__ = ["Access", "Visitor", "fresh_token", "host_of", "is_loopback", "token_hash"]
 
 _LONGEST_COOKIE: Final = 2000
+#: A name of letters, digits, dots and hyphens (IPv4 included), or an IPv6 address in brackets; then perhaps a port.
+_HOST: Final = re.compile(
+    r"(?:(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}[A-Za-z0-9])?)|\[(?P<inside>[0-9A-Fa-f:.]{2,45})\])"
+    r"(?::(?P<port>[0-9]{1,5}))?",
+    re.ASCII,
+)
 
 
 class Visitor(NamedTuple):
@@ -42,8 +49,8 @@ class Access:
     Attributes:
         names: who may enter.
         tokens: whether a name needs its access token.
-        hosts: names under which the server may be asked, in lower case and without ports; None for any. Where no
-            tokens are asked for, this is what keeps pages of other sites out (DNS rebinding).
+        hosts: names under which the server may be asked, in lower case and without ports; None for any. They keep
+            pages of other sites out, whose names lead to this machine (DNS rebinding).
         cookie: the cookie's name; it differs by port, because browsers share cookies between ports.
     """
 
@@ -77,8 +84,9 @@ class Access:
         return f"{quote(name, safe='')}:{token.strip() if self.tokens else fresh_token()}"
 
     def answers_for(self, host: str) -> bool:
-        """Whether a Host header names this server."""
-        return self.hosts is None or host_of(host) in self.hosts
+        """Whether a Host header is well-formed and names this server."""
+        name = host_of(host)
+        return bool(name) and (self.hosts is None or name in self.hosts)
 
 
 def token_hash(token: str) -> str:
@@ -92,10 +100,18 @@ def fresh_token() -> str:
 
 
 def host_of(header: str) -> str:
-    """The host of a Host header or of an Origin without its port, in lower case; empty if it is malformed."""
+    """The host of a Host header without its port, in lower case; empty if it is malformed.
+
+    Source:
+        RFC 9112, section 3.2; RFC 3986, section 3.2.2, without percent-encoded names.
+    """
+    found = _HOST.fullmatch(header)
+    if found is None or int(found["port"] or 0) > 65535:
+        return ""
+    if found["inside"] is None:
+        return found["name"].lower()
     try:
-        parts = urlsplit(header if "//" in header else f"//{header}")
-        return (parts.hostname or "") if parts.path in ("", "/") and not parts.query else ""
+        return str(ipaddress.IPv6Address(found["inside"]))
     except ValueError:
         return ""
 

@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from truerank.judging.events import Disagreement, JudgingProgress, Role
-from truerank.judging.web.forms import Form, JudgedForm, Refused
-from truerank.judging.web.labelling import Attempt, Posted, item_page, kept
+from truerank.judging.web.forms import Form, JudgedForm, Refused, posted
+from truerank.judging.web.labelling import Attempt, item_page, kept
 from truerank.judging.web.layout import adjudication_rows, counted, item_mark, said_text, who_said_what
 from truerank.judging.web.visits import Visit, entered, number_of
 
-__all__ = ["router"]
+__all__ = ["routes"]
 
-router = APIRouter()
 #: More rows than anybody reads; the open ones come first, so those beyond come up as these are settled.
 _MOST_ROWS: Final = 500
 
 
-@router.get("/adjudicate")
 def disagreements(request: Request) -> Response:
     """All disagreements, those that are open first."""
     visit = _entered(request)
@@ -47,18 +46,16 @@ def disagreements(request: Request) -> Response:
     )
 
 
-@router.get("/adjudicate/{place}")
-def one_disagreement(request: Request, place: str) -> Response:
+def one_disagreement(request: Request) -> Response:
     """One item with everybody's labels."""
     visit = _entered(request)
-    return _page(visit, number_of(place))
+    return _page(visit, number_of(request.path_params["place"]))
 
 
-@router.post("/adjudicate/{place}")
-def settle(request: Request, place: str, form: Posted) -> Response:
+def settle(request: Request, form: Form) -> Response:
     """Keeps an adjudication, and goes on to the next open disagreement."""
     visit = _entered(request, form)
-    number, said = number_of(place), JudgedForm.of(form, "adjudicate")
+    number, said = number_of(request.path_params["place"]), JudgedForm.of(form, "adjudicate")
     one, found = _at(visit, number)
     item = visit.store.item(one.item_id)
     try:
@@ -138,3 +135,10 @@ def _told(visit: Visit, one: Disagreement) -> str:
     if before:
         return "Saved."
     return "" if one.adjudicated is None else f"Settled: {said_text(one.adjudicated)}."
+
+
+routes: Final = (
+    Route("/adjudicate", disagreements),
+    Route("/adjudicate/{place}", one_disagreement),
+    Route("/adjudicate/{place}", posted(settle), methods=["POST"]),
+)

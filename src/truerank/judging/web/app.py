@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from fastapi import FastAPI, Request
-from fastapi.responses import Response
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from truerank.errors import TruerankError
@@ -12,9 +14,8 @@ from truerank.judging.proposers import Proposer
 from truerank.judging.store import Store
 from truerank.judging.web import adjudicating, labelling, overview
 from truerank.judging.web.access import Access
-from truerank.judging.web.forms import Refused
+from truerank.judging.web.forms import Form, Refused, posted
 from truerank.judging.web.guard import Guard
-from truerank.judging.web.labelling import Posted
 from truerank.judging.web.pages import static_file
 from truerank.judging.web.visits import entered, visit_of
 
@@ -33,19 +34,22 @@ def create_app(store: Store, access: Access, proposer: Proposer | None = None, b
     Returns:
         The application behind its guard.
     """
-    app = FastAPI(title="truerank", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    routes = (
+        Route("/", _home),
+        Route("/enter", _enter_page),
+        Route("/enter", posted(_enter), methods=["POST"]),
+        Route("/leave", posted(_leave), methods=["POST"]),
+        Route("/help", _help),
+        Route("/static/{name}", _static),
+        *(route for room in (labelling, adjudicating, overview) for route in room.routes),
+    )
+    app = Starlette(routes=routes)
+    app.router.redirect_slashes = False
     app.state.store, app.state.access, app.state.figures = store, access, overview.Figures(store)
     app.state.proposer, app.state.batch = proposer, batch
-    app.add_api_route("/", _home, methods=["GET"])
-    app.add_api_route("/enter", _enter_page, methods=["GET"])
-    app.add_api_route("/enter", _enter, methods=["POST"])
-    app.add_api_route("/leave", _leave, methods=["POST"])
-    app.add_api_route("/help", _help, methods=["GET"])
-    app.add_api_route("/static/{name}", _static, methods=["GET"])
-    for room in (labelling, adjudicating, overview):
-        app.include_router(room.router)
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(HTTPException, _not_there)
+    app.add_exception_handler(ClientDisconnect, _gone)
     app.add_exception_handler(TruerankError, _unusable)
     app.add_exception_handler(Exception, _broken)
     return Guard(app, access)
@@ -63,7 +67,7 @@ def _enter_page(request: Request) -> Response:
     return visit_of(request).enter_page()
 
 
-def _enter(request: Request, form: Posted) -> Response:
+def _enter(request: Request, form: Form) -> Response:
     visit = visit_of(request)
     if not visit.visitor.owns(form.one("form")):
         raise Refused(403, "The form is not one that this page gave you. Load the page again.")
@@ -80,7 +84,7 @@ def _enter(request: Request, form: Posted) -> Response:
     return response
 
 
-def _leave(request: Request, form: Posted) -> Response:
+def _leave(request: Request, form: Form) -> Response:
     visit = entered(request, form)
     response = visit.go("/enter")
     visit.set_cookie(response, "")
@@ -91,8 +95,8 @@ def _help(request: Request) -> Response:
     return entered(request).page("keys")
 
 
-def _static(name: str) -> Response:
-    found = static_file(name)
+def _static(request: Request) -> Response:
+    found = static_file(request.path_params["name"])
     if found is None:
         raise Refused(404, "There is no such file.")
     headers = {"Cache-Control": "public, max-age=31536000, immutable"}
@@ -109,6 +113,11 @@ def _not_there(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     messages = {404: "There is no such page.", 405: "That cannot be done here."}
     return visit_of(request).refused_page(status, messages.get(status, "The request cannot be answered."))
+
+
+def _gone(request: Request, error: Exception) -> Response:
+    """The client went away in the middle of its form: nobody reads this, and there is nothing to log."""
+    return Response(status_code=400)
 
 
 def _unusable(request: Request, error: Exception) -> Response:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
+from starlette.responses import Response
 
 from truerank.judging.events import Event, Kind, Standing
 
-__all__ = ["LARGEST_BODY", "Form", "JudgedForm", "Refused", "read_form"]
+__all__ = ["LARGEST_BODY", "Form", "JudgedForm", "Refused", "posted", "read_form"]
 
 #: The largest form, in bytes: a comment of the longest kind in any script, and some more.
 LARGEST_BODY: Final = 128 * 1024
@@ -113,6 +115,15 @@ async def read_form(request: Request) -> Form:
     except ValueError as error:
         raise Refused(422, "The form cannot be read.") from error
     return Form(fields)
+
+
+def posted(answer: Callable[[Request, Form], Response]) -> Callable[[Request], Awaitable[Response]]:
+    """An endpoint that reads the form as it comes and then answers in a thread."""
+
+    async def endpoint(request: Request) -> Response:
+        return await run_in_threadpool(answer, request, await read_form(request))
+
+    return endpoint
 
 
 def _seconds(form: Form) -> float:

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from fastapi import APIRouter, Depends, Request
-from fastapi.responses import Response
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from truerank.errors import InputError
 from truerank.judging import proposers as feed
 from truerank.judging.events import Standing
 from truerank.judging.items import Item
-from truerank.judging.web.forms import Form, JudgedForm, Refused, read_form
+from truerank.judging.web.forms import Form, JudgedForm, Refused, posted
 from truerank.judging.web.layout import counted, item_mark, own_rows, said_text, shown_groups
 from truerank.judging.web.showing import shown_item
 from truerank.judging.web.visits import Visit, entered, number_of
 
-__all__ = ["Attempt", "Posted", "item_page", "kept", "list_pages", "router"]
+__all__ = ["Attempt", "item_page", "kept", "list_pages", "routes"]
 
-router = APIRouter()
-Posted = Annotated[Form, Depends(read_form)]
 _ROWS_PER_PAGE: Final = 200
 _MOVED: Final = "Another item stood here when the page was made. Look again."
 
@@ -33,7 +32,6 @@ class Attempt(NamedTuple):
     refusal: Refused
 
 
-@router.get("/judge")
 def next_item(request: Request) -> Response:
     """The first item that is still open, or the page that says that there is none."""
     visit = entered(request)
@@ -45,19 +43,17 @@ def next_item(request: Request) -> Response:
     return visit.go(f"/judge/{place}{after}")
 
 
-@router.get("/judge/{place}")
-def one_item(request: Request, place: str) -> Response:
+def one_item(request: Request) -> Response:
     """One item, with what the annotator said about it before."""
     visit = entered(request)
-    ids, number = _found(visit, place)
+    ids, number = _found(visit)
     return _own_page(visit, ids, number)
 
 
-@router.post("/judge/{place}")
-def label(request: Request, place: str, form: Posted) -> Response:
+def label(request: Request, form: Form) -> Response:
     """Keeps a label or a skip, and goes on to the next open item."""
     visit = entered(request, form)
-    ids, number = _found(visit, place)
+    ids, number = _found(visit)
     item = visit.store.item(ids[number - 1])
     said = JudgedForm.of(form, "skip" if form.one("act") == "skip" else "label")
     try:
@@ -70,8 +66,7 @@ def label(request: Request, place: str, form: Posted) -> Response:
     return visit.go(f"/judge?after={number}" if following is None else f"/judge/{following}?after={number}")
 
 
-@router.post("/undo")
-def undo(request: Request, form: Posted) -> Response:
+def undo(request: Request, form: Form) -> Response:
     """Takes back what the annotator said last, and shows that item."""
     visit = entered(request, form)
     event = visit.store.undo(visit.name, form.one("token")[:100])
@@ -84,7 +79,6 @@ def undo(request: Request, form: Posted) -> Response:
     return visit.go(f"/judge/{ids.index(event.item_id) + 1}?undone=1" if event.item_id in ids else "/mine")
 
 
-@router.get("/mine")
 def mine(request: Request) -> Response:
     """The annotator's items with what they said."""
     visit = entered(request)
@@ -184,8 +178,8 @@ def _next_place(visit: Visit) -> int | None:
     return None if item is None else visit.store.assigned(visit.name).index(item.item_id) + 1
 
 
-def _found(visit: Visit, place: str) -> tuple[Sequence[str], int]:
-    ids, number = visit.store.assigned(visit.name), number_of(place)
+def _found(visit: Visit) -> tuple[Sequence[str], int]:
+    ids, number = visit.store.assigned(visit.name), number_of(visit.request.path_params["place"])
     if not 1 <= number <= len(ids):
         raise Refused(404, "You have no such item.")
     return ids, number
@@ -235,3 +229,12 @@ def _after(visit: Visit) -> str:
 def _sentence(error: InputError) -> str:
     """A fault without its place: "No label. Choose one of …"."""
     return ". ".join(part[:1].upper() + part[1:] for part in (error.fault, error.remedy) if part) + "."
+
+
+routes: Final = (
+    Route("/judge", next_item),
+    Route("/judge/{place}", one_item),
+    Route("/judge/{place}", posted(label), methods=["POST"]),
+    Route("/undo", posted(undo), methods=["POST"]),
+    Route("/mine", mine),
+)

@@ -6,9 +6,10 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from fastapi import APIRouter, Request
-from fastapi.responses import Response
 from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from truerank.errors import InputError
 from truerank.judging.agreement import agreement
@@ -19,9 +20,7 @@ from truerank.judging.web.layout import counted, people
 from truerank.judging.web.visits import entered
 from truerank.reports.tables import Column, Table
 
-__all__ = ["Figures", "router"]
-
-router = APIRouter()
+__all__ = ["Figures", "routes"]
 
 
 _TITLES: Final = {
@@ -59,7 +58,6 @@ class Figures:
             return self._values
 
 
-@router.get("/overview")
 def overview(request: Request) -> Response:
     """Progress by annotator, and agreement on the items that several have labelled."""
     visit = entered(request)
@@ -110,3 +108,6 @@ def _table(
         for first, second, units, scores in rows
     ]
     return _ShownTable(title, Markup(Table(f"{title}.", tuple(columns), tuple(cells)).html()))
+
+
+routes: Final = (Route("/overview", overview),)

@@ -8,20 +8,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
+from urllib.parse import urlencode
 
 from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.judging.proposers import Proposer
 from truerank.judging.store import Store
-from truerank.judging.web.access import Access, fresh_token, is_loopback, token_hash
+from truerank.judging.web.access import Access, fresh_token, host_of, is_loopback, token_hash
 from truerank.options import Flag, Names, Options, Range
 from truerank.reports.results import Result
 
 if TYPE_CHECKING:
-    import uvicorn
+    from truerank.judging.web.door import Server
 
 __all__ = ["Desk", "Serving", "open_desk"]
 
-_BACKLOG: Final = 256
+_BACKLOG: Final = 1024
 _KEEP_ALIVE_SECONDS: Final = 30
 #: How long requests that are being answered may take after Ctrl-C.
 _LAST_SECONDS: Final = 3
@@ -38,6 +39,7 @@ class Desk(Result, shown_in="truerank.judging.report"):
         new_tokens: access tokens that were made just now, by name. They are kept nowhere: show them once.
         tokens: whether a name needs its token.
         encrypted: whether it is served over TLS.
+        local: whether only this machine can reach it, or a proxy on it.
     """
 
     store: Store
@@ -46,14 +48,27 @@ class Desk(Result, shown_in="truerank.judging.report"):
     new_tokens: tuple[tuple[str, str], ...]
     tokens: bool
     encrypted: bool
+    local: bool
     _listening: socket.socket
-    _server: uvicorn.Server
+    _server: Server
+
+    @property
+    def links(self) -> tuple[tuple[str, str], ...]:
+        """For each new token its name and the address that takes its owner in with one click.
+
+        The token stands behind a #: browsers do not send that part, so that no log of a proxy has it.
+        """
+        start = self.addresses[min(1, len(self.addresses) - 1)]
+        return tuple(
+            (name, f"{start}enter#{urlencode({'name': name, 'token': token})}") for name, token in self.new_tokens
+        )
 
     def json(self) -> dict[str, Any]:
         """The same as a JSON object."""
         return {
             "store": str(self.store.path),
             "addresses": list(self.addresses),
+            "links": dict(self.links),
             "annotators": list(self.names),
             "tokens_required": self.tokens,
             "new_tokens": dict(self.new_tokens),
@@ -90,7 +105,7 @@ class Serving(Options):
         annotators: who may enter; by default everybody in the store, models apart.
         adjudicators: further people who settle disagreements; the store learns about those it does not know.
         new_tokens: who gets a new access token; their old one ends.
-        tokens: access tokens are asked for on this machine too: it is shared, or behind a proxy.
+        no_tokens: a name is enough, for everybody who uses this machine; only on an address of this machine.
         allow_hosts: host names by which a proxy or a DNS entry reaches this server.
         certificate: a TLS certificate chain in PEM.
         key: its private key in PEM.
@@ -101,16 +116,22 @@ class Serving(Options):
     annotators: Names = ()
     adjudicators: Names = ()
     new_tokens: Names = ()
-    tokens: bool = False
+    no_tokens: bool = False
     allow_hosts: Annotated[tuple[str, ...], Flag(metavar="NAME", reads=list[str], commas=True)] = ()
     certificate: Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)] = None
     key: Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)] = None
 
     def __post_init__(self) -> None:
-        """A certificate needs its key."""
+        """A certificate needs its key, and whoever comes from elsewhere a token."""
         super().__post_init__()
         if (self.certificate is None) != (self.key is None):
             raise OptionError("certificate", "a certificate and its key belong together", "give both")
+        if self.no_tokens and (self.allow_hosts or self.new_tokens):
+            fault = "people who come through a proxy need a token" if self.allow_hosts else "no use for new tokens"
+            raise OptionError("no_tokens", fault, "leave `no_tokens` out")
+        for name in self.allow_hosts:
+            if not host_of(name) or name.rpartition(":")[2].isdigit():
+                raise OptionError("allow_hosts", f"'{name}' is no name of a host", "write it without scheme and port")
 
 
 def open_desk(
@@ -118,8 +139,8 @@ def open_desk(
 ) -> Desk:
     """Opens a store for judging in the browser and takes the port.
 
-    On an address of this machine only, a name is enough. On any other, everybody needs an access token: one is made
-    for each who has none yet, and only its hash is kept.
+    Everybody needs an access token: one is made for each who has none yet, and only its hash is kept. On an address of
+    this machine, `no_tokens` makes a name enough.
 
     Args:
         store: the store.
@@ -132,30 +153,36 @@ def open_desk(
 
     Raises:
         InputError: no store, or one of a newer version; nobody of a name; the port is in use or the address is not
-            this machine's; no such certificate.
-        MissingExtraError: FastAPI or Uvicorn is not installed.
+            this machine's; no tokens on an address that others reach; no such certificate.
+        MissingExtraError: Starlette or Uvicorn is not installed.
     """
-    uvicorn, create_app = _web()
+    uvicorn, door, create_app = _web()
     listening = _listen(serving.host, serving.port)
     opened = None
     try:
-        opened = Store.open(store)
-        names = _names(opened, serving.annotators, serving.adjudicators)
         # By the address that was taken, not by its name: a name can mean any address.
         address, taken = listening.getsockname()[:2]
-        needed = serving.tokens or not is_loopback(address)
+        if serving.no_tokens and not is_loopback(address):
+            raise OptionError("no_tokens", f"others reach {address}: they need a token", "leave `no_tokens` out")
+        opened = Store.open(store)
+        names = _names(opened, serving.annotators, serving.adjudicators)
+        needed = not serving.no_tokens
         made = _make_tokens(opened, names, serving.new_tokens, needed)
-        hosts = _hosts(serving.host, needed, serving.allow_hosts)
+        hosts = _hosts(serving.host, is_loopback(address), serving.allow_hosts)
         app = create_app(opened, Access(frozenset(names), needed, hosts, f"truerank-{taken}"), proposer, batch)
         config = uvicorn.Config(
-            app, lifespan="off", access_log=False, server_header=False, log_level="warning",
+            app, lifespan="off", http="h11", ws="none", access_log=False, server_header=False, log_level="warning",
             timeout_keep_alive=_KEEP_ALIVE_SECONDS, timeout_graceful_shutdown=_LAST_SECONDS,
+            # Only a proxy on this machine is believed, and only where one is announced.
+            proxy_headers=bool(serving.allow_hosts), forwarded_allow_ips="127.0.0.1,::1",
             ssl_certfile=serving.certificate, ssl_keyfile=serving.key,
         )  # fmt: skip
         _load(config, serving.certificate)
         encrypted = serving.certificate is not None
         addresses = _addresses(serving.host, taken, encrypted, serving.allow_hosts)
-        return Desk(opened, addresses, names, made, needed, encrypted, listening, uvicorn.Server(config))
+        server = door.Server(config, door.limits_here())
+        local = is_loopback(address)
+        return Desk(opened, addresses, names, made, needed, encrypted, local, listening, server)
     except BaseException:
         listening.close()
         if opened is not None:
@@ -163,16 +190,17 @@ def open_desk(
         raise
 
 
-def _web() -> tuple[Any, Any]:
+def _web() -> tuple[Any, Any, Any]:
     try:
         import uvicorn
 
+        from truerank.judging.web import door
         from truerank.judging.web.app import create_app
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("truerank"):
             raise
         raise MissingExtraError("judging in the browser", "web") from error
-    return uvicorn, create_app
+    return uvicorn, door, create_app
 
 
 def _names(store: Store, annotators: Sequence[str], adjudicators: Sequence[str]) -> tuple[str, ...]:
@@ -204,12 +232,12 @@ def _make_tokens(
     return tuple(made)
 
 
-def _hosts(host: str, tokens: bool, allowed: Sequence[str]) -> frozenset[str] | None:
-    """The names that a Host header may carry. With tokens any may, unless some are named: a name opens nothing then."""
-    if tokens and not allowed:
+def _hosts(host: str, loopback: bool, allowed: Sequence[str]) -> frozenset[str] | None:
+    """The names that a Host header may carry; any for a server that others reach, where none are named."""
+    if not loopback and not allowed:
         return None
     own = {"localhost", "127.0.0.1", "::1", _reached_as(host).lower()}
-    return frozenset({*own, *(name.lower() for name in allowed)})
+    return frozenset({*own, *(name.lower().strip("[]") for name in allowed)})
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fastapi import Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from truerank.judging.events import Annotator
 from truerank.judging.store import Store
@@ -68,9 +68,11 @@ class Visit:
         """The page that asks who one is; gives the browser a secret for its form if it has none."""
         visitor = Visitor(None, self.visitor.secret or fresh_token())
         names = [who for who in self.store.annotators() if who.name in self.access.names]
+        came_straight = self.request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
         response = Visit(self.request, self.store, self.access, visitor).page(
-            "enter", status, tokens=self.access.tokens, names=[] if self.access.tokens else names, message=message
-        )
+            "enter", status, tokens=self.access.tokens, names=[] if self.access.tokens else names, message=message,
+            straight=came_straight and self.visitor.annotator is None,
+        )  # fmt: skip
         if not self.visitor.secret:
             self.set_cookie(response, f":{visitor.secret}")
         return response

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from truerank.errors import InputError, MissingExtraError, OptionError
+from truerank.loading import json_file
 from truerank.options import Runtime
 from truerank.vectors.encoders.packaged import PACKAGED, PACKAGED_MODEL, packaged_folder
 
@@ -119,10 +119,7 @@ class Checkpoint:
         path = self.file(name)
         if path is None:
             return None
-        try:
-            return json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise InputError("no valid JSON", "fetch the model again", where=path) from error
+        return json_file(path, "fetch the model again")
 
     def tensors(self, names: Sequence[str]) -> dict[str, Any]:
         """Those of the tensors that the weights hold, as torch tensors in full precision."""

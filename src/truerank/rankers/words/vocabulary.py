@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError, MissingExtraError, OptionError
+from truerank.loading import json_file
 from truerank.rankers.words.word_vectors import read_piece_table, read_word_vectors
 from truerank.vectors.encoders.packaged import PACKAGED
 from truerank.work.artifacts import atomic_path, digest, hash_file, write_text
@@ -217,7 +218,7 @@ def open_vocabulary(vectors: str | Path, texts: Iterable[str] = ()) -> Vocabular
 def _load(folder: Path) -> Vocabulary:
     file = folder / _FILE
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json_file(file)
         kind, documents, counts = content["kind"], int(content["documents"]), content["counts"]
         if kind == "words":
             from safetensors.numpy import load_file

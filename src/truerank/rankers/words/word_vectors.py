@@ -22,6 +22,9 @@ Floats = NDArray[np.float32]
 #: Names that the table of input embeddings has in checkpoints, the likeliest first.
 _TABLES: Final = ("word_embeddings.weight", "embed_tokens.weight", "shared.weight", "wte.weight", "embeddings.weight")
 _LONGEST_WORD: Final = 4096
+#: Numbers of a vector, and digits of a number in the first line, at most.
+_WIDEST: Final = 1 << 20
+_DIGITS: Final = 15
 _HEADER: Final = 64
 
 
@@ -101,9 +104,22 @@ def read_piece_table(name: str) -> PieceTable:
 def _header(path: Path) -> tuple[int, int] | None:
     """Words and dimension, where the first line says so as word2vec does."""
     cells = compressed.head(path)[:_HEADER].partition(b"\n")[0].split()
-    if len(cells) == 2 and all(cell.isdigit() for cell in cells):
-        return int(cells[0]), int(cells[1])
-    return None
+    if len(cells) != 2 or not all(cell.isdigit() for cell in cells):
+        return None
+    # A number takes at least two bytes in each form. Of a compressed file, only the dimension is bounded.
+    room = path.stat().st_size if compressed.is_plain(path) else _WIDEST * _WIDEST
+    if (
+        any(len(cell) > _DIGITS for cell in cells)
+        or int(cells[1]) > _WIDEST
+        or 2 * int(cells[0]) * int(cells[1]) > room
+    ):
+        fault = f"its first line names {_short(cells[0])} words of {_short(cells[1])} numbers, more than the file holds"
+        raise InputError(fault, "download the file again", where=path, line=1)
+    return int(cells[0]), int(cells[1])
+
+
+def _short(cell: bytes) -> str:
+    return cell.decode() if len(cell) <= _DIGITS else f"{cell[:_DIGITS].decode()}…"
 
 
 def _is_binary(path: Path) -> bool:

@@ -18,9 +18,10 @@ from truerank.sources.archive.transport import check_robots, make_session
 __all__ = ["Archive", "open_archive"]
 
 _T = TypeVar("_T")
-_CHUNK: Final = 1 << 16
 #: Captures of one page that are looked at.
 _MOST: Final = 20_000
+#: Answers into which the list of one page is cut.
+_MOST_LISTS: Final = 200
 _LINK: Final = re.compile(r"<([^<>]+)>\s*((?:;\s*[\w*-]+\s*=\s*(?:\"[^\"]*\"|[^\s;,]+)\s*)*)")
 _REL: Final = re.compile(r"\brel\s*=\s*\"?([^\";]+)")
 _WHEN: Final = re.compile(r"\bdatetime\s*=\s*\"([^\"]+)\"")
@@ -78,8 +79,7 @@ class Archive:
 
         try:
             answer = self._session.request("GET", f"{CANONICAL}/robots.txt")
-            answer.close()
-        except (requests.RequestException, WaybackException):
+        except (MissedError, FailedError, requests.RequestException, WaybackException):
             return False
         return int(answer.status_code) < 500
 
@@ -92,8 +92,7 @@ class Archive:
         """
         asked = url.strip().partition("#")[0]
         if self._options.lookup == "timemap":
-            found = self._patiently(lambda: self._timemap(asked))
-            return [one for one in found if min(years) <= int(one.timestamp[:4]) <= max(years)]
+            return self._patiently(lambda: self._timemap(asked, years))
         return self._patiently(lambda: list(self._cdx(asked, years)))
 
     def play(self, capture: Capture) -> Played:
@@ -107,6 +106,7 @@ class Archive:
         return self._patiently(lambda: self._played(capture))
 
     def _cdx(self, url: str, years: Sequence[int]) -> Iterator[Capture]:
+        self._session.lists_left = _MOST_LISTS
         found = self._client.search(
             url,
             match_type="exact",
@@ -119,7 +119,7 @@ class Archive:
             stamp = record.timestamp.strftime("%Y%m%d%H%M%S")
             yield Capture(record.original, stamp, record.statuscode, record.mimetype)
 
-    def _timemap(self, url: str) -> list[Capture]:
+    def _timemap(self, url: str, years: Sequence[int]) -> list[Capture]:
         answer = self._session.request("GET", f"{CANONICAL}/web/timemap/link/{url}")
         if answer.status_code == 404:
             return []
@@ -127,54 +127,29 @@ class Archive:
             raise FailedError(f"HTTP {answer.status_code} from the list of captures")
         if answer.status_code != 200:
             raise MissedError(f"HTTP {answer.status_code} from the list of captures")
-        text = self._body(answer).decode("utf-8", "replace")
-        found = set(_mementos(text, url))
+        text = answer.text
+        found = {one for one in _mementos(text, url) if min(years) <= int(one.timestamp[:4]) <= max(years)}
         if not found and "rel=" not in text and text.strip():
             raise FailedError("the list of captures is broken")
         return sorted(found, key=lambda one: (one.timestamp, one.url))[:_MOST]
 
     def _played(self, capture: Capture) -> Played:
         memento = self._client.get_memento(capture.url, timestamp=capture.timestamp, exact=True, follow_redirects=False)
+        if memento.status_code != 200:
+            raise MissedError(f"captured as HTTP {memento.status_code}")
         answer = self._session.last
-        try:
-            if memento.status_code != 200:
-                raise MissedError(f"captured as HTTP {memento.status_code}")
-            body = self._body(answer)
-        finally:
-            answer.close()
         headers = [(name, value) for name, value in memento.headers.items() if name.lower() not in _CONTENT]
         kind = memento.headers.get("Content-Type") or answer.headers.get("Content-Type") or ""
         return Played(
             capture._replace(url=memento.url or capture.url),
             200,
             (("Content-Type", kind), *sorted(headers)) if kind else tuple(sorted(headers)),
-            body,
+            answer.content,
         )
-
-    def _body(self, answer: Any) -> bytes:
-        """The body, read piece by piece and no further than allowed."""
-        largest, begun = self._options.max_bytes, time.monotonic()
-        length = answer.headers.get("Content-Length", "")
-        if length.isdigit() and int(length) > largest:
-            answer.close()
-            raise MissedError(f"larger than {largest:,d} bytes")
-        pieces, size = [], 0
-        # What has come so far, so that a server that sends a byte at a time is noticed.
-        while piece := answer.raw.read1(_CHUNK, decode_content=True):
-            pieces.append(piece)
-            size += len(piece)
-            if size > largest:
-                answer.close()
-                raise MissedError(f"larger than {largest:,d} bytes")
-            if time.monotonic() - begun > self._options.max_seconds:
-                answer.close()
-                raise FailedError(f"it took longer than {self._options.max_seconds:g} seconds")
-        return b"".join(pieces)
 
     def _patiently(self, ask: Callable[[], _T]) -> _T:
         """Asks again where the fault may pass; the session itself has repeated what failed to be answered at all."""
         import requests
-        import urllib3
         from wayback import exceptions
 
         reason, broken = "", False
@@ -193,11 +168,11 @@ class Archive:
             except exceptions.WaybackException as error:
                 _raise_said(error, exceptions)
                 reason = "the list of captures is broken"
+            except UnicodeDecodeError:
+                reason = "an answer that is no text"
             except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, UnicodeError) as error:
                 raise MissedError("no URL that can be asked for") from error
-            except urllib3.exceptions.LocationParseError as error:
-                raise MissedError("no URL that can be asked for") from error
-            except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, RuntimeError) as error:
+            except (requests.RequestException, OSError, RuntimeError) as error:
                 reason, broken = f"broken answer ({_kind(error)})", True
             except (ValueError, TypeError, AttributeError, KeyError) as error:
                 # The client takes headers apart that an archive may send in any form.
@@ -228,7 +203,7 @@ def _raise_said(error: Exception, exceptions: Any) -> None:
 
 
 def _mementos(text: str, url: str) -> Iterator[Capture]:
-    for target, parameters in _LINK.findall(text):
+    for target, parameters in map(re.Match[str].groups, _LINK.finditer(text)):
         rel, when, stamp = _REL.search(parameters), _WHEN.search(parameters), _STAMP.search(target)
         if rel is None or "memento" not in rel[1].split():
             continue
@@ -239,18 +214,9 @@ def _mementos(text: str, url: str) -> Iterator[Capture]:
 
 
 def _kind(error: Any) -> str:
-    """The innermost kind of a fault of the network, in words."""
-    text = f"{type(error).__name__} {error}"
-    for mark, words in (
-        ("ecod", "compressed data that is broken"),
-        ("IncompleteRead", "cut off"),
-        ("imeout", "time ran out"),
-        ("timed out", "time ran out"),
-        ("NewConnection", "no connection"),
-        ("RemoteDisconnected", "cut off"),
-        ("reset", "cut off"),
-        ("aborted", "cut off"),
-    ):
-        if mark in text:
-            return words
-    return type(error).__name__
+    """The kind of a fault of the network, in words."""
+    text = str(error)
+    for mark in ("compressed", "cut off", "no connection"):
+        if text.startswith(mark):
+            return text.partition(" (")[0]
+    return "time ran out" if text.startswith("timed out") else type(error).__name__

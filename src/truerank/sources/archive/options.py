@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from truerank.errors import InputError, OptionError
+from truerank.loading import toml_file
 from truerank.options import Flag, Options, Range
 
 __all__ = ["CANONICAL", "ArchiveOptions"]
@@ -40,9 +40,9 @@ class ArchiveOptions(Options):
         timemap_path: what stands before the URL whose TimeMap is asked for.
         retries: how often a request is repeated that failed for the moment.
         backoff: seconds before the second repetition; doubled each time. A longer `Retry-After` is waited for.
-        max_wait: seconds that are waited at most, whatever the archive asks for.
+        max_wait: seconds that are waited at most; an archive that asks for more is not asked again.
         timeout: seconds without an answer, or without further bytes of one.
-        max_seconds: seconds that one page may take.
+        max_seconds: seconds that one attempt may take, from the connection to the end of the answer.
         max_bytes: of a larger page nothing is kept.
     """
 
@@ -77,11 +77,7 @@ class ArchiveOptions(Options):
             InputError: the file cannot be read, or has another name or a value of the wrong kind.
         """
         path = Path(path)
-        try:
-            found = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise InputError(f"not readable ({reason})", "write NAME = VALUE in TOML", where=path) from error
+        found = toml_file(path, "write NAME = VALUE in TOML")
         kinds = {field.name: type(field.default) for field in fields(self)}
         for name, value in found.items():
             if name not in _RARE:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from truerank.errors import InputError
+from truerank.loading import json_file
 from truerank.vectors.encoders.bert_graph import SUPPORTED_MODEL_TYPES, check_supported, write_encoder
 from truerank.vectors.encoders.cache_folder import publish_folder, user_cache_folder
 from truerank.vectors.encoders.graph_writer import EMBEDDING, INPUT_IDS, OPSET, GraphWriter, save_graph
@@ -146,11 +147,11 @@ def _parts(folder: Path) -> tuple[Path, ...]:
 
 def _kept(folder: Path, key: str) -> EncoderGraph | None:
     try:
-        about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+        about = json_file(folder / _ABOUT)
         if about["key"] != key or about["sha256"] != file_hash(*_parts(folder)):
             return None
         return EncoderGraph(folder / _GRAPH, key, int(about["dimension"]))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (InputError, OSError, ValueError, KeyError, TypeError):
         return None
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Final
 
 from truerank.errors import InputError
+from truerank.loading import json_file
 from truerank.vectors.encoders.bert_graph import SUPPORTED_MODEL_TYPES
 
 __all__ = ["hub_folder"]
@@ -59,8 +59,8 @@ def _all_shards(folder: Path) -> bool:
     if not index.is_file():
         return False
     try:
-        shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-    except (ValueError, KeyError, AttributeError):
+        shards = set(json_file(index)["weight_map"].values())
+    except (InputError, KeyError, TypeError, AttributeError):
         return False
     return all((folder / shard).is_file() for shard in shards)
 
@@ -70,8 +70,8 @@ def _model_type(folder: Path) -> str | None:
         file = place / "config.json"
         if file.is_file():
             try:
-                return str(json.loads(file.read_text(encoding="utf-8")).get("model_type"))
-            except (ValueError, AttributeError):
+                return str(json_file(file).get("model_type"))
+            except (InputError, AttributeError):
                 return None
     return None
 

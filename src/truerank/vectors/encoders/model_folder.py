@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from truerank.errors import InputError
+from truerank.loading import json_file
 
 __all__ = ["HeadStep", "ModelFolder", "read_model_folder"]
 
@@ -200,10 +200,7 @@ def _default_prompt(folder: Path) -> str:
 def _read_json(file: Path, kind: type = dict) -> Any:
     if not file.is_file():
         return None
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise InputError(f"not readable as JSON ({error})", "fetch the model again", where=file) from error
+    content = json_file(file, "fetch the model again")
     if not isinstance(content, kind):
         raise InputError(f"holds no JSON {'object' if kind is dict else 'list'}", "fetch the model again", where=file)
     return content

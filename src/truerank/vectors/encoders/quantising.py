@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from truerank.errors import InputError, MissingExtraError
+from truerank.loading import json_file
 from truerank.vectors.encoders.cache_folder import publish_folder, user_cache_folder
 from truerank.vectors.encoders.graph_encoder import PreparedModel, fingerprint
 from truerank.vectors.encoders.graph_writer import INPUT_IDS
@@ -104,7 +105,7 @@ def _hash(folder: Path) -> str:
 
 def _whole(folder: Path, key: str) -> bool:
     try:
-        about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+        about = json_file(folder / _ABOUT)
         return bool(about["key"] == key and about["sha256"] == _hash(folder))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (InputError, OSError, KeyError, TypeError):
         return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError
+from truerank.loading import json_file, load_json, opened
 
 __all__ = ["Weights", "file_hash", "open_weights", "weight_files"]
 
@@ -89,10 +89,8 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
     if not index.is_file():
         return ()
     try:
-        shards = sorted(
-            {folder / str(name) for name in json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()}
-        )
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        shards = sorted({folder / str(name) for name in json_file(index)["weight_map"].values()})
+    except (KeyError, AttributeError, TypeError, ValueError) as error:
         raise InputError("not an index of safetensors shards", "fetch the model again", where=index) from error
     for shard in shards:
         if not shard.is_file():
@@ -130,11 +128,11 @@ def file_hash(*files: Path) -> str:
 def _read_header(file: Path) -> dict[str, _Place]:
     size = file.stat().st_size
     try:
-        with file.open("rb") as stream:
+        with opened(file) as stream:
             (length,) = struct.unpack("<Q", stream.read(8))
             if length > min(size - 8, _HEADER_LIMIT):
                 raise ValueError("header longer than the file")
-            header: dict[str, Any] = json.loads(stream.read(length))
+            header: dict[str, Any] = load_json(stream.read(length), file, remedy="fetch the model again")
         header.pop("__metadata__", None)
         places = {name: _place(file, 8 + length, entry) for name, entry in header.items()}
     except (struct.error, ValueError, KeyError, TypeError, AttributeError) as error:

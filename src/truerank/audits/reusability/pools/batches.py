@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 import polars as pl
 
+from truerank.errors import InputError
 from truerank.judging import Item, Text
 from truerank.judging.items import content_id
+from truerank.loading import json_file
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Document, Topic
 from truerank.work.progress import Progress
@@ -129,8 +131,8 @@ def _as_run(batches: Sequence[Batch]) -> str:
 def _forget(folder: Path) -> None:
     """Removes the batches of an earlier pool in this folder, which would be judged beside the new ones."""
     try:
-        written = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["artifacts"]
-    except (OSError, ValueError, KeyError, TypeError):
+        written = json_file(folder / "manifest.json")["artifacts"]
+    except (InputError, KeyError, TypeError):
         return
     for name in written:
         if str(name).startswith(f"{_FOLDER}/") and ".." not in str(name):

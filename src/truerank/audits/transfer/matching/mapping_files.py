@@ -57,7 +57,7 @@ def _form(name: str) -> str:
 
 def _of_rows(path: Any, form: str, names: Sequence[str]) -> pl.DataFrame:
     columns: list[list[str | None]] = [[] for _ in names]
-    keys: tuple[str, ...] = ()
+    keys: tuple[str, ...] | None = None
     chosen: list[str] = []
     for row in rows.rows(path, form):
         if tuple(row.values) != keys:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import polars as pl
 
 from truerank.errors import InputError, OptionError
+from truerank.loading import json_file
 from truerank.options import Flag
 from truerank.records import Document, Input
 from truerank.reports.results import Result
@@ -192,7 +192,7 @@ def load_matched(folder: str | Path) -> Matched:
         if not (folder / name).is_file():
             raise InputError(f"no {name} here", "give the folder that 'truerank transfer match' wrote", where=folder)
     try:
-        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        summary = json_file(folder / "summary.json")
         frame = pl.read_parquet(folder / "matched.parquet", glob=False)
         pairs = pl.read_parquet(folder / "pairs.parquet", glob=False)
         versions = tuple(summary["version_names"])

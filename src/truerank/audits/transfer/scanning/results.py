@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ import polars as pl
 
 from truerank.audits.transfer.scanning.candidates import CANDIDATE_SCHEMA, SET_SCHEMA
 from truerank.errors import InputError
+from truerank.loading import json_file
 from truerank.options import Flag
 from truerank.records import Input
 from truerank.reports.results import Result
@@ -110,7 +110,7 @@ def load_scan(folder: str | Path) -> Scan:
     """
     folder = Path(folder)
     try:
-        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        summary = json_file(folder / "summary.json")
         scores, candidates, sets, skipped = (
             pl.read_parquet(folder / f"{name}.parquet", glob=False).select(list(schema))
             for name, schema in _FILES.items()

@@ -227,6 +227,17 @@
     } catch { /* it is tried again */ }
   }, 5000);
 
+  // A link with a name and a token takes its owner in. What stands behind the # is not sent with the address.
+  function enter() {
+    const form = find("form.enter");
+    if (!form?.elements.token || !location.hash) return;
+    const given = new URLSearchParams(location.hash.slice(1));
+    history.replaceState(null, "", location.pathname);
+    for (const name of ["name", "token"]) form.elements[name].value = given.get(name) ?? "";
+    // Whoever has entered already, or comes from another site, decides whether to go on under that name.
+    if ("straight" in form.dataset) form.requestSubmit();
+  }
+
   function prepare() {
     restart();
     const quick = find("#quick");
@@ -237,4 +248,5 @@
     if (guideline) guideline.open = kept("truerank-guideline", "off") === "on";
   }
   prepare();
+  enter();
 })();

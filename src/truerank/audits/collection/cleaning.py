@@ -1,0 +1,223 @@
+"""The command `collection clean`: judgments without what is certainly wrong, and lists for indexing and for runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+
+from truerank.audits.collection.closing import closed, closing_of
+from truerank.audits.collection.duplicates import representatives
+from truerank.audits.collection.judgments import JudgmentTable, read_judgments
+from truerank.audits.collection.results import CollectionAudit, load_audit
+from truerank.measures.combining import Combine
+from truerank.measures.equivalence import EQUIVALENT_SCHEMA
+from truerank.options import Flag, Out, command
+from truerank.records import Input, Qrel
+from truerank.reports.results import Result
+from truerank.sources.grammar import SourceSpec
+from truerank.sources.inputs import inputs_of
+from truerank.sources.qrels import QREL_SCHEMA, QrelLine, qrel_lines
+from truerank.work.artifacts import hash_file
+from truerank.work.publishing import publish
+from truerank.work.runs import run as started
+
+__all__ = ["CollectionCleaning", "clean", "clean_lines"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CollectionCleaning(Result, shown_in="truerank.audits.collection.report"):
+    """Judgments after cleaning, and what was done.
+
+    Attributes:
+        qrels: the judgments that stay, columns as in `QREL_SCHEMA`.
+        changes: every change, columns as in `closing.CHANGES`, and rows that were no judgment.
+        contradictions: judgments of one topic and document, or group, with different grades: topic_id, doc_id (of the
+            group), documents, grades, relevance (the grade that was written; empty for none).
+        duplicates: the map of duplicates: document_id, representative.
+        exclusions: documents that are their topic's own text: topic_id, doc_id.
+        read: judgments read.
+        broken: rows that were no judgment and are left out.
+        combine: the rule for several judgments.
+        warnings: what a user must know, one sentence each.
+        spec: the source of the judgments, whose lines are written again; None for values of the caller's program.
+        rows: by row of the source, its document and grade now; rows that are gone are missing.
+        out: the folder; None where nothing was written.
+    """
+
+    qrels: pl.DataFrame
+    changes: pl.DataFrame
+    contradictions: pl.DataFrame
+    duplicates: pl.DataFrame
+    exclusions: pl.DataFrame
+    read: int
+    broken: int
+    combine: Combine
+    warnings: tuple[str, ...] = ()
+    spec: SourceSpec | None = None
+    rows: Mapping[int, tuple[str, int]] = field(default_factory=dict)
+    out: Path | None = None
+
+    @property
+    def file(self) -> str:
+        """The name of the cleaned judgments."""
+        if self.spec is None or self.spec.scheme != "file":
+            return "clean.qrels"
+        return "test.tsv" if self.spec.path.is_dir() else self.spec.path.name
+
+    def counts(self) -> dict[str, int]:
+        """How many judgments were read, written, removed and changed, and what else was listed."""
+        actions = dict(self.changes["action"].value_counts().iter_rows())
+        return {
+            "read": self.read,
+            "written": len(self.qrels),
+            "removed": actions.get("removed", 0),
+            "changed": actions.get("changed", 0),
+            "broken": self.broken,
+            "contradictions": len(self.contradictions),
+            "duplicates": len(self.duplicates),
+            "exclusions": len(self.exclusions),
+        }
+
+    def reasons(self) -> list[tuple[str, str, int]]:
+        """Action, reason and number of judgments, the most frequent first."""
+        found = self.changes.group_by("action", "reason").len()
+        return list(found.sort("len", "action", "reason", descending=[True, False, False]).iter_rows())
+
+    def json(self) -> dict[str, Any]:
+        """Everything, as plain numbers and texts."""
+        return {
+            "out": None if self.out is None else str(self.out),
+            **self.counts(),
+            "combine": self.combine,
+            "reasons": [{"action": action, "reason": reason, "judgments": n} for action, reason, n in self.reasons()],
+            "warnings": list(self.warnings),
+        }
+
+
+@command
+def clean(
+    qrels: Annotated[Any, Flag(metavar="SRC", reads=str)],
+    audit: Annotated[CollectionAudit | str | Path, Flag(metavar="DIR", reads=str)],
+    combine: Combine = "max",
+    *,
+    out: Out = None,
+) -> CollectionCleaning:
+    """Removes from the judgments what is certainly wrong, closes them under equivalence, and lists every change.
+
+    Judgments of documents and topics that do not exist go, as do rows that stand there twice; ids that are spelt unlike
+    the document's are corrected; one document stands for each group of equivalent ones. Only exact duplicates and pairs
+    that people called the same are groups. What stays keeps its bytes and its order.
+
+    Args:
+        qrels: the judgments.
+        audit: the folder that `collection audit` wrote. In Python also an audit.
+        combine: what several judgments of one topic become that go to the same document: max (the highest grade), min
+            (the lowest), majority (of equally many the higher), agree (the grade where they agree, otherwise none).
+        out: a folder for the judgments, changes.tsv, contradictions.tsv, duplicates.tsv (for `evaluate`, and for
+            indexing), exclusions.tsv, summary and manifest.
+
+    Returns:
+        The judgments that stay, and every change with its reason.
+
+    Raises:
+        InputError: a source is at fault, or no audit is there.
+
+    Examples:
+
+        truerank collection clean --qrels test.qrels --audit audit/ --out clean/
+
+        truerank collection clean --qrels beir/scifact --audit audit/ --combine agree --out clean/
+    """
+    found = audit if isinstance(audit, CollectionAudit) else load_audit(audit)
+    table = read_judgments(qrels)
+    result = _cleaned(table, found, combine)
+    if out is None:
+        return result
+    named = () if found.folder is None else (_audit_input(found.folder),)
+    with started("collection clean", (*inputs_of(qrels=qrels), *named), {"combine": combine}, out) as job:
+        result = replace(result, out=job.folder)
+        publish(result, job)
+    return result
+
+
+def _audit_input(folder: Path) -> Input:
+    return Input(folder.name, str(folder), "audit", None, hash_file(folder / "findings.parquet"))
+
+
+def _cleaned(table: JudgmentTable, found: CollectionAudit, combine: Combine) -> CollectionCleaning:
+    groups = representatives(found.groups)
+    rules = closing_of(found.rows, groups, combine)
+    kept, changes = closed(table.frame, rules)
+    contradictions = _contradictions(table.frame, kept, groups, rules.respelt)
+    duplicates = found.groups.select(pl.col("document_id"), "representative").filter(
+        pl.col("document_id") != pl.col("representative")
+    )
+    rows = {row: (doc, grade) for row, _, doc, grade in kept.iter_rows()}
+    warnings = []
+    audited = found.read.get("qrels", {}).get("judgments")
+    if audited is not None and audited != len(table.frame):
+        warnings.append(f"The audit read {audited:,d} judgments, here are {len(table.frame):,d}: they are others.")
+    if audited is None:
+        warnings.append("The audit read no judgments: whether theirs meet documents and topics is not known.")
+    if kept["topic_id"].n_unique() < table.frame["topic_id"].n_unique():
+        lost = table.frame["topic_id"].n_unique() - kept["topic_id"].n_unique()
+        warnings.append(f"{lost:,d} topics have no judgment left.")
+    return CollectionCleaning(
+        qrels=kept.select(list(QREL_SCHEMA)),
+        changes=changes,
+        contradictions=contradictions,
+        duplicates=duplicates.cast(EQUIVALENT_SCHEMA),  # type: ignore[arg-type]
+        exclusions=found.rows("self-retrieval").select("topic_id", "doc_id"),
+        read=len(table.frame),
+        broken=len(table.broken),
+        combine=combine,
+        warnings=tuple(warnings),
+        spec=table.spec,
+        rows=rows,
+    )
+
+
+def _contradictions(
+    frame: pl.DataFrame, kept: pl.DataFrame, groups: Mapping[str, str], respelt: Mapping[str, str]
+) -> pl.DataFrame:
+    named = frame.with_columns(pl.col("doc_id").replace(dict(respelt)).replace(dict(groups)).alias("group"))
+    several = named.group_by("topic_id", "group", maintain_order=True).agg(
+        pl.col("relevance").n_unique().alias("different"),
+        pl.col("doc_id").str.join(" ").alias("documents"),
+        pl.col("relevance").cast(pl.String).str.join(" ").alias("grades"),
+    )
+    several = several.filter(pl.col("different") > 1).rename({"group": "doc_id"})
+    found = several.join(kept, on=["topic_id", "doc_id"], how="left", maintain_order="left")
+    return found.select("topic_id", "doc_id", "documents", "grades", "relevance")
+
+
+def clean_lines(result: CollectionCleaning) -> Iterator[bytes]:
+    """The lines of the cleaned judgments; those that did not change have the bytes that they had."""
+    if result.spec is None or result.spec.scheme != "file":
+        for topic, doc, grade in result.qrels.iter_rows():
+            yield f"{topic} 0 {doc} {grade}\n".encode()
+        return
+    row = -1
+    for line in qrel_lines(result.spec):
+        if line.said is None:
+            yield line.raw + b"\n"
+        elif isinstance(line.said, Qrel):
+            row += 1
+            if row in result.rows:
+                yield _written(line, line.said, *result.rows[row]) + b"\n"
+
+
+def _written(line: QrelLine, said: Qrel, doc_id: str, relevance: int) -> bytes:
+    """The line with another document or grade, its separators kept."""
+    if (said.doc_id, said.relevance) == (doc_id, relevance):
+        return line.raw
+    pieces = re.split(rb"(\s+)", line.raw)
+    cells = [place for place, piece in enumerate(pieces) if piece and not piece.isspace()]
+    pieces[cells[-2]] = doc_id.encode()
+    pieces[cells[-1]] = str(relevance).encode()
+    return b"".join(pieces)

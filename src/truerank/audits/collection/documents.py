@@ -1,0 +1,311 @@
+"""Propose: what is wrong with the documents by themselves. One pass over the collection; texts are not kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from truerank.audits.collection.identifiers import likely, unwritable
+from truerank.audits.collection.instances import Instances, instances
+from truerank.audits.collection.texts import (
+    damage,
+    doubled,
+    ending,
+    has_script,
+    markup,
+    measured,
+    notice,
+    placeholder,
+    plain_words,
+    script_of,
+)
+from truerank.records import Document
+from truerank.sources.document_rows import FoundDocument
+from truerank.sources.documents import DocumentSource, open_documents
+from truerank.text.normalising import normalise
+from truerank.work.progress import Progress, Quiet
+
+__all__ = ["DocumentTable", "read_document_table"]
+
+#: A document is short or long by comparison with the median, at these factors and these numbers of letters.
+_SHORT, _SHORT_LETTERS = 5, 20
+_LONG, _LONG_LETTERS = 30, 1000
+#: Documents of one greatest length, in characters or words: so many and such a share of all were cut there.
+_CUT_COUNT, _CUT_SHARE, _CUT_LEAST = 5, 0.002, 100
+#: A way to end that so few documents have is unusual, if there are enough documents to say so.
+_ODD_SHARE, _ODD_FEWEST = 0.02, 100
+#: Documents whose words are counted; a last word may be the beginning of one that stands so often in them.
+_COUNTED: Final = 50_000
+_OFTEN: Final = 5
+_SCRIPT_SHARE: Final = 0.01
+_SCRIPT_FEWEST: Final = 50
+#: Candidates that are remembered for one kind.
+_MOST: Final = 200_000
+#: Characters of a text that are looked through for damage and markup, at its beginning and at its end.
+_LOOKED_AT: Final = 20_000
+
+Row = dict[str, Any]
+
+
+@dataclass(eq=False)
+class DocumentTable:
+    """What one pass over the documents found.
+
+    Attributes:
+        source: the documents.
+        count: records read.
+        present: of the ids that were asked for, those that exist.
+        found: rows by kind of finding.
+        repeated: ids that stand there more than once.
+        empty: ids of documents without a text.
+    """
+
+    source: DocumentSource
+    count: int = 0
+    present: set[str] = field(default_factory=set)
+    found: dict[str, list[Row]] = field(default_factory=dict)
+    repeated: frozenset[str] = frozenset()
+    empty: set[str] = field(default_factory=set)
+
+    def distinct(self) -> Iterator[Document]:
+        """The first document of each id, those without a text left out."""
+        seen: set[str] = set()
+        for block in self.source.records():
+            for record in block:
+                document = record.document
+                if document.doc_id in self.repeated:
+                    if document.doc_id in seen:
+                        continue
+                    seen.add(document.doc_id)
+                if document.doc_id not in self.empty:
+                    yield document
+
+    def ids(self) -> Iterator[str]:
+        """All ids in order."""
+        return (record.document.doc_id for block in self.source.records() for record in block)
+
+    def texts(self, wanted: Collection[str]) -> dict[str, str]:
+        """The texts of some documents."""
+        chosen = set(wanted)
+        if not chosen:
+            return {}
+        return {one.doc_id: one.text for one in self.distinct() if one.doc_id in chosen}
+
+    def respelt(self, missing: Collection[str]) -> dict[str, str]:
+        """For ids that no document has, the document whose id is spelt alike."""
+        return likely(missing, self.ids()) if missing else {}
+
+    def instances(self) -> Iterator[Instances]:
+        """What was found, by kind."""
+        for kind, rows in self.found.items():
+            yield instances(kind, rows, self.count)
+
+
+def read_document_table(source: str, asked: Collection[str] = (), progress: Progress | None = None) -> DocumentTable:
+    """Looks through the documents once.
+
+    Args:
+        source: the documents.
+        asked: ids of which has to be known whether they exist.
+        progress: is told what is read.
+
+    Raises:
+        InputError: the source cannot be read.
+    """
+    table = DocumentTable(open_documents(source, keep_empty=True))
+    scan = _Scan(table, frozenset(asked))
+    progress = progress or Quiet()
+    progress.start("documents")
+    for block in table.source.records():
+        scan.add(block)
+        progress.advance(len(block))
+    scan.finish()
+    return table
+
+
+class _Scan:
+    """What is gathered over the documents: rows by kind, and a few numbers of each document."""
+
+    def __init__(self, table: DocumentTable, asked: frozenset[str]) -> None:
+        self.table = table
+        self.asked = asked
+        self.ids: list[NDArray[np.uint64]] = []
+        self.sizes: list[tuple[int, int, int]] = []
+        self.endings: Counter[str] = Counter()
+        self.scripts: Counter[str] = Counter()
+        self.short: list[tuple[Row, int]] = []
+        self.long: list[tuple[Row, int]] = []
+        self.last: list[tuple[Row, str, str, int, int]] = []
+        self.foreign: list[tuple[Row, str, str]] = []
+        self.words: Counter[str] = Counter()
+        self.kinds: dict[str, list[Row]] = {
+            kind: []
+            for kind in (
+                "empty-document", "unwritable-document-id", "undecodable-document", "wrong-decoding",
+                "lost-characters", "markup", "error-page", "placeholder", "doubled-text",
+            )
+        }  # fmt: skip
+
+    def add(self, block: list[FoundDocument]) -> None:
+        """Takes some records."""
+        names = [record.document.doc_id for record in block]
+        self.ids.append(pl.Series(names, dtype=pl.String).hash().to_numpy())
+        self.table.present |= self.asked.intersection(names)
+        self.table.count += len(block)
+        for record in block:
+            self._look(record)
+
+    def _look(self, record: FoundDocument) -> None:
+        document = record.document
+        row: Row = {"doc_id": document.doc_id, "line": record.line}
+        raw = document.text
+        text = normalise(raw)
+        if unwritable(document.doc_id):
+            self._note("unwritable-document-id", row, f"id '{document.doc_id[:80]}'")
+        if not text:
+            self._note("empty-document", row, "")
+            self.table.empty.add(document.doc_id)
+            return
+        self._damaged(record, row, raw if len(raw) <= 2 * _LOOKED_AT else raw[:_LOOKED_AT] + raw[-_LOOKED_AT:])
+        if placeholder(text):
+            self._note("placeholder", row, f"'{text[:80]}'")
+            return
+        if found := notice(text):
+            self._note("error-page", row, found)
+        if doubled(normalise(document.body)):
+            self._note("doubled-text", row, f"'{text[:60]}'")
+        self._sized(row, text)
+
+    def _damaged(self, record: FoundDocument, row: Row, raw: str) -> None:
+        found = damage(raw)
+        if record.repaired:
+            self._note("undecodable-document", row, "read as Latin-1")
+        elif found is not None:
+            self._note(found[0], row, found[1])
+        if left := markup(raw):
+            self._note("markup", row, left)
+
+    def _sized(self, row: Row, text: str) -> None:
+        size = measured(text)
+        self.sizes.append(size)
+        if size.letters < _SHORT_LETTERS:
+            self.short.append(({**row, "detail": f"'{text[:60]}'"}, size.letters))
+        if size.letters > _LONG_LETTERS:
+            self.long.append((row, size.letters))
+        script = script_of(text)
+        self.scripts[script] += 1
+        if script and script != self.scripts.most_common(1)[0][0] and len(self.foreign) < _MOST:
+            self.foreign.append(({**row, "detail": f"'{text[:60]}'"}, script, text[:600]))
+        kind = ending(text)
+        self.endings[kind] += 1
+        if kind == "letter" and len(self.last) < _MOST:
+            self.last.append((row, kind, text[-60:], size.characters, size.words))
+        if len(self.sizes) <= _COUNTED:
+            self.words.update(plain_words(text))
+
+    def _note(self, kind: str, row: Row, detail: str) -> None:
+        self.kinds[kind].append({**row, "detail": detail})
+
+    def finish(self) -> None:
+        """Brings together what only the whole collection shows."""
+        sizes = np.array(self.sizes, np.int64).reshape(-1, 3)
+        middle = float(np.median(sizes[:, 2])) if len(sizes) else 0.0
+        self.kinds["short-document"] = [
+            {**row, "detail": f"{size} letters, median {middle:,.0f}: {row['detail']}"}
+            for row, size in self.short
+            if size * _SHORT < middle
+        ]
+        self.kinds["long-document"] = [
+            {**row, "detail": f"{size:,d} letters, median {middle:,.0f}"}
+            for row, size in self.long
+            if size > _LONG * middle
+        ]
+        self.kinds["cut-document"] = self._cut(sizes)
+        self.kinds["foreign-script"] = self._foreign()
+        self._repeats()
+        self.table.found = self.kinds
+
+    def _cut(self, sizes: NDArray[np.int64]) -> list[Row]:
+        """Documents that end at the one greatest length, in an unusual way, or in the middle of a word."""
+        limits = {}
+        for column, noun in ((0, "characters"), (1, "words")):
+            values = sizes[:, column]
+            top = int(values.max()) if len(values) else 0
+            here = int((values >= top - (noun == "characters")).sum())
+            if top >= _CUT_LEAST and here >= max(_CUT_COUNT, _CUT_SHARE * len(values)) and here < 0.9 * len(values):
+                limits[column] = (top - (noun == "characters"), f"{here:,d} documents end at {top:,d} {noun}")
+        total = self.endings.total()
+        odd = total >= _ODD_FEWEST and self.endings["letter"] < _ODD_SHARE * total
+        found = []
+        starts = self._beginnings({end.split()[-1] for _, _, end, *_ in self.last})
+        for row, _, end, characters, count in self.last:
+            last = end.split()[-1]
+            reached = [why for column, (top, why) in limits.items() if (characters, count)[column] >= top]
+            if reached:
+                found.append({**row, "detail": f"{reached[0]}: '…{end}'"})
+            elif odd:
+                found.append({**row, "detail": f"ends with a letter, unlike {1 - _ODD_SHARE:.0%} of them: '…{end}'"})
+            elif last in starts:
+                found.append({**row, "detail": f"'{last}' may be the beginning of '{starts[last]}': '…{end}'"})
+        return found
+
+    def _beginnings(self, last: Collection[str]) -> dict[str, str]:
+        """Of last words that stand nowhere else, the frequent word that they may be the beginning of."""
+        alone = {one: form[0] for one in last if len(form := plain_words(one)) == 1 and self.words[form[0]] <= 1}
+        if not alone:
+            return {}
+        often = sorted(word for word, count in self.words.items() if count >= _OFTEN)
+        places = np.searchsorted(np.array(often, object), list(alone.values()))
+        return {
+            one: often[place]
+            for (one, form), place in zip(alone.items(), places, strict=True)
+            if len(form) > 1
+            and place < len(often)
+            and often[place].startswith(form)
+            and len(often[place]) > len(form) + 1
+        }
+
+    def _foreign(self) -> list[Row]:
+        known = Counter({script: count for script, count in self.scripts.items() if script})
+        total = known.total()
+        if total < _SCRIPT_FEWEST:
+            return []
+        usual = known.most_common(1)[0][0]
+        rare = {script for script, count in known.items() if count <= _SCRIPT_SHARE * total}
+        return [
+            {**row, "detail": f"{script.lower()}, not {usual.lower()}: {row['detail']}"}
+            for row, script, text in self.foreign
+            if script in rare and not has_script(text, usual)
+        ]
+
+    def _repeats(self) -> None:
+        """Ids that stand there twice; only where there are some, the source is read again."""
+        hashes = np.concatenate(self.ids) if self.ids else np.empty(0, np.uint64)
+        values, counts = np.unique(hashes, return_counts=True)
+        several = values[counts > 1]
+        same: list[Row] = []
+        other: list[Row] = []
+        first: dict[str, str] = {}
+        repeated: set[str] = set()
+        for block in self.table.source.records() if len(several) else ():
+            names = pl.Series([record.document.doc_id for record in block], dtype=pl.String)
+            for place in np.flatnonzero(np.isin(names.hash().to_numpy(), several)):
+                document, line = block[place].document, block[place].line
+                text = normalise(document.text)
+                if document.doc_id not in first:
+                    first[document.doc_id] = text
+                    continue
+                repeated.add(document.doc_id)
+                row: Row = {"doc_id": document.doc_id, "line": line}
+                if first[document.doc_id] == text:
+                    same.append({**row, "detail": f"'{text[:80]}'"})
+                else:
+                    other.append({**row, "detail": f"'{text[:60]}'; before it '{first[document.doc_id][:60]}'"})
+        self.kinds["repeated-id"], self.kinds["conflicting-id"] = same, other
+        self.table.repeated = frozenset(repeated)

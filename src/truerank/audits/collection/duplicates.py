@@ -1,0 +1,112 @@
+"""Documents that say the same: which are certain, which people have to look at, and what was said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+import polars as pl
+
+from truerank.audits.collection.instances import Instances, instances
+from truerank.near_duplicates.results import BOILERPLATE, PAIRS, groups_of
+
+__all__ = ["CERTAIN", "Answer", "Duplicates", "no_duplicates", "representatives"]
+
+#: What people said of two documents: a reader gains nothing from the second one; one of them holds the other and more;
+#: they say different things.
+Answer = Literal["same", "holds", "different"]
+
+#: Kinds of pairs that nobody has to look at.
+CERTAIN: Final = ("exact", "reformatted")
+
+
+@dataclass(frozen=True, eq=False)
+class Duplicates:
+    """The pairs of documents that say the same.
+
+    Attributes:
+        pairs: columns as in `near_duplicates.PAIRS`.
+        boilerplate: columns as in `near_duplicates.BOILERPLATE`.
+        documents: how many documents were compared.
+        said: what people said, by pair of ids in the order of `pairs`.
+    """
+
+    pairs: pl.DataFrame
+    boilerplate: pl.DataFrame
+    documents: int
+    said: Mapping[tuple[str, str], Answer] = field(default_factory=dict)
+
+    @property
+    def answered(self) -> pl.DataFrame:
+        """The pairs with the column `answer`: same, holds or different; null where nobody said anything."""
+        keys = [
+            self.said.get((left, right)) or self.said.get((right, left))
+            for left, right in self.pairs.select("left", "right").iter_rows()
+        ]
+        return self.pairs.with_columns(pl.Series("answer", keys, pl.String))
+
+    def edges(self, *, doubtful: bool = False) -> pl.DataFrame:
+        """The pairs that make documents equivalent.
+
+        Args:
+            doubtful: near-duplicates that nobody judged, too.
+        """
+        same = pl.col("kind").is_in(CERTAIN) | (pl.col("answer") == "same")
+        if doubtful:
+            same |= pl.col("kind") == "near"
+        kept = self.answered.filter(
+            same.fill_null(False) & ~pl.col("answer").is_in(["different", "holds"]).fill_null(False)
+        )
+        # Whatever people called the same is a near-duplicate, for the groups too.
+        kind = pl.when(pl.col("kind").is_in(CERTAIN)).then("kind").otherwise(pl.lit("near", PAIRS["kind"]))
+        return kept.with_columns(kind.alias("kind")).select(list(PAIRS))
+
+    def groups(self, *, doubtful: bool = False) -> pl.DataFrame:
+        """The groups that these pairs form, columns as in `near_duplicates.GROUPS`; arguments as in `edges`."""
+        edges = self.edges(doubtful=doubtful)
+        order = pl.concat([edges["left"], edges["right"]]).unique(maintain_order=True)
+        return groups_of(edges, order)
+
+    def instances(self) -> Iterator[Instances]:
+        """The findings among the documents."""
+        answered = self.answered
+        named = [pl.col("right").alias("doc_id"), pl.col("left").alias("other")]
+        exact = answered.filter(
+            pl.col("kind").is_in(CERTAIN) & (pl.col("answer").is_null() | (pl.col("answer") == "same"))
+            | (pl.col("answer") == "same").fill_null(False)
+        )
+        shown = pl.col("kind").cast(pl.String)
+        detail = pl.when(pl.col("answer") == "same").then(pl.concat_str(shown, pl.lit(", judged the same")))
+        exact = exact.with_columns(*named, detail.otherwise(shown).alias("detail"))
+        yield instances("exact-duplicate", exact.unique("doc_id", maintain_order=True), self.documents)
+        open_ones = answered.filter(pl.col("answer").is_null())
+        for kind, name in (("near", "near-duplicate"), ("contains", "contained-document")):
+            rows = open_ones.filter(pl.col("kind") == kind).with_columns(*named, self._measured(kind))
+            yield instances(name, rows.unique("doc_id", keep="first", maintain_order=True), self.documents)
+        shared = [
+            {"detail": f"in {count:,d} documents: '{passage[:120]}'"}
+            for passage, count, _ in self.boilerplate.iter_rows()
+        ]
+        yield instances("boilerplate", shared, len(shared))
+
+    @staticmethod
+    def _measured(kind: str) -> pl.Expr:
+        if kind == "near":
+            return pl.format("Jaccard {}", pl.col("jaccard").round(3)).alias("detail")
+        inside = pl.when(pl.col("left_in_right") >= pl.col("right_in_left"))
+        return (
+            inside.then(pl.format("{} of the other one is in it", pl.col("left_in_right").round(3)))
+            .otherwise(pl.format("{} of it is in the other one", pl.col("right_in_left").round(3)))
+            .alias("detail")
+        )
+
+
+def no_duplicates() -> Duplicates:
+    """Where no documents were given."""
+    return Duplicates(pl.DataFrame(schema=PAIRS), pl.DataFrame(schema=BOILERPLATE), 0)
+
+
+def representatives(groups: pl.DataFrame) -> dict[str, str]:
+    """By document of a group, the one that stands for it."""
+    return dict(groups.select("document_id", "representative").iter_rows()) if len(groups) else {}

@@ -1,0 +1,190 @@
+"""Measure: scores and order of runs before and after, beside random changes of the same size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from truerank.measures import Evaluation, difference_interval, evaluate, mean_interval
+from truerank.measures.equivalence import EquivalenceOptions
+from truerank.measures.grammar import parse_measures
+from truerank.measures.magnitude import MeanInterval
+from truerank.measures.ordering import OrderChanges, evaluation_order_changes
+from truerank.measures.placebo import JudgmentPlacebo, Placebo, edits_between, placebo_changes
+from truerank.options import Scoring
+
+__all__ = ["Change", "Effect", "ScoreChange", "measured_effect"]
+
+#: Ranks that random changes look at where a measure has no cutoff.
+_DEEPEST: Final = 1000
+
+
+class ScoreChange(NamedTuple):
+    """One run and measure: means before and after with Student's t intervals over topics, and their difference.
+
+    The difference is over the topics that both have; `low` and `high` are the ends of its interval.
+    """
+
+    measure: str
+    run: str
+    before: MeanInterval
+    after: MeanInterval
+    difference: MeanInterval
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What is compared: judgments before and after, and the documents that count as one after.
+
+    Attributes:
+        before: columns topic_id, doc_id, relevance.
+        after: the same.
+        representatives: by document of a group, the one that stands for it; empty where runs stay as they are.
+    """
+
+    before: pl.DataFrame
+    after: pl.DataFrame
+    representatives: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """What a change does to runs.
+
+    Attributes:
+        scores: one entry for each measure and run.
+        orders: by measure, what becomes of the order of systems; empty for a single run.
+        placebos: by measure, the change beside random ones of the same size; None where nothing changed.
+        edits: judgments added, removed and regraded, and results dropped, by name.
+    """
+
+    scores: tuple[ScoreChange, ...]
+    orders: tuple[OrderChanges, ...]
+    placebos: tuple[Placebo, ...]
+    edits: Mapping[str, int]
+
+    def json(self) -> dict[str, Any]:
+        """Everything, as plain numbers and texts."""
+        return {
+            "edits": dict(self.edits),
+            "scores": [
+                {
+                    "measure": one.measure, "run": one.run, "before": one.before._asdict(),
+                    "after": one.after._asdict(), "difference": one.difference._asdict(),
+                }
+                for one in self.scores
+            ],
+            "orders": [order.json() for order in self.orders],
+            "placebos": [one.json() for one in self.placebos],
+        }  # fmt: skip
+
+
+def measured_effect(
+    runs: Mapping[str, pl.DataFrame],
+    change: Change,
+    measures: str,
+    scoring: Scoring,
+    *,
+    draws: int = 1000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Effect:
+    """Scores runs before and after a change of the judgments.
+
+    Args:
+        runs: by name, columns topic_id, doc_id, rank, score.
+        change: what is compared.
+        measures: means over topics.
+        scoring: how runs are scored.
+        draws: random changes of the same size.
+        confidence: of the intervals.
+        seed: of the draws.
+
+    Raises:
+        InputError: a run without any topic of the judgments.
+    """
+    closing = EquivalenceOptions(equivalent=change.representatives or None)
+    before = evaluate(change.before, dict(runs), measures, scoring)
+    after = evaluate(change.after, dict(runs), measures, scoring, closing)
+    scores = tuple(
+        _score(before, after, measure, run, confidence)
+        for measure, kind in zip(before.measures, before.aggregates, strict=True)
+        if kind == "mean"
+        for run in before.runs
+    )
+    edits = _edits(change)
+    orders = evaluation_order_changes(before, after) if len(runs) > 1 else ()
+    placebos = []
+    for place, (name, kind) in enumerate(zip(before.measures, before.aggregates, strict=True)):
+        if kind != "mean":
+            continue
+        placebo = _placebo(runs, change, edits, (name, scoring))
+        if not len(edits) and not any(placebo.dropped.values()):
+            continue
+        first, last = (dict(zip(one.runs, one.mean[:, place].tolist(), strict=True)) for one in (before, after))
+        what = f"{len(edits):,d} judgments changed, {sum(placebo.dropped.values()):,d} results dropped"
+        placebos.append(
+            placebo_changes(
+                first, last, placebo.means, measure=name, what=what, draws=draws, confidence=confidence, seed=seed
+            )
+        )
+    old, new = pl.col("old"), pl.col("new")
+    counts = {
+        "added": len(edits.filter(old.is_null())),
+        "removed": len(edits.filter(new.is_null())),
+        "regraded": len(edits.filter(old.is_not_null() & new.is_not_null())),
+        "dropped": sum(_repeats(run, change.representatives) for run in runs.values()),
+    }
+    return Effect(scores, orders, tuple(placebos), counts)
+
+
+def _score(before: Evaluation, after: Evaluation, measure: str, run: str, confidence: float) -> ScoreChange:
+    places = {topic: place for place, topic in enumerate(after.topics)}
+    shared = [(here, places[topic]) for here, topic in enumerate(before.topics) if topic in places]
+    first, second = before.of(run, measure), after.of(run, measure)
+    ends = difference_interval(
+        second[[there for _, there in shared]], first[[here for here, _ in shared]], confidence=confidence
+    )
+    return ScoreChange(measure, run, mean_interval(first, confidence), mean_interval(second, confidence), ends)
+
+
+def _edits(change: Change) -> pl.DataFrame:
+    """The changes of judgments without those that only give a document the name of its group."""
+    renamed = change.before.with_columns(pl.col("doc_id").replace(dict(change.representatives)).alias("group"))
+    alone = pl.len().over("topic_id", "group") == 1
+    first = pl.int_range(pl.len()).over("topic_id", "group") == 0
+    # The first judgment of a group keeps its place under the name of the group; the others are removed.
+    named = renamed.with_columns(pl.when(alone | first).then("group").otherwise("doc_id").alias("doc_id"))
+    return edits_between(named.drop("group").unique(["topic_id", "doc_id"], maintain_order=True), change.after)
+
+
+def _placebo(
+    runs: Mapping[str, pl.DataFrame], change: Change, edits: pl.DataFrame, how: tuple[str, Scoring]
+) -> JudgmentPlacebo:
+    measure, scoring = how
+    cutoff = parse_measures(measure)[0].params.get("cutoff") or scoring.depth or _DEEPEST
+    shallow = {name: _first(run, 2 * cutoff, scoring) for name, run in runs.items()}
+    dropped = {}
+    for name, run in shallow.items():
+        groups = run.with_columns(pl.col("doc_id").replace(dict(change.representatives)))
+        dropped[name] = (
+            int(groups.select("topic_id", "doc_id").is_duplicated().sum())
+            and len(run) - groups.select("topic_id", "doc_id").n_unique()
+        )
+    return JudgmentPlacebo(shallow, change.before, edits, measure, scoring, dropped)
+
+
+def _repeats(run: pl.DataFrame, representatives: Mapping[str, str]) -> int:
+    """How many results repeat a document of the same group."""
+    if not representatives:
+        return 0
+    groups = run.select("topic_id", pl.col("doc_id").replace(dict(representatives)))
+    return len(run) - groups.n_unique()
+
+
+def _first(run: pl.DataFrame, depth: int, scoring: Scoring) -> pl.DataFrame:
+    by = -pl.col("rank") if scoring.ties == "rank" else pl.col("score")
+    return run.filter(by.rank("ordinal", descending=True).over("topic_id") <= depth)

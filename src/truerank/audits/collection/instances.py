@@ -1,0 +1,67 @@
+"""What a detector hands on: the instances of one kind of finding, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+__all__ = ["INSTANCE_SCHEMA", "Instances", "instances"]
+
+#: `findings.parquet`: one row for each instance. `line` is the line of the source, or 0; `other` is a second document
+#: or topic; `detail` says what was seen.
+INSTANCE_SCHEMA: Final[dict[str, Any]] = {
+    "part": pl.String,
+    "kind": pl.String,
+    "topic_id": pl.String,
+    "doc_id": pl.String,
+    "other": pl.String,
+    "line": pl.Int64,
+    "detail": pl.String,
+}
+_OWN: Final = [name for name in INSTANCE_SCHEMA if name not in ("part", "kind")]
+
+
+@dataclass(frozen=True, eq=False)
+class Instances:
+    """The instances of one kind.
+
+    Attributes:
+        kind: its name in the catalogue.
+        rows: columns topic_id, doc_id, other, line, detail.
+        of: how many there could be, such as all judgments.
+        count: how many there are; more than the rows where one row stands for a property of all.
+    """
+
+    kind: str
+    rows: pl.DataFrame
+    of: int
+    count: int
+
+
+def instances(
+    kind: str, rows: pl.DataFrame | Iterable[Mapping[str, Any]], of: int, count: int | None = None
+) -> Instances:
+    """Instances of a kind; columns that the rows lack are empty.
+
+    Args:
+        kind: its name in the catalogue.
+        rows: a frame, or mappings.
+        of: how many there could be.
+        count: how many there are, where that is not the number of rows.
+    """
+    frame = rows if isinstance(rows, pl.DataFrame) else _frame(list(rows))
+    lacking = [
+        pl.lit(0 if name == "line" else "", INSTANCE_SCHEMA[name]).alias(name)
+        for name in _OWN
+        if name not in frame.columns
+    ]
+    frame = frame.with_columns(lacking).select([pl.col(name).cast(INSTANCE_SCHEMA[name]) for name in _OWN])
+    return Instances(kind, frame, of, len(frame) if count is None else count)
+
+
+def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    columns = {name: [row.get(name, 0 if name == "line" else "") for row in rows] for name in _OWN}
+    return pl.DataFrame(columns, schema={name: INSTANCE_SCHEMA[name] for name in _OWN})

@@ -1,0 +1,246 @@
+"""Propose: what is wrong with the judgments by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from truerank.audits.collection.identifiers import folded, what_differs
+from truerank.audits.collection.instances import Instances, instances
+from truerank.errors import InputError
+from truerank.records import Qrel
+from truerank.sources.grammar import SourceSpec, parse
+from truerank.sources.notebook import frame_of
+from truerank.sources.qrels import QREL_SCHEMA, qrel_frames, qrel_lines
+
+__all__ = ["JudgmentTable", "judgment_instances", "read_judgments", "usable"]
+
+#: A grade that so few judgments have, and that is more than twice the highest of the others, is off the scale.
+_RARE: Final = 0.005
+#: Topics with so many relevant documents in common, and such a share of them, look alike.
+_COMMON: Final = 3
+_ALIKE: Final = 0.8
+#: A document that is relevant for more topics than this is not asked which topics share it.
+_SHARED_BY: Final = 200
+#: So many topics at least, and such a share of all, for a document to stand out.
+_HUB: Final = 10
+_HUB_SHARE: Final = 0.1
+#: Judgments of a topic that are all relevant stand out where chance makes them rarer than this.
+_CHANCE: Final = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class JudgmentTable:
+    """Judgments as they stand in their source.
+
+    Attributes:
+        frame: columns row (from 0, of the judgments), line (0 where not known), topic_id, doc_id, relevance; pairs
+            may stand there several times.
+        broken: rows that are no judgment: line, detail.
+        spec: the source; None for values of the caller's program.
+    """
+
+    frame: pl.DataFrame
+    broken: pl.DataFrame
+    spec: SourceSpec | None = None
+
+
+def read_judgments(source: Any) -> JudgmentTable:
+    """Reads judgments with all their faults.
+
+    Args:
+        source: a source of the grammar, a frame, records, or grades by topic and document.
+
+    Raises:
+        InputError: not readable, or no judgment in it.
+    """
+    if isinstance(source, JudgmentTable):
+        return source
+    broken: list[tuple[int, str]] = []
+    if not isinstance(source, str | SourceSpec) and not hasattr(source, "__fspath__"):
+        frame = frame_of(source, QREL_SCHEMA, "relevance").select(list(QREL_SCHEMA)).cast(QREL_SCHEMA)  # type: ignore[arg-type]
+        return _table(frame, broken, None)
+    spec = source if isinstance(source, SourceSpec) else parse(str(source))
+    try:
+        frame = pl.concat([pl.DataFrame(schema=QREL_SCHEMA), *qrel_frames(spec)])
+        lines = pl.Series("line", [], pl.Int64)
+    except InputError as error:
+        if error.line is None or spec.scheme != "file":
+            raise
+        frame, lines = _line_by_line(spec, broken)
+    return _table(frame, broken, spec, lines)
+
+
+def _line_by_line(spec: SourceSpec, broken: list[tuple[int, str]]) -> tuple[pl.DataFrame, pl.Series]:
+    rows, lines = [], []
+    for number, raw, said in qrel_lines(spec):
+        if isinstance(said, Qrel):
+            rows.append((said.topic_id, said.doc_id, said.relevance))
+            lines.append(number)
+        elif said is not None:
+            broken.append((number, f"{said.fault}: {raw.decode('utf-8', 'replace').strip()[:120]}"))
+    if not rows:
+        raise InputError("no line of it is a judgment", "write topic, iteration, document, relevance", where=spec.path)
+    return pl.DataFrame(rows, schema=QREL_SCHEMA, orient="row"), pl.Series("line", lines, pl.Int64)
+
+
+def _table(
+    frame: pl.DataFrame, broken: Sequence[tuple[int, str]], spec: SourceSpec | None, lines: pl.Series | None = None
+) -> JudgmentTable:
+    if not len(frame):
+        raise InputError("no judgments in it", "give judgments", where="the qrels" if spec is None else spec.spec)
+    places = pl.Series([0] * len(frame), dtype=pl.Int64) if lines is None or len(lines) != len(frame) else lines
+    frame = frame.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64), places.alias("line"))
+    refused = pl.DataFrame(broken, schema={"line": pl.Int64, "detail": pl.String}, orient="row")
+    return JudgmentTable(frame, refused, spec)
+
+
+def usable(table: JudgmentTable) -> pl.DataFrame:
+    """The judgments as most programs read them: one row for each pair, of several the last; as in `QREL_SCHEMA`."""
+    return table.frame.select(list(QREL_SCHEMA)).unique(["topic_id", "doc_id"], keep="last", maintain_order=True)
+
+
+def judgment_instances(table: JudgmentTable, rel: int = 1, grades: Collection[int] = ()) -> Iterator[Instances]:
+    """What the judgments alone show.
+
+    Args:
+        table: the judgments.
+        rel: the lowest grade that counts as relevant.
+        grades: the grades of the scale; none for what the judgments suggest.
+    """
+    frame = table.frame
+    yield instances("broken-row", table.broken, len(frame) + len(table.broken))
+    yield from _repeats(frame)
+    yield from _grades(frame, rel, grades)
+    pairs = usable(table)
+    for kind, column in (("alike-document-ids", "doc_id"), ("alike-topic-ids", "topic_id")):
+        yield _alike(kind, column, pairs[column].unique(maintain_order=True))
+    yield _twins(pairs, rel)
+    yield _hubs(pairs, rel)
+    yield from _lopsided(pairs, rel)
+
+
+def _repeats(frame: pl.DataFrame) -> Iterator[Instances]:
+    several = frame.filter(pl.len().over("topic_id", "doc_id") > 1)
+    groups = several.group_by("topic_id", "doc_id", maintain_order=True).agg(
+        pl.len().alias("rows"),
+        pl.col("relevance").n_unique().alias("grades"),
+        pl.col("relevance").cast(pl.String).str.join(", ").alias("were"),
+        pl.col("line").last(),
+        (pl.col("row") + 1).cast(pl.String).str.join(", ").alias("places"),
+    )
+    same, other = groups.filter(pl.col("grades") == 1), groups.filter(pl.col("grades") > 1)
+    places = pl.concat_str(pl.lit("judgments "), "places")
+    further = several.join(
+        same.select("topic_id", "doc_id", "places"), on=["topic_id", "doc_id"], maintain_order="left"
+    )
+    further = further.filter(pl.col("row") != pl.col("row").first().over("topic_id", "doc_id"))
+    yield instances("repeated-pair", further.with_columns(places.alias("detail")), len(frame))
+    graded = other.with_columns(pl.concat_str(pl.lit("grades "), "were", pl.lit("; "), places).alias("detail"))
+    yield instances("contradicted-pair", graded, frame.select("topic_id", "doc_id").n_unique())
+
+
+def _grades(frame: pl.DataFrame, rel: int, grades: Collection[int]) -> Iterator[Instances]:
+    counts = dict(frame["relevance"].value_counts().iter_rows())
+    outside = sorted(set(counts) - set(grades)) if grades else _outliers(counts)
+    detail = pl.concat_str(pl.lit("grade "), pl.col("relevance").cast(pl.String)).alias("detail")
+    yield instances(
+        "off-scale-grade", frame.filter(pl.col("relevance").is_in(outside)).with_columns(detail), len(frame)
+    )
+    negative = frame.filter((pl.col("relevance") < 0) & ~pl.col("relevance").is_in(outside))
+    yield instances("negative-grade", negative.with_columns(detail), len(frame))
+    relevant = frame.filter(pl.col("relevance") >= rel)
+    if relevant["relevance"].n_unique() == 1:
+        row = {"detail": f"every relevant document has the grade {relevant['relevance'][0]}"}
+        yield instances("one-grade", [row], len(relevant), len(relevant))
+    if len(relevant) == len(frame):
+        row = {"detail": f"all {len(frame):,d} judgments are of relevant documents"}
+        yield instances("no-negatives", [row], len(frame), len(frame))
+
+
+def _outliers(counts: dict[int, int]) -> list[int]:
+    """Grades that very few judgments have and that are more than twice as high (or low) as all others."""
+    total = sum(counts.values())
+    rare = {grade for grade, count in counts.items() if count <= max(1, _RARE * total)}
+    usual = [grade for grade in counts if grade not in rare] or list(counts)
+    high, low = max(usual), min(usual)
+    return sorted(grade for grade in rare if grade > 2 * max(high, 1) or grade < min(2 * low, -2))
+
+
+def _alike(kind: str, column: str, ids: pl.Series) -> Instances:
+    """Ids of one folded form; digits alone that differ in padding are the plainest case."""
+    forms: dict[str, list[str]] = {}
+    for one in ids:
+        forms.setdefault(folded(one), []).append(one)
+    rows = [
+        {column: one, "other": several[0], "detail": f"differs in {what_differs(one, several[0])}"}
+        for several in forms.values()
+        for one in several[1:]
+    ]
+    return instances(kind, rows, len(ids))
+
+
+def _twins(pairs: pl.DataFrame, rel: int) -> Instances:
+    """Topics whose relevant documents are nearly those of another topic; each with the nearest one before it."""
+    topics = pairs["topic_id"].n_unique()
+    relevant = pairs.filter(pl.col("relevance") >= rel).select("topic_id", "doc_id")
+    sizes = dict(relevant["topic_id"].value_counts().iter_rows())
+    order = {topic: place for place, topic in enumerate(pairs["topic_id"].unique(maintain_order=True))}
+    shared = relevant.filter(pl.len().over("doc_id").is_between(2, _SHARED_BY))
+    both = (
+        shared.join(shared, on="doc_id", suffix="_other")
+        .filter(pl.col("topic_id") != pl.col("topic_id_other"))
+        .group_by("topic_id", "topic_id_other")
+        .len()
+        .filter(pl.col("len") >= _COMMON)
+    )
+    best: dict[str, tuple[float, int, str]] = {}
+    for topic, other, common in both.sort(pl.all()).iter_rows():
+        share = common / (sizes[topic] + sizes[other] - common)
+        if order[other] < order[topic] and share >= _ALIKE and (topic not in best or share > best[topic][0]):
+            best[topic] = (share, common, other)
+    rows = [
+        {
+            "topic_id": topic,
+            "other": best[topic][2],
+            "detail": f"{best[topic][1]} relevant documents in common, {best[topic][0]:.0%} of both together",
+        }
+        for topic in order
+        if topic in best
+    ]
+    return instances("twin-topics", rows, topics)
+
+
+def _hubs(pairs: pl.DataFrame, rel: int) -> Instances:
+    topics = pairs["topic_id"].n_unique()
+    relevant = pairs.filter(pl.col("relevance") >= rel)
+    counts = relevant.group_by("doc_id", maintain_order=True).len()
+    hubs = counts.filter((pl.col("len") >= _HUB) & (pl.col("len") >= _HUB_SHARE * topics)).sort(
+        "len", descending=True, maintain_order=True
+    )
+    detail = pl.concat_str(
+        pl.lit("relevant for "), pl.col("len").cast(pl.String), pl.lit(f" of {topics:,d} topics")
+    ).alias("detail")
+    return instances("hub-document", hubs.with_columns(detail), len(counts))
+
+
+def _lopsided(pairs: pl.DataFrame, rel: int) -> Iterator[Instances]:
+    relevant = pl.col("relevance") >= rel
+    by_topic = pairs.group_by("topic_id", maintain_order=True).agg(
+        pl.len().alias("judged"), relevant.sum().alias("relevant")
+    )
+    none = by_topic.filter(pl.col("relevant") == 0)
+    detail = pl.concat_str(pl.col("judged").cast(pl.String), pl.lit(" judged, none relevant")).alias("detail")
+    yield instances("no-relevant", none.with_columns(detail), len(by_topic))
+    all_relevant = by_topic.filter(pl.col("relevant") == pl.col("judged"))
+    # The chance by the share among the other topics, at least one of them being counted as not relevant.
+    rest = int((by_topic["judged"] - by_topic["relevant"]).sum())
+    share = 1 - max(1, rest) / max(1, int(by_topic["judged"].sum()))
+    chosen = all_relevant.filter(pl.lit(share) ** pl.col("judged") < _CHANCE / max(1, len(by_topic)))
+    if not rest or len(all_relevant) > 0.5 * len(by_topic):
+        chosen = chosen.clear()
+    detail = pl.concat_str(pl.lit("all "), pl.col("judged").cast(pl.String), pl.lit(" judged are relevant"))
+    yield instances("all-relevant", chosen.with_columns(detail.alias("detail")), len(by_topic))

@@ -1,0 +1,114 @@
+"""Propose: judgments and runs beside the documents and topics that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from truerank.audits.collection.documents import DocumentTable
+from truerank.audits.collection.identifiers import likely, what_differs
+from truerank.audits.collection.instances import Instances, instances
+from truerank.audits.collection.topics import TopicTable
+
+__all__ = ["asked_for", "reference_instances", "run_instances", "unreachable"]
+
+
+def reference_instances(
+    frame: pl.DataFrame, topics: TopicTable | None, documents: DocumentTable | None
+) -> Iterator[Instances]:
+    """Judgments of documents or topics that do not exist, and topics without judgments.
+
+    Args:
+        frame: the judgments with their lines.
+        topics: the topics; None where they were not given.
+        documents: the documents; None where they were not given.
+    """
+    known = None if topics is None else frozenset(topics.ids)
+    swapped: set[int] = set()
+    if known is not None and documents is not None:
+        rows = frame.filter(~pl.col("topic_id").is_in(known) & pl.col("doc_id").is_in(known))
+        rows = rows.filter(pl.col("topic_id").is_in(documents.present))
+        swapped = set(rows["row"].to_list())
+        detail = pl.lit("the topic's id is a document's, and the other way round").alias("detail")
+        yield instances("swapped-ids", rows.with_columns(detail), len(frame))
+    rest = frame.filter(~pl.col("row").is_in(swapped))
+    if documents is not None:
+        missing = [one for one in rest["doc_id"].unique(maintain_order=True) if one not in documents.present]
+        meant = documents.respelt(missing)
+        yield from _lost("document", rest, "doc_id", missing, meant)
+    if topics is not None and known is not None:
+        absent = [one for one in rest["topic_id"].unique(maintain_order=True) if one not in known]
+        yield from _lost("topic", rest, "topic_id", absent, likely(absent, known))
+        judged = frozenset(frame["topic_id"])
+        yield instances(
+            "unjudged-topic",
+            [{"topic_id": one} for one in topics.ids if one not in judged],
+            len(known),
+        )
+
+
+def _lost(
+    what: str, frame: pl.DataFrame, column: str, missing: Collection[str], meant: Mapping[str, str]
+) -> Iterator[Instances]:
+    """Judgments of what does not exist, and those among them for which the likely one is known."""
+    rows = frame.filter(pl.col(column).is_in(list(missing)))
+    grade = pl.concat_str(pl.lit("grade "), pl.col("relevance").cast(pl.String))
+    respelt = rows.filter(pl.col(column).is_in(list(meant)))
+    steps = {one: what_differs(one, other) for one, other in meant.items()}
+    respelt = respelt.with_columns(
+        pl.col(column).replace_strict(dict(meant), default="", return_dtype=pl.String).alias("other"),
+        pl.concat_str(
+            pl.lit("differs in "), pl.col(column).replace_strict(steps, default="", return_dtype=pl.String)
+        ).alias("detail"),
+    )
+    yield instances(f"respelt-{what}", respelt, len(frame))
+    name = "missing-document" if what == "document" else "unknown-topic"
+    yield instances(
+        name, rows.filter(~pl.col(column).is_in(list(meant))).with_columns(grade.alias("detail")), len(frame)
+    )
+
+
+def unreachable(found: Collection[Instances]) -> frozenset[str]:
+    """The judged documents that no system can return."""
+    kinds = ("missing-document", "respelt-document")
+    return frozenset(one for part in found if part.kind in kinds for one in part.rows["doc_id"])
+
+
+def run_instances(
+    runs: Mapping[str, pl.DataFrame], pairs: pl.DataFrame, rel: int, documents: DocumentTable | None
+) -> Iterator[Instances]:
+    """Relevant documents that runs do not hold, and results that are no documents.
+
+    Args:
+        runs: by name, columns topic_id and doc_id.
+        pairs: the judgments.
+        rel: the lowest grade that counts as relevant.
+        documents: the documents; None where they were not given.
+    """
+    relevant = pairs.filter(pl.col("relevance") >= rel).select("topic_id", "doc_id")
+    lost, foreign, results = [], [], 0
+    for name, run in runs.items():
+        absent = relevant.join(run, on=["topic_id", "doc_id"], how="anti", maintain_order="left")
+        lost.append(absent.with_columns(pl.lit(name).alias("other"), pl.lit("not in this run").alias("detail")))
+        results += len(run)
+        if documents is not None:
+            strange = run.filter(~pl.col("doc_id").is_in(documents.present)).select("topic_id", "doc_id")
+            foreign.append(strange.with_columns(pl.lit(name).alias("other")))
+    if lost:
+        yield instances("relevant-not-retrieved", pl.concat(lost), len(relevant) * len(runs))
+    if foreign:
+        yield instances("run-of-other-documents", pl.concat(foreign), results)
+
+
+def asked_for(frame: pl.DataFrame | None, runs: Mapping[str, pl.DataFrame], topics: TopicTable | None) -> set[str]:
+    """The ids of which has to be known whether documents have them."""
+    asked: set[Any] = set()
+    if frame is not None:
+        asked.update(frame["doc_id"].unique(), frame["topic_id"].unique())
+    for run in runs.values():
+        asked.update(run["doc_id"].unique())
+    if topics is not None:
+        asked.update(topics.ids)
+    return asked

@@ -1,0 +1,142 @@
+"""How the results of the collection commands are shown and written."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Final
+
+from truerank.audits.collection.cleaning import CollectionCleaning, clean_lines
+from truerank.audits.collection.page import effect_tables, lead, sections, shown, title, verdicts_shown
+from truerank.audits.collection.results import CollectionAudit
+from truerank.measures.combining import COMBINE
+from truerank.reports.report import Report
+from truerank.reports.results import Summary, reports, summarises, writes
+from truerank.reports.tables import Column, Table
+from truerank.work.publishing import write_pictures, write_tables
+from truerank.work.runs import Run
+
+__all__ = ["findings_table"]
+
+_WIDTH: Final = 100
+#: Turns what would break a line of TSV into blanks.
+_BREAKS: Final = str.maketrans("\t\r\n", "   ")
+
+
+@summarises(CollectionAudit)
+def _summary(result: CollectionAudit) -> Summary:
+    notes = () if result.folder is None else (f"report: {result.folder / 'report.html'}",)
+    return Summary(tuple(_parts(result)), result.json(), (shown(result.verdicts[0]),), notes, width=_WIDTH)
+
+
+@writes(CollectionAudit)
+def _write(result: CollectionAudit, job: Run) -> None:
+    job.parquet("findings.parquet", result.instances)
+    job.parquet("pairs.parquet", result.pairs)
+    job.parquet("groups.parquet", result.groups)
+    if result.items:
+        job.text("items.jsonl", "".join(result.items))
+    report = _report(result)
+    write_tables(job, report.tables)
+    drawn = write_pictures(job, report.pictures())
+    job.text("report.html", report.page(lambda picture: drawn[picture.name], job.provenance()).html())
+    job.json("summary.json", result.json())
+
+
+def findings_table(result: CollectionAudit) -> Table:
+    """The findings with their counts and their first example."""
+    rows = [
+        (one.kind.title, one.kind.part, one.kind.severity, one.count, one.of, _example(one.examples))
+        for one in result.findings
+    ]
+    return Table(
+        "What was found." if rows else "Nothing was found.",
+        (
+            Column("Finding"),
+            Column("Part"),
+            Column("Severity"),
+            Column("Count", align="right", format=",d"),
+            Column("Of", align="right", format=",d"),
+            Column("Example"),
+        ),
+        tuple(rows),
+    )
+
+
+def _example(examples: tuple[object, ...]) -> str:
+    if not examples:
+        return ""
+    first: dict[str, object] = dict(examples[0])  # type: ignore[call-overload]
+    ids = [str(first[name]) for name in ("topic_id", "doc_id", "other") if name in first]
+    place = [f"line {first['line']}"] if "line" in first else []
+    return ": ".join(part for part in (" · ".join([*place, *ids]), str(first.get("detail", ""))) if part)
+
+
+def _parts(result: CollectionAudit) -> Iterator[Table | str]:
+    for verdict in result.verdicts:
+        sentences = " ".join(part for part in (verdict.reason, verdict.evidence, verdict.settle) if part)
+        lines = textwrap.wrap(sentences, _WIDTH - 4)
+        yield "\n".join([f"{verdict.word}: {verdict.part}", *(f"    {line}" for line in lines)])
+    yield findings_table(result)
+    for name, heading in (("effect", "cleaning"), ("versions", "the new judgments")):
+        if effect := result.facts.get(name):
+            yield f"What {heading} would do to the runs:" if name == "effect" else f"What {heading} do to the runs:"
+            yield from effect_tables(effect)
+
+
+@reports(CollectionAudit)
+def _report(result: CollectionAudit) -> Report:
+    tables = {"findings": findings_table(result)}
+    if effect := result.facts.get("effect"):
+        tables |= dict(zip(("scores", "order", "placebo"), effect_tables(effect), strict=False))
+    return Report(
+        title=title(result),
+        lead=lead(result),
+        verdicts=tuple(verdicts_shown(result)),
+        sections=sections(result),
+        tables=tables,
+        json=result.json(),
+        footer=(
+            "A note is no fault: whoever uses the collection should know it. This page asks the network for nothing.",
+        ),
+    )
+
+
+@summarises(CollectionCleaning)
+def _cleaning_summary(result: CollectionCleaning) -> Summary:
+    notes = () if result.out is None else (f"judgments: {result.out / result.file}",)
+    return Summary((_cleaning_table(result),), result.json(), notes=notes, width=_WIDTH)
+
+
+def _cleaning_table(result: CollectionCleaning) -> Table:
+    counts = result.counts()
+    rows: list[tuple[str, str, int]] = [("judgments read", "", counts["read"])]
+    rows += [(f"judgments {action}", reason, number) for action, reason, number in result.reasons()]
+    rows += [
+        ("rows that are no judgment, left out", "", counts["broken"]),
+        ("judgments written", "", counts["written"]),
+        ("contradictions listed", "", counts["contradictions"]),
+        ("duplicates in the map", "", counts["duplicates"]),
+        ("documents that are their topic's own text", "", counts["exclusions"]),
+    ]
+    return Table(
+        "What cleaning did.",
+        (Column("what"), Column("because"), Column("number", align="right", format=",d")),
+        tuple(rows),
+        notes=(f"Several judgments of one document: {COMBINE[result.combine]}.", *result.warnings),
+    )
+
+
+@writes(CollectionCleaning)
+def _write_cleaning(result: CollectionCleaning, job: Run) -> None:
+    with job.output(result.file) as stream:
+        stream.writelines(clean_lines(result))
+    for name in ("changes", "contradictions", "duplicates", "exclusions"):
+        frame = getattr(result, name)
+        lines = ["\t".join(frame.columns), *("\t".join(map(_cell, row)) for row in frame.iter_rows())]
+        job.text(f"{name}.tsv", "\n".join(lines) + "\n")
+    job.json("summary.json", result.json())
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else str(value).translate(_BREAKS)

@@ -1,0 +1,175 @@
+"""What the collection audit found, as immutable values, and the folder that holds it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal, NamedTuple
+
+import polars as pl
+
+from truerank.audits.collection.catalogue import Kind, Part, kind_of
+from truerank.audits.collection.instances import INSTANCE_SCHEMA, Instances
+from truerank.errors import InputError
+from truerank.near_duplicates.results import GROUPS, PAIRS
+from truerank.reports.results import Result
+
+__all__ = ["CollectionAudit", "Finding", "PartVerdict", "Word", "load_audit"]
+
+Word = Literal["FAULTY", "UNKNOWN", "SOUND"]
+
+#: Examples that a finding shows.
+_EXAMPLES: Final = 5
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One kind of finding in this collection.
+
+    Attributes:
+        kind: what it is.
+        count: how many there are.
+        of: how many there could be.
+        examples: some of them: topic_id, doc_id, other, line, detail; empty ones are left out.
+        here: what it does to scores in this collection, where that can be computed; empty otherwise.
+    """
+
+    kind: Kind
+    count: int
+    of: int
+    examples: tuple[Mapping[str, Any], ...]
+    here: str = ""
+
+    @classmethod
+    def of_instances(cls, kind: Kind, found: Instances, here: str = "") -> Finding:
+        """The finding of all instances of a kind."""
+        rows = found.rows.head(_EXAMPLES).iter_rows(named=True)
+        examples = tuple({name: value for name, value in row.items() if value not in ("", 0)} for row in rows)
+        return cls(kind, found.count, found.of, examples, here)
+
+    @property
+    def counted(self) -> str:
+        """The count with its noun and the whole: "12 of 4,423 judgments"."""
+        one, several = self.kind.noun
+        whole = f" of {self.of:,d}" if self.of > self.count else ""
+        return f"{self.count:,d}{whole} {one if max(self.count, self.of if whole else 0) == 1 else several}"
+
+    def json(self) -> dict[str, Any]:
+        """The finding as a JSON object."""
+        return {
+            "kind": self.kind.name,
+            "part": self.kind.part,
+            "severity": self.kind.severity,
+            "title": self.kind.title,
+            "count": self.count,
+            "of": self.of,
+            "effect": self.kind.effect,
+            "here": self.here,
+            "remedy": self.kind.remedy,
+            "examples": [dict(example) for example in self.examples],
+        }
+
+
+class PartVerdict(NamedTuple):
+    """The verdict on one part of the collection, or on the whole.
+
+    Attributes:
+        part: the part; "collection" for the whole.
+        word: FAULTY, UNKNOWN or SOUND.
+        reason: one sentence with its figures.
+        evidence: what it rests on.
+        settle: what would settle or change it.
+    """
+
+    part: Part | Literal["collection"]
+    word: Word
+    reason: str
+    evidence: str = ""
+    settle: str = ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CollectionAudit(Result, shown_in="truerank.audits.collection.report"):
+    """What is wrong with the documents, topics and judgments of a collection.
+
+    Attributes:
+        verdicts: of the whole first, then of each part that was given.
+        findings: faults first, then doubts, then notes; by part.
+        instances: every instance of every finding, columns as in `INSTANCE_SCHEMA`.
+        pairs: duplicates among the documents, columns as in `near_duplicates.PAIRS`, and `answer`: what people said.
+        groups: the groups that they form, columns as in `near_duplicates.GROUPS`.
+        read: what was read, by input: names and counts.
+        facts: figures that are no findings, by section: ceilings, similarity bands, effect on runs.
+        items: pairs for the judging page, lines of `items.jsonl`.
+        folder: where it was written; None where it was not.
+    """
+
+    verdict_words: ClassVar[tuple[str, ...]] = ("FAULTY", "UNKNOWN", "SOUND")
+
+    verdicts: tuple[PartVerdict, ...]
+    findings: tuple[Finding, ...]
+    instances: pl.DataFrame
+    pairs: pl.DataFrame
+    groups: pl.DataFrame
+    read: Mapping[str, Any]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    items: tuple[str, ...] = ()
+    folder: Path | None = None
+
+    def finding(self, kind: str) -> Finding | None:
+        """The finding of a kind; None where there is none."""
+        return next((one for one in self.findings if one.kind.name == kind), None)
+
+    def rows(self, kind: str) -> pl.DataFrame:
+        """The instances of a kind."""
+        return self.instances.filter(pl.col("kind") == kind)
+
+    def json(self) -> dict[str, Any]:
+        """What `summary.json` holds."""
+        return {
+            "verdict": self.verdicts[0].word,
+            "verdicts": [verdict._asdict() for verdict in self.verdicts],
+            "findings": [finding.json() for finding in self.findings],
+            "read": dict(self.read),
+            "facts": {name: value for name, value in self.facts.items() if not isinstance(value, pl.DataFrame)},
+        }
+
+
+def load_audit(folder: str | Path) -> CollectionAudit:
+    """Opens the folder that `collection audit` wrote.
+
+    Raises:
+        InputError: no audit there, or it cannot be read.
+    """
+    folder = Path(folder)
+    try:
+        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        frames = {
+            name: pl.read_parquet(folder / f"{name}.parquet", glob=False) for name in ("findings", "pairs", "groups")
+        }
+        for name, schema in (
+            ("findings", INSTANCE_SCHEMA),
+            ("pairs", {**PAIRS, "answer": pl.String}),
+            ("groups", GROUPS),
+        ):
+            frames[name] = frames[name].select(list(schema))
+        return CollectionAudit(
+            verdicts=tuple(PartVerdict(**one) for one in summary["verdicts"]),
+            findings=tuple(
+                Finding(kind_of(one["kind"]), one["count"], one["of"], tuple(one["examples"]), one["here"])
+                for one in summary["findings"]
+            ),
+            instances=frames["findings"],
+            pairs=frames["pairs"],
+            groups=frames["groups"],
+            read=summary["read"],
+            facts=summary["facts"],
+            folder=folder,
+        )
+    except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(
+            f"no collection audit here ({reason})", "give the folder that 'collection audit' wrote", where=folder
+        ) from error

@@ -1,0 +1,230 @@
+"""Propose: what is wrong with the topics by themselves, and beside other splits of the collection."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, Final, NamedTuple
+
+from truerank.audits.collection.identifiers import unwritable
+from truerank.audits.collection.instances import Instances, instances
+from truerank.audits.collection.texts import damage, has_script, markup, measured, placeholder, script_of
+from truerank.errors import InputError
+from truerank.near_duplicates import Shingles, between, within
+from truerank.records import Topic
+from truerank.sources.grammar import SourceSpec, parse, unique_names
+from truerank.sources.queries import open_queries
+from truerank.sources.topics import topic_records
+from truerank.text.normalising import normalise
+
+__all__ = ["TopicRecord", "TopicTable", "comparable", "other_splits", "read_topic_table", "topic_instances"]
+
+#: Words of a topic that are looked for in other topics: as letters, so that scripts without blanks are served.
+_LETTERS: Final = 4
+#: A topic is short or long by comparison with the median, at these factors and these numbers of letters.
+_SHORT, _SHORT_LETTERS = 6, 6
+_LONG, _LONG_LETTERS = 12, 300
+#: A script that fewer than this share of the texts have is another one, if there are enough texts to say so.
+FOREIGN_SHARE: Final = 0.02
+FEWEST_FOR_SCRIPT: Final = 20
+
+
+_PAIR: Final = ("left", "right", "kind", "jaccard")
+
+
+class TopicRecord(NamedTuple):
+    """A topic as it stands in its source: with its line (0 where not known), and whether bytes were not UTF-8."""
+
+    topic: Topic
+    line: int
+    repaired: bool
+
+    @property
+    def text(self) -> str:
+        """Title and description, normalised."""
+        return normalise(f"{self.topic.title} {self.topic.description}")
+
+
+@dataclass(frozen=True, eq=False)
+class TopicTable:
+    """Topics as they stand in their source.
+
+    Attributes:
+        records: all of them, those without a text and repeated ids too.
+        spec: the source.
+    """
+
+    records: tuple[TopicRecord, ...]
+    spec: SourceSpec
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The distinct ids in order."""
+        return tuple(dict.fromkeys(record.topic.topic_id for record in self.records))
+
+    def distinct(self) -> tuple[TopicRecord, ...]:
+        """The first record of each id that has a text."""
+        first: dict[str, TopicRecord] = {}
+        for record in self.records:
+            if record.text:
+                first.setdefault(record.topic.topic_id, record)
+        return tuple(first.values())
+
+
+def read_topic_table(source: str | SourceSpec) -> TopicTable:
+    """Reads topics with all their faults.
+
+    Raises:
+        InputError: not readable, or no topic in it.
+    """
+    spec = parse(source) if isinstance(source, str) else source
+    records = tuple(TopicRecord(topic, line or 0, repaired) for topic, line, repaired in topic_records(spec))
+    if not records:
+        raise InputError("no topics in it", "give a file of topics", where=spec.location)
+    return TopicTable(records, spec)
+
+
+def comparable(similarity: float) -> Shingles:
+    """What makes two topics nearly the same: runs of letters, so that inflection and short texts are served."""
+    return Shingles(
+        shingle_unit="letters", shingle_size=_LETTERS, similarity=similarity, containment=1.0, contained_words=1 << 20
+    )
+
+
+def topic_instances(table: TopicTable, similarity: float) -> Iterator[Instances]:
+    """What the topics alone show.
+
+    Args:
+        table: the topics.
+        similarity: Jaccard similarity from which on two topics are nearly the same.
+    """
+    yield from _records(table)
+    yield from _texts(table.distinct(), len(table.records))
+    yield from _duplicates(table.distinct(), similarity)
+
+
+def _records(table: TopicTable) -> Iterator[Instances]:
+    total = len(table.records)
+    first: dict[str, str] = {}
+    empty, same, other, unfit = [], [], [], []
+    for record in table.records:
+        topic = record.topic
+        row: dict[str, Any] = {"topic_id": topic.topic_id, "line": record.line}
+        if not record.text and not normalise(topic.narrative):
+            empty.append(row)
+        if unwritable(topic.topic_id):
+            unfit.append({**row, "detail": f"id '{topic.topic_id}'"})
+        if topic.topic_id in first:
+            earlier = first[topic.topic_id]
+            if earlier == record.text:
+                same.append({**row, "detail": _shown(record.text)})
+            else:
+                other.append({**row, "detail": f"'{_shown(record.text)}'; before it '{_shown(earlier)}'"})
+        else:
+            first[topic.topic_id] = record.text
+    yield instances("empty-topic", empty, total)
+    yield instances("conflicting-topic", other, total)
+    yield instances("repeated-topic", same, total)
+    yield instances("unwritable-topic-id", unfit, total)
+
+
+def _texts(records: Sequence[TopicRecord], total: int) -> Iterator[Instances]:
+    damaged, marked, void, short, long = [], [], [], [], []
+    sizes = {record.topic.topic_id: measured(record.text).letters for record in records}
+    middle = median(sizes.values()) if sizes else 0
+    scripts = {record.topic.topic_id: script_of(record.text) for record in records}
+    for record in records:
+        row: dict[str, Any] = {"topic_id": record.topic.topic_id, "line": record.line}
+        raw = f"{record.topic.title} {record.topic.description}"
+        if record.repaired:
+            damaged.append({**row, "detail": "bytes that are not UTF-8"})
+        elif found := damage(raw):
+            damaged.append({**row, "detail": found[1]})
+        if left := markup(raw):
+            marked.append({**row, "detail": left})
+        if placeholder(record.text):
+            void.append({**row, "detail": _shown(record.text)})
+            continue
+        size = sizes[record.topic.topic_id]
+        if size < _SHORT_LETTERS and size * _SHORT < middle:
+            short.append({**row, "detail": f"{size} letters, median {middle:g}: '{_shown(record.text)}'"})
+        if size > _LONG_LETTERS and size > _LONG * middle:
+            long.append({**row, "detail": f"{size:,d} letters, median {middle:g}: '{_shown(record.text)}'"})
+    yield instances("damaged-topic", damaged, total)
+    yield instances("topic-markup", marked, total)
+    yield instances("topic-placeholder", void, total)
+    yield instances("foreign-topic", _foreign(records, scripts), total)
+    yield instances("short-topic", short, total)
+    yield instances("long-topic", long, total)
+
+
+def _foreign(records: Sequence[TopicRecord], scripts: dict[str, str]) -> list[dict[str, Any]]:
+    counts = Counter(script for script in scripts.values() if script)
+    total = counts.total()
+    if total < FEWEST_FOR_SCRIPT:
+        return []
+    usual = counts.most_common(1)[0][0]
+    rare = {script for script, count in counts.items() if count <= max(1, FOREIGN_SHARE * total)}
+    return [
+        {
+            "topic_id": record.topic.topic_id,
+            "line": record.line,
+            "detail": f"{script.lower()}, not {usual.lower()}: '{_shown(record.text)}'",
+        }
+        for record in records
+        if (script := scripts[record.topic.topic_id]) in rare and not has_script(record.text, usual)
+    ]
+
+
+def _duplicates(records: Sequence[TopicRecord], similarity: float) -> Iterator[Instances]:
+    texts = {record.topic.topic_id: record.text for record in records}
+    found = within(texts.items(), comparable(similarity)).pairs.select(_PAIR)
+    same, near = [], []
+    seen: set[str] = set()
+    for left, right, kind, jaccard in found.iter_rows():
+        row = {"topic_id": right, "other": left, "detail": f"'{_shown(texts[right])}' · '{_shown(texts[left])}'"}
+        if kind in ("exact", "reformatted"):
+            same.append(row)
+            seen.add(right)
+        elif kind == "near":
+            near.append({**row, "detail": f"{jaccard:.2f}: {row['detail']}"})
+    yield instances("duplicate-topic", same, len(texts))
+    once = {row["topic_id"]: row for row in reversed(near) if row["topic_id"] not in seen}
+    order = {topic: place for place, topic in enumerate(texts)}
+    yield instances("near-duplicate-topic", sorted(once.values(), key=lambda row: order[row["topic_id"]]), len(texts))
+
+
+def other_splits(table: TopicTable, train: Sequence[str], similarity: float) -> Iterator[Instances]:
+    """Topics that stand in other splits of the collection.
+
+    Args:
+        table: the topics.
+        train: sources of queries.
+        similarity: as in `topic_instances`.
+
+    Raises:
+        InputError: a source cannot be read.
+    """
+    texts = {record.topic.topic_id: record.text for record in table.distinct()}
+    same: dict[str, dict[str, Any]] = {}
+    near: dict[str, dict[str, Any]] = {}
+    for name, source in zip(unique_names([parse(one) for one in train]), train, strict=True):
+        queries = {f"{place} {query.query_id}": query.text for place, query in enumerate(open_queries(parse(source)))}
+        found = between(texts.items(), queries.items(), comparable(similarity)).pairs.select(_PAIR)
+        for left, right, kind, jaccard in found.sort("jaccard", descending=True, maintain_order=True).iter_rows():
+            number = right.partition(" ")[2]
+            pair = f"{name}: '{_shown(queries[right])}' · '{_shown(texts[left])}'"
+            row = {"topic_id": left, "other": number}
+            if kind in ("exact", "reformatted"):
+                same.setdefault(left, {**row, "detail": pair})
+            elif kind == "near":
+                near.setdefault(left, {**row, "detail": f"{jaccard:.2f}, {pair}"})
+    yield instances("topic-in-training", same.values(), len(texts))
+    rest = [row for topic, row in near.items() if topic not in same]
+    yield instances("near-topic-in-training", rest, len(texts))
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 90 else f"{text[:87].rstrip()}…"

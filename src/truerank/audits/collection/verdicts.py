@@ -1,0 +1,150 @@
+"""Estimate: the verdict on each part and on the whole, from what was found and what could be looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+from truerank.audits.collection.catalogue import PARTS, Kind, Part, kinds
+from truerank.audits.collection.results import Finding, PartVerdict
+
+__all__ = ["looked_for", "verdicts"]
+
+#: Which input a part is; what stands together needs two of them.
+_INPUT: Final[dict[str, tuple[str, ...]]] = {
+    "judgments": ("qrels",),
+    "documents": ("docs",),
+    "topics": ("topics",),
+    "versions": ("qrels", "previous_qrels"),
+}
+_BLIND: Final = "That says nothing of whether the grades are right."
+_NAMED: Final = 3
+
+
+def verdicts(findings: Sequence[Finding], given: Collection[str]) -> tuple[PartVerdict, ...]:
+    """The verdict on the whole, then on each part that was given.
+
+    A part is FAULTY where the data, or people, show a fault; UNKNOWN where somebody has to look at something, or where
+    something could not be looked for; SOUND otherwise.
+
+    Args:
+        findings: what was found.
+        given: the inputs: "qrels", "docs", "topics", "train", "previous_qrels", "run".
+    """
+    parts = tuple(_part(part, findings, given) for part in PARTS if _is_given(part, given) and part != "versions")
+    return (_whole(parts, findings, given), *parts)
+
+
+def _is_given(part: Part, given: Collection[str]) -> bool:
+    if part == "together":
+        return len({"qrels", "docs", "topics"} & set(given)) > 1
+    return all(name in given for name in _INPUT[part])
+
+
+def _part(part: Part, findings: Sequence[Finding], given: Collection[str]) -> PartVerdict:
+    own = [one for one in findings if one.kind.part == part]
+    faults = [one for one in own if one.kind.severity == "fault"]
+    doubts = [one for one in own if one.kind.severity == "doubt"]
+    looked, not_looked = _looked_for(part, given)
+    checked = f"{len(looked)} kinds of fault were looked for; 'What was looked for' names them." if looked else ""
+    settle = " ".join(_settling(doubts, not_looked))
+    if faults:
+        worst = _by_share(faults)
+        told = _told(worst)
+        return PartVerdict(part, "FAULTY", f"{told[0].upper()}{told[1:]}.", _also(worst, doubts), settle)
+    if doubts:
+        return PartVerdict(part, "UNKNOWN", f"No certain fault, but somebody has to look: {_told(doubts)}.", "", settle)
+    if not_looked:
+        return PartVerdict(part, "UNKNOWN", "No fault in what could be looked at, which is not all.", checked, settle)
+    blind = f" {_BLIND}" if part in ("judgments", "together") else ""
+    return PartVerdict(part, "SOUND", f"None of {len(looked)} kinds of fault was found.{blind}", checked)
+
+
+def _whole(parts: Sequence[PartVerdict], findings: Sequence[Finding], given: Collection[str]) -> PartVerdict:
+    faulty = [verdict.part for verdict in parts if verdict.word == "FAULTY"]
+    open_ones = [verdict.part for verdict in parts if verdict.word == "UNKNOWN"]
+    lacking = [name for name in ("qrels", "docs", "topics") if name not in given]
+    remark = f"Not given: {', '.join(lacking)}." if lacking else ""
+    if faulty:
+        faults = _by_share([one for one in findings if one.kind.severity == "fault"])
+        subject = _words(faulty)
+        reason = f"{subject[0].upper()}{subject[1:]} faulty: {_told(faults)}."
+        return PartVerdict("collection", "FAULTY", reason, remark, " ".join(_remedies(faults)))
+    if open_ones or lacking:
+        reason = f"No certain fault, but {_words(open_ones)} open." if open_ones else "Not all parts were given."
+        settle = f"Give {', '.join(f'--{name}' for name in lacking)}." if lacking else ""
+        return PartVerdict("collection", "UNKNOWN", reason, remark, settle)
+    count = len(_looked_for_all(given))
+    return PartVerdict(
+        "collection", "SOUND", f"None of {count} kinds of fault was found in documents, topics and judgments. {_BLIND}"
+    )
+
+
+def looked_for(given: Collection[str]) -> dict[str, dict[str, str]]:
+    """By part, the kinds of fault that were looked for, and what the others need.
+
+    Args:
+        given: the inputs.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for part in PARTS:
+        looked, others = _looked_for(part, given)
+        lines = {kind.title: "looked for" for kind in looked}
+        lines |= {kind.title: f"not looked for; needs {', '.join(kind.needs)}" for kind in others}
+        if lines and part != "versions":
+            found[part] = lines
+    return found
+
+
+def _looked_for(part: Part, given: Collection[str]) -> tuple[list[Kind], list[Kind]]:
+    """The kinds of fault and doubt of a part that could be looked for, and those that could not."""
+    own = [kind for kind in kinds().values() if kind.part == part and kind.severity != "note"]
+    # Other splits and runs are no part of a collection: that they are not given leaves nothing open.
+    wanted = [kind for kind in own if {"train", "run"}.isdisjoint(kind.needs) or set(kind.needs) <= set(given)]
+    looked = [kind for kind in wanted if set(kind.needs) <= set(given)]
+    return looked, [kind for kind in wanted if kind not in looked]
+
+
+def _looked_for_all(given: Collection[str]) -> list[Kind]:
+    return [kind for part in PARTS if part != "versions" for kind in _looked_for(part, given)[0]]
+
+
+def _by_share(faults: Sequence[Finding]) -> list[Finding]:
+    return sorted(faults, key=lambda one: (-one.count / max(1, one.of), -one.count))
+
+
+def _told(findings: Sequence[Finding]) -> str:
+    """The first findings in a sentence's middle."""
+    named = [f"{one.kind.title[0].lower()}{one.kind.title[1:]} ({one.counted})" for one in findings[:_NAMED]]
+    more = len(findings) - _NAMED
+    return "; ".join(named) + (f"; and {more} more kind{'s' if more > 1 else ''}" if more > 0 else "")
+
+
+def _also(faults: Sequence[Finding], doubts: Sequence[Finding]) -> str:
+    parts = [one.here for one in faults if one.here][:_NAMED]
+    if doubts:
+        parts.append(f"Open beside that: {_told(doubts)}.")
+    return " ".join(parts)
+
+
+def _settling(doubts: Sequence[Finding], not_looked: Sequence[Kind]) -> Iterator[str]:
+    yield from list(dict.fromkeys(one.kind.remedy for one in doubts))[:_NAMED]
+    lacking = dict.fromkeys(name for kind in not_looked for name in kind.needs)
+    if not_looked:
+        titles = _listed([kind.title.lower() for kind in not_looked[:_NAMED]])
+        flags = ", ".join("--" + name.replace("_", "-") for name in lacking)
+        yield f"Not looked for: {titles}; give {flags}."
+
+
+def _remedies(faults: Sequence[Finding]) -> Iterator[str]:
+    yield from list(dict.fromkeys(one.kind.remedy for one in faults))[:_NAMED]
+
+
+def _words(parts: Sequence[str]) -> str:
+    verb = "is" if len(parts) == 1 and parts[0] == "together" else "are"
+    named = ["what stands between them" if part == "together" else f"the {part}" for part in parts]
+    return f"{_listed(named)} {verb}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""

@@ -1,0 +1,302 @@
+"""Small files and values of JSON, YAML and TOML; every fault of depth, size, number or encoding is an InputError.
+
+The parsers of Python fail in many ways: with errors of several types, by recursion, or by taking minutes. Here is the
+one place where they are called.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
+
+from truerank.errors import InputError
+
+if TYPE_CHECKING:
+    import yaml
+
+__all__ = [
+    "LARGEST",
+    "check_regular",
+    "json_file",
+    "load_json",
+    "load_toml",
+    "load_yaml",
+    "opened",
+    "text_file",
+    "toml_file",
+]
+
+#: Bytes of a file or value that is read in one piece.
+LARGEST: Final = 1 << 28
+#: Bytes of YAML and TOML, whose parsers read about 250 KB a second.
+_LARGEST_SETTINGS: Final = 1 << 19
+#: Lists and objects within each other; no format of the field needs more than ten.
+_DEEPEST: Final = 100
+#: Digits of a whole number: those of 128 bits.
+_DIGITS: Final = 39
+_REMEDY: Final = "correct it, or write the file again"
+_HALVES: Final = re.compile(r"[\ud800-\udfff]")
+#: A chain of keys joined by dots; tomllib takes time that grows with the square of its length.
+_CHAIN: Final = re.compile(r"(?:(?:[\w-]{1,64}|\"[^\"\n]{0,64}\"|'[^'\n]{0,64}')[ \t]{0,8}\.[ \t]{0,8}){101}")
+
+T = TypeVar("T")
+
+
+def check_regular(path: Path) -> None:
+    """Refuses what stands at a path and is neither a regular file nor a folder: opening a named pipe waits for ever.
+
+    Raises:
+        InputError: a named pipe, a socket or a device.
+        OSError: nothing is there, or it cannot be asked for.
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise InputError("not a regular file", "write it to a file first: it is read more than once", where=path)
+
+
+def opened(path: Path) -> IO[bytes]:
+    """A regular file for reading bytes.
+
+    Raises:
+        InputError: a named pipe, a socket or a device.
+        OSError: it cannot be opened.
+    """
+    check_regular(path)
+    return path.open("rb")
+
+
+def text_file(path: str | Path, remedy: str = "give a text file", most: int = LARGEST) -> str:
+    """The text of a small UTF-8 file, without a byte order mark, its lines ended by line feeds.
+
+    Args:
+        path: the file.
+        remedy: what to do where it cannot be read.
+        most: its largest size in bytes.
+
+    Raises:
+        InputError: not there, not readable, not a regular file, too large, or not UTF-8.
+    """
+    place = Path(path)
+    try:
+        with opened(place) as stream:
+            content = stream.read(most + 1)
+    except ValueError as error:
+        raise InputError(f"cannot be read ({error})", remedy, where=path) from error
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror or error})", remedy, where=path) from error
+    return _decoded(content, path, most).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def json_file(path: str | Path, remedy: str = _REMEDY) -> Any:
+    """The value of a small JSON file; halves of surrogate pairs are replaced.
+
+    Raises:
+        InputError: as for `text_file` and `load_json`.
+    """
+    text = text_file(path, remedy)
+    value = load_json(text, path, remedy=remedy)
+    return _without_halves(value) if "\\u" in text else value
+
+
+def toml_file(path: str | Path, remedy: str = _REMEDY) -> dict[str, Any]:
+    """The table of a small TOML file.
+
+    Raises:
+        InputError: as for `text_file` and `load_toml`.
+    """
+    return load_toml(text_file(path, remedy, _LARGEST_SETTINGS), path, remedy=remedy)
+
+
+def load_json(
+    data: bytes | str, place: str | Path, *, line: int | None = None, remedy: str = _REMEDY, strict: bool = False
+) -> Any:
+    """The value of a JSON text. Halves of surrogate pairs stay as they are.
+
+    Args:
+        data: the text; bytes are UTF-8, perhaps with a byte order mark.
+        place: where it stands, for messages.
+        line: its line there; by default the fault's line in the text is named.
+        remedy: what to do about a fault.
+        strict: refuse also a key that stands twice in an object, and NaN and Infinity.
+
+    Raises:
+        InputError: no JSON, lists or objects more than 100 deep, a number of more than 39 digits, or more than 256 MiB.
+    """
+    text = _decoded(data, place, LARGEST, line) if isinstance(data, bytes) else data
+    try:
+        value = (_STRICT if strict else _JSON).decode(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"no valid JSON ({error.msg})", remedy, where=place, line=line or error.lineno) from error
+    except ValueError as error:
+        raise InputError(f"no valid JSON ({error})", remedy, where=place, line=line) from error
+    except RecursionError as error:
+        raise _too_deep("JSON", remedy, place, line) from error
+    if text.count("[") + text.count("{") > _DEEPEST and _is_deep(value):
+        raise _too_deep("JSON", remedy, place, line)
+    return value
+
+
+def load_yaml(
+    data: bytes | str, place: str | Path, read: Callable[[yaml.SafeLoader, Any], T], *, remedy: str = _REMEDY
+) -> T | None:
+    """What a function makes of the one document of a YAML text.
+
+    Args:
+        data: the text; bytes are UTF-8, perhaps with a byte order mark.
+        place: where it stands, for messages.
+        read: takes the loader and the root node, whose nodes know their lines.
+        remedy: what to do about a fault.
+
+    Returns:
+        What `read` returns; None for a text without a document.
+
+    Raises:
+        InputError: no YAML, several documents, too deep, a number that is too long, or more than 512 KiB.
+    """
+    import yaml
+
+    text = _small(data, place)
+    loader = None
+    try:
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        return None if node is None else read(loader, node)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = None if mark is None else mark.line + 1
+        fault = " ".join(str(error.problem or error.context).split())
+        raise InputError(f"no YAML ({fault})", remedy, where=place, line=line) from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        fault = f"the character U+{error.character:04X} is not allowed"
+        raise InputError(f"no YAML ({fault})", remedy, where=place, line=line) from error
+    except (yaml.YAMLError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        # The constructors of numbers and dates fail in these ways for texts that only look like one.
+        raise InputError(f"no YAML ({' '.join(str(error).split())[:120]})", remedy, where=place) from error
+    except RecursionError as error:
+        raise _too_deep("YAML", remedy, place, None) from error
+    finally:
+        if loader is not None:
+            loader.dispose()
+
+
+def load_toml(data: bytes | str, place: str | Path, *, remedy: str = _REMEDY) -> dict[str, Any]:
+    """The table of a TOML text.
+
+    Args:
+        data: the text; bytes are UTF-8, perhaps with a byte order mark.
+        place: where it stands, for messages.
+        remedy: what to do about a fault.
+
+    Raises:
+        InputError: no TOML, tables or lists more than 100 deep, a number of more than 64 bits, or more than 512 KiB.
+    """
+    text = _small(data, place)
+    if chain := _CHAIN.search(text):
+        raise _too_deep("TOML", remedy, place, text.count("\n", 0, chain.start()) + 1)
+    try:
+        value = tomllib.loads(text)
+    except RecursionError as error:
+        raise _too_deep("TOML", remedy, place, None) from error
+    except (ValueError, ArithmeticError) as error:
+        found = re.search(r"line (\d+)", str(error))
+        line = int(found[1]) if found else text.count("\n") + 1
+        reason = str(error).partition(" (at")[0].rstrip(".")
+        raise InputError(f"no valid TOML ({reason})", remedy, where=place, line=line) from error
+    if _is_deep(value):
+        raise _too_deep("TOML", remedy, place, None)
+    if _has_long_number(value):
+        raise InputError("no valid TOML (a number of more than 64 bits)", remedy, where=place)
+    return value
+
+
+def _whole(text: str) -> int:
+    """A whole number of a JSON text; the C parser calls it for each."""
+    if len(text) > _DIGITS:
+        raise ValueError(f"a number of {len(text):,} digits")
+    return int(text)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise ValueError("a key stands twice")
+    return value
+
+
+def _refused(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+_JSON: Final = json.JSONDecoder(parse_int=_whole)
+_STRICT: Final = json.JSONDecoder(parse_int=_whole, object_pairs_hook=_unique, parse_constant=_refused)
+
+
+def _decoded(content: bytes, place: str | Path, most: int, line: int | None = None) -> str:
+    if len(content) > most:
+        raise InputError(f"more than {most >> 20 or most >> 10} {'MiB' if most >> 20 else 'KiB'}",
+                         "make it smaller, or give another file", where=place, line=line)  # fmt: skip
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        where = line or content.count(b"\n", 0, error.start) + 1
+        fault = f"no UTF-8 text (byte 0x{content[error.start]:02x})"
+        raise InputError(fault, "save it as UTF-8", where=place, line=where) from error
+
+
+def _small(data: bytes | str, place: str | Path) -> str:
+    """A text of settings, if it is short enough for the slow parsers."""
+    if isinstance(data, bytes):
+        return _decoded(data, place, _LARGEST_SETTINGS)
+    if len(data) > _LARGEST_SETTINGS:
+        raise InputError(f"more than {_LARGEST_SETTINGS >> 10} KiB", "make it smaller", where=place)
+    return data
+
+
+def _too_deep(kind: str, remedy: str, place: str | Path, line: int | None) -> InputError:
+    fault = f"no valid {kind} (nested more than {_DEEPEST} deep)"
+    return InputError(fault, remedy, where=place, line=line)
+
+
+def _inside(values: Iterable[Any]) -> list[Any]:
+    """What stands in the lists and objects among some values."""
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, dict):
+            found += value.values()
+        elif isinstance(value, list):
+            found += value
+    return found
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [each for each in _inside(level) if isinstance(each, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _has_long_number(value: Any) -> bool:
+    level = [value]
+    while level:
+        if any(isinstance(each, int) and not -(1 << 63) <= each < 1 << 63 for each in level):
+            return True
+        level = _inside(level)
+    return False
+
+
+def _without_halves(value: Any) -> Any:
+    if isinstance(value, str):
+        return _HALVES.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_without_halves(each) for each in value]
+    if isinstance(value, Mapping):
+        return {_HALVES.sub("\ufffd", key): _without_halves(each) for key, each in value.items()}
+    return value

@@ -1,0 +1,416 @@
+"""Placebo: how much of a change of scores random changes of the same size would make.
+
+Removing topics, judgments or documents moves every score, whatever was wrong with them. So what a cleaning did to
+scores is compared with what as many random removals do: a randomisation test, whose p is the share of random changes
+that are at least as far from the middle of all changes as the one that was made. Under the hypothesis that the change
+was made without regard to scores it is exact; over several systems the largest deviation is corrected for.
+
+Source: Pitman (1937) for randomisation tests; Westfall and Young (1993), Resampling-Based Multiple Testing, section
+2.6, for the correction by the largest deviation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from truerank.errors import OptionError
+from truerank.measures.scoring import evaluate
+from truerank.options import Scoring
+
+__all__ = [
+    "EDITS",
+    "JudgmentPlacebo",
+    "Moved",
+    "OrderPlacebo",
+    "Placebo",
+    "SystemPlacebo",
+    "edited",
+    "edits_between",
+    "placebo_changes",
+    "placebo_removal",
+    "random_edits",
+]
+
+Floats = NDArray[np.float64]
+Moved = Literal["moved more than chance", "no more than chance", "cannot tell"]
+
+#: Changes of judgments: the grade before (null: not judged) and after (null: removed).
+EDITS: Final[dict[str, Any]] = {"topic_id": pl.String, "doc_id": pl.String, "old": pl.Int32, "new": pl.Int32}
+
+_POWER: Final = 0.8
+_DECIMALS: Final = 12
+_CELLS_AT_ONCE: Final = 1 << 22
+_ROUNDING: Final = 1e-12
+#: Changed judgments that are scored at once, and what stands between their number and the topic.
+_AT_ONCE: Final = 50
+_MARK: Final = "\x1f"
+
+
+class SystemPlacebo(NamedTuple):
+    """One system under the change and under random ones.
+
+    Attributes:
+        system: its name.
+        before: its mean before.
+        after: its mean after the change.
+        change: after minus before.
+        low: lower end of the interval in which random changes lie.
+        high: its upper end.
+        p: share of random changes that are as unusual as this one.
+        p_corrected: the same for the most unusual of all systems.
+        detectable: the smallest shift beside chance that would be found with a power of 0.8.
+    """
+
+    system: str
+    before: float
+    after: float
+    change: float
+    low: float
+    high: float
+    p: float
+    p_corrected: float
+    detectable: float
+
+
+class OrderPlacebo(NamedTuple):
+    """The order of systems: Kendall's τ-b of before and after, the interval of random changes, p of a lower τ."""
+
+    tau: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+
+
+@dataclass(frozen=True)
+class Placebo:
+    """A change of scores beside random changes of the same size.
+
+    Attributes:
+        measure: its name.
+        systems: one entry for each.
+        order: what becomes of their order.
+        what: what was changed, such as "3 of 93 topics removed".
+        draws: random changes.
+        confidence: of the intervals; 1 minus it is the level of the test.
+        smallest: the smallest shift that matters, in the unit of the measure.
+        word: the verdict.
+        reason: the verdict in one sentence, with its figures.
+    """
+
+    measure: str
+    systems: tuple[SystemPlacebo, ...]
+    order: OrderPlacebo
+    what: str
+    draws: int
+    confidence: float
+    smallest: float
+    word: Moved
+    reason: str
+
+    @property
+    def p(self) -> float:
+        """The p-value of the whole change, over all systems."""
+        return min((one.p_corrected for one in self.systems), default=1.0)
+
+    def json(self) -> dict[str, Any]:
+        """Everything, as plain numbers and texts."""
+        return {
+            "measure": self.measure,
+            "what": self.what,
+            "verdict": self.word,
+            "reason": self.reason,
+            "draws": self.draws,
+            "confidence": self.confidence,
+            "smallest": self.smallest,
+            "p": self.p,
+            "order": self.order._asdict(),
+            "systems": [one._asdict() for one in self.systems],
+        }
+
+
+def placebo_removal(
+    values: Mapping[str, Floats],
+    removed: NDArray[np.bool_],
+    *,
+    strata: NDArray[np.int64] | None = None,
+    measure: str = "",
+    draws: int = 1000,
+    confidence: float = 0.95,
+    smallest: float = 0.02,
+    seed: int = 0,
+) -> Placebo:
+    """Compares the removal of some topics with the removal of as many random ones.
+
+    Args:
+        values: by system, its score on each topic, shape (topics,).
+        removed: which topics were removed, shape (topics,).
+        strata: a number for each topic, shape (topics,); random removals take as many topics of each number, such as
+            a class of difficulty. By default all topics are alike.
+        measure: its name.
+        draws: random removals.
+        confidence: of the intervals; 1 minus it is the level of the test.
+        smallest: the smallest shift that matters; where a larger one would not be found, the verdict is "cannot tell".
+        seed: of the draws.
+
+    Raises:
+        OptionError: no system, no topic removed, or none kept.
+    """
+    table = _table(values)
+    topics, gone = table.shape[1], int(removed.sum())
+    if not 0 < gone < topics:
+        raise OptionError("removed", f"{gone} of {topics} topics", "remove some topics and keep some")
+    before = table.mean(axis=1)
+    after = table[:, ~removed].mean(axis=1)
+    sums = np.concatenate([chosen @ table.T for chosen in _removals(removed, strata, draws, seed)])
+    drawn = (table.sum(axis=1) - sums) / (topics - gone)
+    what = f"{gone:,d} of {topics:,d} topics removed"
+    return _placebo(
+        tuple(values), (before, after, drawn), measure=measure, what=what, confidence=confidence, smallest=smallest
+    )
+
+
+def placebo_changes(
+    before: Mapping[str, float],
+    after: Mapping[str, float],
+    draw: Callable[[np.random.Generator, int], Floats],
+    *,
+    measure: str = "",
+    what: str = "",
+    draws: int = 1000,
+    confidence: float = 0.95,
+    smallest: float = 0.02,
+    seed: int = 0,
+) -> Placebo:
+    """Compares any change with random changes of the same size.
+
+    Args:
+        before: the mean of each system before.
+        after: after the change.
+        draw: makes random changes; called with a generator and a number n, it returns the means of the systems after
+            each of them, shape (n, systems).
+        measure: its name.
+        what: what was changed, for the report.
+        draws: random changes.
+        confidence: of the intervals; 1 minus it is the level of the test.
+        smallest: the smallest shift that matters.
+        seed: of the draws.
+    """
+    systems = tuple(before)
+    if not systems:
+        raise OptionError("run", "no system", "give at least one run")
+    means = (np.array([one[name] for name in systems], np.float64) for one in (before, after))
+    drawn = draw(np.random.default_rng(seed), draws)
+    return _placebo(systems, (*means, drawn), measure=measure, what=what, confidence=confidence, smallest=smallest)  # type: ignore[arg-type]
+
+
+def _placebo(
+    systems: Sequence[str],
+    means: tuple[Floats, Floats, Floats],
+    *,
+    measure: str,
+    what: str,
+    confidence: float,
+    smallest: float,
+) -> Placebo:
+    before, after, drawn = means
+    draws = len(drawn)
+    moved = np.vstack([after - before, drawn - before])
+    # The middle and the spread are those of all changes, the one that was made included: so the test is exact.
+    away = np.abs(moved - moved.mean(axis=0))
+    spread = moved.std(axis=0)
+    slack = _ROUNDING * max(1.0, float(np.abs(moved).max()))
+    scaled = np.divide(away, spread, out=np.zeros_like(away), where=spread > slack)
+    largest = scaled.max(axis=1)
+    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
+    rows = []
+    for place, name in enumerate(systems):
+        random = moved[1:, place]
+        bar = float(np.quantile(away[1:, place], confidence))
+        weak = float(np.quantile(random - random.mean(), 1 - _POWER))
+        rows.append(
+            SystemPlacebo(
+                name,
+                float(before[place]),
+                float(after[place]),
+                float(moved[0, place]),
+                float(np.quantile(random, tails[0])),
+                float(np.quantile(random, tails[1])),
+                float((away[:, place] >= away[0, place] - slack).sum()) / (draws + 1),
+                float((largest >= scaled[0, place] - _ROUNDING).sum()) / (draws + 1),
+                bar - weak,
+            )
+        )
+    order = _order(before, after, drawn, tails)
+    word, reason = _verdict(rows, order, draws, confidence, smallest)
+    return Placebo(measure, tuple(rows), order, what, draws, confidence, smallest, word, reason)
+
+
+def _verdict(
+    rows: Sequence[SystemPlacebo], order: OrderPlacebo, draws: int, confidence: float, smallest: float
+) -> tuple[Moved, str]:
+    level = 1 - confidence
+    most = min(rows, key=lambda one: (one.p_corrected, -abs(one.change)))
+    weakest = max(one.detectable for one in rows)
+    found = f"{most.system} moved by {most.change:+.4f}, random changes by {most.low:+.4f} to {most.high:+.4f}"
+    p = f"p = {most.p_corrected:.3g} over {len(rows)} system{'s' if len(rows) != 1 else ''}"
+    if (draws + 1) * level < 1:
+        return "cannot tell", f"{draws} random changes are too few for a level of {level:.3g}."
+    if most.p_corrected <= level + _ROUNDING:
+        return "moved more than chance", f"{found} ({p})."
+    if weakest > smallest:
+        return "cannot tell", f"{found} ({p}), but only shifts from {weakest:.4f} on would be found."
+    return "no more than chance", f"{found} ({p}); a shift of {weakest:.4f} would be found with a power of {_POWER:g}."
+
+
+def _order(before: Floats, after: Floats, drawn: Floats, tails: Sequence[float]) -> OrderPlacebo:
+    taus = _taus(before, np.vstack([after, drawn]))
+    if np.isnan(taus[0]) or np.isnan(taus[1:]).all():
+        return OrderPlacebo(None, None, None, None)
+    random = taus[1:][~np.isnan(taus[1:])]
+    low, high = np.quantile(random, tails)
+    p = (1 + float((random <= taus[0] + _ROUNDING).sum())) / (1 + len(random))
+    return OrderPlacebo(float(taus[0]), float(low), float(high), p)
+
+
+def _taus(first: Floats, others: Floats) -> Floats:
+    """Kendall's τ-b of one order with several, shape (orders,); NaN where an order is all ties."""
+    left, right = np.triu_indices(len(first), 1)
+    if not len(left):
+        return np.full(len(others), np.nan)
+    signs = np.sign(np.round(first[left] - first[right], _DECIMALS))
+    theirs = np.sign(np.round(others[:, left] - others[:, right], _DECIMALS))
+    pairs = np.sqrt(np.abs(signs).sum() * np.abs(theirs).sum(axis=1))
+    found: Floats = np.divide(theirs @ signs, pairs, out=np.full(len(others), np.nan), where=pairs > 0)
+    return found
+
+
+def _removals(removed: NDArray[np.bool_], strata: NDArray[np.int64] | None, draws: int, seed: int) -> Iterator[Floats]:
+    """Random choices of as many topics of each stratum, as rows of zeros and ones."""
+    rng = np.random.default_rng(seed)
+    classes = np.zeros(len(removed), np.int64) if strata is None else strata
+    members = [np.flatnonzero(classes == one) for one in np.unique(classes)]
+    step = max(1, _CELLS_AT_ONCE // len(removed))
+    for start in range(0, draws, step):
+        chosen = np.zeros((min(step, draws - start), len(removed)))
+        for own in members:
+            count = int(removed[own].sum())
+            if count:
+                keys = rng.random((len(chosen), len(own)))
+                picked = own[np.argpartition(keys, count - 1, axis=1)[:, :count]]
+                np.put_along_axis(chosen, picked, 1.0, axis=1)
+        yield chosen
+
+
+def _table(values: Mapping[str, Floats]) -> Floats:
+    if not values:
+        raise OptionError("run", "no system", "give at least one run")
+    return np.stack([np.asarray(one, np.float64) for one in values.values()])
+
+
+# -- changes of judgments and of runs -------------------------------------------------------------------------------
+
+
+def edits_between(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
+    """What turns some judgments into others: columns as in `EDITS`.
+
+    Args:
+        before: columns topic_id, doc_id, relevance; a pair stands there once.
+        after: the same.
+    """
+    keys = ["topic_id", "doc_id"]
+    both = before.join(after, on=keys, how="full", coalesce=True, suffix="_new", maintain_order="left_right")
+    both = both.rename({"relevance": "old", "relevance_new": "new"}).select(
+        [pl.col(n).cast(k) for n, k in EDITS.items()]
+    )
+    return both.filter(~pl.col("old").eq_missing(pl.col("new")))
+
+
+def edited(pairs: pl.DataFrame, edits: pl.DataFrame) -> pl.DataFrame:
+    """Judgments after some edits; untouched ones keep their order."""
+    kept = pairs.join(edits, on=["topic_id", "doc_id"], how="anti", maintain_order="left")
+    new = edits.filter(pl.col("new").is_not_null())
+    added = new.select("topic_id", "doc_id", pl.col("new").cast(pairs.schema["relevance"]).alias("relevance"))
+    return pl.concat([kept.select("topic_id", "doc_id", "relevance"), added])
+
+
+def random_edits(
+    pairs: pl.DataFrame, edits: pl.DataFrame, pool: pl.DataFrame, rng: np.random.Generator
+) -> pl.DataFrame:
+    """Random edits that change as many judgments from each grade to each other grade.
+
+    Args:
+        pairs: the judgments before.
+        edits: the edits that were made.
+        pool: unjudged documents of topics, of which random ones are judged where the edits judge new ones; columns
+            topic_id, doc_id.
+        rng: the generator.
+    """
+    chosen = []
+    counts = edits.group_by("old", "new").len().sort("old", "new", nulls_last=True)
+    for (old,), part in counts.group_by("old", maintain_order=True):
+        rows = pool if old is None else pairs.filter(pl.col("relevance") == old)
+        needed = min(int(part["len"].sum()), len(rows))
+        places = rng.choice(len(rows), needed, replace=False) if needed else np.empty(0, np.int64)
+        new = [grade for grade, count in part.select("new", "len").iter_rows() for _ in range(count)][:needed]
+        picked = rows[places].select("topic_id", "doc_id")
+        chosen.append(picked.with_columns(pl.lit(old, EDITS["old"]).alias("old"), pl.Series("new", new, EDITS["new"])))
+    return pl.concat([pl.DataFrame(schema=EDITS), *chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class JudgmentPlacebo:
+    """Scores of runs under random changes of judgments, and of results.
+
+    Attributes:
+        runs: by name, columns topic_id, doc_id, score, rank; as deep as the measure looks.
+        pairs: the judgments before.
+        edits: what was changed, columns as in `EDITS`.
+        measure: one measure.
+        scoring: how runs are scored.
+        dropped: by run, how many of its results were left out; random ones are left out in the draws.
+    """
+
+    runs: Mapping[str, pl.DataFrame]
+    pairs: pl.DataFrame
+    edits: pl.DataFrame
+    measure: str
+    scoring: Scoring
+    dropped: Mapping[str, int]
+
+    def means(self, rng: np.random.Generator, draws: int) -> Floats:
+        """The means of the runs after random changes, shape (draws, runs)."""
+        pool = pl.concat([run.select("topic_id", "doc_id") for run in self.runs.values()]).unique(maintain_order=True)
+        pool = pool.join(self.pairs, on=["topic_id", "doc_id"], how="anti", maintain_order="left")
+        pool = pool.filter(pl.col("topic_id").is_in(self.pairs["topic_id"].unique().implode()))
+        found = [self._some(rng, pool, min(_AT_ONCE, draws - start)) for start in range(0, draws, _AT_ONCE)]
+        return np.concatenate(found)
+
+    def _some(self, rng: np.random.Generator, pool: pl.DataFrame, draws: int) -> Floats:
+        """Several draws at once: each has topics of its own."""
+        numbered = [
+            _numbered(edited(self.pairs, random_edits(self.pairs, self.edits, pool, rng)), i) for i in range(draws)
+        ]
+        runs = {}
+        for name, run in self.runs.items():
+            parts = []
+            for i in range(draws):
+                lost = rng.choice(len(run), min(self.dropped.get(name, 0), len(run) - 1), replace=False)
+                keep = np.ones(len(run), np.bool_)
+                keep[lost] = False
+                parts.append(_numbered(run.filter(keep) if len(lost) else run, i))
+            runs[name] = pl.concat(parts)
+        scores = evaluate(pl.concat(numbered), runs, self.measure, self.scoring)
+        owner = np.array([int(topic.partition(_MARK)[0]) for topic in scores.topics])
+        sizes = np.bincount(owner, minlength=draws)
+        values = [scores.of(name, scores.measures[0]) for name in self.runs]
+        return np.stack([np.bincount(owner, one, minlength=draws) / np.maximum(1, sizes) for one in values], axis=1)
+
+
+def _numbered(frame: pl.DataFrame, number: int) -> pl.DataFrame:
+    return frame.with_columns(pl.concat_str(pl.lit(f"{number}{_MARK}"), "topic_id").alias("topic_id"))

@@ -1,0 +1,315 @@
+"""Candidates: the pairs of documents that may have enough shingles in common. None that has is missed.
+
+A pair is looked for from its smaller document. If that has n shingles and the pair needs k of them in common, then of
+any n - k + 1 of its shingles the larger one has at least one (prefix filter: Chaudhuri et al., 2006; Bayardo et al.,
+2007). The rarest ones are taken. Most shingles are in one document only, and a document with more than n - k of these
+has no partner, so that most documents are done as soon as shingles are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.near_duplicates.equals import not_first
+from truerank.near_duplicates.plan import Plan
+from truerank.near_duplicates.shingling import Hashes, Numbers, runs_of, starts_of
+from truerank.near_duplicates.shuffling import Piece, Records, Shuffle, load_array, run_pieces, save_array, spans
+from truerank.work.jobs import Job
+
+__all__ = ["CROWD", "find_candidates"]
+
+_POSTINGS: Final = (("shingle", "<u8"), ("document", "<u4"))
+#: A shingle of a document that others have: how many of these there are, and which list names them.
+_SHARED: Final = (("document", "<u4"), ("others", "<u4"), ("list", "<u4"))
+_REQUESTS: Final = (("list", "<u4"), ("document", "<u4"))
+_PAIRS: Final = (("left", "<u4"), ("right", "<u4"))
+
+#: In a list of more documents than this, each is compared with the first ones and with its neighbours only.
+CROWD: Final = 128
+_FIRST_ONES: Final = 8
+_NEIGHBOURS: Final = 24
+#: Pairs that are made at a time.
+_AT_ONCE: Final = 1 << 19
+#: The shingles of a collection up to this size filter those of the other one, with four to eight bits for each.
+_FILTERED: Final = 1 << 22
+
+
+def find_candidates(plan: Plan, equals: Shuffle, job: Job) -> tuple[Shuffle, int]:
+    """Finds the pairs that may have enough in common.
+
+    Args:
+        plan: the comparison.
+        equals: documents that repeat others, which are left out.
+        job: what runs it.
+
+    Returns:
+        The pairs by block of the left document, sorted and distinct for each of `plan.parts`; and how many crowded
+        lists were asked for.
+    """
+    folder, blocks = plan.folder, len(plan.places)
+    postings = Shuffle(folder / "postings", blocks, _POSTINGS)
+    shared = Shuffle(folder / "shared", plan.parts, _SHARED)
+    requests = Shuffle(folder / "requests", blocks, _REQUESTS)
+    pairs = Shuffle(folder / "candidates", plan.parts, _PAIRS)
+    lists = folder / "lists"
+    run_pieces("sorting shingles", _SortShingles(plan, equals, postings), blocks, job)
+    run_pieces("counting shingles", _CountShingles(plan, postings, shared, lists), plan.parts, job)
+    postings.drop()
+    run_pieces("choosing shingles", _ChooseShingles(plan, shared, requests), blocks, job)
+    shared.drop()
+    run_pieces("finding candidates", _FindCandidates(plan, lists, requests, pairs), plan.parts, job)
+    requests.drop()
+    crowded = sum(int(load_array(lists / f"{part:06d}.crowded", np.int64)[0]) for part in range(plan.parts))
+    for part in range(plan.parts):
+        _list_path(lists, part, "documents").unlink(missing_ok=True)
+    return pairs, crowded
+
+
+@dataclass(frozen=True)
+class _SortShingles:
+    """Of each block the shingles of its documents in their order, without those that a small other side lacks."""
+
+    plan: Plan
+    equals: Shuffle
+    postings: Shuffle
+
+    def done(self, piece: int) -> bool:
+        return self.postings.done(piece)
+
+    def open(self) -> Callable[[Piece], None]:
+        filters = tuple(_filter_of(self.plan, side) for side in range(len(self.plan.sides)))
+
+        def sort(piece: Piece) -> None:
+            plan = self.plan
+            sketches, block = plan.places[piece.number]
+            sizes = plan.size_of(piece.number)
+            first = int(plan.firsts[piece.number])
+            sizes_kept = np.ones(len(sizes), np.bool_)
+            sizes_kept[not_first(self.equals, piece.number) - first] = False
+            owner = np.repeat(np.arange(len(sizes)), sizes)
+            shingles = sketches.shingles_of(block)
+            kept = sizes_kept[owner]
+            if plan.border is not None and (other := filters[0 if first >= plan.border else 1]) is not None:
+                kept &= other.may_have(shingles)
+            shingles, owner = shingles[kept], owner[kept]
+            # Equal ones in any order, as the next step sorts their documents: a stable sort takes three times as long.
+            order = np.argsort(shingles)
+            records = np.empty(len(order), list(_POSTINGS))
+            records["shingle"], records["document"] = shingles[order], first + owner[order]
+            self.postings.write(piece.number, records, plan.part_bounds(records["shingle"]))
+
+        return sort
+
+
+@dataclass(frozen=True)
+class _Filter:
+    """Which values the first bits of the shingles of a collection have: a bit for each value."""
+
+    bits: NDArray[np.uint8]
+    shift: int
+
+    def may_have(self, shingles: Hashes) -> NDArray[np.bool_]:
+        """Whether the collection may have each of some shingles."""
+        value = shingles >> np.uint64(self.shift)
+        byte = self.bits[(value >> np.uint64(3)).astype(np.int64)]
+        there: NDArray[np.bool_] = (byte >> (value & np.uint64(7)).astype(np.uint8)) & 1 != 0
+        return there
+
+
+def _filter_of(plan: Plan, side: int) -> _Filter | None:
+    """The filter of a collection; None for a large one, or where there is no other."""
+    sketches = plan.sides[side]
+    if len(plan.sides) == 1 or sketches.shingles > _FILTERED:
+        return None
+    size = max(16, sketches.shingles.bit_length() + 2)
+    there = np.zeros(1 << size, np.bool_)
+    for block in range(len(sketches.sizes)):
+        there[(sketches.shingles_of(block) >> np.uint64(64 - size)).astype(np.int64)] = True
+    return _Filter(np.packbits(there, bitorder="little"), 64 - size)
+
+
+@dataclass(frozen=True)
+class _CountShingles:
+    """Of each part of the shingles those that several documents have: who has them, and how many others."""
+
+    plan: Plan
+    postings: Shuffle
+    shared: Shuffle
+    lists: Path
+
+    def done(self, piece: int) -> bool:
+        return self.shared.done(piece)
+
+    def open(self) -> Callable[[Piece], None]:
+        return self._count
+
+    def _count(self, piece: Piece) -> None:
+        records = self.postings.read(piece.number)
+        shingles = np.ascontiguousarray(records["shingle"])
+        order = np.argsort(shingles)
+        bounds = runs_of(shingles[order])
+        several = np.diff(bounds) > 1
+        documents = records["document"][order[np.repeat(several, np.diff(bounds))]]
+        sizes = np.diff(bounds)[several]
+        del records, shingles, order
+        documents = _sorted_within(documents, sizes)
+        if self.plan.border is None:
+            others = np.repeat(sizes - 1, sizes)
+        else:
+            ours = documents < self.plan.border
+            left = np.add.reduceat(ours, starts_of(sizes)[:-1], dtype=np.int64) if len(documents) else sizes
+            kept = (left > 0) & (left < sizes)
+            ours = ours[np.repeat(kept, sizes)]
+            left_of, sizes_of = (np.repeat(each[kept], sizes[kept]) for each in (left, sizes))
+            others = np.where(ours, sizes_of - left_of, left_of)
+            documents, sizes = documents[np.repeat(kept, sizes)], sizes[kept]
+        save_array(_list_path(self.lists, piece.number, "documents"), documents)
+        save_array(_list_path(self.lists, piece.number, "starts"), starts_of(sizes))
+        found = np.empty(len(documents), list(_SHARED))
+        order = np.argsort(documents, kind="stable")
+        found["document"], found["others"] = documents[order], others[order]
+        found["list"] = np.repeat(np.arange(len(sizes)), sizes)[order]
+        self.shared.write(piece.number, found, self.plan.block_bounds(found["document"]))
+
+
+def _sorted_within(documents: NDArray[np.uint32], sizes: Numbers) -> NDArray[np.uint32]:
+    """The documents in lists of these sizes, ascending in each."""
+    number = np.repeat(np.arange(len(sizes), dtype=np.uint64), sizes)
+    return (np.sort(number << np.uint64(32) | documents) & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+
+
+@dataclass(frozen=True)
+class _ChooseShingles:
+    """Of each document that may be the smaller one of a pair the rarest of its shingles that others have."""
+
+    plan: Plan
+    shared: Shuffle
+    requests: Shuffle
+
+    def done(self, piece: int) -> bool:
+        return self.requests.done(piece)
+
+    def open(self) -> Callable[[Piece], None]:
+        return self._choose
+
+    def _choose(self, piece: Piece) -> None:
+        options = self.plan.options
+        sizes = self.plan.size_of(piece.number)
+        first = int(self.plan.firsts[piece.number])
+        parts = [self.shared.read_piece(part, piece.number) for part in range(self.plan.parts)]
+        part_of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        records = np.concatenate(parts)
+        document = records["document"].astype(np.int64) - first
+        alone = sizes - np.bincount(document, minlength=len(sizes))
+        needed = np.maximum(np.ceil(options.least_share * sizes - 1e-9), 1).astype(np.int64)
+        wanted = sizes - needed + 1 - alone
+        may = wanted[document] > 0
+        records, document, part_of = records[may], document[may], part_of[may]
+        order = np.lexsort((records["list"], part_of, records["others"], document))
+        records, document, part_of = records[order], document[order], part_of[order]
+        rank = np.arange(len(document)) - np.searchsorted(document, document)
+        taken = rank < wanted[document]
+        records, part_of = records[taken], part_of[taken]
+        order = np.argsort(part_of, kind="stable")
+        found = np.empty(len(order), list(_REQUESTS))
+        found["list"], found["document"] = records["list"][order], records["document"][order]
+        self.requests.write(piece.number, found, starts_of(np.bincount(part_of, minlength=self.plan.parts)))
+
+
+@dataclass(frozen=True)
+class _FindCandidates:
+    """Of each part of the shingles the pairs of documents that ask for one and others that have it."""
+
+    plan: Plan
+    lists: Path
+    requests: Shuffle
+    pairs: Shuffle
+
+    def done(self, piece: int) -> bool:
+        return self.pairs.done(piece)
+
+    def open(self) -> Callable[[Piece], None]:
+        sizes = self.plan.sizes("size")
+
+        def find(piece: Piece) -> None:
+            requests = self.requests.read(piece.number)
+            members = load_array(_list_path(self.lists, piece.number, "documents"), "<u4")
+            starts = load_array(_list_path(self.lists, piece.number, "starts"), np.int64)
+            asked = _asked(requests, members, starts, self.plan.border)
+            found = [np.zeros(0, np.uint64)]
+            for pairs in _pairs(asked, members, sizes):
+                found.append(pairs)
+                if sum(map(len, found)) > 4 * _AT_ONCE:
+                    found = [np.unique(np.concatenate(found))]
+            pairs = np.unique(np.concatenate(found))
+            records = np.empty(len(pairs), list(_PAIRS))
+            records["left"], records["right"] = pairs >> np.uint64(32), pairs & np.uint64(0xFFFFFFFF)
+            crowded = np.unique(requests["list"][asked.length > CROWD])
+            save_array(self.lists / f"{piece.number:06d}.crowded", np.array([len(crowded)]))
+            self.pairs.write(piece.number, records, self.plan.block_bounds(records["left"]))
+
+        return find
+
+
+class _Asked(NamedTuple):
+    """Documents that ask for lists, and where in `members` each list's documents of the other side are."""
+
+    documents: Numbers
+    begin: Numbers
+    length: Numbers
+
+    def some(self, chosen: NDArray[np.bool_] | slice) -> _Asked:
+        return _Asked(self.documents[chosen], self.begin[chosen], self.length[chosen])
+
+
+def _asked(requests: Records, members: NDArray[np.uint32], starts: Numbers, border: int | None) -> _Asked:
+    documents = requests["document"].astype(np.int64)
+    begin, end = starts[requests["list"]], starts[requests["list"] + 1]
+    if border is not None:
+        theirs = np.concatenate(([0], np.cumsum(members >= border)))
+        middle = end - (theirs[end] - theirs[begin])
+        begin, end = np.where(documents < border, middle, begin), np.where(documents < border, end, middle)
+    return _Asked(documents, begin, end - begin)
+
+
+def _pairs(asked: _Asked, members: NDArray[np.uint32], sizes: NDArray[np.uint32]) -> Iterator[NDArray[np.uint64]]:
+    """Pairs, the left one in the upper half of a number: of documents that ask for a list and those in it."""
+    crowded = asked.length > CROWD
+    for every, crowd in ((asked.some(~crowded), False), (asked.some(crowded), True)):
+        taken = np.full(len(every.length), _FIRST_ONES + _NEIGHBOURS) if crowd else every.length
+        for first, end in spans(taken, _AT_ONCE):
+            part, sums = every.some(slice(first, end)), starts_of(taken[first:end])
+            place = np.repeat(np.arange(end - first), taken[first:end])
+            step = np.arange(len(place)) - sums[place]
+            if crowd:
+                # Those behind the document itself, and from the beginning again after the end.
+                behind = _places(part, members)[place] + step - _FIRST_ONES
+                step = np.where(step < _FIRST_ONES, step, behind % part.length[place])
+            own, other = part.documents[place], members[part.begin[place] + step].astype(np.int64)
+            good = own != other
+            if not crowd:
+                # From the smaller one only; of two of one size from the earlier one.
+                mine, theirs = sizes[own], sizes[other]
+                good &= (mine < theirs) | ((mine == theirs) & (own < other))
+            own, other = own[good], other[good]
+            low, high = np.minimum(own, other).astype(np.uint64), np.maximum(own, other).astype(np.uint64)
+            yield np.unique(low << np.uint64(32) | high)
+
+
+def _places(asked: _Asked, members: NDArray[np.uint32]) -> Numbers:
+    """The place behind each document in the list that it asks for."""
+    found = [
+        int(np.searchsorted(members[begin : begin + length], document, side="right"))
+        for document, begin, length in zip(*(column.tolist() for column in asked), strict=True)
+    ]
+    return np.array(found, np.int64)
+
+
+def _list_path(folder: Path, part: int, name: str) -> Path:
+    return folder / f"{part:06d}.{name}"

@@ -1,0 +1,284 @@
+"""The shingles of texts, as 64-bit hashes, many texts at a time.
+
+A hash is a polynomial modulo 2^64 over random values of the characters, then of the words, mixed at each step. It is
+the same in every process and on every machine, so that kept sketches stay valid.
+"""
+
+from __future__ import annotations
+
+import functools
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.near_duplicates.options import Shingles
+
+__all__ = [
+    "WINDOW",
+    "Hashes",
+    "Numbers",
+    "TextShingles",
+    "TextWindows",
+    "runs_of",
+    "shingled",
+    "starts_of",
+    "windows_of",
+]
+
+Hashes = NDArray[np.uint64]
+Numbers = NDArray[np.int64]
+
+_SEPARATOR: Final = 0
+_LETTER: Final = 1
+#: A sign of a script that puts no blanks between words: each counts as a word.
+_SIGN: Final = 2
+#: Thai to Lao, Myanmar, Khmer; kana, Han; Han beyond the basic plane.
+_UNSPACED: Final = (
+    (0xE00, 0xEFF),
+    (0x1000, 0x109F),
+    (0x1780, 0x17FF),
+    (0x3040, 0x30FF),
+    (0x3400, 0x9FFF),
+    (0x20000, 0x3FFFF),
+)
+#: Code points beyond are rare; they count as the last one.
+_CODES: Final = 0x40000
+#: Characters that are worked on at a time, so that intermediate arrays stay in the processor's cache.
+_AT_ONCE: Final = 1 << 18
+
+#: Words of a passage that may be boilerplate.
+WINDOW: Final = 8
+
+_CHARACTER: Final = 0x9E3779B97F4A7C15
+_WORD: Final = 0xD6E8FEB86659FD93
+_SEQUENCE: Final = 0xA0761D6478BD642F
+
+
+@dataclass(frozen=True)
+class TextShingles:
+    """What some texts consist of.
+
+    Attributes:
+        shingles: the distinct shingles of each text, ascending, one text after the other.
+        starts: where those of each text begin, and at the end where the last ends; shape (texts + 1,).
+        sequences: a hash of all words of each text in order; 0 for a text without words.
+        words: the number of words of each text.
+        windows: a hash of each `WINDOW` words in a row, one text after the other.
+        window_starts: where those of each text begin, as `starts`.
+    """
+
+    shingles: Hashes
+    starts: Numbers
+    sequences: Hashes
+    words: Numbers
+    windows: Hashes
+    window_starts: Numbers
+
+    def of(self, text: int) -> Hashes:
+        """The shingles of one text."""
+        return self.shingles[self.starts[text] : self.starts[text + 1]]
+
+
+@dataclass(frozen=True)
+class _Words:
+    """The words of texts: hash, text, places in the joined texts, where each text's begin; letters if asked for."""
+
+    hashes: Hashes
+    text: Numbers
+    begins: Numbers
+    ends: Numbers
+    starts: Numbers
+    letters: Hashes
+    letter_starts: Numbers
+
+
+def shingled(texts: Sequence[str], options: Shingles) -> TextShingles:
+    """The shingles of texts.
+
+    Args:
+        texts: any texts; case and punctuation do not count.
+        options: what a shingle is.
+    """
+    parts = [_shingled(chunk, options) for chunk in _chunks(texts)]
+    if not parts:
+        none = np.zeros(0, np.uint64)
+        start = np.zeros(1, np.int64)
+        return TextShingles(none, start, none, np.zeros(0, np.int64), none, start)
+    return TextShingles(
+        np.concatenate([part.shingles for part in parts]),
+        starts_of(np.concatenate([np.diff(part.starts) for part in parts])),
+        np.concatenate([part.sequences for part in parts]),
+        np.concatenate([part.words for part in parts]),
+        np.concatenate([part.windows for part in parts]),
+        starts_of(np.concatenate([np.diff(part.window_starts) for part in parts])),
+    )
+
+
+@dataclass(frozen=True)
+class TextWindows:
+    """One text in lower case, with each `WINDOW` words in a row.
+
+    Attributes:
+        text: in lower case.
+        windows: their hashes.
+        begins: where each window begins in the text.
+        ends: where it ends.
+    """
+
+    text: str
+    windows: Hashes
+    begins: Numbers
+    ends: Numbers
+
+
+def windows_of(text: str) -> TextWindows:
+    """The runs of `WINDOW` words of one text, with their places."""
+    words = _words([text])
+    found = _runs(words)[0]
+    last = np.arange(len(found)) + WINDOW - 1
+    return TextWindows(text.casefold(), found, words.begins[: len(found)], words.ends[last])
+
+
+def starts_of(sizes: Numbers) -> Numbers:
+    """Where groups of these sizes begin, and where the last one ends."""
+    starts = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    return starts
+
+
+def runs_of(values: NDArray[np.generic]) -> Numbers:
+    """Where each run of equal values begins in a sorted array, and where the last one ends."""
+    if not len(values):
+        return np.zeros(1, np.int64)
+    return np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1, [len(values)]))
+
+
+def _chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    first, size = 0, 0
+    for place, text in enumerate(texts):
+        size += len(text) + 1
+        if size >= _AT_ONCE:
+            yield texts[first : place + 1]
+            first, size = place + 1, 0
+    if first < len(texts):
+        yield texts[first:]
+
+
+def _shingled(texts: Sequence[str], options: Shingles) -> TextShingles:
+    words = _words(texts, with_letters=options.shingle_unit == "letters")
+    numbers = np.arange(len(words.hashes)) - words.starts[words.text]
+    mixed = _mixed(words.hashes + (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(_SEQUENCE))
+    sequences = _sums(mixed, words.starts)
+    if options.shingle_unit == "words":
+        found, owner = _windows(words.hashes, words.starts, options.shingle_size)
+    else:
+        found, owner = _windows(words.letters, words.letter_starts, options.shingle_size)
+    order = np.argsort(found)
+    # The second sort is by at most 2^16 texts in most chunks, for which NumPy has a radix sort.
+    order = order[np.argsort(owner[order].astype(np.min_scalar_type(len(texts))), kind="stable")]
+    found, owner = found[order], owner[order]
+    new = np.ones(len(found), np.bool_)
+    new[1:] = (found[1:] != found[:-1]) | (owner[1:] != owner[:-1])
+    sizes = np.bincount(owner[new], minlength=len(texts))
+    windows, window_starts = _runs(words)
+    return TextShingles(found[new], starts_of(sizes), sequences, np.diff(words.starts), windows, window_starts)
+
+
+def _runs(words: _Words) -> tuple[Hashes, Numbers]:
+    """A hash of each `WINDOW` words in a row, and where those of each text begin."""
+    windows, owner = _windows(words.hashes, words.starts, WINDOW)
+    whole = np.diff(words.starts)[owner] >= WINDOW
+    return windows[whole], starts_of(np.bincount(owner[whole], minlength=len(words.starts) - 1))
+
+
+def _windows(values: Hashes, starts: Numbers, size: int) -> tuple[Hashes, Numbers]:
+    """A hash of each `size` neighbours within a text, or of all where there are fewer; and the text of each."""
+    lengths = np.diff(starts)
+    widths = np.minimum(lengths, size)
+    counts = np.where(lengths > 0, lengths - widths + 1, 0)
+    owner = np.repeat(np.arange(len(lengths)), counts)
+    first = np.arange(len(owner)) - starts_of(counts)[owner] + starts[owner]
+    total = np.zeros(len(owner), np.uint64)
+    for at in range(size):
+        part = values[np.minimum(first + at, len(values) - 1)]
+        total = total * np.uint64(_WORD) + np.where(at < widths[owner], part, np.uint64(0))
+    # A short text is no beginning of a longer one.
+    return _mixed(total + widths[owner].astype(np.uint64)), owner
+
+
+def _words(texts: Sequence[str], *, with_letters: bool = False) -> _Words:
+    lowered = [text.casefold() for text in texts]
+    sizes = np.fromiter(map(len, lowered), np.int64, len(lowered)) + 1
+    ends = np.cumsum(sizes)
+    codes = np.frombuffer((" ".join(lowered) + " ").encode("utf-32-le", "surrogatepass"), np.uint32)
+    if len(codes) and codes.max() >= _CODES:
+        codes = np.minimum(codes, np.uint32(_CODES - 1))
+    kinds = _kinds()[codes]
+    inside = kinds != _SEPARATOR
+    begins = inside.copy()
+    begins[1:] &= (kinds[1:] != _LETTER) | (kinds[:-1] != _LETTER)
+    letters = np.flatnonzero(inside)
+    first = np.flatnonzero(begins[letters])
+    values = _values()[codes[letters]]
+    word = np.cumsum(begins[letters]) - 1
+    place = np.arange(len(letters)) - first[word]
+    hashes = _mixed(_sums(values * _powers(int(place.max(initial=0)) + 1)[place], np.append(first, len(letters))))
+    text = np.searchsorted(ends, letters[first], side="right")
+    starts = np.searchsorted(text, np.arange(len(texts) + 1))
+    last = np.append(first[1:], len(letters))[: len(first)] - 1
+    found = _Words(hashes, text, letters[first], letters[last] + 1, starts, values, starts)
+    if not with_letters:
+        return found
+    # With one blank before each word but the first of a text.
+    later = np.ones(len(first) + 1, np.bool_)
+    later[starts] = False
+    blanks = first[later[:-1]]
+    spaced = np.insert(values, blanks, _values()[ord(" ")])
+    bounds = np.append(first, len(letters))[np.minimum(starts, len(first))]
+    return replace(found, letters=spaced, letter_starts=bounds + np.searchsorted(blanks, bounds, side="left"))
+
+
+def _sums(values: Hashes, starts: Numbers) -> Hashes:
+    """The sum of each group, modulo 2^64; 0 for an empty one."""
+    total = np.zeros(len(starts) - 1, np.uint64)
+    there = np.flatnonzero(np.diff(starts))
+    if len(there):
+        total[there] = np.add.reduceat(values, starts[there])
+    return total
+
+
+def _mixed(values: Hashes) -> Hashes:
+    """Each value with all bits depending on all bits (the finaliser of SplitMix64; Steele et al., 2014)."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+@functools.cache
+def _values() -> Hashes:
+    return _mixed((np.arange(_CODES, dtype=np.uint64) + np.uint64(1)) * np.uint64(_CHARACTER))
+
+
+@functools.lru_cache(maxsize=4)
+def _powers_to(size: int) -> Hashes:
+    factors = np.full(size, _CHARACTER, np.uint64)
+    factors[0] = 1
+    return np.multiply.accumulate(factors)
+
+
+def _powers(size: int) -> Hashes:
+    return _powers_to(1 << max(6, (size - 1).bit_length()))
+
+
+@functools.cache
+def _kinds() -> NDArray[np.uint8]:
+    """For each code point, whether it separates words, is a letter (digit, mark), or a word of its own."""
+    kinds = np.fromiter((unicodedata.category(chr(code))[0] in "LNM" for code in range(_CODES)), np.uint8, _CODES)
+    for first, last in _UNSPACED:
+        part = kinds[first : last + 1]
+        part[part == _LETTER] = _SIGN
+    return kinds

@@ -1,0 +1,215 @@
+"""What a collection is compared by: for each document its id, hashes of its text and words, and its shingles.
+
+Documents are read once, in blocks, and not needed again. A folder of blocks can be kept and compared with others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from truerank.errors import InputError
+from truerank.near_duplicates.options import Shingles
+from truerank.near_duplicates.passages import PASSAGES, BlockPassages, block_passages
+from truerank.near_duplicates.shingling import Hashes, shingled
+from truerank.records import Document
+from truerank.text.normalising import normalise
+from truerank.work.artifacts import write_text
+from truerank.work.blocks import BlockStore, run_blocks
+from truerank.work.jobs import Job
+
+__all__ = ["Documents", "Sketches", "keep", "open_sketches"]
+
+#: Documents, or pairs of id and text.
+Documents: TypeAlias = Iterable[Document | tuple[str, str]]
+
+_FORMAT: Final = 1
+_MANIFEST: Final = "sketches.json"
+#: A block ends with this many documents or characters.
+_DOCUMENTS: Final = 1 << 14
+_CHARACTERS: Final = 1 << 23
+_SCHEMA: Final[dict[str, Any]] = {
+    "document_id": pl.String,
+    "text": pl.UInt64,
+    "sequence": pl.UInt64,
+    "words": pl.UInt32,
+    "size": pl.UInt32,
+    "shingles": pl.Binary,
+}
+#: What a block has as a whole stands in its first row.
+_OF_BLOCK: Final[dict[str, Any]] = {"windows": pl.Binary, "documents": pl.Binary, "passages": PASSAGES}
+#: Numbers in files, whatever the machine.
+_HASH: Final = np.dtype("<u8")
+_COUNT: Final = np.dtype("<i8")
+
+
+class _Block(NamedTuple):
+    number: int
+    ids: list[str]
+    texts: list[str]
+
+
+@dataclass(frozen=True)
+class Sketches:
+    """A collection as it is compared; made by `keep`.
+
+    Attributes:
+        folder: where its blocks lie.
+        options: what a shingle is, and `boilerplate`; other thresholds do not matter here.
+        sizes: documents in each block.
+        shingles: in all documents together.
+        empty: documents without words.
+    """
+
+    folder: Path
+    options: Shingles
+    sizes: tuple[int, ...]
+    shingles: int
+    empty: int
+
+    def __len__(self) -> int:
+        return sum(self.sizes)
+
+    def column(self, block: int, name: str) -> Any:
+        """A column of numbers of a block: `text` (a hash; 0 for an empty one), `sequence` (a hash of the words; 0
+        without words), `words` or `size` (how many words and distinct shingles)."""
+        return self._load(block, name)[name].to_numpy()
+
+    def ids(self, block: int) -> pl.Series:
+        """The ids of a block."""
+        return self._load(block, "document_id")["document_id"]
+
+    def shingles_of(self, block: int) -> Hashes:
+        """The shingles of a block, one document after the other, ascending in each."""
+        return np.frombuffer(b"".join(self._load(block, "shingles")["shingles"]), _HASH)
+
+    def passages(self, block: int) -> BlockPassages:
+        """The windows that documents of a block share."""
+        windows, documents, passages = self._load(block, *_OF_BLOCK).row(0)
+        return BlockPassages(np.frombuffer(windows, _HASH), np.frombuffer(documents, _COUNT), passages)
+
+    def _load(self, block: int, *names: str) -> pl.DataFrame:
+        return BlockStore(self.folder).load(block, names)
+
+
+def keep(documents: Documents, options: Shingles, job: Job) -> Sketches:
+    """Makes and keeps what a collection is compared by; about 10 bytes for each word.
+
+    Args:
+        documents: the documents, or pairs of id and text; a stream that is read once.
+        options: what a shingle is.
+        job: the folder that keeps it, what runs the work, and whom it tells; a killed job continues.
+
+    Returns:
+        The sketches, which `within` and `between` take in place of documents.
+    """
+    store = BlockStore(job.folder)
+    job.progress.start("reading documents")
+    count = run_blocks(_SketchTask(options), _told(_blocks(documents), job), store, job.engine)
+    sizes, shingles, empty = [], 0, 0
+    for number in range(count):
+        frame = store.load(number, ["words", "size"])
+        sizes.append(len(frame))
+        shingles += int(frame["size"].sum())
+        empty += int((frame["words"] == 0).sum())
+    found = {"sizes": sizes, "shingles": shingles, "empty": empty}
+    write_text(job.folder / _MANIFEST, json.dumps({**_identity(options), **found}) + "\n")
+    return Sketches(job.folder, options, tuple(sizes), shingles, empty)
+
+
+def open_sketches(folder: Path, options: Shingles) -> Sketches:
+    """Opens what `keep` has kept.
+
+    Raises:
+        InputError: nothing there, or made with other shingles or another version.
+    """
+    path = folder / _MANIFEST
+    if not path.is_file():
+        raise InputError("no sketches here", "keep them first, or let the work finish", where=folder)
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    for name, value in _identity(options).items():
+        if kept.get(name) != value:
+            raise InputError(f"made with {name} {kept.get(name)}, not {value}", "make them again", where=folder)
+    return Sketches(folder, options, tuple(kept["sizes"]), kept["shingles"], kept["empty"])
+
+
+def _identity(options: Shingles) -> dict[str, Any]:
+    """All that sketches depend on beside the documents."""
+    return {
+        "format": _FORMAT,
+        "shingle_unit": options.shingle_unit,
+        "shingle_size": options.shingle_size,
+        "boilerplate": options.boilerplate,
+        "unicode": unicodedata.unidata_version,
+    }
+
+
+def _blocks(documents: Documents) -> Iterator[_Block]:
+    number, ids, texts, characters = 0, [], [], 0
+    for document in documents:
+        text = document.text if isinstance(document, Document) else document[1]
+        ids.append(document[0])
+        texts.append(text)
+        characters += len(text)
+        if len(ids) == _DOCUMENTS or characters >= _CHARACTERS:
+            yield _Block(number, ids, texts)
+            number, ids, texts, characters = number + 1, [], [], 0
+    if ids:
+        yield _Block(number, ids, texts)
+
+
+def _told(blocks: Iterator[_Block], job: Job) -> Iterator[_Block]:
+    for block in blocks:
+        yield block
+        job.progress.advance(len(block.ids))
+
+
+@dataclass(frozen=True)
+class _SketchTask:
+    options: Shingles
+
+    def open(self) -> Callable[[_Block], pl.DataFrame]:
+        return self._sketch
+
+    def _sketch(self, block: _Block) -> pl.DataFrame:
+        found = shingled(block.texts, self.options)
+        shared = block_passages(block.texts, found, self.options.boilerplate)
+        content = found.shingles.astype(_HASH, copy=False).tobytes()
+        bounds = (found.starts * _HASH.itemsize).tolist()
+        frame = pl.DataFrame(
+            {
+                "document_id": block.ids,
+                "text": np.array([_text_hash(text) for text in block.texts], np.uint64),
+                "sequence": found.sequences,
+                "words": found.words,
+                "size": np.diff(found.starts),
+                "shingles": [content[begin:end] for begin, end in itertools.pairwise(bounds)],
+            },
+            schema=_SCHEMA,
+        )
+        windows, documents = shared.windows.astype(_HASH).tobytes(), shared.documents.astype(_COUNT).tobytes()
+        rest = [None] * (len(frame) - 1)
+        return frame.with_columns(
+            pl.Series("windows", [windows, *rest], pl.Binary),
+            pl.Series("documents", [documents, *rest], pl.Binary),
+            pl.Series("passages", [shared.passages, *rest], PASSAGES),
+        )
+
+
+def _text_hash(text: str) -> int:
+    """64 bits of the normalised text; 0 for an empty one. With the hash of its words, texts are told apart by 128."""
+    normalised = normalise(text)
+    if not normalised:
+        return 0
+    return int.from_bytes(
+        hashlib.blake2b(normalised.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
+    )

@@ -1,0 +1,33 @@
+"""A few seconds of the attacks on the judging server and by a hostile archive and a hostile endpoint."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ATTACKS = Path(__file__).resolve().parents[2] / "attacks"
+
+
+def found(name: str, *words: str) -> dict[str, object]:
+    """What an attack prints; fails with the case where something broke."""
+    command = [sys.executable, str(ATTACKS / f"{name}.py"), "--seed", "7", *words]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    return dict(json.loads(finished.stdout))
+
+
+@pytest.mark.parametrize("name", ["archive", "endpoint"])
+def test_a_hostile_server_gets_one_line_out_of_us(name: str) -> None:
+    if name == "archive":
+        pytest.importorskip("wayback", reason="the extra [pages] is not installed: archives are not asked")
+    assert int(str(found(name, "--seconds", "4")["cases"])) > 0
+
+
+def test_annotators_work_beside_hostile_clients() -> None:
+    pytest.importorskip("starlette", reason="the extra [web] is not installed: the judging server is not attacked")
+    result = found("server", "--seconds", "4", "--half-open", "200", "--handles", "256", "--json")
+    assert {"half-open", "malformed", "vanishing"} < result.keys()

@@ -1,0 +1,105 @@
+"""What is printed: no character of the input commands a terminal; a full disk names the path; long work speaks."""
+
+from __future__ import annotations
+
+import errno
+import io
+import sqlite3
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from truerank.cli.app import main
+from truerank.text.printable import printable
+from truerank.work.artifacts import atomic_path
+from truerank.work.progress import Lines
+
+_HARMFUL = "\x1b[2J\x07\x08\x9b2J\u202e\u2066\ud800\x7f\r\x00\u2028"
+
+
+def test_only_harmful_characters_are_replaced() -> None:
+    assert printable(_HARMFUL) == "\ufffd[2J" + "\ufffd" * 3 + "2J" + "\ufffd" * 7
+    whole = "tab\tline\nümlaut 漢字 \U0001f600 עברית \u200b"
+    assert printable(whole) == whole
+
+
+@pytest.mark.parametrize("ending", ["text", "json", "csv", "markdown"])
+def test_a_run_cannot_clear_the_screen(ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "q").write_text("1\x1b[2J 0 d 1\n")
+    (tmp_path / "r").write_text("1\x1b[2J Q0 d 1 1.5\x1b[2J t\n")
+    with pytest.raises(SystemExit) as ended:
+        main(["evaluate", "--qrels", str(tmp_path / "q"), "--run", str(tmp_path / "r"), "--format", ending])
+    shown = capsys.readouterr()
+    assert ended.value.code == 2
+    assert "\x1b" not in shown.out + shown.err
+    assert "1.5\ufffd[2J" in shown.err
+
+
+def test_results_with_harmful_names_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "q").write_text("1 0 d 1\n")
+    run = tmp_path / "\x1b[2Jrun.txt"
+    run.write_text("1 Q0 d 1 1.5 t\n")
+    with pytest.raises(SystemExit) as ended:
+        main(["evaluate", "--qrels", str(tmp_path / "q"), "--run", str(run)])
+    assert ended.value.code == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        pl.exceptions.ComputeError("No space left on device (os error 28)"),
+        sqlite3.OperationalError("database or disk is full"),
+        OSError("5 requested and 0 written"),
+    ],
+)
+def test_a_full_disk_names_the_path(error: Exception, tmp_path: Path) -> None:
+    with pytest.raises(OSError) as caught, atomic_path(tmp_path / "table.parquet"):
+        raise error
+    assert caught.value.filename == str(tmp_path / "table.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_numpy_polars_and_python_name_the_path_of_a_full_device(tmp_path: Path) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("no /dev/full here")
+    for write in (
+        lambda: full.open("wb").write(b"x" * (1 << 20)),
+        lambda: np.arange(1 << 20).tofile(full),
+        lambda: pl.DataFrame({"a": range(1 << 16)}).write_parquet(full),
+    ):
+        with pytest.raises(OSError) as caught, atomic_path(tmp_path / "x"):
+            write()
+        assert caught.value.filename is not None
+
+
+def test_without_a_terminal_long_work_writes_lines() -> None:
+    stream = io.StringIO()
+    lines = Lines(stream, every=0.05)
+    lines.start("reading \x1b[2J", 1000)
+    lines.advance(250)
+    end = time.monotonic() + 20
+    while stream.getvalue().count("\n") < 2 and time.monotonic() < end:
+        time.sleep(0.01)
+    lines.finish()
+    written = stream.getvalue()
+    assert written.startswith("reading \ufffd[2J, 250 of 1,000 (0 min 0 s)\n")
+    assert written.count("\n") >= 2
+    lines.start("done")
+    assert stream.getvalue() == written
+
+
+def test_a_log_that_is_full_does_not_end_the_work() -> None:
+    class _Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    lines = Lines(_Full(), every=0.01)
+    lines.note("x")
+    time.sleep(0.05)
+    lines.finish()

@@ -1,0 +1,192 @@
+"""What the judgments alone show, and beside documents and topics that they name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from truerank import collection
+from truerank.audits.collection.catalogue import kinds
+from truerank.audits.collection.identifiers import folded, likely, unwritable, what_differs
+from truerank.audits.collection.judgments import read_judgments
+from truerank.cli import main
+from truerank.errors import InputError, OptionError
+
+
+def _qrels(path: Path, rows: list[str]) -> str:
+    path.write_text("".join(f"{row}\n" for row in rows))
+    return str(path)
+
+
+def _kinds(found: collection.CollectionAudit) -> dict[str, int]:
+    return {one.kind.name: one.count for one in found.findings}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "difference"),
+    [
+        ("CACM-756", "CACM-0756", "padding"),
+        ("gx001-A", "GX001-a", "case"),
+        ("Café", "CafÃ©", "encoding"),
+        ("a%2Fb", "a/b", "encoding"),
+        ("doc7.html", "doc7", "ending"),
+        ("12345.0", "12345", "ending"),
+        ("a_b-c", "a-b-c", "separators"),
+        ("A_1", "a-01", "case and padding and separators"),
+    ],
+)
+def test_ids_that_mean_the_same(one: str, other: str, difference: str) -> None:
+    assert folded(one) == folded(other) and what_differs(one, other) == difference
+    assert likely([one], ["x", other]) == {one: other}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("d1", "d10"), ("d-1-2", "d-12"), ("a1", "a2"), ("1.5", "15"), ("100", "10")]
+)
+def test_ids_that_do_not(one: str, other: str) -> None:
+    assert folded(one) != folded(other)
+
+
+def test_a_spelling_of_two_documents_is_nobodys() -> None:
+    assert likely(["A-1"], ["a-1", "a-01"]) == {}
+    assert unwritable("a b") and unwritable("a\u00a0b") and unwritable("") and not unwritable("a-b")
+
+
+def test_rows_pairs_and_grades(tmp_path: Path) -> None:
+    rows = [f"{t} 0 d{d} {d % 2}" for t in range(1, 6) for d in range(60)]
+    rows += ["1 0 d5 1", "2 0 d7 0", "3 0 x", "3 0 x y", "4 0 e 100", "5 0 f -1"]
+    found = collection.audit(qrels=_qrels(tmp_path / "a.qrels", rows))
+    assert found.verdicts[0].word == "FAULTY"
+    counts = _kinds(found)
+    assert counts["broken-row"] == 2 and counts["repeated-pair"] == 1 and counts["contradicted-pair"] == 1
+    assert counts["off-scale-grade"] == 1 and counts["negative-grade"] == 1
+    assert found.rows("broken-row")["line"].to_list() == [303, 304]
+    assert "grade 100" in found.rows("off-scale-grade")["detail"][0]
+    assert found.rows("contradicted-pair").row(0, named=True)["detail"].startswith("grades 1, 0; judgments 68, ")
+    named = collection.audit(qrels=_qrels(tmp_path / "b.qrels", ["1 0 a 1", "1 0 b 3", "1 0 c 0"]), grades=(0, 1))
+    assert _kinds(named)["off-scale-grade"] == 1
+
+
+def test_a_usual_scale_is_not_off_scale(tmp_path: Path) -> None:
+    grades = [0] * 200 + [1] * 60 + [2] * 20 + [3] * 5 + [4] * 2
+    rows = [f"{n % 7} 0 d{n} {grade}" for n, grade in enumerate(grades)]
+    assert "off-scale-grade" not in _kinds(collection.audit(qrels=_qrels(tmp_path / "a.qrels", rows)))
+
+
+def test_topics_that_look_alike_and_hubs(tmp_path: Path) -> None:
+    rows = [f"{t} 0 d{t}-{d} 1" for t in range(20) for d in range(5)]
+    rows += [f"copy 0 d3-{d} 1" for d in range(5)] + [f"part 0 d4-{d} 1" for d in range(2)]
+    rows += [f"{t} 0 hub 1" for t in range(11)] + [f"{t} 0 n{t} 0" for t in range(20)]
+    found = collection.audit(qrels=_qrels(tmp_path / "a.qrels", rows))
+    assert found.rows("twin-topics").select("topic_id", "other").rows() == [("copy", "3")]
+    assert found.rows("hub-document")["doc_id"].to_list() == ["hub"]
+    assert found.verdicts[0].word == "UNKNOWN"
+
+
+def test_judgments_beside_documents_and_topics(tmp_path: Path) -> None:
+    docs = tmp_path / "docs.jsonl"
+    docs.write_text(
+        "".join(json.dumps({"_id": f"D-0{n}", "text": f"text number {n} about {n * 7}"}) + "\n" for n in range(9))
+    )
+    topics = tmp_path / "topics.tsv"
+    topics.write_text("".join(f"t{n}\twhat is number {n}\n" for n in range(4)))
+    rows = ["t0 0 D-00 1", "t0 0 D-1 1", "t1 0 gone 1", "t9 0 D-02 1", "T2 0 D-03 1", "D-05 0 t1 1", "t1 0 D-04 0"]
+    found = collection.audit(qrels=_qrels(tmp_path / "q.qrels", rows), docs=str(docs), topics=str(topics))
+    assert found.rows("respelt-document").select("doc_id", "other", "detail").rows() == [
+        ("D-1", "D-01", "differs in padding")
+    ]
+    assert found.rows("missing-document")["doc_id"].to_list() == ["gone"]
+    assert found.rows("unknown-topic")["topic_id"].to_list() == ["t9"]
+    assert found.rows("respelt-topic").select("topic_id", "other").rows() == [("T2", "t2")]
+    assert found.rows("swapped-ids")["doc_id"].to_list() == ["t1"]
+    assert found.rows("unjudged-topic")["topic_id"].to_list() == ["t2", "t3"]
+    # The ceiling knows that the missing document cannot be returned.
+    ceilings = {one["measure"]: one for one in found.facts["ceilings"]}
+    assert ceilings["nDCG@10"]["lowest"] == 0.0 and ceilings["nDCG@10"]["mean"] < 1
+
+
+def test_ceilings_are_those_of_the_best_ranking() -> None:
+    qrels = {"wide": {f"d{n}": 1 for n in range(40)}, "narrow": {"a": 2, "b": 0}}
+    found = collection.audit(qrels=qrels, measures="R@10 P@5 nDCG@10")
+    lines = {one["measure"]: one for one in found.facts["ceilings"]}
+    assert lines["R@10"]["lowest"] == 0.25 and lines["R@10"]["topic"] == "wide"
+    assert lines["P@5"]["lowest"] == 0.2 and lines["P@5"]["mean"] == pytest.approx(0.6)
+    assert lines["nDCG@10"]["below"] == 0
+    assert found.finding("low-ceiling") is not None
+
+
+def test_two_versions_of_judgments() -> None:
+    before = {"1": {"a": 1, "b": 0, "c_1": 1}, "2": {"x": 1}, "old": {"y": 1}}
+    after = {"1": {"a": 1, "b": 1, "c-1": 1, "new": 1}, "2": {}, "now": {"z": 1}}
+    found = collection.audit(qrels=after, previous_qrels=before)
+    counts = _kinds(found)
+    assert counts["added-judgment"] == 1 and counts["regraded-judgment"] == 1 and counts["respelt-judgment"] == 1
+    assert counts["topic-only-before"] == 2 and counts["topic-only-now"] == 1
+    runs = {"r": {"1": {"b": 2.0, "a": 1.0}, "now": {"z": 1.0}}}
+    scored = collection.audit(qrels=after, previous_qrels=before, run=runs, resamples=20, measures="P@1")
+    (line,) = scored.facts["versions"]["scores"]
+    assert line["before"]["mean"] == 0.0 and line["after"]["mean"] == 1.0 and line["difference"]["n"] == 1
+
+
+def test_verdicts_claim_no_more_than_was_looked_at(tmp_path: Path) -> None:
+    sound = {"1": {"a": 1, "b": 0}, "2": {"c": 2, "d": 0}}
+    found = collection.audit(qrels=sound)
+    assert [verdict.word for verdict in found.verdicts] == ["UNKNOWN", "UNKNOWN"]
+    assert "--docs" in found.verdicts[1].settle and "--topics" in found.verdicts[1].settle
+    docs = tmp_path / "docs.jsonl"
+    texts = {
+        "a": "apples ripen slowly",
+        "b": "iron rusts in rain",
+        "c": "ships sail by night",
+        "d": "birds sing at dawn",
+    }
+    docs.write_text("".join(json.dumps({"_id": one, "text": text}) + "\n" for one, text in texts.items()))
+    topics = tmp_path / "topics.tsv"
+    topics.write_text("1\tripening of fruit\n2\tnavigation in darkness\n")
+    whole = collection.audit(qrels=sound, docs=str(docs), topics=str(topics))
+    assert [verdict.word for verdict in whole.verdicts] == ["SOUND"] * 5
+    assert "says nothing of whether the grades are right" in whole.verdicts[0].reason
+
+
+def test_every_kind_is_described() -> None:
+    for name, kind in kinds().items():
+        assert (
+            kind.name == name and kind.needs and kind.title and kind.effect.endswith(".") and kind.remedy.endswith(".")
+        )
+        assert len(kind.noun) == 2
+
+
+def test_the_command_fails_on_a_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = _qrels(tmp_path / "a.qrels", ["1 0 a 1", "1 0 a 0", "1 0 b 0"])
+    for words, code in (((), 0), (("--fail-on", "faulty"), 1), (("--fail-on", "never"), 0)):
+        with pytest.raises(SystemExit) as ended:
+            main(["collection", "audit", "--qrels", path, *words])
+        assert (ended.value.code or 0) == code
+    with pytest.raises(SystemExit):
+        main(["collection", "audit", "--qrels", path, "--json"])
+    out = capsys.readouterr().out
+    assert json.loads(out[out.rindex('{"verdict"') :])["verdict"] == "FAULTY"
+
+
+def test_faults_of_the_user(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="nothing to audit"):
+        collection.audit()
+    with pytest.raises(InputError, match="no line of it is a judgment"):
+        collection.audit(qrels=_qrels(tmp_path / "a.qrels", ["nothing at all here to read"]))
+    with pytest.raises(OptionError, match="grades: 'a,b' are no whole numbers"):
+        collection.audit(qrels={"1": {"a": 1}}, grades=("a", "b"))
+    with pytest.raises(InputError, match="no collection audit here"):
+        collection.load_audit(tmp_path)
+
+
+def test_judgments_are_read_with_their_faults_as_fast_as_without(tmp_path: Path) -> None:
+    """Regular files are read as columns, and give the same rows as line by line."""
+    rows = [f"{t}\t0\td{d}\t{d % 3}" for t in range(5) for d in range(10)]
+    plain = read_judgments(_qrels(tmp_path / "a.qrels", rows))
+    broken = read_judgments(_qrels(tmp_path / "b.qrels", [*rows, "1 2"]))
+    columns = ["topic_id", "doc_id", "relevance"]
+    assert plain.frame.select(columns).equals(broken.frame.select(columns))
+    assert broken.broken["line"].to_list() == [51] and isinstance(plain.frame, pl.DataFrame)

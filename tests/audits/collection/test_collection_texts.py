@@ -1,0 +1,148 @@
+"""What documents and topics show by themselves: damage, markup, duplicates, scripts, other splits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from collection_example import docs, text
+
+from truerank import collection
+from truerank.audits.collection.documents import read_document_table
+from truerank.audits.collection.texts import damage, doubled, ending, markup, notice, placeholder, script_of
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("a cafÃ© in town", "wrong-decoding"),
+        ("itâ€™s here", "wrong-decoding"),
+        ("lost \ufffd sign", "lost-characters"),
+        ("zero\x00byte", "lost-characters"),
+        ("café, Ångström, 東京, naïve façade", None),
+        ("São Paulo, ÇA VA, Ã is a letter", None),
+        ("line one\nline two\ttab", None),
+    ],
+)
+def test_damage(said: str, kind: str | None) -> None:
+    found = damage(said)
+    assert (None if found is None else found[0]) == kind
+
+
+@pytest.mark.parametrize("said", ["<p>text</p>", "a&nbsp;b", "x <br/> y", "f = function () { return 1 }", "R&amp;D"])
+def test_markup_is_seen(said: str) -> None:
+    assert markup(said)
+
+
+@pytest.mark.parametrize("said", ["a < b and c > d", "AT&T and R&D", "x[[1]] <- 2", "<unknown> tag", "if (a) { b }"])
+def test_what_is_no_markup(said: str) -> None:
+    assert not markup(said)
+
+
+def test_placeholders_notices_and_doubles() -> None:
+    assert all(map(placeholder, ("null", "[deleted]", "N/A", "Lorem ipsum dolor sit amet", " none. ", "NaN")))
+    assert not any(map(placeholder, ("null hypothesis", "the deleted scene", "none of them", "")))
+    assert notice("404 Not Found. The requested page was not found on this server.")
+    assert not notice("verification of programs") and not notice(text(1, 200))
+    assert doubled(f"{text(1)} {text(1)}") and doubled(text(1) * 2) and not doubled(text(1)) and not doubled("aa")
+
+
+def test_scripts_without_blanks_and_endings() -> None:
+    said = {"LATIN": "plain words", "CJK": "計算機の表を印刷する", "THAI": "เครื่องคำนวณ", "ARABIC": "الآلة الحاسبة"}
+    assert {script: script_of(words) for script, words in said.items()} == {script: script for script in said}
+    assert script_of("12") == "" and script_of("ゲームの起源はいつ？") == "CJK"
+    assert [ending(one) for one in ("End.", "終わり。", "page 12", "cut of", "a b -")] == [
+        "mark", "mark", "digit", "letter", "other",
+    ]  # fmt: skip
+
+
+def test_documents_are_looked_through(tmp_path: Path) -> None:
+    records = [(f"d{n}", text(n)) for n in range(120)]
+    records += [
+        ("empty", " \u200b"),
+        ("void", "[removed]"),
+        ("twice", f"{text(500)} {text(500)}"),
+        ("two ids", text(501)),
+    ]
+    records += [("d5", text(5)), ("d6", text(600)), ("page", f"<div>{text(502)}</div>"), ("short", "river.")]
+    records += [("cut", text(503).rstrip(".")[:-1]), ("русский", "Вычислительная машина печатает таблицу значений.")]
+    found = collection.audit(docs=docs(tmp_path / "docs.jsonl", records))
+    expected = {
+        "empty-document": ["empty"], "placeholder": ["void"], "doubled-text": ["twice"], "repeated-id": ["d5"],
+        "unwritable-document-id": ["two ids"], "conflicting-id": ["d6"], "markup": ["page"],
+        "short-document": ["short"], "cut-document": ["cut"], "foreign-script": ["русский"],
+    }  # fmt: skip
+    assert {kind: found.rows(kind)["doc_id"].to_list() for kind in expected} == expected
+    assert found.verdicts[0].word == "FAULTY" and found.rows("repeated-id")["line"].to_list() == [125]
+
+
+def test_bytes_that_are_not_utf8_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "docs.jsonl"
+    lines = [json.dumps({"_id": f"d{n}", "text": text(n)}).encode() for n in range(3)]
+    lines.append('{"_id": "old", "text": "Müller"}'.encode("latin-1"))
+    path.write_bytes(b"\n".join(lines))
+    found = collection.audit(docs=str(path))
+    assert found.rows("undecodable-document")["doc_id"].to_list() == ["old"]
+
+
+def test_documents_cut_at_one_length(tmp_path: Path) -> None:
+    records = [(f"d{n}", text(n, 10 + n % 20)) for n in range(100)] + [
+        (f"long{n}", text(200 + n)[:250]) for n in range(8)
+    ]
+    found = collection.audit(docs=docs(tmp_path / "docs.jsonl", records))
+    named = set(found.rows("cut-document")["doc_id"])
+    assert named and named <= {f"long{n}" for n in range(8)}
+    assert "end at 250 characters" in " ".join(found.rows("cut-document")["detail"])
+
+
+def test_the_second_reading_gives_each_id_once(tmp_path: Path) -> None:
+    table = read_document_table(
+        docs(tmp_path / "a.jsonl", [("a", "one text"), ("b", ""), ("a", "another"), ("c", "more")])
+    )
+    assert [(one.doc_id, one.body) for one in table.distinct()] == [("a", "one text"), ("c", "more")]
+    assert table.texts({"c", "zz"}) == {"c": "more"} and table.texts(()) == {}
+
+
+def test_topics_are_looked_through(tmp_path: Path) -> None:
+    topics = [(f"q{n}", text(n, 8)) for n in range(60)]
+    topics += [("same", text(3, 8).upper()), ("near", f"{text(4, 8)} too"), ("void", "null")]
+    topics += [
+        ("bad", "the cafÃ© of old"),
+        ("tags", "<b>river</b> and bridge"),
+        ("q7", text(99, 8)),
+        ("q8", text(8, 8)),
+    ]
+    topics += [("blank id", text(77, 8)), ("ja", "競馬の発祥はどこですか")]
+    path = tmp_path / "topics.jsonl"
+    path.write_text("".join(json.dumps({"_id": one, "text": said}) + "\n" for one, said in topics))
+    found = collection.audit(topics=str(path))
+    expected = {
+        "duplicate-topic": ["same"], "near-duplicate-topic": ["near"], "topic-placeholder": ["void"],
+        "damaged-topic": ["bad"], "topic-markup": ["tags"], "conflicting-topic": ["q7"], "repeated-topic": ["q8"],
+        "unwritable-topic-id": ["blank id"], "foreign-topic": ["ja"],
+    }  # fmt: skip
+    assert {kind: found.rows(kind)["topic_id"].to_list() for kind in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("test", "train"),
+    [
+        ("Mikä on Romanian pinta-ala?", "mikä on Romanian Pinta-ala"),
+        ("小田急電鉄はいつ設立した", "小田急電鉄はいつ設立した？"),
+        ("متى إنتهت الحرب العالمية الثانية؟", "متى إنتهت الحرب العالمية الثانية ؟"),
+        ("เมืองหลวงของประเทศไทยคือเมืองใด", "เมืองหลวงของประเทศไทยคือเมืองใด?"),
+    ],
+)
+def test_topics_of_other_splits_in_any_language(test: str, train: str, tmp_path: Path) -> None:
+    (tmp_path / "dev.tsv").write_text(f"1\t{test}\n2\tsomething else altogether\n")
+    (tmp_path / "train.tsv").write_text(f"9\t{train}\n8\tnothing of the kind\n")
+    found = collection.audit(topics=str(tmp_path / "dev.tsv"), train=str(tmp_path / "train.tsv"))
+    assert found.rows("topic-in-training").select("topic_id", "other").rows() == [("1", "9")]
+
+
+def test_names_in_another_script_make_no_foreign_topic(tmp_path: Path) -> None:
+    lines = [f"{n}\tКогда была основана компания номер {n}?" for n in range(30)]
+    lines.append("x\tКогда вышел Super Nintendo Entertainment System?")
+    (tmp_path / "ru.tsv").write_text("\n".join(lines))
+    assert collection.audit(topics=str(tmp_path / "ru.tsv")).finding("foreign-topic") is None

@@ -1,0 +1,43 @@
+"""Packages that import their public names on first use."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+LAZY = (
+    "truerank.audits.reusability",
+    "truerank.audits.survivorship",
+    "truerank.audits.transfer",
+    "truerank.experiments",
+    "truerank.experiments.grid",
+    "truerank.measures",
+)
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_every_public_name_is_there(name: str) -> None:
+    package = importlib.import_module(name)
+    eager = {"folds", "read_folds"} if name == "truerank.measures" else set()
+    assert set(package.__all__) - eager == set(dir(package))
+    for one in package.__all__:
+        assert getattr(package, one) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        package.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_no_module_hides_a_name(name: str) -> None:
+    package = importlib.import_module(name)
+    modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
+    assert modules & set(dir(package)) == set()
+
+
+def test_an_import_of_measures_brings_no_provider() -> None:
+    code = "import sys, truerank.measures, truerank.audits.transfer; print('ir_measures' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert shown.strip() == "False"
