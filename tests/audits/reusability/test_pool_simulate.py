@@ -19,6 +19,7 @@ import pytest
 import scipy.stats
 
 import pool_collection
+import truerank
 from dying_task import Block, Dying
 from places import DATA, ROOT
 from truerank.audits import reusability
@@ -29,7 +30,7 @@ from truerank.audits.reusability.simulation.outcomes import RANDOM
 from truerank.audits.reusability.simulation.page import simulation_tables
 from truerank.audits.reusability.simulation.unlike import UNLIKE_COMPLETE, UNLIKE_OWN, UNLIKE_PASSED
 from truerank.cli import main
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError, ShardFinishedError
 from truerank.measures import evaluate
 from truerank.reports.figures import to_svg
 from truerank.reports.figures.heat_maps import HeatMap, heat_maps
@@ -394,6 +395,23 @@ def test_interrupted_and_resumed_equals_uninterrupted(whole, files, tmp_path):
     simulate(**sources(files), out=tmp_path / "out", options=OPTIONS, engine=rest)
     assert rest.done == pool_collection.TOPICS * (1 + OPTIONS.trials) - 9
     assert contents(tmp_path / "out") == contents(folder)
+
+
+def test_shards_end_with_the_bytes_of_one_process(whole, files, tmp_path):
+    shards = [tmp_path / f"shard-{part}" for part in (1, 2)]
+    for part, folder in enumerate(shards, start=1):
+        with pytest.raises(ShardFinishedError, match=f"shard:{part}/2"):
+            simulate(**sources(files), out=folder, options=OPTIONS, engine=f"shard:{part}/2")
+    merged = truerank.merge(shards)
+    assert all(merged.own.values())
+    assert merged.blocks == sum(merged.own.values())
+    simulate(**sources(files), out=shards[1], options=OPTIONS, engine=LocalEngine())
+    assert contents(shards[1]) == contents(whole[1])
+
+
+def test_a_shard_needs_a_folder(files):
+    with pytest.raises(OptionError, match="a shard keeps its blocks"):
+        simulate(**sources(files), options=OPTIONS, engine="shard:1/2")
 
 
 def test_kept_traces_serve_other_rules_and_more_trials(files, tmp_path):

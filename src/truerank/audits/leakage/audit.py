@@ -37,13 +37,13 @@ from truerank.sources import (
     unique_names,
     with_variants,
 )
-from truerank.sources.inputs import input_of
+from truerank.sources.inputs import input_of, shown_source
 from truerank.text.normalising import normalise
 from truerank.vectors.prefilter import would_pass
 from truerank.vectors.search import SearchPlan
 from truerank.version import __version__
 from truerank.work.artifacts import digest, hash_file, installed_versions, write_text
-from truerank.work.engines import open_engine
+from truerank.work.engines import check_kept, open_engine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
@@ -113,6 +113,7 @@ def audit(
 
     Source: Fröbe et al., How Train–Test Leakage Affects Zero-shot Retrieval (SPIRE 2022), section 3.
     """
+    check_kept(options.engine, out)
     prepared = Audit.of(train, test, options, encoding, judged=judged, redaction=redaction)
     if out is None:
         with TemporaryDirectory() as temporary:
@@ -302,7 +303,7 @@ def _with_columns(proposed: Proposed, sources: Sequence[tuple[str, QuerySource]]
 def _train_input(name: str, source: QuerySource, rows: int) -> Input:
     """The input of a source; its bytes were hashed for the fingerprint already."""
     kind, _, rest = source.fingerprint.partition(":")
-    return Input(name, source.spec.spec, "train", rows, rest.partition(";")[0] if kind == "sha256" else None)
+    return Input(name, shown_source(source.spec), "train", rows, rest.partition(";")[0] if kind == "sha256" else None)
 
 
 def _left_over(job: Run) -> list[str]:

@@ -42,7 +42,7 @@ from truerank.sources.qrels import read_qrels_frame
 from truerank.text.passages import policy_named
 from truerank.text.urls import UrlRules
 from truerank.work.artifacts import digest
-from truerank.work.engines import open_engine
+from truerank.work.engines import check_kept, open_engine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
@@ -86,7 +86,7 @@ def scan(
     field: str = "title",
     matched: Annotated[Matched | str | Path | None, Flag(metavar="DIR", reads=Path)] = None,
     cache: Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)] = None,
-    engine: Annotated[str, Flag(metavar="local|ray[:ADDRESS]")] = "local",
+    engine: Annotated[str, Flag(metavar="local|ray[:ADDRESS]|shard:I/N")] = "local",
     block_size: Annotated[int, Range(at_least=1)] = 256,
     options: ScanOptions = ScanOptions(),
     samples: Samples = Samples(),
@@ -117,7 +117,8 @@ def scan(
         matched: the folder that `transfer match` wrote; by default the versions are matched into OUT/matched. In
             Python also what it returned.
         cache: keeps scores, so that no pair is scored twice.
-        engine: where the blocks are worked on.
+        engine: local (this process), ray (a cluster on this machine), ray:ADDRESS, or shard:I/N: the Ith of N jobs,
+            see merge.
         block_size: judged documents scored, and saved, at a time.
         options: what makes a candidate.
         samples: what is drawn.
@@ -147,6 +148,7 @@ def scan(
 
     Source: the transfer paper, sections 3 and 4.
     """
+    check_kept(engine, out)
     told = progress or Quiet()
     opened = read_versions(version, strict=matching.strict)
     first = model if isinstance(model, RankerSpec) else _named(model, runtime, set_)
