@@ -2,6 +2,7 @@
 
     python benchmarks/assessors.py [--qrels FILE] [--seeds 200] [--first-seed 0]
     python benchmarks/assessors.py --table3
+    python benchmarks/assessors.py --alike [--seeds 1000]
     python benchmarks/assessors.py --write runs/ [--first-seed 0]
 
 Systems and models are made over the pairs that people judged (LLMJudge), by models that the functions below state. One
@@ -17,8 +18,10 @@ audit is made for each seed and plant; a rate is the share of seeds, with Wilson
 
 The last row of the table is the mean τ of the best ten: what the verdict on them is about.
 
-`--table3` compares κ and α of the 33 models with Table 3 of Rahmani et al. (2025) instead. `--write` writes the 40 runs
-of a seed and their families, for the tutorial.
+`--table3` compares κ and α of the 33 models with Table 3 of Rahmani et al. (2025) instead. `--alike`
+compares two models that err alike (40% of the pairs, or a third of the topics wholly): how often their α differ
+significantly.
+`--write` writes the 40 runs of a seed and their families, for the tutorial.
 """
 
 from __future__ import annotations
@@ -37,7 +40,8 @@ from numpy.typing import NDArray
 
 from shared_data import SHARED, require_shared, table
 from truerank import judge
-from truerank.audits.assessors import AssessorAudit, verdicts_of
+from truerank.audits.assessors import AssessorAudit, AssessorRules, read_grades, read_voices, verdicts_of
+from truerank.audits.assessors.agreeing import differences_frame
 from truerank.measures.intervals import proportion
 from truerank.options import Resampling, Scoring
 from truerank.sources import read_qrels_frame
@@ -173,6 +177,35 @@ def _rate(count: int, trials: int) -> str:
     return f"{share.share:.1%} [{share.low:.1%}, {share.high:.1%}]"
 
 
+def alike(path: Path, seeds: Sequence[int], resamples: int) -> Iterator[str]:
+    """How often two models that err by the same rule differ significantly at the level 5%, uncorrected."""
+    qrels = read_qrels_frame(str(path))
+    human = read_voices(qrels, models=False)
+    rows = []
+    for name, by_topic in (("pairs", False), ("topics", True)):
+        raised = 0
+        for seed in seeds:
+            models = {f"m{side}": _erring(qrels, np.random.default_rng([seed, side]), by_topic) for side in (0, 1)}
+            grades = read_grades(human, read_voices(models, models=True), AssessorRules())
+            voices = list(zip(grades.judges, grades.given.T, strict=True))
+            found = differences_frame(grades, voices, Resampling(resamples=resamples, seed=seed), "none")
+            raised += float(found["p"][0]) < 0.05
+        rows.append([f"errors drawn by {name}", _rate(raised, len(seeds))])
+    yield table(["two models", "p below 5%"], rows)
+
+
+def _erring(qrels: pl.DataFrame, draw: np.random.Generator, by_topic: bool) -> pl.DataFrame:
+    """Grades that are shuffled within the topic: on 40% of the pairs, or on all pairs of a third of the topics."""
+    grade, topics = qrels["relevance"].to_numpy().astype(np.int64), qrels["topic_id"].to_numpy()
+    given = grade.copy()
+    for topic in np.unique(topics):
+        own = np.flatnonzero(topics == topic)
+        chance = float(draw.random() < 1 / 3) if by_topic else ERRORS
+        wrong = own[draw.random(len(own)) < chance]
+        given[wrong] = grade[draw.choice(own, len(wrong))]
+    return qrels.with_columns(pl.Series("relevance", given, dtype=pl.Int32))
+
+
 def table3() -> Iterator[str]:
     """κ and α of all models beside the paper's, and κ at each division of the scale."""
     models = {path.name.removesuffix(".qrels.gz"): str(path) for path in sorted((FOLDER / "judges").glob("*.qrels.gz"))}
@@ -214,6 +247,7 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=500)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--table3", action="store_true")
+    parser.add_argument("--alike", action="store_true")
     parser.add_argument("--write", type=Path)
     given = parser.parse_args()
     require_shared()
@@ -224,6 +258,9 @@ def main() -> None:
         write(make_systems(read_qrels_frame(str(given.qrels)), given.first_seed), given.write)
         return
     seeds = range(given.first_seed, given.first_seed + given.seeds)
+    if given.alike:
+        sys.stdout.write("\n".join(alike(given.qrels, seeds, given.resamples)) + "\n")
+        return
     sys.stdout.write(planted(given.qrels, seeds, given.resamples, given.workers) + "\n")
 
 
