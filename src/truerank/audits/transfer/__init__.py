@@ -12,10 +12,11 @@ from truerank.audits.transfer.experts import Comparison
 from truerank.audits.transfer.matching.finding import MatchOptions, match
 from truerank.audits.transfer.matching.links import PATTERNS, Route
 from truerank.audits.transfer.matching.versions import Matched, Version, load_matched, read_versions
+from truerank.audits.transfer.negatives import NegativeSource
 from truerank.audits.transfer.scanning.options import Samples, ScanOptions
 from truerank.audits.transfer.scanning.results import Scan, load_scan
 from truerank.audits.transfer.scanning.scan import default_ranker, scan
-from truerank.audits.transfer.selecting import NegativeSource, Selection, SelectOptions, select
+from truerank.audits.transfer.selecting import Selection, SelectOptions, select
 from truerank.audits.transfer.statement import TransferCard, card
 from truerank.sources.archive import ArchiveOptions
 from truerank.text.main_content import ContentOptions
