@@ -244,7 +244,8 @@ class _Work:
         job.options |= {"models": [_ranker_options(spec) for spec in plan.rankers]}
         pairs = plan.options.pairs(names)
         agreed = tuple(one.agreed for one in prepared)
-        setting = Setting(names, pairs, texts, plan, tuple(one.opened for one in prepared), agreed)
+        sources = tuple(version.source.spec.spec for version in self.versions)
+        setting = Setting(names, pairs, texts, plan, tuple(one.opened for one in prepared), agreed, sources)
         return replace(compare_versions(found, rows, skipped, setting), texts=texts)
 
     def _collected(self, rows: pl.DataFrame, folder: Path, kept: Texts | None) -> dict[str, Path]:
