@@ -52,8 +52,7 @@ def within(documents: Documents | Sketches, options: Shingles = Shingles(), job:
         named = _named(plan, pairs)
         numbers = np.unique(pairs.select("left", "right").to_numpy())
         groups = groups_of(named, _ids(plan, numbers))
-        blocks = (sketches.passages(block) for block in range(len(sketches.sizes)))
-        passages = boilerplate(blocks, len(sketches), options.boilerplate)
+        passages = boilerplate(sketches.all_passages, len(sketches), options.boilerplate)
         return Equivalents(options, (len(sketches), 0), sketches.empty, named, groups, passages, crowded)
 
 

@@ -92,10 +92,11 @@ class Sketches:
         """The shingles of a block, one document after the other, ascending in each."""
         return np.frombuffer(b"".join(self._load(block, "shingles")["shingles"]), _HASH)
 
-    def passages(self, block: int) -> BlockPassages:
-        """The windows that documents of a block share."""
-        windows, documents, passages = self._load(block, *_OF_BLOCK).row(0)
-        return BlockPassages(np.frombuffer(windows, _HASH), np.frombuffer(documents, _COUNT), passages)
+    def all_passages(self) -> Iterator[BlockPassages]:
+        """The windows that documents of each block share."""
+        for block in range(len(self.sizes)):
+            windows, documents, passages = self._load(block, *_OF_BLOCK).row(0)
+            yield BlockPassages(np.frombuffer(windows, _HASH), np.frombuffer(documents, _COUNT), passages)
 
     def _load(self, block: int, *names: str) -> pl.DataFrame:
         return BlockStore(self.folder).load(block, names)
