@@ -38,6 +38,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "survivorship rescue": "truerank.audits.survivorship.rescuing:rescue",
     "collection audit": "truerank.audits.collection.audit:audit",
     "collection clean": "truerank.audits.collection.cleaning:clean",
+    "collection card": "truerank.audits.collection.card:card",
     "track candidates": "truerank.audits.track.candidates:candidates",
     "track validate": "truerank.audits.track.validating:validate",
     "track select-topics": "truerank.audits.track.selecting:select_topics",
