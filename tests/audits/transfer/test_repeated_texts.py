@@ -14,7 +14,7 @@ from truerank.audits.transfer.scanning.text_evidence import favoured, text_losse
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Document
 from truerank.text.losses import WordWeights
-from truerank.text.page_faults import PageText
+from truerank.text.page_faults import PageWords
 
 WEIGHTS = WordWeights({}, 1.0)
 TAPE = "A drum holds the index of the reels, and one block of the tape is read after a search of eleven seconds."
@@ -24,7 +24,7 @@ LISTED = ("Queues at a single counter in winter", "Welding of thin plates under 
 
 
 def forms(text: str) -> frozenset[str]:
-    return frozenset(PageText("", text).forms)
+    return frozenset(PageWords("", text).forms)
 
 
 def repeated(one: Document, other: Document, documents: Sequence[Document], query: str) -> tuple[float, int]:
