@@ -19,11 +19,15 @@ audit is made for each seed and plant; a rate is the share of seeds, with Wilson
 
 The last row of the table is the mean τ of the best ten: what the verdict on them is about.
 
-`--table3` compares κ and α of the 33 models with Table 3 of Rahmani et al. (2025) instead. `--alike` compares two
-models that err alike (40% of the pairs, or a third of the topics wholly): how often their α differ significantly.
-`--intervals` counts how often the interval of τ, as resamples have it and centred, covers the mean τ of other sets of
-as many topics; trials of one seed share their systems. `--write` writes the 40 runs of a seed and their families, for the
-tutorial.
+Other tables:
+
+- `--table3`: κ and α of the 33 models beside Table 3 of Rahmani et al. (2025).
+- `--alike`: how often α differs significantly between two models that err alike, on 40% of the pairs or on a third of the
+  topics wholly.
+- `--intervals`: how often the interval of τ, as resamples have it and centred, covers the mean τ of other sets of as
+  many topics; trials of one seed share their systems.
+
+`--write` writes the 40 runs of a seed and their families, for the tutorial.
 """
 
 from __future__ import annotations
