@@ -3,6 +3,7 @@
     python benchmarks/assessors.py [--qrels FILE] [--seeds 200] [--first-seed 0]
     python benchmarks/assessors.py --table3
     python benchmarks/assessors.py --alike [--seeds 1000]
+    python benchmarks/assessors.py --intervals [--seeds 40]
     python benchmarks/assessors.py --write runs/ [--first-seed 0]
 
 Systems and models are made over the pairs that people judged (LLMJudge), by models that the functions below state. One
@@ -18,9 +19,14 @@ audit is made for each seed and plant; a rate is the share of seeds, with Wilson
 
 The last row of the table is the mean τ of the best ten: what the verdict on them is about.
 
-`--table3` compares κ and α of the 33 models with Table 3 of Rahmani et al. (2025) instead. `--alike`
-compares two models that err alike (40% of the pairs, or a third of the topics wholly): how often their α differ
-significantly.
+Other tables:
+
+- `--table3`: κ and α of the 33 models beside Table 3 of Rahmani et al. (2025).
+- `--alike`: how often α differs significantly between two models that err alike, on 40% of the pairs or on a third of the
+  topics wholly.
+- `--intervals`: how often the interval of τ, as resamples have it and centred, covers the mean τ of other sets of as
+  many topics; trials of one seed share their systems.
+
 `--write` writes the 40 runs of a seed and their families, for the tutorial.
 """
 
@@ -42,6 +48,8 @@ from shared_data import SHARED, require_shared, table
 from truerank import judge
 from truerank.audits.assessors import AssessorAudit, AssessorRules, read_grades, read_voices, verdicts_of
 from truerank.audits.assessors.agreeing import differences_frame
+from truerank.audits.assessors.bootstrapping import bootstrap
+from truerank.measures.correlation import order_statistics
 from truerank.measures.intervals import proportion
 from truerank.options import Resampling, Scoring
 from truerank.sources import read_qrels_frame
@@ -206,6 +214,51 @@ def _erring(qrels: pl.DataFrame, draw: np.random.Generator, by_topic: bool) -> p
     return qrels.with_columns(pl.Series("relevance", given, dtype=pl.Int32))
 
 
+def intervals(seeds: Sequence[int], resamples: int) -> str:
+    """Coverage of the 95% intervals of τ over topics, for made scores.
+
+    A system's score on a topic is its mean (normal, 0.1) plus noise (normal, 0.25), by people and by a model; the
+    model's means have an error (normal, 0.03 or 0.1) and its noise a correlation with people's. Five sets of topics for
+    each seed; what is to be covered is the mean τ of 200 other sets of topics for the same systems.
+    """
+    rows = []
+    for topics, systems, error, alike in (
+        (25, 40, 0.03, 0.5),
+        (50, 40, 0.03, 0.8),
+        (25, 40, 0.1, 0.5),
+        (25, 10, 0.03, 0.9),
+    ):
+        covered = {False: 0, True: 0}
+        for seed in seeds:
+            draw = np.random.default_rng(seed)
+            means = draw.normal(0, 0.1, (1, systems))
+            sides = (means, means + draw.normal(0, error, (1, systems)))
+            other = [_scores(draw, sides, topics, alike) for _ in range(200)]
+            others = [np.stack([one[at].mean(axis=0) for one in other]) for at in (0, 1)]
+            expected = order_statistics(others[0], others[1])[:, 0].mean()
+            for _ in range(5):
+                own = _scores(draw, sides, topics, alike)
+                for centred in covered:
+                    found = bootstrap(
+                        lambda w, own=own: order_statistics(*(w @ side / w.sum(axis=1, keepdims=True) for side in own)),  # type: ignore[misc]
+                        topics,
+                        Resampling(resamples=resamples, seed=seed),
+                        centred=centred,
+                    )
+                    covered[centred] += bool(found.low[0] <= expected <= found.high[0])
+        trials = 5 * len(seeds)
+        rows.append([topics, systems, error, alike, *(_rate(covered[centred], trials) for centred in (False, True))])
+    return table(["topics", "systems", "error of the model", "correlation", "resamples as they are", "centred"], rows)
+
+
+def _scores(
+    draw: np.random.Generator, sides: tuple[NDArray[np.float64], ...], topics: int, alike: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    shape = (topics, sides[0].shape[1])
+    noise, own = draw.normal(0, 0.25, shape), draw.normal(0, 0.25, shape)
+    return sides[0] + noise, sides[1] + alike * noise + np.sqrt(1 - alike**2) * own
+
+
 def table3() -> Iterator[str]:
     """κ and α of all models beside the paper's, and κ at each division of the scale."""
     models = {path.name.removesuffix(".qrels.gz"): str(path) for path in sorted((FOLDER / "judges").glob("*.qrels.gz"))}
@@ -248,6 +301,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--table3", action="store_true")
     parser.add_argument("--alike", action="store_true")
+    parser.add_argument("--intervals", action="store_true")
     parser.add_argument("--write", type=Path)
     given = parser.parse_args()
     require_shared()
@@ -258,6 +312,9 @@ def main() -> None:
         write(make_systems(read_qrels_frame(str(given.qrels)), given.first_seed), given.write)
         return
     seeds = range(given.first_seed, given.first_seed + given.seeds)
+    if given.intervals:
+        sys.stdout.write(intervals(seeds, given.resamples) + "\n")
+        return
     if given.alike:
         sys.stdout.write("\n".join(alike(given.qrels, seeds, given.resamples)) + "\n")
         return
