@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import io
 import json
 import os
 import random
@@ -23,7 +24,7 @@ os.environ.update(POLARS_MAX_THREADS="1", OMP_NUM_THREADS="1", RAYON_NUM_THREADS
 #: Stands in every text that a redacted audit must not write.
 PLANTED: Final = "zyxplanted"
 #: Files with times in them, or of a database that grows in another order: their bytes may differ.
-UNSTABLE: Final = ("run.log", "log.jsonl", ".sqlite", ".sqlite-wal", ".sqlite-shm", "-journal")
+UNSTABLE: Final = ("run.log", "cell.log", ".sqlite", ".sqlite-wal", ".sqlite-shm", "-journal")
 
 
 @dataclass(frozen=True)
@@ -43,45 +44,157 @@ class Attacked:
 
 def make(folder: Path) -> dict[str, Attacked]:
     """Writes the inputs and returns the commands by name."""
+    write_inputs(folder)
+    env = {"TRUERANK_CACHE": str(folder / "cache")}
+    at = {
+        name: str(folder / name)
+        for name in (
+            "train.tsv",
+            "topics.trec",
+            "docs.jsonl",
+            "topics.tsv",
+            "qrels",
+            "first.run",
+            "old.jsonl",
+            "new.jsonl",
+            "old.qrels",
+            "old.topics",
+            "design.yaml",
+            "audit",
+            "key",
+            "a1.run",
+            "b1.run",
+            "c1.run",
+        )
+    }
+    audit = [
+        "leakage",
+        "audit",
+        "--train",
+        at["train.tsv"],
+        "--test",
+        at["topics.trec"],
+        "--encoder",
+        "letters",
+        "--threshold",
+        "0.95",
+        "--block-size",
+        "64",
+    ]
+    scan = [
+        "transfer",
+        "scan",
+        "--model",
+        "bm25",
+        "--version",
+        f"old={at['old.jsonl']}",
+        "--version",
+        f"new={at['new.jsonl']}",
+        "--qrels",
+        at["old.qrels"],
+        "--topics",
+        at["old.topics"],
+        "--split",
+        "sliding:30:15",
+        "--block-size",
+        "4",
+    ]
+    pool = [
+        "pool",
+        "simulate",
+        *(word for name in "abc" for word in ("--run", at[f"{name}1.run"])),
+        "--qrels",
+        at["qrels"],
+        "--topics",
+        at["topics.tsv"],
+        "--docs",
+        at["docs.jsonl"],
+        "--depth",
+        "5",
+        "--trials",
+        "1",
+        "--length",
+        "60",
+        "--team-prefix",
+        "1",
+        "--workers",
+        "1",
+        "--stopping",
+        "budget:30",
+        "--official-rule",
+        "budget:20",
+        "--unlike",
+        "none",
+    ]
+    rerank = [
+        "rerank",
+        "--run",
+        at["first.run"],
+        "--topics",
+        at["topics.tsv"],
+        "--docs",
+        at["docs.jsonl"],
+        "--model",
+        f"bm25:{folder / 'index'}",
+        "--depth",
+        "40",
+    ]
+    commands: dict[str, Callable[[Path], list[str]]] = {
+        "audit": lambda out: [*audit, "--mode", "exhaustive", "--out", str(out / "out")],
+        "audit by prefilter": lambda out: [*audit, "--mode", "prefilter", "--out", str(out / "out")],
+        "redacted audit": lambda out: [
+            *audit,
+            "--mode",
+            "exhaustive",
+            "--redact",
+            "--redact-key",
+            at["key"],
+            "--out",
+            str(out / "out"),
+        ],
+        "transfer scan": lambda out: [*scan, "--out", str(out / "out")],
+        "pool simulate": lambda out: [*pool, "--out", str(out / "out")],
+        "experiment run": lambda out: [
+            "experiment",
+            "run",
+            at["design.yaml"],
+            "--workers",
+            "1",
+            "--out",
+            str(out / "out"),
+        ],
+        "index": lambda out: ["index", at["docs.jsonl"], "--out", str(out / "out")],
+        "rerank": lambda out: [*rerank, "--cache", str(out / "cache.sqlite"), "--out", str(out / "out" / "x.run")],
+        "clean": lambda out: [
+            "leakage",
+            "clean",
+            "--audit",
+            at["audit"],
+            "--train",
+            at["train.tsv"],
+            "--threshold",
+            "0.95",
+            "--out",
+            str(out / "out" / "clean.tsv"),
+        ],
+    }
+    found = {name: Attacked(name, words, env) for name, words in commands.items()}
+    for name in ("audit", "index"):
+        if not (folder / name).is_dir():
+            done = run(found[name], folder / "made" / name)
+            if done.code != 0:
+                raise RuntimeError(f"{name} fails: {done.said[-2000:]}")
+            (folder / "made" / name / "out").rename(folder / name)
+    return found
+
+
+def write_inputs(folder: Path) -> None:
+    """Writes what the commands read; the same bytes each time."""
     folder.mkdir(parents=True, exist_ok=True)
     draw = random.Random(5)
     _texts(folder, draw)
     _versions(folder, draw)
     _experiment(folder, draw)
-    env = {"TRUERANK_CACHE": str(folder / "cache")}
-    at = {name: str(folder / name) for name in (
-        "train.tsv", "topics.trec", "docs.jsonl", "topics.tsv", "qrels", "first.run", "old.jsonl", "new.jsonl",
-        "old.qrels", "old.topics", "design.yaml", "audit", "key", "a1.run", "b1.run", "c1.run",
-    )}  # fmt: skip
-    audit = ["leakage", "audit", "--train", at["train.tsv"], "--test", at["topics.trec"], "--encoder", "letters",
-             "--threshold", "0.95", "--block-size", "64"]  # fmt: skip
-    scan = ["transfer", "scan", "--model", "bm25", "--version", f"old={at['old.jsonl']}", "--version", f"new={at['new.jsonl']}",
-            "--qrels", at["old.qrels"], "--topics", at["old.topics"], "--split", "sliding:30:15", "--block-size", "4"]  # fmt: skip
-    pool = ["pool", "simulate", *(word for name in "abc" for word in ("--run", at[f"{name}1.run"])), "--qrels", at["qrels"],
-            "--topics", at["topics.tsv"], "--docs", at["docs.jsonl"], "--depth", "5", "--trials", "1", "--length", "60",
-            "--team-prefix", "1", "--workers", "1", "--stopping", "budget:30", "--official-rule", "budget:20", "--unlike", "none"]  # fmt: skip
-    rerank = ["rerank", "--run", at["first.run"], "--topics", at["topics.tsv"], "--docs", at["docs.jsonl"], "--model", "bm25",
-              "--depth", "40"]  # fmt: skip
-    commands: dict[str, Callable[[Path], list[str]]] = {
-        "audit": lambda out: [*audit, "--mode", "exhaustive", "--out", str(out / "out")],
-        "audit by prefilter": lambda out: [*audit, "--mode", "prefilter", "--out", str(out / "out")],
-        "redacted audit": lambda out: [*audit, "--mode", "exhaustive", "--redact", "--redact-key", at["key"],
-                                       "--out", str(out / "out")],
-        "transfer scan": lambda out: [*scan, "--out", str(out / "out")],
-        "pool simulate": lambda out: [*pool, "--out", str(out / "out")],
-        "experiment run": lambda out: ["experiment", "run", at["design.yaml"], "--workers", "1", "--out", str(out / "out")],
-        "index": lambda out: ["index", at["docs.jsonl"], "--out", str(out / "out")],
-        "rerank": lambda out: [*rerank, "--cache", str(out / "cache.sqlite"), "--out", str(out / "out" / "x.run")],
-        "clean": lambda out: ["leakage", "clean", "--audit", at["audit"], "--train", at["train.tsv"], "--threshold", "0.95",
-                              "--out", str(out / "out" / "clean.tsv")],
-    }  # fmt: skip
-    found = {name: Attacked(name, words, env) for name, words in commands.items()}
-    if not (folder / "audit" / "manifest.json").is_file():
-        done = run(found["audit"], folder / "audited")
-        if done.code != 0:
-            raise RuntimeError(f"the audit to clean by failed: {done.said[-2000:]}")
-        (folder / "audited" / "out").rename(folder / "audit")
-    return found
 
 
 @dataclass
@@ -137,7 +250,7 @@ def run(attacked: Attacked, out: Path, seconds: float = 600, **env: str) -> Runn
 def start(attacked: Attacked, out: Path, **env: str) -> Running:
     """Starts it."""
     out.mkdir(parents=True, exist_ok=True)
-    _import_all()
+    import_all()
     handle, name = tempfile.mkstemp(prefix="attacked-", suffix=".log")
     pid = os.fork()
     if pid:
@@ -153,7 +266,7 @@ def start(attacked: Attacked, out: Path, **env: str) -> Running:
         os.environ.update({**attacked.env, **env})
         from truerank.cli.app import main
 
-        sys.stdin = open(os.devnull)  # noqa: SIM115
+        sys.stdin = io.StringIO()
         main(attacked.words(out))
     except SystemExit as error:
         code = int(error.code or 0)
@@ -165,15 +278,25 @@ def start(attacked: Attacked, out: Path, **env: str) -> Running:
 
 
 @functools.cache
-def _import_all() -> None:
+def import_all() -> None:
     """Imports what the commands need; nothing may be computed before the fork, or threads would be lost."""
     import importlib
     import pkgutil
 
     import truerank
 
-    for name in ("scipy.special", "scipy.stats", "matplotlib.figure", "matplotlib.backends.backend_svg",
-                 "matplotlib.backends.backend_pdf", "torch", "safetensors.torch", "cyclopts", "rich.console", "Stemmer"):  # fmt: skip
+    for name in (
+        "scipy.special",
+        "scipy.stats",
+        "matplotlib.figure",
+        "matplotlib.backends.backend_svg",
+        "matplotlib.backends.backend_pdf",
+        "torch",
+        "safetensors.torch",
+        "cyclopts",
+        "rich.console",
+        "Stemmer",
+    ):
         importlib.import_module(name)
     for module in pkgutil.walk_packages(truerank.__path__, "truerank."):
         if not module.name.endswith("__main__") and "worker" not in module.name:
@@ -204,9 +327,12 @@ def _words(draw: random.Random, count: int) -> str:
 def _texts(folder: Path, draw: random.Random) -> None:
     """Queries, of which some are those of topics; a collection with topics, judgments and runs."""
     topics = {str(301 + number): f"{PLANTED} {_words(draw, 4)}" for number in range(12)}
-    (folder / "topics.trec").write_text("".join(
-        f"<top>\n<num> Number: {key}\n<title> {text}\n<desc> Description:\nAbout {text} and {PLANTED}.\n</top>\n"
-        for key, text in topics.items()))  # fmt: skip
+    (folder / "topics.trec").write_text(
+        "".join(
+            f"<top>\n<num> Number: {key}\n<title> {text}\n<desc> Description:\nAbout {text} and {PLANTED}.\n</top>\n"
+            for key, text in topics.items()
+        )
+    )
     queries = [f"{PLANTED} {_words(draw, 5)}" for _ in range(2500)] + list(topics.values())[:6]
     draw.shuffle(queries)
     (folder / "train.tsv").write_text("".join(f"q{number}\t{text}\n" for number, text in enumerate(queries)))
@@ -217,13 +343,20 @@ def _texts(folder: Path, draw: random.Random) -> None:
     wanted = {str(number): _words(draw, 3) for number in range(1, 6)}
     (folder / "topics.tsv").write_text("".join(f"{key}\t{text}\n" for key, text in wanted.items()))
     judged: dict[str, list[str]] = {key: draw.sample(ids, 40) for key in wanted}
-    (folder / "qrels").write_text("".join(
-        f"{key} 0 {doc_id} {int(place < 12)}\n" for key, some in judged.items() for place, doc_id in enumerate(some)))  # fmt: skip
+    (folder / "qrels").write_text(
+        "".join(
+            f"{key} 0 {doc_id} {int(place < 12)}\n" for key, some in judged.items() for place, doc_id in enumerate(some)
+        )
+    )
     for name in ("first", "a1", "b1", "c1"):
         rows = []
         for key, some in judged.items():
-            ranked = sorted({*some, *draw.sample(ids, 40)}, key=lambda doc_id: (draw.random() - (doc_id in some[:12]) * 0.4, doc_id))
-            rows += [f"{key} Q0 {doc_id} {rank} {100 - rank} {name}\n" for rank, doc_id in enumerate(ranked[:60], start=1)]
+            ranked = sorted(
+                {*some, *draw.sample(ids, 40)}, key=lambda doc_id: (draw.random() - (doc_id in some[:12]) * 0.4, doc_id)
+            )
+            rows += [
+                f"{key} Q0 {doc_id} {rank} {100 - rank} {name}\n" for rank, doc_id in enumerate(ranked[:60], start=1)
+            ]
         (folder / f"{name}.run").write_text("".join(rows))
 
 
@@ -232,7 +365,11 @@ def _versions(folder: Path, draw: random.Random) -> None:
         rows = []
         for number in range(40):
             same = random.Random(number)
-            body = "404 Not Found" if version == "new" and number % 9 == 3 else _words(same, 80) + f" topic{number} topic{number}"
+            body = (
+                "404 Not Found"
+                if version == "new" and number % 9 == 3
+                else _words(same, 80) + f" topic{number} topic{number}"
+            )
             rows.append({"doc_id": f"{version}{number}", "url": f"http://a.org/{number}", "title": "p", "body": body})
         _jsonl(folder / f"{version}.jsonl", rows)
     (folder / "old.topics").write_text("".join(f"{number}\ttopic{number}\n" for number in range(40)))
@@ -257,18 +394,30 @@ def _experiment(folder: Path, draw: random.Random) -> None:
     instances = []
     for number in range(40):
         some = draw.sample(words, 3)
-        texts = {"relevant": " ".join([*some, *draw.choices(words, k=8)]), "nonrelevant": " ".join(draw.choices(words, k=11))}
-        instances.append({"query_id": f"q{number}", "query": " ".join(some), "relevant_id": f"r{number}",
-                          "nonrelevant_id": f"n{number}", **texts, "role": "none", "topic_id": None})  # fmt: skip
+        texts = {
+            "relevant": " ".join([*some, *draw.choices(words, k=8)]),
+            "nonrelevant": " ".join(draw.choices(words, k=11)),
+        }
+        instances.append(
+            {
+                "query_id": f"q{number}",
+                "query": " ".join(some),
+                "relevant_id": f"r{number}",
+                "nonrelevant_id": f"n{number}",
+                **texts,
+                "role": "none",
+                "topic_id": None,
+            }
+        )
     _jsonl(folder / "none.jsonl", instances)
     (folder.parent / "design.yaml").write_text(f"""name: tiny
 collections:
   notes: {{docs: {folder}/docs.jsonl, topics: {folder}/topics.tsv, qrels: {folder}/qrels.txt, depth: 8, folds: 2}}
 sets:
-  none: {{kind: none, for: notes, sizes: [24, 60], instances: {folder}/none.jsonl}}
+  none: {{kind: none, for: notes, sizes: [24], instances: {folder}/none.jsonl}}
 models:
   knrm: {{model: knrm, vectors: {folder}/vectors.txt, changes: {{max_query: 5, max_document: 20, batch: 4}}}}
-seeds: [0, 1]
+seeds: [0]
 measures: [nDCG@10]
 """)
 

@@ -69,8 +69,11 @@ def _all(given: argparse.Namespace) -> int:
             ]
         total, faults = total + state.get("runs", 0), faults + len(state["findings"])
         seconds = time.monotonic() - begun
-        print(f"{name:20} {state.get('runs', 0):9,} inputs  {state.get('read', 0):8,} read  {seconds:6.0f} s"
-              f"  {len(state['findings'])} faults", flush=True)  # fmt: skip
+        print(
+            f"{name:20} {state.get('runs', 0):9,} inputs  {state.get('read', 0):8,} read  {seconds:6.0f} s"
+            f"  {len(state['findings'])} faults",
+            flush=True,
+        )
         for fault in state["findings"]:
             print(f"    {fault}", flush=True)
     print(f"{total:,} inputs, {faults} faults; {_engine(given.unguided)}")
@@ -150,8 +153,13 @@ class _Worker:
         used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
         if used > MEGABYTES:
             self.findings.setdefault("memory", f"{used:,} MB of memory")
-        state = {"seed": self._seed, "runs": self.runs, "read": self.read, "findings": list(self.findings.values()),
-                 "megabytes": used}  # fmt: skip
+        state = {
+            "seed": self._seed,
+            "runs": self.runs,
+            "read": self.read,
+            "findings": list(self.findings.values()),
+            "megabytes": used,
+        }
         (self.folder / "state.json").write_text(json.dumps(state))
 
 
@@ -184,15 +192,26 @@ def _unguided(worker: _Worker, runs: int, seed: int) -> int:
 
 def _guided(worker: _Worker, runs: int, seed: int) -> int:
     import atheris
+
     from mutations import TOKENS
 
     tokens = worker.folder / "tokens"
     tokens.write_text(
         "".join('"' + "".join(f"\\x{byte:02x}" for byte in each) + '"\n' for each in TOKENS if len(each) < 60)
     )
-    words = [sys.argv[0], str(worker.corpus), f"-runs={2 * runs}", f"-seed={seed}", f"-dict={tokens}", "-max_len=4096",
-             f"-timeout={SECONDS + 20}", f"-rss_limit_mb={MEGABYTES}", f"-artifact_prefix={worker.folder}/",
-             "-print_final_stats=0", "-verbosity=0"]  # fmt: skip
+    words = [
+        sys.argv[0],
+        str(worker.corpus),
+        f"-runs={2 * runs}",
+        f"-seed={seed}",
+        f"-dict={tokens}",
+        "-max_len=4096",
+        f"-timeout={SECONDS + 20}",
+        f"-rss_limit_mb={MEGABYTES}",
+        f"-artifact_prefix={worker.folder}/",
+        "-print_final_stats=0",
+        "-verbosity=0",
+    ]
 
     def one(data: bytes) -> None:
         worker.one(data)
@@ -208,9 +227,8 @@ def _guided(worker: _Worker, runs: int, seed: int) -> int:
 
 def _coverage(kept: Path) -> int:
     """Replays the kept inputs and prints, for each module of the package sources, which share of its lines ran."""
-    from readers import READERS, SCRATCH, attempt
-
     import truerank.sources as package
+    from readers import READERS, SCRATCH, attempt
 
     folder = str(Path(package.__file__ or "").parent)
     ran: dict[str, set[int]] = {}

@@ -43,10 +43,10 @@ from truerank.sources.grammar import parse
 from truerank.text import passages, urls
 from truerank.vectors.encoders.weights import open_weights
 
-__all__ = ["READERS", "Difference", "Reader", "attempt"]
+__all__ = ["READERS", "DifferenceError", "Reader", "attempt"]
 
 
-class Difference(AssertionError):
+class DifferenceError(AssertionError):
     """Two readers of one file do not say the same of it."""
 
 
@@ -98,9 +98,9 @@ def _same(one: Callable[[], list[Any]], other: Callable[[], list[Any]]) -> None:
     refused = [isinstance(each, TruerankError) for each in found]
     if refused == [False, False]:
         if found[0] != found[1]:
-            raise Difference(f"{str(found[0])[:200]} but {str(found[1])[:200]}")
+            raise DifferenceError(f"{str(found[0])[:200]} but {str(found[1])[:200]}")
     elif not all(refused):
-        raise Difference(f"{str(found[0])[:200]} but {str(found[1])[:200]}")
+        raise DifferenceError(f"{str(found[0])[:200]} but {str(found[1])[:200]}")
     else:
         raise found[0]
 
@@ -364,7 +364,11 @@ READERS: Final = {
             "labels",
             _TABLE_FILES,
             lambda spec: _all(sources.read_labels(spec)),
-            ((2, _LABELS), (1, b"topic_id,query_id,label\n1,2,same\n"), (3, b'[{"data": {"text": "a"}, "annotations": [{"result": [{"value": {"choices": ["same"]}}]}]}]')),
+            (
+                (2, _LABELS),
+                (1, b"topic_id,query_id,label\n1,2,same\n"),
+                (3, b'[{"data": {"text": "a"}, "annotations": [{"result": [{"value": {"choices": ["same"]}}]}]}]'),
+            ),
         ),
         Reader(
             "annotation logs",
@@ -376,7 +380,11 @@ READERS: Final = {
             "variants",
             _TABLE_FILES,
             lambda spec: sources.read_variants(spec),
-            ((0, b"301\ta b\n301\tb a\n"), (2, _jsonl({"topic_id": "1", "variants": ["a"]})), (1, b"topic_id,variant\n1,a\n")),
+            (
+                (0, b"301\ta b\n301\tb a\n"),
+                (2, _jsonl({"topic_id": "1", "variants": ["a"]})),
+                (1, b"topic_id,variant\n1,a\n"),
+            ),
         ),
         Reader(
             "instances",
@@ -393,7 +401,12 @@ READERS: Final = {
             _TABLE_FILES,
             _items,
             (
-                (2, _jsonl({"topic_id": "1", "query": "a", "title": "b", "query_text": "c", "doc_id": "d", "text": "e"})),
+                (
+                    2,
+                    _jsonl(
+                        {"topic_id": "1", "query": "a", "title": "b", "query_text": "c", "doc_id": "d", "text": "e"}
+                    ),
+                ),
                 (2, _jsonl({"topic_id": "1", "query": "a", "passages": [{"text": "x", "id": 1}], "extra": '{"a": 1}'})),
                 (1, b"topic_id,query,doc_id,text,passage_1\n1,a,d,t,p\n"),
             ),
@@ -402,15 +415,39 @@ READERS: Final = {
             "folds",
             ("x.json", "x.txt"),
             lambda spec: read_folds(spec),
-            ((0, b'[["1"], ["2"]]'), (0, b'{"a": {"predict": {"test": ["1"]}}, "b": {"predict": {"test": ["2"]}}}'), (0, b'{"1": 1, "2": 2}'), (1, b"1 a\n2 b\n")),
+            (
+                (0, b'[["1"], ["2"]]'),
+                (0, b'{"a": {"predict": {"test": ["1"]}}, "b": {"predict": {"test": ["2"]}}}'),
+                (0, b'{"1": 1, "2": 2}'),
+                (1, b"1 a\n2 b\n"),
+            ),
         ),
         Reader(
             "schemes",
             ("x.toml", "x.json"),
             lambda spec: load_scheme(spec),
-            ((0, _SCHEME), (1, json.dumps({"name": "m", "title": "t", "question": "q", "view": "pair", "choices": [{"name": "a", "key": "a", "text": "b"}]}).encode())),
+            (
+                (0, _SCHEME),
+                (
+                    1,
+                    json.dumps(
+                        {
+                            "name": "m",
+                            "title": "t",
+                            "question": "q",
+                            "view": "pair",
+                            "choices": [{"name": "a", "key": "a", "text": "b"}],
+                        }
+                    ).encode(),
+                ),
+            ),
         ),
-        Reader("designs", ("x.yaml",), lambda spec: reading.read_design(spec, variables=False), tuple((0, design) for design in _DESIGNS)),
+        Reader(
+            "designs",
+            ("x.yaml",),
+            lambda spec: reading.read_design(spec, variables=False),
+            tuple((0, design) for design in _DESIGNS),
+        ),
         Reader(
             "mapping tables",
             ("x.tsv", "x.jsonl", "x.csv", "x.json", "x.parquet", "x.gz"),
@@ -421,7 +458,7 @@ READERS: Final = {
             "counts",
             ("x.csv",),
             lambda spec: estimating.read_counts(spec),
-            ((0, b"set,00,01,10,11,21,12,documents,error\na,1,2,3,4,5,6,70,10\nb,1,2,3,4,5,6,\"1,000\",\n"),),
+            ((0, b'set,00,01,10,11,21,12,documents,error\na,1,2,3,4,5,6,70,10\nb,1,2,3,4,5,6,"1,000",\n'),),
         ),
         Reader(
             "tables of runs",
@@ -433,28 +470,79 @@ READERS: Final = {
                 (0, b"statement,value\nx,29.4\n"),
             ),
         ),
-        Reader("allowed documents", ("x.run", "x.tsv", "x.jsonl", "x.json", "x.parquet"), _allowed,
-               ((0, _RUN), (1, b"1\td1\n"), (2, _jsonl({"topic_id": "1", "doc_id": "d"})))),
-        Reader("first answers", ("x.csv", "x.tsv", "x.jsonl", "x.parquet"), lambda spec: answers.read_firsts(spec),
-               ((0, b"system,query_id,doc_id,rank\na,1,d,1\nb,1,_,NA\n"),)),
-        Reader("judged topics", ("x.csv", "x.tsv", "x.txt", "x.jsonl"), lambda spec: judged_topics.topics(spec),
-               ((2, _QRELS), (0, b"topic_id,relevant,judged\n1,2,30\n"))),
-        Reader("removed queries", ("x.removed.tsv",), _removed,
-               ((0, b"query_id\tsource\ttest\ttopic_id\tfield\tsimilarity\ttype\twhy\n1\ts\tt\t301\ttitle\t0.95\tsame\tabove\n"),)),
+        Reader(
+            "allowed documents",
+            ("x.run", "x.tsv", "x.jsonl", "x.json", "x.parquet"),
+            _allowed,
+            ((0, _RUN), (1, b"1\td1\n"), (2, _jsonl({"topic_id": "1", "doc_id": "d"}))),
+        ),
+        Reader(
+            "first answers",
+            ("x.csv", "x.tsv", "x.jsonl", "x.parquet"),
+            lambda spec: answers.read_firsts(spec),
+            ((0, b"system,query_id,doc_id,rank\na,1,d,1\nb,1,_,NA\n"),),
+        ),
+        Reader(
+            "judged topics",
+            ("x.csv", "x.tsv", "x.txt", "x.jsonl"),
+            lambda spec: judged_topics.topics(spec),
+            ((2, _QRELS), (0, b"topic_id,relevant,judged\n1,2,30\n")),
+        ),
+        Reader(
+            "removed queries",
+            ("x.removed.tsv",),
+            _removed,
+            (
+                (
+                    0,
+                    b"query_id\tsource\ttest\ttopic_id\tfield\tsimilarity\ttype\twhy\n1\ts\tt\t301\ttitle\t0.95\tsame\tabove\n",
+                ),
+            ),
+        ),
         Reader(
             "word vectors",
             ("x.txt", "x.bin", "x.gz"),
             lambda spec: word_vectors.read_word_vectors(spec),
-            ((0, b"the 0.1 0.2\nof 0.3 0.4\n"), (0, b"2 2\nthe 0.1 0.2\nof 0.3 0.4\n"), (1, b"2 2\nthe " + struct.pack("<2f", 1, 2) + b"\nof " + struct.pack("<2f", 3, 4))),
+            (
+                (0, b"the 0.1 0.2\nof 0.3 0.4\n"),
+                (0, b"2 2\nthe 0.1 0.2\nof 0.3 0.4\n"),
+                (1, b"2 2\nthe " + struct.pack("<2f", 1, 2) + b"\nof " + struct.pack("<2f", 3, 4)),
+            ),
         ),
         Reader("weights", ("x.safetensors",), _weights, ((0, _safetensors()),)),
-        Reader("settings", ("x.json", "x.yaml", "x.toml"), _settings, ((0, b'{"a": [1, 2.5, null, "\\ud800"]}'), (1, _DESIGNS[0]), (2, _SCHEME))),
-        Reader("archive settings", ("x.toml",), lambda spec: archive.ArchiveOptions().with_file(spec), ((0, b"retries = 2\ntimeout = 3.5\n"),)),
-        Reader("answers of models", ("x.txt",), _answer, ((0, b'{"labels": ["same"], "comment": "c"}'), (0, b'```json\n{"skip": "r"}\n```'))),
-        Reader("grammars", ("x.txt",), _grammars,
-               ((0, b"nDCG@10 P(rel=2)@5 AP"), (0, b"strata:0.8-1/10:100 then random:5"), (0, b"name=irds:msmarco#text?format=tsv"), (0, b"http://a.b/c?d=e#f"), (0, b"sliding:150/75"), (0, b"cap=1000,bound=0.6"))),
+        Reader(
+            "settings",
+            ("x.json", "x.yaml", "x.toml"),
+            _settings,
+            ((0, b'{"a": [1, 2.5, null, "\\ud800"]}'), (1, _DESIGNS[0]), (2, _SCHEME)),
+        ),
+        Reader(
+            "archive settings",
+            ("x.toml",),
+            lambda spec: archive.ArchiveOptions().with_file(spec),
+            ((0, b"retries = 2\ntimeout = 3.5\n"),),
+        ),
+        Reader(
+            "answers of models",
+            ("x.txt",),
+            _answer,
+            ((0, b'{"labels": ["same"], "comment": "c"}'), (0, b'```json\n{"skip": "r"}\n```')),
+        ),
+        Reader(
+            "grammars",
+            ("x.txt",),
+            _grammars,
+            (
+                (0, b"nDCG@10 P(rel=2)@5 AP"),
+                (0, b"strata:0.8-1/10:100 then random:5"),
+                (0, b"name=irds:msmarco#text?format=tsv"),
+                (0, b"http://a.b/c?d=e#f"),
+                (0, b"sliding:150/75"),
+                (0, b"cap=1000,bound=0.6"),
+            ),
+        ),
     )
-}  # fmt: skip
+}
 
 #: Where inputs lie while they are read: in memory where there is such a place.
 SCRATCH: Final = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
