@@ -250,7 +250,7 @@ def run(attacked: Attacked, out: Path, seconds: float = 600, **env: str) -> Runn
 def start(attacked: Attacked, out: Path, **env: str) -> Running:
     """Starts it."""
     out.mkdir(parents=True, exist_ok=True)
-    _import_all()
+    import_all()
     handle, name = tempfile.mkstemp(prefix="attacked-", suffix=".log")
     pid = os.fork()
     if pid:
@@ -278,7 +278,7 @@ def start(attacked: Attacked, out: Path, **env: str) -> Running:
 
 
 @functools.cache
-def _import_all() -> None:
+def import_all() -> None:
     """Imports what the commands need; nothing may be computed before the fork, or threads would be lost."""
     import importlib
     import pkgutil

@@ -17,8 +17,10 @@ TOKENS: Final[tuple[bytes, ...]] = (
     b"null", b"true", b"NaN", b"nan", b"inf", b"-inf", b"Infinity", b"1e400", b"-1e400", b"1e-400", b"-0", b"0x10",
     b"1_0", b"+1", b"-1", b"2147483648", b"4294967296", b"9223372036854775808", b"-9223372036854775809", b"9" * 20,
     b"9" * 40, b"1" * 400, b"1" * 5000, b"\xd9\xa3", b"\xc2\xb2", b"0" * 50, b"." * 20, b"[" * 30, b"{" * 30,
-    b"[" * 200,    b'{"a":' * 150, b"- " * 120, b"a." * 120, b"((((", b"%s", b"%00", b"../", b"file:", b"*", b"?", b"#", b"=",
-    b"&a ", b"*a",    b"<<: *a", b"!!python/object:x", b"!!binary ", b"2024-13-45", b"0000-00-00", b"12:61:61", b"PAR1", b"\x1f\x8b\x08",
+    b"[" * 200,
+    b'{"a":' * 150, b"- " * 120, b"a." * 120, b"((((", b"%s", b"%00", b"../", b"file:", b"*", b"?", b"#", b"=",
+    b"&a ", b"*a",
+    b"<<: *a", b"!!python/object:x", b"!!binary ", b"2024-13-45", b"0000-00-00", b"12:61:61", b"PAR1", b"\x1f\x8b\x08",
     b"BZh9", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\x00", b"\x50\x2a\x4d\x18\xff\xff\xff\xff", b"SQLite format 3\x00",
     b"=1+1", b"@a",
 )  # fmt: skip

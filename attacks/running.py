@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from commands import PLANTED, left_over, make, outputs, run, start
+from commands import PLANTED, import_all, left_over, make, outputs, run, start
 
 COMMANDS: Final = (
     "audit",
@@ -59,6 +59,7 @@ class _Attack:
         """The files of an undisturbed run, by name, with their hashes."""
         if name not in self._whole:
             out = self.folder / "whole" / name.replace(" ", "-")
+            import_all()
             begun = time.monotonic()
             done = run(self.commands[name], out)
             self.seconds[name] = time.monotonic() - begun
@@ -102,14 +103,15 @@ class _Attack:
     def moment(self, name: str) -> float:
         """A random moment in a run of this command."""
         self.whole(name)
-        return self.draw.uniform(0.02, 1.0) * self.seconds[name]
+        return self.draw.uniform(0.02, 0.9) * self.seconds[name]
 
 
 def kills(attack: _Attack, times: int) -> str:
     """Kills each command in turn, sometimes twice, and runs it to its end."""
-    count, met = 0, 0
-    while count < times:
-        name = attack.names[count % len(attack.names)]
+    tried, met, turn = 0, 0, 0
+    while met < times:
+        name = attack.names[turn % len(attack.names)]
+        turn += 1
         out = attack.folder / "killed"
         shutil.rmtree(out, ignore_errors=True)
         for _ in range(attack.draw.choice((1, 1, 2))):
@@ -118,12 +120,12 @@ def kills(attack: _Attack, times: int) -> str:
                 _sleep(running, attack.moment(name))
             met += running.code is None
             running.kill()
-            count += 1
+            tried += 1
         attack.check_half("killed", name, out)
         done = run(attack.commands[name], out)
         attack.check("killed", name, out, done.said, done.code or 0)
-        print(f"  {count} kills, the last of {name}", flush=True)
-    return f"{count} kills ({met} of them before the end) of {len(attack.names)} commands"
+        print(f"  {met} kills, the last of {name}", flush=True)
+    return f"{met} kills before the end, and {tried - met} too late, of {len(attack.names)} commands"
 
 
 def _sleep(running: object, seconds: float) -> None:
