@@ -31,6 +31,7 @@ CASES = {
     "a huge number in QnA": ("annotation logs", "x.json", _QNA % (b"9" * 5000), True),
     "a number beyond floats in QnA": ("annotation logs", "x.json", _QNA % (b"1" + b"0" * 400), True),
     "60,000 brackets in QnA": ("queries", "x?format=qna", _QNA % (b"[" * 60_000), True),
+    "a fold named by 5,000 digits": ("folds", "x.json", b'{"a": "' + b"9" * 5000 + b'", "b": "1"}', False),
     "a bare carriage return in counts": ("counts", "x.csv", b"set,00,01,10,11,21,12,documents,error\ra,1\r", True),
     "a carriage return in a cell of counts": (
         "counts", "x.csv", b"set,00,01,10,11,21,12,documents,error\na\rb,1,1,1,1,1,1,9,\n", True,
