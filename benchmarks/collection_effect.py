@@ -30,8 +30,8 @@ from truerank.sources import open_documents, read_topics
 from vaswani_runs import Texts, all_runs
 
 RANKERS = ("bm25-0.9-0.4", "bm25-2.0-0.9", "ql-50", "ql-2000", "lsa-50", "lsa-300", "mix-150", "prf-10-20")
-MEASURES = "nDCG@10 AP P@10"
-DEPTH = 1000
+MEASURES = "nDCG@10 R@50"
+DEPTH = 200
 
 
 class Version(NamedTuple):

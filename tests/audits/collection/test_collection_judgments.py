@@ -86,6 +86,14 @@ def test_topics_that_look_alike_and_hubs(tmp_path: Path) -> None:
     assert found.verdicts[0].word == "UNKNOWN"
 
 
+def test_a_topic_that_took_the_judgments_of_others(tmp_path: Path) -> None:
+    rows = [f"{t} 0 d{t}-{d} 1" for t in range(9) for d in range(4 + t)] + [f"wide 0 w{d} 1" for d in range(200)]
+    found = collection.audit(qrels=_qrels(tmp_path / "a.qrels", rows))
+    assert found.rows("swollen-topic").select("topic_id", "detail").rows() == [
+        ("wide", "200 relevant documents, median 8.5")
+    ]
+
+
 def test_judgments_beside_documents_and_topics(tmp_path: Path) -> None:
     docs = tmp_path / "docs.jsonl"
     docs.write_text(
