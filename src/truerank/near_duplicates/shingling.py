@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -85,7 +85,7 @@ class TextShingles:
 
 @dataclass(frozen=True)
 class _Words:
-    """The words of texts: hash, text, places in the joined texts, where each text's begin; the letters."""
+    """The words of texts: hash, text, places in the joined texts, where each text's begin; letters if asked for."""
 
     hashes: Hashes
     text: Numbers
@@ -169,7 +169,7 @@ def _chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _shingled(texts: Sequence[str], options: Shingles) -> TextShingles:
-    words = _words(texts)
+    words = _words(texts, with_letters=options.shingle_unit == "letters")
     numbers = np.arange(len(words.hashes)) - words.starts[words.text]
     mixed = _mixed(words.hashes + (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(_SEQUENCE))
     sequences = _sums(mixed, words.starts)
@@ -210,7 +210,7 @@ def _windows(values: Hashes, starts: Numbers, size: int) -> tuple[Hashes, Number
     return _mixed(total + widths[owner].astype(np.uint64)), owner
 
 
-def _words(texts: Sequence[str]) -> _Words:
+def _words(texts: Sequence[str], *, with_letters: bool = False) -> _Words:
     lowered = [text.casefold() for text in texts]
     sizes = np.fromiter(map(len, lowered), np.int64, len(lowered)) + 1
     ends = np.cumsum(sizes)
@@ -229,22 +229,17 @@ def _words(texts: Sequence[str]) -> _Words:
     hashes = _mixed(_sums(values * _powers(int(place.max(initial=0)) + 1)[place], np.append(first, len(letters))))
     text = np.searchsorted(ends, letters[first], side="right")
     starts = np.searchsorted(text, np.arange(len(texts) + 1))
+    last = np.append(first[1:], len(letters))[: len(first)] - 1
+    found = _Words(hashes, text, letters[first], letters[last] + 1, starts, values, starts)
+    if not with_letters:
+        return found
     # With one blank before each word but the first of a text.
     later = np.ones(len(first) + 1, np.bool_)
     later[starts] = False
     blanks = first[later[:-1]]
     spaced = np.insert(values, blanks, _values()[ord(" ")])
     bounds = np.append(first, len(letters))[np.minimum(starts, len(first))]
-    last = np.append(first[1:], len(letters))[: len(first)] - 1
-    return _Words(
-        hashes,
-        text,
-        letters[first],
-        letters[last] + 1,
-        starts,
-        spaced,
-        bounds + np.searchsorted(blanks, bounds, side="left"),
-    )
+    return replace(found, letters=spaced, letter_starts=bounds + np.searchsorted(blanks, bounds, side="left"))
 
 
 def _sums(values: Hashes, starts: Numbers) -> Hashes:
