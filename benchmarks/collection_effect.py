@@ -5,7 +5,8 @@
 Truth: CACM as it is (ids of judgments corrected), searched by eight rankers. Planted: a random part of the documents
 gets one to three copies, reformatted or letter for letter; of the copies of judged documents a third is judged as the
 original, a third as not relevant, a third not at all. The same rankers search that collection. Before: scored by its
-judgments. After: by the judgments that `collection clean` closes, with `evaluate --equivalent`. Prints the scores, their
+judgments. After: by the judgments that `collection clean` closes, with `evaluate --equivalent`. Prints the
+scores, their
 distance to the truth, τ with the true order, and whether the change is more than random changes of the same size make.
 The rankers are those of `vaswani_runs.py`.
 """

@@ -107,6 +107,8 @@ def test_judgments_beside_documents_and_topics(tmp_path: Path) -> None:
         ("D-1", "D-01", "differs in padding")
     ]
     assert found.rows("missing-document")["doc_id"].to_list() == ["gone"]
+    (missing,) = [one for one in found.findings if one.kind.name == "missing-document"]
+    assert missing.here.startswith("1 of 6 relevant documents cannot be returned under these ids; they touch 1 of")
     assert found.rows("unknown-topic")["topic_id"].to_list() == ["t9"]
     assert found.rows("respelt-topic").select("topic_id", "other").rows() == [("T2", "t2")]
     assert found.rows("swapped-ids")["doc_id"].to_list() == ["t1"]
