@@ -22,8 +22,8 @@ The last row of the table is the mean τ of the best ten: what the verdict on th
 Other tables:
 
 - `--table3`: κ and α of the 33 models beside Table 3 of Rahmani et al. (2025).
-- `--alike`: how often α differs significantly between two models that err alike, on 40% of the pairs or on a third of the
-  topics wholly.
+- `--alike`: how often α differs significantly between two models that err alike, on 40% of the pairs or wholly on a
+  third of the topics.
 - `--intervals`: how often the interval of τ, as resamples have it and centred, covers the mean τ of other sets of as
   many topics; trials of one seed share their systems.
 

@@ -5,7 +5,8 @@
 Truth: CACM as it is (ids of judgments corrected), searched by eight rankers. Planted: a random part of the documents
 gets one to three copies, reformatted or letter for letter; of the copies of judged documents a third is judged as the
 original, a third as not relevant, a third not at all. The same rankers search that collection. Before: scored by its
-judgments. After: by the judgments that `collection clean` closes, with `evaluate --equivalent`. Prints the scores, their
+judgments. After: by the judgments that `collection clean` closes, with `evaluate --equivalent`. Prints the
+scores, their
 distance to the truth, τ with the true order, and whether the change is more than random changes of the same size make.
 The rankers are those of `vaswani_runs.py`.
 """
@@ -30,8 +31,8 @@ from truerank.sources import open_documents, read_topics
 from vaswani_runs import Texts, all_runs
 
 RANKERS = ("bm25-0.9-0.4", "bm25-2.0-0.9", "ql-50", "ql-2000", "lsa-50", "lsa-300", "mix-150", "prf-10-20")
-MEASURES = "nDCG@10 AP P@10"
-DEPTH = 1000
+MEASURES = "nDCG@10 R@50"
+DEPTH = 200
 
 
 class Version(NamedTuple):

@@ -118,9 +118,8 @@ def main() -> None:
     print()
     print(table(("planted", "right kind", "times", "found", "kind right", "at least", "false alarms"), rows))
     total = [sum(int(str(row[place])) for row in rows) for place in (2, 3, 4, 6)]
-    print(
-        f"\n{len(rows)} kinds, {total[0]} planted: {total[1]} found, {total[2]} with the right kind, {total[3]} false alarms"
-    )
+    print(f"\n{len(rows)} kinds, {total[0]} planted: {total[1]} found, {total[2]} with the right kind")
+    print(f"{total[3]} false alarms")
     print(f"{len(base.harmless)} look-alikes: {len({row[2] for row in loud})} false alarms")
     for row in sorted(loud)[:10]:
         print("   ", row)

@@ -86,6 +86,14 @@ def test_topics_that_look_alike_and_hubs(tmp_path: Path) -> None:
     assert found.verdicts[0].word == "UNKNOWN"
 
 
+def test_a_topic_that_took_the_judgments_of_others(tmp_path: Path) -> None:
+    rows = [f"{t} 0 d{t}-{d} 1" for t in range(9) for d in range(4 + t)] + [f"wide 0 w{d} 1" for d in range(200)]
+    found = collection.audit(qrels=_qrels(tmp_path / "a.qrels", rows))
+    assert found.rows("swollen-topic").select("topic_id", "detail").rows() == [
+        ("wide", "200 relevant documents, median 8.5")
+    ]
+
+
 def test_judgments_beside_documents_and_topics(tmp_path: Path) -> None:
     docs = tmp_path / "docs.jsonl"
     docs.write_text(
@@ -99,6 +107,8 @@ def test_judgments_beside_documents_and_topics(tmp_path: Path) -> None:
         ("D-1", "D-01", "differs in padding")
     ]
     assert found.rows("missing-document")["doc_id"].to_list() == ["gone"]
+    (missing,) = [one for one in found.findings if one.kind.name == "missing-document"]
+    assert missing.here.startswith("1 of 6 relevant documents cannot be returned under these ids; they touch 1 of")
     assert found.rows("unknown-topic")["topic_id"].to_list() == ["t9"]
     assert found.rows("respelt-topic").select("topic_id", "other").rows() == [("T2", "t2")]
     assert found.rows("swapped-ids")["doc_id"].to_list() == ["t1"]

@@ -101,8 +101,8 @@ def test_pairs_go_to_the_judging_page_and_back(tmp_path: Path) -> None:
     files = _files(tmp_path)
     collection.audit(**files, out=tmp_path / "audit")
     with pytest.raises(SystemExit) as ended:
-        main(["judge", "new", str(tmp_path / "pairs.judged"), "--scheme", "duplicates", "--items", str(tmp_path / "audit"),
-              "--annotators", "ann"])  # fmt: skip
+        source = ["--scheme", "duplicates", "--items", str(tmp_path / "audit"), "--annotators", "ann"]
+        main(["judge", "new", str(tmp_path / "pairs.judged"), *source])
     assert not ended.value.code
     with Store.open(tmp_path / "pairs.judged") as store:
         items = {item.dataset: item for item in store.items()}

@@ -13,6 +13,7 @@ import polars as pl
 from truerank.audits.collection.catalogue import kinds
 from truerank.audits.collection.changes import version_instances
 from truerank.audits.collection.closing import closed, closing_of
+from truerank.audits.collection.consequences import effect_here
 from truerank.audits.collection.documents import DocumentTable, read_document_table
 from truerank.audits.collection.duplicates import Duplicates, no_duplicates, representatives
 from truerank.audits.collection.effects import Change, Effect, measured_effect
@@ -151,7 +152,7 @@ def _audited(parts: Parts, ways: Ways, job: Job) -> CollectionAudit:
     found = [one for one in _instances(parts, material, ways) if one.count]
     facts, extra = _facts(material, found, ways)
     found += [one for one in extra if one.count]
-    findings = _findings(found)
+    findings = _findings(found, material.pairs, ways.scoring.rel)
     instances = _table(found)
     items = _items(material, instances, ways)
     return CollectionAudit(
@@ -275,10 +276,14 @@ def _measured(material: Material, change: Change, ways: Ways) -> Effect:
     )
 
 
-def _findings(found: Sequence[Instances]) -> tuple[Finding, ...]:
+def _findings(found: Sequence[Instances], pairs: pl.DataFrame | None, rel: int) -> tuple[Finding, ...]:
     """Faults first, then doubts, then notes; within them in the order of the catalogue."""
     by_kind = {one.kind: one for one in found}
-    ordered = [Finding.of_instances(kind, by_kind[name]) for name, kind in kinds().items() if name in by_kind]
+    ordered = [
+        Finding.of_instances(kind, by_kind[name], effect_here(by_kind[name], pairs, rel))
+        for name, kind in kinds().items()
+        if name in by_kind
+    ]
     severities = ("fault", "doubt", "note")
     return tuple(sorted(ordered, key=lambda one: severities.index(one.kind.severity)))
 

@@ -28,6 +28,8 @@ _SHARED_BY: Final = 200
 #: So many topics at least, and such a share of all, for a document to stand out.
 _HUB: Final = 10
 _HUB_SHARE: Final = 0.1
+#: So many relevant documents at least, and so many times the median, for a topic to stand out.
+_SWOLLEN, _SWOLLEN_TIMES = 50, 20
 #: Judgments of a topic that are all relevant stand out where chance makes them rarer than this.
 _CHANCE: Final = 1e-6
 
@@ -235,6 +237,10 @@ def _lopsided(pairs: pl.DataFrame, rel: int) -> Iterator[Instances]:
     none = by_topic.filter(pl.col("relevant") == 0)
     detail = pl.concat_str(pl.col("judged").cast(pl.String), pl.lit(" judged, none relevant")).alias("detail")
     yield instances("no-relevant", none.with_columns(detail), len(by_topic))
+    middle = float(by_topic.filter(pl.col("relevant") > 0)["relevant"].median() or 0)  # type: ignore[arg-type]
+    wide = by_topic.filter((pl.col("relevant") >= _SWOLLEN) & (pl.col("relevant") >= _SWOLLEN_TIMES * middle))
+    told = pl.format("{} relevant documents, median {}", pl.col("relevant"), pl.lit(f"{middle:g}")).alias("detail")
+    yield instances("swollen-topic", wide.with_columns(told), len(by_topic))
     all_relevant = by_topic.filter(pl.col("relevant") == pl.col("judged"))
     # The chance by the share among the other topics, at least one of them being counted as not relevant.
     rest = int((by_topic["judged"] - by_topic["relevant"]).sum())

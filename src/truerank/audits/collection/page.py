@@ -272,8 +272,8 @@ def _bands(result: CollectionAudit) -> Iterator[Part]:
     if not any(one["share"]["n"] if isinstance(one["share"], dict) else one["share"][1] for one in bands):
         yield Prose(
             (
-                "Nobody has judged these pairs yet. 'truerank judge new pairs.judged --scheme duplicates --items AUDIT' "
-                "takes the sample in items.jsonl to the judging page; 'truerank collection audit … --labels "
+                "Nobody has judged these pairs yet. 'truerank judge new pairs.judged --scheme duplicates --items "
+                "AUDIT' takes the sample in items.jsonl to the judging page; 'truerank collection audit … --labels "
                 "pairs.judged' brings the answers back.",
             )
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final, NamedTuple
@@ -23,6 +23,8 @@ __all__ = ["TopicRecord", "TopicTable", "comparable", "other_splits", "read_topi
 
 #: Words of a topic that are looked for in other topics: as letters, so that scripts without blanks are served.
 _LETTERS: Final = 4
+#: Topics whose median is more characters than that are compared by runs of so many words.
+_LONG_TEXTS, _WORDS = 250, 3
 #: A topic is short or long by comparison with the median, at these factors and these numbers of letters.
 _SHORT, _SHORT_LETTERS = 6, 6
 _LONG, _LONG_LETTERS = 12, 300
@@ -86,10 +88,23 @@ def read_topic_table(source: str | SourceSpec) -> TopicTable:
     return TopicTable(records, spec)
 
 
-def comparable(similarity: float) -> Shingles:
-    """What makes two topics nearly the same: runs of letters, so that inflection and short texts are served."""
+def comparable(similarity: float, texts: Collection[str] = ()) -> Shingles:
+    """What makes two topics nearly the same.
+
+    Short topics are compared by runs of letters, so that inflection is served; long ones, as those of ArguAna, by runs
+    of words, as documents are.
+
+    Args:
+        similarity: the Jaccard similarity from which on they are.
+        texts: those of the topics.
+    """
+    long = bool(texts) and median(map(len, texts)) > _LONG_TEXTS
     return Shingles(
-        shingle_unit="letters", shingle_size=_LETTERS, similarity=similarity, containment=1.0, contained_words=1 << 20
+        shingle_unit="words" if long else "letters",
+        shingle_size=_WORDS if long else _LETTERS,
+        similarity=similarity,
+        containment=1.0,
+        contained_words=1 << 20,
     )
 
 
@@ -180,7 +195,7 @@ def _foreign(records: Sequence[TopicRecord], scripts: dict[str, str]) -> list[di
 
 def _duplicates(records: Sequence[TopicRecord], similarity: float) -> Iterator[Instances]:
     texts = {record.topic.topic_id: record.text for record in records}
-    found = within(texts.items(), comparable(similarity)).pairs.select(_PAIR)
+    found = within(texts.items(), comparable(similarity, texts.values())).pairs.select(_PAIR)
     same, near = [], []
     seen: set[str] = set()
     for left, right, kind, jaccard in found.iter_rows():
@@ -212,7 +227,7 @@ def other_splits(table: TopicTable, train: Sequence[str], similarity: float) -> 
     near: dict[str, dict[str, Any]] = {}
     for name, source in zip(unique_names([parse(one) for one in train]), train, strict=True):
         queries = {f"{place} {query.query_id}": query.text for place, query in enumerate(open_queries(parse(source)))}
-        found = between(texts.items(), queries.items(), comparable(similarity)).pairs.select(_PAIR)
+        found = between(texts.items(), queries.items(), comparable(similarity, texts.values())).pairs.select(_PAIR)
         for left, right, kind, jaccard in found.sort("jaccard", descending=True, maintain_order=True).iter_rows():
             number = right.partition(" ")[2]
             pair = f"{name}: '{_shown(queries[right])}' · '{_shown(texts[left])}'"
