@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
 
 from places import DATA
+from truerank import judge
 from truerank.audits.assessors.correcting import corrected_scores
 from truerank.audits.assessors.linear_measures import linear_measure, ranks_of
 from truerank.audits.assessors.sampling_designs import Correcting, label_plan, strata_of
@@ -104,6 +107,18 @@ def test_a_plan_its_labels_and_their_probabilities(world: World, design: str) ->
     # The corrected differences are those of the corrected scores.
     first = found.differences.row(0, named=True)
     assert first["corrected"] == pytest.approx(scores["corrected"][0] - scores["corrected"][1])
+
+
+def test_judge_new_takes_the_plan_from_a_file(world: World, tmp_path: Path) -> None:
+    plan = label_plan(world.model, world.runs, "P@10", labels=50)
+    pairs = plan.pairs.drop_nulls("stratum").drop("relevance")
+    pairs.with_columns(query=pl.lit("a query"), text=pl.format("text of {}", "doc_id")).write_ndjson(
+        tmp_path / "p.jsonl"
+    )
+    made = judge.new(tmp_path / "s.judged", "relevance-passages", str(tmp_path / "p.jsonl"), plan.sample)
+    assert len(made.sample.items) == 50
+    drawn = {stratum.name: stratum.drawn for stratum in made.sample.strata}
+    assert drawn == dict(plan.strata.select("stratum", "labels").iter_rows())
 
 
 def test_judge_new_takes_the_plan(world: World) -> None:

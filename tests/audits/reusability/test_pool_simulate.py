@@ -289,10 +289,12 @@ def test_the_word_is_that_of_the_worst_test(whole):
 
     assert word().word == "HELD" and word().largest_swap == 0
     for rule in (ORIGINAL, LEAVE_OUT_UNIQUES, UNLIKE_OWN, UNLIKE_COMPLETE):
+        # Nothing is judged in the place of unique documents: alone they ask for care, and say how bad it was.
+        worst = "WITH CARE" if rule == LEAVE_OUT_UNIQUES else "NOT HELD"
         assert word(**{rule: {"tau": 0.93}}).word == "WITH CARE"
-        assert word(**{rule: {"tau": 0.89}}).word == "NOT HELD"
+        assert word(**{rule: {"tau": 0.89}}).word == worst
         found = word(**{rule: {"own": 2, "largest_swap": 0.25}})
-        assert (found.word, found.lost, found.largest_swap) == ("NOT HELD", 2, 0.25)
+        assert (found.word, found.lost, found.largest_swap) == (worst, 2, 0.25)
         assert "2 ranks of" in found.reason and "Judge the first 5" in found.what_would_change_it
     assert word(**{LEAVE_OUT_UNIQUES: {"tau": None}}).word == "UNKNOWN"
     # Nothing contradicts, but no unlike system was tried, or none that is unlike.
@@ -302,6 +304,10 @@ def test_the_word_is_that_of_the_worst_test(whole):
     assert {one.word for one in alone.measures} == {"UNKNOWN"}
     assert "No unlike system was tried: the teams given may be alike" in alone.alike_sentence()
     alike = tuple(system._replace(pooled=system.first) for system in simulation.unlike)
+    unique = tuple(one._replace(tau=0.7) if one.rule == LEAVE_OUT_UNIQUES else one for one in calm)
+    for systems in ((), alike):
+        lost = verdict_of(dataclasses.replace(simulation, changes=unique, unlike=systems))
+        assert {one.word for one in lost.measures} == {"NOT HELD"}
     known = verdict_of(dataclasses.replace(simulation, changes=calm, unlike=alike))
     assert {one.word for one in known.measures} == {"UNKNOWN"}
 

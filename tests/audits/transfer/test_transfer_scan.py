@@ -226,15 +226,15 @@ def test_a_version_is_streamed_once(files: Files, scan: Scan, tmp_path: Path, mo
     monkeypatch.setattr(DocumentSource, "batches", counted)
     given = (files.versions, files.qrels, files.topics)
     found = transfer.scan(*given, **options(items=0))
-    # The judged version once more, for the statistics of BM25.
-    assert sorted(read) == ["new", "old", "old"]
+    # The judged version once more, for the statistics of BM25; both once more, for texts that other documents have.
+    assert sorted(read) == ["new", "new", "old", "old", "old"]
     assert found.scores.equals(scan.scores) and found.folder is None
     # Documents of a first stage need not be judged ones: they are looked for in a pass of their own.
     run = tmp_path / "first.run"
     run.write_text("".join(f"{topic} Q0 old-list 1 1.0 x\n" for topic in range(TOPICS)))
     read.clear()
     transfer.scan(*given, first_stage=str(run), sampled=5, **options(items=0, probability="logistic"))
-    assert sorted(read) == ["new", "old", "old", "old"]
+    assert sorted(read) == ["new", "new", "old", "old", "old", "old"]
 
 
 def test_the_cache_and_an_earlier_match_change_nothing(scan: Scan, files: Files, tmp_path: Path) -> None:

@@ -97,8 +97,7 @@ def corrected_scores(
             than three whole topics.
     """
     ranks = ranks_of(model, runs, scoring)
-    places = ranks.frame.with_row_index("row").select("topic_id", "doc_id", pl.col("row").cast(pl.Int64))
-    labels = people.join(places, on=["topic_id", "doc_id"], how="inner", maintain_order="left")
+    labels = _placed(people, ranks)
     remarks = []
     if strangers := len(people) - len(labels):
         remarks.append(f"{strangers:,} labels of people are for pairs that the model did not judge; they are not used.")
@@ -230,6 +229,12 @@ def _features(predicted: Floats, grades: Ints, adjustment: Adjustment) -> Floats
     return basis(grades.astype(np.float64) if adjustment == "grades" else predicted, adjustment)
 
 
+def _placed(people: pl.DataFrame, ranks: Ranks) -> pl.DataFrame:
+    """The labels of pairs that the model judged, with the place of the pair in the column row."""
+    places = ranks.frame.select("topic_id", "doc_id", pl.int_range(pl.len(), dtype=pl.Int64).alias("row"))
+    return people.join(places, on=["topic_id", "doc_id"], how="inner", maintain_order="left")
+
+
 def _drawn(
     ranks: Ranks, labels: pl.DataFrame, measures: list[LinearMeasure], correcting: Correcting, remarks: list[str]
 ) -> pl.DataFrame:
@@ -250,8 +255,7 @@ def _drawn(
             if counts.get(name, 0) < min(2, int(size))
         ]
         if not lacking:
-            places = ranks.frame.with_row_index("row").select("topic_id", "doc_id", pl.col("row").cast(pl.Int64))
-            return found.join(places, on=["topic_id", "doc_id"], how="inner", maintain_order="left")
+            return _placed(found, ranks)
         remarks.append(
             f"Stratum '{lacking[0]}' of the design {design} has fewer than two labels: the labels are taken as a "
             "uniform sample."

@@ -15,7 +15,7 @@ from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.encoders import Models
 from truerank.audits.leakage.options import AuditOptions, Redaction, opened_labels
 from truerank.audits.leakage.proposing import DistinctQueries, Proposed, propose, topic_texts
-from truerank.audits.leakage.redaction import open_key, redact
+from truerank.audits.leakage.redaction import hash_text, key_mark, open_key, redact
 from truerank.audits.leakage.results import AuditResult, Sensitivity, load_audit
 from truerank.audits.leakage.sensitivity import Sight, check
 from truerank.audits.leakage.summarising import Known, summarise
@@ -185,8 +185,11 @@ class Audit:
         return {**chosen, **encoder, **(voices if self.judgments else {}), "redact": redaction.redact}
 
     def identity(self) -> str:
-        """A hash of all that the pairs depend on; labels, baseline and redaction come after them."""
-        options, encoding, _, _ = self.given
+        """A hash of all that the unfinished work depends on; labels and baseline come after it.
+
+        Redacted work is kept under its key.
+        """
+        options, encoding, _, redaction = self.given
         chosen = {name: value for name, value in asdict(options).items() if name not in _NOT_OF_THE_PAIRS}
         screen = None if self.models.screen is None else self.models.screen.precision
         return digest(
@@ -197,6 +200,7 @@ class Audit:
                 "topic_texts": [list(text) for text in self.texts],
                 "encoder": (self.models.encoder.name, self.models.encoder.fingerprint, screen),
                 "packages": installed_versions(*PACKAGES),
+                **({"redacted": key_mark(hash_text("", open_key(redaction.redact_key)))} if redaction.redact else {}),
             }
         )
 
@@ -226,7 +230,8 @@ class Audit:
         options, _, _, redaction = self.given
         progress = progress or Quiet()
         plan = self.models.plan(self.texts, options)
-        proposed = propose(self.sources, self.texts, plan, Job(folder, open_engine(options.engine), progress))
+        key = open_key(redaction.redact_key) if redaction.redact else b""
+        proposed = propose(self.sources, self.texts, plan, Job(folder, open_engine(options.engine), progress, key))
         progress.start("sensitivity check")
         checked = self._checked(folder, plan)
         progress.start("reformulation types")
@@ -234,7 +239,7 @@ class Audit:
         proposed = _with_columns(proposed, self.sources)
         result = summarise(Known(proposed, tests, self.models.encoder, self.judgments, checked), options)
         if redaction.redact:
-            result = redact(result, open_key(redaction.redact_key))
+            result = redact(result, key)
         if options.baseline is not None:
             result = since_baseline(result, options.baseline).apply(result)
         calibration = None
