@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from truerank.errors import InputError
 
-__all__ = ["Estimates", "Labelled", "Strata", "Target", "allocate", "estimates_of", "half_widths", "sums_by"]
+__all__ = ["LabelEstimates", "Labelled", "Strata", "Target", "allocate", "estimates_of", "half_widths", "sums_by"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -34,7 +34,7 @@ class Labelled(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Estimates:
+class LabelEstimates:
     """Estimates of several scores from one sample.
 
     Attributes:
@@ -54,7 +54,7 @@ class Estimates:
     coefficients: Floats
 
 
-def half_widths(estimates: Estimates, confidence: float, target: Target, *, topics: int) -> Floats:
+def half_widths(estimates: LabelEstimates, confidence: float, target: Target, *, topics: int) -> Floats:
     """Half of the interval of each score, by Student's t.
 
     Args:
@@ -167,7 +167,7 @@ def sums_by(group: Ints, values: Floats, groups: int) -> Floats:
     return found
 
 
-def estimates_of(by_topic: Floats, errors: Floats, topic: Ints, strata: Strata, coefficients: Floats) -> Estimates:
+def estimates_of(by_topic: Floats, errors: Floats, topic: Ints, strata: Strata, coefficients: Floats) -> LabelEstimates:
     """Means over topics with their variances.
 
     Args:
@@ -180,7 +180,7 @@ def estimates_of(by_topic: Floats, errors: Floats, topic: Ints, strata: Strata, 
     """
     within = strata.variance(errors)
     design = (strata.factor[:, None] * within).sum(axis=0) / len(by_topic) ** 2
-    return Estimates(
+    return LabelEstimates(
         means=by_topic.mean(axis=0),
         by_topic=by_topic,
         design=design,

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError
-from truerank.measures.label_samples import Estimates, Labelled, Strata, estimates_of, sums_by
+from truerank.measures.label_samples import LabelEstimates, Labelled, Strata, estimates_of, sums_by
 
 __all__ = ["Adjustment", "Pairs", "basis", "estimate", "estimate_topics"]
 
@@ -77,7 +77,7 @@ def estimate(
     tuned_on: int | None = None,
     folds: int = 5,
     seed: int = 0,
-) -> Estimates:
+) -> LabelEstimates:
     """Estimates means over topics of sums over documents, such as P@k and DCG@k.
 
     Args:
@@ -110,7 +110,7 @@ def estimate(
 
 def estimate_topics(
     model: Floats, people: Floats, rows: Ints, *, fixed: float | None = None, tuned_on: int | None = None
-) -> Estimates:
+) -> LabelEstimates:
     """Estimates means of any measure from topics that people judged whole, drawn at random among all topics.
 
     Args:
@@ -146,7 +146,7 @@ def estimate_topics(
     design = spread * (1 / judged - 1 / topics)
     by_topic = np.full(model.shape, np.nan)
     by_topic[rows] = people
-    return Estimates(
+    return LabelEstimates(
         means=values.mean(axis=0),
         by_topic=by_topic,
         design=design,

@@ -16,7 +16,7 @@ from truerank.audits.assessors.linear_measures import LinearMeasure, Ranks, line
 from truerank.audits.assessors.sampling_designs import Correcting, strata_of, with_probabilities
 from truerank.errors import InputError
 from truerank.measures.grammar import MeasureSpec, parse_measures
-from truerank.measures.label_samples import Estimates, Labelled, half_widths, sums_by
+from truerank.measures.label_samples import LabelEstimates, Labelled, half_widths, sums_by
 from truerank.measures.magnitude import mean_interval
 from truerank.measures.prediction_powered import Adjustment, Pairs, basis, estimate, estimate_topics
 from truerank.measures.scoring import evaluate
@@ -145,8 +145,8 @@ class _Found(NamedTuple):
     """
 
     model: Floats
-    corrected: tuple[Estimates, Floats] | None = None
-    people: tuple[Estimates, Floats] | None = None
+    corrected: tuple[LabelEstimates, Floats] | None = None
+    people: tuple[LabelEstimates, Floats] | None = None
     between: Floats | None = None
     labels: int = 0
     method: str = ""
@@ -193,7 +193,7 @@ def _from_pairs(linear: LinearMeasure, ranks: Ranks, labels: pl.DataFrame, corre
     topics = len(ranks.topics)
     fixed = np.ones(1) if correcting.adjustment == "fixed" else None
 
-    def widths(found: Estimates) -> Floats:
+    def widths(found: LabelEstimates) -> Floats:
         return half_widths(found, correcting.confidence, correcting.target, topics=topics)
 
     corrected = estimate(pairs, labelled, topics, fixed=fixed, folds=correcting.folds, seed=correcting.seed)
@@ -319,7 +319,7 @@ def _from_topics(model: Floats, people: Floats, whole: Ints, correcting: Correct
     """From the scores of topics that people judged whole."""
     fixed, runs = {"none": 0.0, "fixed": 1.0}.get(correcting.adjustment), model.shape[1]
 
-    def widths(found: Estimates) -> Floats:
+    def widths(found: LabelEstimates) -> Floats:
         # Both parts of the variance are estimated from the judged topics.
         return half_widths(found, correcting.confidence, correcting.target, topics=int(found.design_freedom[0]) + 1)
 
