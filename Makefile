@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 export TRUERANK_SHARED ?= $(abspath ../shared)
 
-.PHONY: demo test test-all lint types unit slow wheel docs runs clean
+.PHONY: demo test test-all lint types unit slow wheel attack docs runs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/truerank demo --out demo-report
@@ -34,6 +34,11 @@ slow: $(VENV)/.test
 # The wheel, built, installed into an empty environment and used from there.
 wheel: $(VENV)/.demo
 	$(BIN)/python scripts/check_wheel.py
+
+# Hostile input, options, kills, full disks and networks, about half an hour: docs/robustness.md. Disks need root.
+attack: $(VENV)/.test
+	-$(BIN)/python -m pip install --quiet --group attack
+	$(BIN)/python attacks/run.py
 
 # The small reproduction of the leakage paper; ended anywhere and called again, it goes on.
 reproduce-leakage: $(VENV)/.test

@@ -19,7 +19,6 @@ import time
 from collections import Counter
 
 from hostile import hostile_server, mutated, respond, values
-
 from truerank.errors import InputError
 from truerank.sources.archive import ArchiveOptions, Capture, FailedError, MissedError, open_archive
 

@@ -18,7 +18,6 @@ import time
 from collections import Counter
 
 from hostile import hostile_server, respond, values
-
 from truerank.errors import InputError
 from truerank.judging.endpoints import Client, Patience, RefusedError, UnavailableError
 from truerank.judging.items import Item, Text

@@ -287,6 +287,7 @@ def trial(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             found[name] = {
                 "clients": many, "sockets": sockets, "requests": len(without), "page_ms": round(slowed, 2),
                 "page_ms_of_another_server": round(usual, 2), "times_as_long": round(slowed / usual, 2),
+                "slowest_ms": round(max(with_attack)), "slowest_ms_of_another_server": round(max(without)),
             }  # fmt: skip
             if name == "half-open" and slowed > 2 * usual and slowed > usual + 20:
                 raise BrokenError(f"pages take {slowed} ms with {many} half-open connections, {usual} ms without")

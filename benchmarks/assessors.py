@@ -2,6 +2,8 @@
 
     python benchmarks/assessors.py [--qrels FILE] [--seeds 200] [--first-seed 0]
     python benchmarks/assessors.py --table3
+    python benchmarks/assessors.py --alike [--seeds 1000]
+    python benchmarks/assessors.py --intervals [--seeds 40]
     python benchmarks/assessors.py --write runs/ [--first-seed 0]
 
 Systems and models are made over the pairs that people judged (LLMJudge), by models that the functions below state. One
@@ -17,8 +19,15 @@ audit is made for each seed and plant; a rate is the share of seeds, with Wilson
 
 The last row of the table is the mean τ of the best ten: what the verdict on them is about.
 
-`--table3` compares κ and α of the 33 models with Table 3 of Rahmani et al. (2025) instead. `--write` writes the 40 runs
-of a seed and their families, for the tutorial.
+Other tables:
+
+- `--table3`: κ and α of the 33 models beside Table 3 of Rahmani et al. (2025).
+- `--alike`: how often α differs significantly between two models that err alike, on 40% of the pairs or on a third of the
+  topics wholly.
+- `--intervals`: how often the interval of τ, as resamples have it and centred, covers the mean τ of other sets of as
+  many topics; trials of one seed share their systems.
+
+`--write` writes the 40 runs of a seed and their families, for the tutorial.
 """
 
 from __future__ import annotations
@@ -37,7 +46,10 @@ from numpy.typing import NDArray
 
 from shared_data import SHARED, require_shared, table
 from truerank import judge
-from truerank.audits.assessors import AssessorAudit, verdicts_of
+from truerank.audits.assessors import AssessorAudit, AssessorRules, read_grades, read_voices, verdicts_of
+from truerank.audits.assessors.agreeing import differences_frame
+from truerank.audits.assessors.bootstrapping import bootstrap
+from truerank.measures.correlation import order_statistics
 from truerank.measures.intervals import proportion
 from truerank.options import Resampling, Scoring
 from truerank.sources import read_qrels_frame
@@ -173,6 +185,80 @@ def _rate(count: int, trials: int) -> str:
     return f"{share.share:.1%} [{share.low:.1%}, {share.high:.1%}]"
 
 
+def alike(path: Path, seeds: Sequence[int], resamples: int) -> Iterator[str]:
+    """How often two models that err by the same rule differ significantly at the level 5%, uncorrected."""
+    qrels = read_qrels_frame(str(path))
+    human = read_voices(qrels, models=False)
+    rows = []
+    for name, by_topic in (("pairs", False), ("topics", True)):
+        raised = 0
+        for seed in seeds:
+            models = {f"m{side}": _erring(qrels, np.random.default_rng([seed, side]), by_topic) for side in (0, 1)}
+            grades = read_grades(human, read_voices(models, models=True), AssessorRules())
+            voices = list(zip(grades.judges, grades.given.T, strict=True))
+            found = differences_frame(grades, voices, Resampling(resamples=resamples, seed=seed), "none")
+            raised += float(found["p"][0]) < 0.05
+        rows.append([f"errors drawn by {name}", _rate(raised, len(seeds))])
+    yield table(["two models", "p below 5%"], rows)
+
+
+def _erring(qrels: pl.DataFrame, draw: np.random.Generator, by_topic: bool) -> pl.DataFrame:
+    """Grades that are shuffled within the topic: on 40% of the pairs, or on all pairs of a third of the topics."""
+    grade, topics = qrels["relevance"].to_numpy().astype(np.int64), qrels["topic_id"].to_numpy()
+    given = grade.copy()
+    for topic in np.unique(topics):
+        own = np.flatnonzero(topics == topic)
+        chance = float(draw.random() < 1 / 3) if by_topic else ERRORS
+        wrong = own[draw.random(len(own)) < chance]
+        given[wrong] = grade[draw.choice(own, len(wrong))]
+    return qrels.with_columns(pl.Series("relevance", given, dtype=pl.Int32))
+
+
+def intervals(seeds: Sequence[int], resamples: int) -> str:
+    """Coverage of the 95% intervals of τ over topics, for made scores.
+
+    A system's score on a topic is its mean (normal, 0.1) plus noise (normal, 0.25), by people and by a model; the
+    model's means have an error (normal, 0.03 or 0.1) and its noise a correlation with people's. Five sets of topics for
+    each seed; what is to be covered is the mean τ of 200 other sets of topics for the same systems.
+    """
+    rows = []
+    for topics, systems, error, alike in (
+        (25, 40, 0.03, 0.5),
+        (50, 40, 0.03, 0.8),
+        (25, 40, 0.1, 0.5),
+        (25, 10, 0.03, 0.9),
+    ):
+        covered = {False: 0, True: 0}
+        for seed in seeds:
+            draw = np.random.default_rng(seed)
+            means = draw.normal(0, 0.1, (1, systems))
+            sides = (means, means + draw.normal(0, error, (1, systems)))
+            other = [_scores(draw, sides, topics, alike) for _ in range(200)]
+            others = [np.stack([one[at].mean(axis=0) for one in other]) for at in (0, 1)]
+            expected = order_statistics(others[0], others[1])[:, 0].mean()
+            for _ in range(5):
+                own = _scores(draw, sides, topics, alike)
+                for centred in covered:
+                    found = bootstrap(
+                        lambda w, own=own: order_statistics(*(w @ side / w.sum(axis=1, keepdims=True) for side in own)),  # type: ignore[misc]
+                        topics,
+                        Resampling(resamples=resamples, seed=seed),
+                        centred=centred,
+                    )
+                    covered[centred] += bool(found.low[0] <= expected <= found.high[0])
+        trials = 5 * len(seeds)
+        rows.append([topics, systems, error, alike, *(_rate(covered[centred], trials) for centred in (False, True))])
+    return table(["topics", "systems", "error of the model", "correlation", "resamples as they are", "centred"], rows)
+
+
+def _scores(
+    draw: np.random.Generator, sides: tuple[NDArray[np.float64], ...], topics: int, alike: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    shape = (topics, sides[0].shape[1])
+    noise, own = draw.normal(0, 0.25, shape), draw.normal(0, 0.25, shape)
+    return sides[0] + noise, sides[1] + alike * noise + np.sqrt(1 - alike**2) * own
+
+
 def table3() -> Iterator[str]:
     """κ and α of all models beside the paper's, and κ at each division of the scale."""
     models = {path.name.removesuffix(".qrels.gz"): str(path) for path in sorted((FOLDER / "judges").glob("*.qrels.gz"))}
@@ -214,6 +300,8 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=500)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--table3", action="store_true")
+    parser.add_argument("--alike", action="store_true")
+    parser.add_argument("--intervals", action="store_true")
     parser.add_argument("--write", type=Path)
     given = parser.parse_args()
     require_shared()
@@ -224,6 +312,12 @@ def main() -> None:
         write(make_systems(read_qrels_frame(str(given.qrels)), given.first_seed), given.write)
         return
     seeds = range(given.first_seed, given.first_seed + given.seeds)
+    if given.intervals:
+        sys.stdout.write(intervals(seeds, given.resamples) + "\n")
+        return
+    if given.alike:
+        sys.stdout.write("\n".join(alike(given.qrels, seeds, given.resamples)) + "\n")
+        return
     sys.stdout.write(planted(given.qrels, seeds, given.resamples, given.workers) + "\n")
 
 

@@ -2,8 +2,9 @@
 
     python benchmarks/near_duplicates.py recall
     python benchmarks/near_duplicates.py generate 1000000 FOLDER
-    python benchmarks/near_duplicates.py scale FOLDER [--workers 2] [--size 3]
+    python benchmarks/near_duplicates.py scale FOLDER [--workers 2] [--size 3] [--step keep]
     python benchmarks/near_duplicates.py between FOLDER
+    python benchmarks/near_duplicates.py choices FOLDER
     python benchmarks/near_duplicates.py datatrove FOLDER [--workers 2]
 
 `recall` compares all pairs of documents of Vaswani and CACM, and counts which are found, beside MinHash with bands
@@ -14,6 +15,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
 import itertools
 import json
@@ -26,10 +28,10 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -221,9 +223,9 @@ def proportional(process: int) -> float:
     return sum(float(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
-def scale(folder: Path, workers: int, size: int) -> None:
+def scale(folder: Path, workers: int, size: int, step: str) -> None:
     """Looks for the planted duplicates with truerank and prints recall by kind at three thresholds."""
-    from truerank.near_duplicates import Shingles, within
+    from truerank.near_duplicates import Shingles, keep, open_sketches, within
     from truerank.sources import open_documents
     from truerank.work.engines import LocalEngine
     from truerank.work.jobs import Job
@@ -243,10 +245,16 @@ def scale(folder: Path, workers: int, size: int) -> None:
 
         status = note = advance  # type: ignore[assignment]
 
+    options, documents = Shingles(similarity=0.6, shingle_size=size), open_documents(str(folder / "corpus.jsonl"))
+    if step == "keep":
+        with Watch() as watch:
+            kept = keep(documents, options, Job(folder / "kept", LocalEngine(workers)))
+        print(f"keeping {len(kept):,} documents: processor s | clock s | peak MB", " | ".join(watch.row()))
+        return
     with tempfile.TemporaryDirectory(dir=folder) as work, Watch() as watch:
         stages = Stages()
         job = Job(Path(work), LocalEngine(workers), stages)
-        found = within(open_documents(str(folder / "corpus.jsonl")), Shingles(similarity=0.6, shingle_size=size), job)
+        found = within(open_sketches(folder / "kept", options) if step == "compare" else documents, options, job)
         stages.start("end")
         disk = sum(path.stat().st_size for path in Path(work).rglob("*") if path.is_file())
     print("documents | pairs | crowded | processor s | clock s | peak MB | disk at the end MB")
@@ -403,6 +411,74 @@ def minhash(
     return {f"MinHash, {permutations} permutations": found, "the same, verified": verified}
 
 
+def choices(folder: Path, documents: int = 10_000) -> None:
+    """Processor time of each document for what is used, and for what could be in its place, where it is installed."""
+    import hashlib
+    import importlib
+
+    import polars as pl
+
+    from truerank.near_duplicates import Shingles
+    from truerank.near_duplicates.shingling import shingled
+    from truerank.text.words import spans
+
+    with (folder / "corpus.jsonl").open(encoding="utf-8") as lines:
+        texts_read = [json.loads(line)["text"] for line in itertools.islice(lines, documents)]
+    options = Shingles()
+    found = shingled(texts_read, options)
+    strings = [[" ".join(shingle) for shingle in plain_shingles(text, options)] for text in texts_read]
+    owner = np.repeat(np.arange(documents, dtype=np.uint32), np.diff(found.starts))
+    frame = pl.DataFrame({"shingle": found.shingles, "document": owner})
+
+    def sort() -> None:
+        order = np.argsort(found.shingles)
+        found.shingles[order], owner[order]
+
+    works: dict[str, Callable[[], object]] = {
+        "truerank: all shingles as hashes": lambda: shingled(texts_read, options),
+        "words by truerank.text.words.spans": lambda: [spans(text) for text in texts_read],
+        "shingles as strings, by a regular expression": lambda: [plain_shingles(text, options) for text in texts_read],
+        "blake2b of the text": lambda: [hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts_read],
+        "NumPy: sorting postings": sort,
+        "Polars: grouping postings": lambda: frame.group_by("shingle").agg(pl.col("document")),
+    }
+    with contextlib.suppress(ImportError):
+        xxhash = importlib.import_module("xxhash")
+        works["xxh3_128 of the text"] = lambda: [xxhash.xxh3_128_digest(text.encode()) for text in texts_read]
+    with contextlib.suppress(ImportError):
+        rensa = importlib.import_module("rensa")
+        works["rensa: 128 permutations of the strings"] = lambda: [rensa_sketch(rensa, own) for own in strings]
+    with contextlib.suppress(ImportError):
+        sketch = importlib.import_module("datasketch").MinHash
+        works["datasketch: 128 permutations of the strings"] = lambda: [
+            sketch(128).update_batch([shingle.encode() for shingle in own]) for own in strings
+        ]
+    with contextlib.suppress(ImportError), tempfile.TemporaryDirectory() as work:
+        database = importlib.import_module("duckdb").connect()
+        frame.write_parquet(f"{work}/postings.parquet")
+        query = f"select shingle, list(document) from '{work}/postings.parquet' group by all having count(*) > 1"
+        print_time("DuckDB: grouping postings of a Parquet file", lambda: database.execute(query).fetchall(), documents)
+    for name, work_of in works.items():
+        print_time(name, work_of, documents)
+
+
+def print_time(name: str, work: Callable[[], object], documents: int) -> None:
+    """Prints the processor time of each document, the lowest of three."""
+    times = []
+    for _ in range(3):
+        before = time.process_time()
+        work()
+        times.append(time.process_time() - before)
+    print(f"| {name} | {min(times) / documents * 1e6:.1f} |", flush=True)
+
+
+def rensa_sketch(rensa: Any, shingles: list[str]) -> object:
+    """The signature of one document."""
+    sketch = rensa.RMinHash(128, 42)
+    sketch.update(shingles)
+    return sketch.digest()
+
+
 def datatrove(folder: Path, workers: int) -> None:
     """The same collection with datatrove's MinHash as its documentation has it; prints recall by kind."""
     from datatrove.executor import LocalPipelineExecutor
@@ -477,8 +553,10 @@ def main() -> None:
     one.add_argument("folder", type=Path)
     one.add_argument("--workers", type=int, default=2)
     one.add_argument("--size", type=int, default=3)
+    one.add_argument("--step", choices=("all", "keep", "compare"), default="all")
     commands.add_parser("between").add_argument("folder", type=Path)
     commands.add_parser("recall")
+    commands.add_parser("choices").add_argument("folder", type=Path)
     one = commands.add_parser("datatrove")
     one.add_argument("folder", type=Path)
     one.add_argument("--workers", type=int, default=2)
@@ -486,9 +564,11 @@ def main() -> None:
     if options.command == "generate":
         generate(options.documents, options.folder)
     elif options.command == "scale":
-        scale(options.folder, options.workers, options.size)
+        scale(options.folder, options.workers, options.size, options.step)
     elif options.command == "between":
         between_two(options.folder)
+    elif options.command == "choices":
+        choices(options.folder)
     elif options.command == "recall":
         recall()
     elif options.command == "datatrove":

@@ -8,7 +8,8 @@ them near ones, by BM25), were cut, lost or changed their content, or say the sa
 changed harmlessly. Same seed, same bytes. A draw is a seed and a half of the texts of error pages, notices and
 boilerplate: thresholds and rules are looked at with `development` only. `fresh` has the texts of `report` and a seed
 that no scan had seen when conditional differences and several rankers were added to the scan. `records-development` and
-`records` are of the second family, `planted/records.py`: one record a document, wordings of public projects.
+`records` are of the second family, `planted/records.py`: one record a document, wordings of public projects. `third`
+has wordings that were collected, and a seed that was drawn, when the rules on the damaged version were committed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import argparse
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from planted.abstracts import read_abstracts
+from planted.abstracts import Abstracts, read_abstracts
 from planted.faults import Half
 from planted.writing import Plan, plant
 from shared_data import SHARED, require_shared
@@ -38,7 +39,17 @@ DRAWS: dict[str, Draw] = {
     "fresh": Draw(20261121, "report"),
     "records-development": Draw(20261122, "development", "records"),
     "records": Draw(20261123, "report", "records"),
+    "third": Draw(20270314, "third", "records"),
 }
+
+
+def planned(name: str, draw: Draw, seed: int | None = None, unjudged: int = 500) -> tuple[Abstracts, Plan]:
+    """A collection, and how faults are planted in it."""
+    folder, records = SHARED / "collections", draw.family == "records"
+    other = "cacm" if name == "vaswani" else "vaswani"
+    outside = read_abstracts(other, folder / other) if draw.half == "third" else None
+    plan = Plan(draw.seed if seed is None else seed, draw.half, unjudged, family=draw.family, outside=outside)
+    return read_abstracts(name, folder / name, titles=records), plan
 
 
 def main() -> None:
@@ -52,10 +63,8 @@ def main() -> None:
     given = parser.parse_args()
     require_shared()
     draw = DRAWS[given.draw]
-    folder = SHARED / "collections" / given.collection
-    source = read_abstracts(given.collection, folder, titles=draw.family == "records")
-    seed = draw.seed if given.seed is None else given.seed
-    made = plant(source, given.folder, Plan(seed, draw.half, given.unjudged, family=draw.family))
+    source, plan = planned(given.collection, draw, given.seed, given.unjudged)
+    made = plant(source, given.folder, plan)
     print(f"{made.pages:,} pages, {made.judged:,} of them judged, {made.harmful:,} of these lost what was relevant")
 
 

@@ -7,8 +7,9 @@
 
 `plant_faults.py` makes the two versions. Everything was developed with Vaswani's `--draw development` and
 `records-development`; the figures of the docs are those of `--draw fresh`, which has its own seed, and its own texts of
-error pages, notices and boilerplate, and of `--collection cacm --draw records`, with wordings of other projects and
-kinds of faults that were never planted before. Reported draws are never tuned on. bm25:
+error pages, notices and boilerplate, of `--collection cacm --draw records`, with wordings of other projects and
+kinds of faults that were never planted before, and of `--collection cacm --draw third`, whose wordings were collected
+after the rule on the damaged version. Reported draws are never tuned on. bm25:
 statistics of the judged version. embedding: cosine of the packaged MiniLM. knrm, monobert (begun from MiniLM): trained
 on abstracts of the topics of the other folds, one relevant abstract against one that BM25 finds, or a random one; each
 fold's topics are scanned with the ranker that has not seen them, and all topics at once by those that learn nothing. A
@@ -24,19 +25,20 @@ import random
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from plant_faults import DRAWS
-from planted.abstracts import Abstracts, read_abstracts
+from plant_faults import DRAWS, planned
+from planted.abstracts import Abstracts
 from planted.pages import section_text
-from planted.records import FAULTS, HARMLESS, UNSEEN, reason_of
+from planted.records import FAULTS, HARMLESS, THIRD, THIRD_HARMLESS, UNSEEN, reason_of
 from planted.scale import scale
-from planted.writing import Plan, plant
-from shared_data import SHARED, require_shared, table
+from planted.writing import plant
+from shared_data import require_shared, table
 from truerank import lexical, measures, train, transfer
 from truerank.audits.transfer.scanning.options import AGGREGATIONS
 from truerank.audits.transfer.scanning.probabilities import difference
@@ -53,18 +55,19 @@ REASONS = {
     "empty": "empty",
     "content missing": "content missing",
     "content changed": "content changed",
-    **{fault: reason_of(fault) for fault in (*FAULTS, *UNSEEN)},
+    **{fault: reason_of(fault) for fault in (*FAULTS, *UNSEEN, *THIRD)},
 }
 #: What does no harm, beside what is cut elsewhere.
-OTHERS = (*HARMLESS, "none")
-#: Which candidates: those that the scores name by MaxP, those that the texts name, either.
+OTHERS = (*HARMLESS, *THIRD_HARMLESS, "none")
+#: Which candidates: those that the scores name by MaxP (`--evidence scores`), those that the texts name, what the scan
+#: names by both kinds of evidence (scores that the texts do not contradict).
 EVIDENCE = {
     "scores": pl.col("by_max"),
     "texts": pl.col("texts"),
-    "scores only": pl.col("by_max") & ~pl.col("texts"),
-    "texts only": pl.col("texts") & ~pl.col("by_max"),
-    "both kinds": pl.col("by_max") & pl.col("texts"),
-    "either": pl.col("by_max") | pl.col("texts"),
+    "scores only": pl.col("supported") & ~pl.col("texts"),
+    "texts only": pl.col("texts") & ~pl.col("supported"),
+    "both kinds": pl.col("supported") & pl.col("texts"),
+    "either": pl.col("supported") | pl.col("texts"),
 }
 #: One of the best documents by BM25, or a random one, is the non-relevant one of a training row.
 HARD = 50
@@ -143,7 +146,8 @@ def scanned(name: str, source: Abstracts, versions: Path, work: Path, given: arg
         some.write_text("".join(f"{' '.join(row)}\n" for row in qrels if row[0] in keep))
         out = versions / f"scan-{name}-{number}-{given.policy.replace(':', '-')}-{given.share:g}-{given.given}"
         files = {version: str(versions / f"{file}.jsonl") for version, file in (("V1", "a"), ("V2", "b"))}
-        found = transfer.scan(
+        scan = partial(
+            transfer.scan,
             files,
             str(some),
             str(versions / "topics.tsv"),
@@ -154,13 +158,12 @@ def scanned(name: str, source: Abstracts, versions: Path, work: Path, given: arg
             given=given.given,
             sampled=given.sampled,
             items=0,
-            out=out,
         )
-        parts.append(differences(found))
+        parts.append(differences(scan(out=out), scan(evidence="scores", out=f"{out}-scores")))
     return pl.concat(parts)
 
 
-def differences(scan: transfer.Scan) -> pl.DataFrame:
+def differences(scan: transfer.Scan, by_scores: transfer.Scan) -> pl.DataFrame:
     """Per judged document the difference by aggregation, and the reason where it is a candidate."""
     wide = scan.scores.pivot("version", index=["topic_id", "doc_id"], values=list(AGGREGATIONS))
     judged = scan.summary["probability"]["given"] == "judged"
@@ -168,12 +171,15 @@ def differences(scan: transfer.Scan) -> pl.DataFrame:
         difference(pl.col(f"{name}_V1"), pl.col(f"{name}_V2"), judged=judged).alias(name) for name in AGGREGATIONS
     )
     kept = wide.select("topic_id", "doc_id", *AGGREGATIONS)
-    named = scan.candidates.filter(pl.col("max") | pl.col("texts"))
-    # Scores and texts may name different versions of a document: then it has two rows.
-    candidates = named.select("topic_id", "doc_id", "worse", "reason", pl.col("max").alias("by_max"), "texts")
-    return kept.join(candidates, on=["topic_id", "doc_id"], how="left").with_columns(
-        pl.col("by_max", "texts").fill_null(False)
+    keys = ["topic_id", "doc_id", "worse", "reason"]
+    alone = by_scores.candidates.filter("max").select(*keys, pl.lit(True).alias("by_max"))
+    named = scan.candidates.filter(pl.col("max") | pl.col("texts")).select(
+        *keys, pl.col("max").alias("supported"), "texts"
     )
+    # Scores and texts may name different versions of a document: then it has two rows.
+    candidates = alone.join(named, on=keys, how="full", coalesce=True, maintain_order="left_right")
+    flags = pl.col("by_max", "supported", "texts").fill_null(False)
+    return kept.join(candidates, on=["topic_id", "doc_id"], how="left").with_columns(flags)
 
 
 def with_truth(found: pl.DataFrame, versions: Path) -> pl.DataFrame:
@@ -264,7 +270,11 @@ def by_fault(found: dict[str, pl.DataFrame]) -> Iterator[tuple[str, ...]]:
                 named = f", {reasons_right(flagged[2]):.0%}" if harmful and len(flagged[2]) else ""
                 cells.append(f"{counts} of {planted}{named}" if planted else "")
             if any(cells):
-                yield (f"{fault}{' (unseen)' if fault in UNSEEN else ''}", "yes" if harmful else "no", *cells)
+                yield (
+                    f"{fault}{' (unseen)' if fault in UNSEEN or fault in THIRD else ''}",
+                    "yes" if harmful else "no",
+                    *cells,
+                )
 
 
 def main() -> None:
@@ -289,11 +299,9 @@ def main() -> None:
             scale(given.scale, given.work or Path(temporary))
             return
         require_shared()
-        draw = DRAWS[given.draw]
-        folder = SHARED / "collections" / given.collection
-        source = read_abstracts(given.collection, folder, titles=draw.family == "records")
+        source, plan = planned(given.collection, DRAWS[given.draw])
         versions = work / given.draw
-        made = plant(source, versions, Plan(draw.seed, draw.half, family=draw.family))
+        made = plant(source, versions, plan)
         print(f"{given.collection}, draw {given.draw}: {made.pages} pages, {made.judged} judged", flush=True)
         found = {}
         for name in given.rankers.split(","):

@@ -35,7 +35,7 @@ def _p(*ids: str, text: str = "") -> Planted:
 # -- judgments ---------------------------------------------------------------------------------------------------------
 
 
-def broken_row(c: Collection, times: int) -> Iterator[Planted]:
+def _broken_row(c: Collection, times: int) -> Iterator[Planted]:
     for n in range(times):
         topic, doc = c.rng.choice(c.judged())
         row = ((topic, doc), (topic, doc, "relevant"), (topic, doc, "1.5"), (topic, "0", doc, "1", f"x{n}"))[n % 4]
@@ -44,17 +44,18 @@ def broken_row(c: Collection, times: int) -> Iterator[Planted]:
         yield _p(text="".join(row[-1:]) if n % 4 else doc)
 
 
-def missing_document(c: Collection, times: int) -> Iterator[Planted]:
+def _missing_document(c: Collection, times: int) -> Iterator[Planted]:
     for n in range(times):
         doc = f"gone-{n}"
         c.qrels.append((c.rng.choice(c.topics)[0], doc, c.rng.choice("01")))
         yield _p(doc)
 
 
-def respelt_document(c: Collection, times: int) -> Iterator[Planted]:
+def _respelt_document(c: Collection, times: int) -> Iterator[Planted]:
     ways: tuple[Callable[[str], str], ...] = (
         lambda d: f"{d}.html", lambda d: d.swapcase() if d.upper() != d.lower() else f"{d}.txt",
-        lambda d: d.replace("-", "_") if "-" in d else f"00{d}", lambda d: f"{d}.0", lambda d: d.replace("-", "%2D") if "-" in d else f"0{d}",
+        lambda d: d.replace("-", "_") if "-" in d else f"00{d}", lambda d: f"{d}.0",
+        lambda d: d.replace("-", "%2D") if "-" in d else f"0{d}",
     )  # fmt: skip
     rows = [place for place, row in enumerate(c.qrels) if row[2] == "1" and row[1] not in c.harmless]
     for n, place in enumerate(c.rng.sample(rows, times)):
@@ -64,14 +65,14 @@ def respelt_document(c: Collection, times: int) -> Iterator[Planted]:
         yield _p(other)
 
 
-def unknown_topic(c: Collection, times: int) -> Iterator[Planted]:
+def _unknown_topic(c: Collection, times: int) -> Iterator[Planted]:
     for n in range(times):
         topic = f"q{9000 + n}"
         c.qrels.append((topic, c.rng.choice(c.judged())[1], "1"))
         yield _p(topic)
 
 
-def respelt_topic(c: Collection, times: int) -> Iterator[Planted]:
+def _respelt_topic(c: Collection, times: int) -> Iterator[Planted]:
     topics = sorted({row[0] for row in c.qrels})
     for n, topic in enumerate(c.rng.sample(topics, times)):
         other = (f"0{topic}", f"{topic}.0", f"00{topic}")[n % 3]
@@ -80,7 +81,7 @@ def respelt_topic(c: Collection, times: int) -> Iterator[Planted]:
         yield _p(other)
 
 
-def swapped_ids(c: Collection, times: int) -> Iterator[Planted]:
+def _swapped_ids(c: Collection, times: int) -> Iterator[Planted]:
     rows = [place for place, row in enumerate(c.qrels) if row[1] in c.texts()]
     for place in c.rng.sample(rows, times):
         topic, doc, grade = c.qrels[place]
@@ -88,19 +89,19 @@ def swapped_ids(c: Collection, times: int) -> Iterator[Planted]:
         yield _p(doc)
 
 
-def repeated_pair(c: Collection, times: int) -> Iterator[Planted]:
+def _repeated_pair(c: Collection, times: int) -> Iterator[Planted]:
     for row in c.rng.sample(c.qrels, times):
         c.qrels.insert(c.rng.randrange(len(c.qrels)), row)
         yield _p(f"{row[0]} {row[1]}")
 
 
-def contradicted_pair(c: Collection, times: int) -> Iterator[Planted]:
+def _contradicted_pair(c: Collection, times: int) -> Iterator[Planted]:
     for row in c.rng.sample(c.qrels, times):
         c.qrels.append((*row[:2], "0" if row[2] == "1" else "1"))
         yield _p(f"{row[0]} {row[1]}")
 
 
-def off_scale(c: Collection, times: int) -> Iterator[Planted]:
+def _off_scale(c: Collection, times: int) -> Iterator[Planted]:
     for n in range(times):
         place = c.rng.randrange(len(c.qrels))
         topic, doc, _ = c.qrels[place]
@@ -108,7 +109,7 @@ def off_scale(c: Collection, times: int) -> Iterator[Planted]:
         yield _p(f"{topic} {doc}")
 
 
-def copied_topic(c: Collection, times: int) -> Iterator[Planted]:
+def _copied_topic(c: Collection, times: int) -> Iterator[Planted]:
     sizes: dict[str, list[str]] = {}
     for topic, doc, grade in c.qrels:
         if grade == "1":
@@ -123,7 +124,7 @@ def copied_topic(c: Collection, times: int) -> Iterator[Planted]:
         yield _p(f"copied-{n}")
 
 
-def hub(c: Collection, times: int) -> Iterator[Planted]:
+def _hub(c: Collection, times: int) -> Iterator[Planted]:
     topics = sorted({row[0] for row in c.qrels})
     known = {row[:2] for row in c.qrels}
     for n in range(times):
@@ -134,7 +135,7 @@ def hub(c: Collection, times: int) -> Iterator[Planted]:
         yield _p(doc)
 
 
-def without_relevant(c: Collection, times: int) -> Iterator[Planted]:
+def _without_relevant(c: Collection, times: int) -> Iterator[Planted]:
     for n in range(times):
         topic = f"none-{n}"
         c.topics.append((topic, c.mixed(1)))
@@ -160,30 +161,30 @@ def _added(c: Collection, times: int, name: str, text: Callable[[int], str]) -> 
         yield _p(f"{name}-{n}")
 
 
-def empty_document(c: Collection, times: int) -> Iterator[Planted]:
+def _empty_document(c: Collection, times: int) -> Iterator[Planted]:
     yield from _added(c, times, "empty", lambda n: ("", " ", "\n\t", "\u200b")[n % 4])
 
 
-def conflicting_id(c: Collection, times: int) -> Iterator[Planted]:
+def _conflicting_id(c: Collection, times: int) -> Iterator[Planted]:
     for doc, _ in c.rng.sample(c.long_docs(), times):
         c.docs.insert(c.rng.randrange(len(c.docs)), (doc, c.mixed()))
         yield _p(doc)
 
 
-def repeated_id(c: Collection, times: int) -> Iterator[Planted]:
+def _repeated_id(c: Collection, times: int) -> Iterator[Planted]:
     for doc, text in c.rng.sample(c.long_docs(), times):
         c.docs.insert(c.rng.randrange(len(c.docs)), (doc, text))
         yield _p(doc)
 
 
-def unwritable_id(c: Collection, times: int) -> Iterator[Planted]:
+def _unwritable_id(c: Collection, times: int) -> Iterator[Planted]:
     for n in range(times):
         doc = (f"note {n}", f"note\u00a0{n}", f" note-{n}", f"note-{n}\t")[n % 4]
         c.docs.append((doc, c.mixed()))
         yield _p(doc)
 
 
-def undecodable(c: Collection, times: int) -> Iterator[Planted]:
+def _undecodable(c: Collection, times: int) -> Iterator[Planted]:
     places = {doc: place for place, (doc, _) in enumerate(c.docs)}
     for doc, text in c.rng.sample(c.long_docs(), times):
         line = json.dumps({"_id": doc, "text": f"{text} Müller und Åström"}, ensure_ascii=False)
@@ -191,7 +192,7 @@ def undecodable(c: Collection, times: int) -> Iterator[Planted]:
         yield _p(doc)
 
 
-def wrong_decoding(c: Collection, times: int) -> Iterator[Planted]:
+def _wrong_decoding(c: Collection, times: int) -> Iterator[Planted]:
     words = ("café", "Müller’s", "naïve", "façade", "Ångström", "“quoted”", "señor", "Łukasiewicz", "Erdős", "25 °C")
 
     def damaged(text: str, n: int) -> str:
@@ -202,12 +203,12 @@ def wrong_decoding(c: Collection, times: int) -> Iterator[Planted]:
     yield from _changed(c, times, damaged)
 
 
-def lost_characters(c: Collection, times: int) -> Iterator[Planted]:
+def _lost_characters(c: Collection, times: int) -> Iterator[Planted]:
     signs = ("\ufffd", "\x00", "\x1a", "\ufffd\ufffd", "\x07")
     yield from _changed(c, times, lambda text, n: f"{text[: len(text) // 3]}{signs[n % 5]}{text[len(text) // 3 :]}")
 
 
-def markup(c: Collection, times: int) -> Iterator[Planted]:
+def _markup(c: Collection, times: int) -> Iterator[Planted]:
     ways: tuple[Callable[[str], str], ...] = (
         lambda t: f"<p>{t}</p>", lambda t: t.replace(" ", "&nbsp;", 3), lambda t: f'{t} <a href="x.html">more</a>',
         lambda t: f"{t} function () {{ return document.write('x'); }}", lambda t: f"{{{{cite book}}}} {t} [[Category:Notes]]",
@@ -216,19 +217,19 @@ def markup(c: Collection, times: int) -> Iterator[Planted]:
     yield from _changed(c, times, lambda text, n: ways[n % len(ways)](text))
 
 
-def error_page(c: Collection, times: int) -> Iterator[Planted]:
+def _error_page(c: Collection, times: int) -> Iterator[Planted]:
     texts = notices(c.half)
     yield from _added(c, times, "notice", lambda n: texts[n % len(texts)])
 
 
-def placeholder(c: Collection, times: int) -> Iterator[Planted]:
+def _placeholder(c: Collection, times: int) -> Iterator[Planted]:
     texts = ("null", "N/A", "[deleted]", "None", "[removed]", "No abstract available.", "NaN", "TBD", "undefined",
              "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor.", "TODO", "untitled",
              "(no text)", "Abstract not available", "--missing--", "no content", "#N/A", "NULL", "test", "empty")  # fmt: skip
     yield from _added(c, times, "void", lambda n: texts[n % len(texts)])
 
 
-def cut(c: Collection, times: int) -> Iterator[Planted]:
+def _cut(c: Collection, times: int) -> Iterator[Planted]:
     def shortened(text: str, n: int) -> str:
         words = text.split()
         place = next(
@@ -239,7 +240,7 @@ def cut(c: Collection, times: int) -> Iterator[Planted]:
     yield from _changed(c, times, shortened)
 
 
-def doubled(c: Collection, times: int) -> Iterator[Planted]:
+def _doubled(c: Collection, times: int) -> Iterator[Planted]:
     yield from _changed(c, times, lambda text, n: (f"{text} {text}", f"{text}\n{text}", f"{text}{text}")[n % 3])
 
 
@@ -252,11 +253,11 @@ _FOREIGN = (
 )
 
 
-def foreign(c: Collection, times: int) -> Iterator[Planted]:
+def _foreign(c: Collection, times: int) -> Iterator[Planted]:
     yield from _added(c, times, "foreign", lambda n: f"{_FOREIGN[n % len(_FOREIGN)]} {n}")
 
 
-def exact_copy(c: Collection, times: int) -> Iterator[Planted]:
+def _exact_copy(c: Collection, times: int) -> Iterator[Planted]:
     ways: tuple[Callable[[str], str], ...] = (
         lambda t: t, lambda t: t.replace(" ", "\n", 9), str.upper, lambda t: t.replace(", ", " , "), lambda t: f"  {t}\u200b ",
     )  # fmt: skip
@@ -265,7 +266,7 @@ def exact_copy(c: Collection, times: int) -> Iterator[Planted]:
         yield _p(f"copy-{n}")
 
 
-def near_copy(c: Collection, times: int) -> Iterator[Planted]:
+def _near_copy(c: Collection, times: int) -> Iterator[Planted]:
     def altered(text: str, n: int) -> str:
         words = text.split()
         at = c.rng.randrange(5, len(words) - 5)
@@ -285,13 +286,13 @@ def near_copy(c: Collection, times: int) -> Iterator[Planted]:
         yield _p(f"near-{n}")
 
 
-def contained(c: Collection, times: int) -> Iterator[Planted]:
+def _contained(c: Collection, times: int) -> Iterator[Planted]:
     for n, (doc, text) in enumerate(c.rng.sample(c.long_docs(), times)):
         c.docs.append((f"holder-{n}", f"{c.mixed(6)} {text} {c.mixed(6)}"))
         yield _p(f"holder-{n}", doc)
 
 
-def boilerplate(c: Collection, times: int) -> Iterator[Planted]:
+def _boilerplate(c: Collection, times: int) -> Iterator[Planted]:
     for n in range(times):
         footer = f"Copyright {1950 + n} by the society number {n * 7 + 3}; all rights of reprinting reserved worldwide"
         for place in c.rng.sample(range(len(c.docs)), max(40, len(c.docs) // 60)):
@@ -301,7 +302,7 @@ def boilerplate(c: Collection, times: int) -> Iterator[Planted]:
         yield _p(text=f"number {n * 7 + 3}")
 
 
-def joined(c: Collection, times: int) -> Iterator[Planted]:
+def _joined(c: Collection, times: int) -> Iterator[Planted]:
     yield from _added(c, times, "joined", lambda _: " ".join(c.mixed(40) for _ in range(15)))
 
 
@@ -314,36 +315,36 @@ def _new_topics(c: Collection, times: int, name: str, text: Callable[[int], str]
         yield _p(f"{name}-{n}")
 
 
-def empty_topic(c: Collection, times: int) -> Iterator[Planted]:
+def _empty_topic(c: Collection, times: int) -> Iterator[Planted]:
     yield from _new_topics(c, times, "empty", lambda n: ("", " ", "\u200b")[n % 3])
 
 
-def conflicting_topic(c: Collection, times: int) -> Iterator[Planted]:
+def _conflicting_topic(c: Collection, times: int) -> Iterator[Planted]:
     for topic, _ in c.rng.sample(c.topics, times):
         c.topics.append((topic, c.mixed(1)))
         yield _p(topic)
 
 
-def repeated_topic(c: Collection, times: int) -> Iterator[Planted]:
+def _repeated_topic(c: Collection, times: int) -> Iterator[Planted]:
     for topic, text in c.rng.sample(c.topics, times):
         c.topics.append((topic, text))
         yield _p(topic)
 
 
-def unwritable_topic(c: Collection, times: int) -> Iterator[Planted]:
+def _unwritable_topic(c: Collection, times: int) -> Iterator[Planted]:
     for n in range(times):
         c.topics.append((f"topic {n}", c.mixed(1)))
         yield _p(f"topic {n}")
 
 
-def same_topic(c: Collection, times: int) -> Iterator[Planted]:
+def _same_topic(c: Collection, times: int) -> Iterator[Planted]:
     ways: tuple[Callable[[str], str], ...] = (str, str.upper, lambda t: f"{t}?", lambda t: t.replace(" ", "  "))
     for n, (_, text) in enumerate(c.rng.sample(c.topics, times)):
         c.topics.append((f"same-{n}", ways[n % 4](text)))
         yield _p(f"same-{n}")
 
 
-def near_topic(c: Collection, times: int) -> Iterator[Planted]:
+def _near_topic(c: Collection, times: int) -> Iterator[Planted]:
     def altered(text: str, n: int) -> str:
         words = text.split()
         at = c.rng.randrange(len(words))
@@ -364,21 +365,21 @@ def near_topic(c: Collection, times: int) -> Iterator[Planted]:
         yield _p(f"near-{n}")
 
 
-def trained_topic(c: Collection, times: int) -> Iterator[Planted]:
+def _trained_topic(c: Collection, times: int) -> Iterator[Planted]:
     ways: tuple[Callable[[str], str], ...] = (str, str.lower, lambda t: f"{t} ?", lambda t: t.replace(" ", "\t", 1))
     for n, (topic, text) in enumerate(c.rng.sample(c.topics, times)):
         c.train.append((f"leak-{n}", ways[n % 4](text)))
         yield _p(topic)
 
 
-def topic_in_document(c: Collection, times: int) -> Iterator[Planted]:
+def _topic_in_document(c: Collection, times: int) -> Iterator[Planted]:
     wide = [(topic, text) for topic, text in c.topics if len(text.split()) > 5]
     for n, (topic, text) in enumerate(c.rng.sample(wide, times)):
         c.docs.append((f"asking-{n}", f"{c.mixed(3)} {text} {c.mixed(3)}"))
         yield _p(topic)
 
 
-def damaged_topic(c: Collection, times: int) -> Iterator[Planted]:
+def _damaged_topic(c: Collection, times: int) -> Iterator[Planted]:
     words = ("café", "Müller’s", "naïve", "Ångström", "“quoted”")
     for n in range(times):
         foreign = "\ufffdber" if n % 5 == 0 else words[n % 5].encode().decode("latin-1")
@@ -386,17 +387,17 @@ def damaged_topic(c: Collection, times: int) -> Iterator[Planted]:
         yield _p(f"damaged-{n}")
 
 
-def marked_topic(c: Collection, times: int) -> Iterator[Planted]:
+def _marked_topic(c: Collection, times: int) -> Iterator[Planted]:
     ways = ("<b>{}</b>", "{} &amp; others", "<p>{}", "{}<br>", "&quot;{}&quot;")
     yield from _new_topics(c, times, "marked", lambda n: ways[n % 5].format(c.mixed(1)))
 
 
-def void_topic(c: Collection, times: int) -> Iterator[Planted]:
+def _void_topic(c: Collection, times: int) -> Iterator[Planted]:
     texts = ("null", "N/A", "test", "TODO", "[deleted]", "None", "undefined", "-- empty --", "NaN", "placeholder")
     yield from _new_topics(c, times, "void", lambda n: texts[n % len(texts)])
 
 
-def foreign_topic(c: Collection, times: int) -> Iterator[Planted]:
+def _foreign_topic(c: Collection, times: int) -> Iterator[Planted]:
     yield from _new_topics(c, times, "foreign", lambda _: c.rng.choice(_FOREIGN))
 
 
@@ -413,19 +414,19 @@ def _copies(c: Collection, times: int, grade: str | None) -> Iterator[Planted]:
         yield _p(copy)
 
 
-def contradicted_copy(c: Collection, times: int) -> Iterator[Planted]:
+def _contradicted_copy(c: Collection, times: int) -> Iterator[Planted]:
     yield from _copies(c, times, "0")
 
 
-def unjudged_copy(c: Collection, times: int) -> Iterator[Planted]:
+def _unjudged_copy(c: Collection, times: int) -> Iterator[Planted]:
     yield from _copies(c, times, None)
 
 
-def redundant_copy(c: Collection, times: int) -> Iterator[Planted]:
+def _redundant_copy(c: Collection, times: int) -> Iterator[Planted]:
     yield from _copies(c, times, "1")
 
 
-def own_document(c: Collection, times: int) -> Iterator[Planted]:
+def _own_document(c: Collection, times: int) -> Iterator[Planted]:
     for n, (topic, text) in enumerate(c.rng.sample(c.topics, times)):
         c.docs.append((topic if n % 2 else f"own-{n}", text if n % 4 else text.upper()))
         yield _p(topic)
@@ -435,50 +436,50 @@ _Q, _D, _T = ("qrels",), ("docs",), ("topics",)
 _ALL = ("docs", "topics", "qrels")
 #: The kinds of planted faults by name.
 FAULTS: dict[str, Fault] = {
-    "row that is no judgment": Fault("broken-row", broken_row, _Q),
-    "judged document is gone": Fault("missing-document", missing_document, _ALL),
-    "document id spelt otherwise": Fault("respelt-document", respelt_document, _ALL),
-    "judged topic is gone": Fault("unknown-topic", unknown_topic, _ALL),
-    "topic id spelt otherwise": Fault("respelt-topic", respelt_topic, _ALL),
-    "topic and document swapped": Fault("swapped-ids", swapped_ids, _ALL),
-    "pair judged twice alike": Fault("repeated-pair", repeated_pair, _Q),
-    "pair judged twice differently": Fault("contradicted-pair", contradicted_pair, _Q),
-    "grade off the scale": Fault("off-scale-grade", off_scale, _Q, alone=True),
-    "judgments of another topic": Fault("twin-topics", copied_topic, _Q),
-    "document relevant for a quarter of the topics": Fault("hub-document", hub, _Q),
-    "topic without relevant documents": Fault("no-relevant", without_relevant, _Q),
-    "empty document": Fault("empty-document", empty_document, _D),
-    "one id, two texts": Fault("conflicting-id", conflicting_id, _D),
-    "one id twice": Fault("repeated-id", repeated_id, _D),
-    "blank in a document id": Fault("unwritable-document-id", unwritable_id, _D),
-    "bytes that are not UTF-8": Fault("undecodable-document", undecodable, _D),
-    "UTF-8 decoded as Latin-1": Fault("wrong-decoding", wrong_decoding, _D),
-    "replacement and control characters": Fault("lost-characters", lost_characters, _D),
-    "markup, script or entities": Fault("markup", markup, _D),
-    "error page, login, paywall": Fault("error-page", error_page, _D),
-    "placeholder text": Fault("placeholder", placeholder, _D),
-    "cut inside a word": Fault("cut-document", cut, _D),
-    "text twice in a row": Fault("doubled-text", doubled, _D),
-    "another script": Fault("foreign-script", foreign, _D),
-    "same text, other id": Fault("exact-duplicate", exact_copy, _D),
-    "one word changed": Fault("near-duplicate", near_copy, _D),
-    "document inside another": Fault("contained-document", contained, _D),
-    "footer in many documents": Fault("boilerplate", boilerplate, _D),
-    "many documents joined": Fault("long-document", joined, _D),
-    "empty topic": Fault("empty-topic", empty_topic, _T),
-    "one topic id, two texts": Fault("conflicting-topic", conflicting_topic, _T),
-    "one topic id twice": Fault("repeated-topic", repeated_topic, _T),
-    "blank in a topic id": Fault("unwritable-topic-id", unwritable_topic, _T),
-    "same topic text": Fault("duplicate-topic", same_topic, _T),
-    "topic with a small change": Fault("near-duplicate-topic", near_topic, _T),
-    "topic in the training split": Fault("topic-in-training", trained_topic, ("topics", "train")),
-    "topic inside a document": Fault("topic-in-document", topic_in_document, ("docs", "topics")),
-    "topic decoded wrongly": Fault("damaged-topic", damaged_topic, _T),
-    "markup in a topic": Fault("topic-markup", marked_topic, _T),
-    "placeholder topic": Fault("topic-placeholder", void_topic, _T),
-    "topic in another script": Fault("foreign-topic", foreign_topic, _T, alone=True),
-    "copy judged not relevant": Fault("contradicted-group", contradicted_copy, ("docs", "qrels")),
-    "copy not judged": Fault("unjudged-twin", unjudged_copy, ("docs", "qrels")),
-    "copy judged relevant": Fault("redundant-relevant", redundant_copy, ("docs", "qrels")),
-    "topic is a document": Fault("self-retrieval", own_document, ("docs", "topics")),
+    "row that is no judgment": Fault("broken-row", _broken_row, _Q),
+    "judged document is gone": Fault("missing-document", _missing_document, _ALL),
+    "document id spelt otherwise": Fault("respelt-document", _respelt_document, _ALL),
+    "judged topic is gone": Fault("unknown-topic", _unknown_topic, _ALL),
+    "topic id spelt otherwise": Fault("respelt-topic", _respelt_topic, _ALL),
+    "topic and document swapped": Fault("swapped-ids", _swapped_ids, _ALL),
+    "pair judged twice alike": Fault("repeated-pair", _repeated_pair, _Q),
+    "pair judged twice differently": Fault("contradicted-pair", _contradicted_pair, _Q),
+    "grade off the scale": Fault("off-scale-grade", _off_scale, _Q, alone=True),
+    "judgments of another topic": Fault("twin-topics", _copied_topic, _Q),
+    "document relevant for a quarter of the topics": Fault("hub-document", _hub, _Q),
+    "topic without relevant documents": Fault("no-relevant", _without_relevant, _Q),
+    "empty document": Fault("empty-document", _empty_document, _D),
+    "one id, two texts": Fault("conflicting-id", _conflicting_id, _D),
+    "one id twice": Fault("repeated-id", _repeated_id, _D),
+    "blank in a document id": Fault("unwritable-document-id", _unwritable_id, _D),
+    "bytes that are not UTF-8": Fault("undecodable-document", _undecodable, _D),
+    "UTF-8 decoded as Latin-1": Fault("wrong-decoding", _wrong_decoding, _D),
+    "replacement and control characters": Fault("lost-characters", _lost_characters, _D),
+    "markup, script or entities": Fault("markup", _markup, _D),
+    "error page, login, paywall": Fault("error-page", _error_page, _D),
+    "placeholder text": Fault("placeholder", _placeholder, _D),
+    "cut inside a word": Fault("cut-document", _cut, _D),
+    "text twice in a row": Fault("doubled-text", _doubled, _D),
+    "another script": Fault("foreign-script", _foreign, _D),
+    "same text, other id": Fault("exact-duplicate", _exact_copy, _D),
+    "one word changed": Fault("near-duplicate", _near_copy, _D),
+    "document inside another": Fault("contained-document", _contained, _D),
+    "footer in many documents": Fault("boilerplate", _boilerplate, _D),
+    "many documents joined": Fault("long-document", _joined, _D),
+    "empty topic": Fault("empty-topic", _empty_topic, _T),
+    "one topic id, two texts": Fault("conflicting-topic", _conflicting_topic, _T),
+    "one topic id twice": Fault("repeated-topic", _repeated_topic, _T),
+    "blank in a topic id": Fault("unwritable-topic-id", _unwritable_topic, _T),
+    "same topic text": Fault("duplicate-topic", _same_topic, _T),
+    "topic with a small change": Fault("near-duplicate-topic", _near_topic, _T),
+    "topic in the training split": Fault("topic-in-training", _trained_topic, ("topics", "train")),
+    "topic inside a document": Fault("topic-in-document", _topic_in_document, ("docs", "topics")),
+    "topic decoded wrongly": Fault("damaged-topic", _damaged_topic, _T),
+    "markup in a topic": Fault("topic-markup", _marked_topic, _T),
+    "placeholder topic": Fault("topic-placeholder", _void_topic, _T),
+    "topic in another script": Fault("foreign-topic", _foreign_topic, _T, alone=True),
+    "copy judged not relevant": Fault("contradicted-group", _contradicted_copy, ("docs", "qrels")),
+    "copy not judged": Fault("unjudged-twin", _unjudged_copy, ("docs", "qrels")),
+    "copy judged relevant": Fault("redundant-relevant", _redundant_copy, ("docs", "qrels")),
+    "topic is a document": Fault("self-retrieval", _own_document, ("docs", "topics")),
 }

@@ -3,7 +3,9 @@
 Pages of `faults.py` hold many abstracts, so that a loss is a part of a page. Here a document is one record, as in most
 collections of abstracts: what a fault leaves is seldom more than the title. The wordings of notices are collected from
 public projects, see notices.toml; those of the development draws and those of the reported one have no project in
-common. Kinds in `UNSEEN` are planted in reported draws only.
+common. Kinds in `UNSEEN` are planted in reported draws only. The draw `third` has wordings of further projects and the
+kinds of `THIRD`: some of them had been tried on Vaswani when the rule was made that names the damaged version (another
+record or a text from outside under a kept title, related titles, teasers, menus), the others had not.
 """
 
 from __future__ import annotations
@@ -51,6 +53,24 @@ HARMLESS: Final[dict[str, float]] = {
     "other typography": 0.05,
     "last words gone": 0.03,
 }
+THIRD: Final[dict[str, tuple[float, str]]] = {
+    "parked": (0.02, "error page"),
+    "record of another collection": (0.03, "redirect"),
+    "front page": (0.02, "redirect"),
+    "first sentence": (0.03, "truncated"),
+    "other record under the kept title": (0.03, "redirect"),
+}
+THIRD_HARMLESS: Final[dict[str, float]] = {
+    "related titles below": 0.03,
+    "teasers below": 0.03,
+    "menu above": 0.03,
+    "citation below": 0.03,
+    "licence below": 0.03,
+    "hyphenated": 0.03,
+}
+#: The shares of the other kinds beside them.
+_BESIDE_HARMFUL: Final = 0.7
+_BESIDE_HARMLESS: Final = 0.6
 #: These keep the title, or a part of the text: what has a title only loses nothing by them.
 _NEED_TEXT: Final = frozenset(
     {
@@ -64,6 +84,9 @@ _NEED_TEXT: Final = frozenset(
         "another text after the first lines",
         "sentences in another order",
         "last words gone",
+        "first sentence",
+        "other record under the kept title",
+        "hyphenated",
     }
 )
 _ENOUGH: Final = 25
@@ -77,6 +100,7 @@ _NOTICES: Final = {
     "removed": "removed",
     "robot check": "robot",
     "maintenance": "maintenance",
+    "parked": "parked",
 }
 
 
@@ -88,13 +112,18 @@ def notices() -> dict[str, Any]:
 
 def reason_of(fault: str) -> str:
     """The reason that a fault should be given; empty for what does no harm."""
-    return {**FAULTS, **UNSEEN}.get(fault, (0.0, ""))[1]
+    return {**FAULTS, **UNSEEN, **THIRD}.get(fault, (0.0, ""))[1]
 
 
 def kinds(half: Half) -> dict[str, float]:
     """The shares of all kinds of a draw."""
     harmful = FAULTS if half == "development" else {**FAULTS, **UNSEEN}
-    return {**{name: share for name, (share, _) in harmful.items()}, **HARMLESS}
+    shares = {name: share for name, (share, _) in harmful.items()}
+    if half != "third":
+        return {**shares, **HARMLESS}
+    new = {name: share for name, (share, _) in THIRD.items()}
+    harmless = {name: share * _BESIDE_HARMLESS for name, share in HARMLESS.items()}
+    return {**{name: share * _BESIDE_HARMFUL for name, share in shares.items()}, **new, **harmless, **THIRD_HARMLESS}
 
 
 def fits(record: Abstract, fault: str) -> bool:
@@ -110,11 +139,13 @@ class Records:
         half: whose wordings are used.
         near: a record like this one that is relevant to none of its topics.
         spare: any record that is relevant to nothing.
+        outside: likewise, of another collection.
     """
 
     half: Half
     near: Callable[[Abstract, random.Random], Abstract]
     spare: Callable[[random.Random], Abstract]
+    outside: Callable[[random.Random], Abstract]
 
     def strike(self, record: Abstract, fault: str, draw: random.Random) -> Struck:
         """The record with a fault of that name, or, for "none", as another crawl found it."""
@@ -129,6 +160,10 @@ class Records:
             "two words": lambda one, draw: Body(one.title, draw.choice(notices()[self.half]["two_words"])),
             "list of titles": self._list,
             "another text after the first lines": self._another,
+            "record of another collection": lambda _, draw: self._plain(self.outside(draw)),
+            "front page": self._front,
+            "first sentence": lambda one, draw: Body(one.title, one.sentences[0] + draw.choice(["", " Read on"])),
+            "other record under the kept title": lambda one, draw: Body(one.title, self._text(draw)),
         }
         if fault in made:
             return Struck(made[fault](record, draw), True)
@@ -164,6 +199,17 @@ class Records:
         titles = [self.spare(draw).title for _ in range(draw.randint(6, 12))]
         return Body(draw.choice(notices()[self.half]["lists"]), "\n".join(titles))
 
+    def _front(self, record: Abstract, draw: random.Random) -> Body:
+        return Body(draw.choice(notices()[self.half]["front"]), "\n".join(self._teaser(draw) for _ in range(4)))
+
+    def _teaser(self, draw: random.Random) -> str:
+        one = self.spare(draw)
+        return " ".join(f"{one.title}. {' '.join(one.sentences)}".split()[:25]) + " …"
+
+    def _text(self, draw: random.Random) -> str:
+        one = next(one for one in iter(lambda: self.spare(draw), None) if one.sentences)
+        return " ".join(one.sentences)
+
     def _another(self, record: Abstract, draw: random.Random) -> Body:
         words = self._plain(record).text.split()
         other = self.spare(draw)
@@ -185,6 +231,14 @@ class Records:
             "other typography": lambda: Body(title.upper(), plain),
             "last words gone": lambda: Body(title, " ".join(cut)),
             "none": lambda: Body(title, f"{text}\n{footer}"),
+            "related titles below": lambda: Body(title, "\n".join([text, *(self.spare(draw).title for _ in range(5))])),
+            "teasers below": lambda: Body(title, "\n".join([text, *(self._teaser(draw) for _ in range(3))])),
+            "menu above": lambda: Body(title, f"{draw.choice(words['menus'])}\n{text}"),
+            "citation below": lambda: Body(
+                title, f"{text}\n{draw.choice(words['cite']).format(title=title, number=8)}"
+            ),
+            "licence below": lambda: Body(title, f"{text}\n\n{draw.choice(words['licence'])}"),
+            "hyphenated": lambda: Body(title, _hyphenated(text, draw)),
         }[fault]()
 
 
@@ -192,3 +246,12 @@ def _reworded(text: str) -> str:
     pairs = dict(texts()["rewordings"]["pairs"])
     phrase = re.compile(rf"\b({'|'.join(sorted(map(re.escape, pairs), key=len, reverse=True))})\b", re.IGNORECASE)
     return phrase.sub(lambda match: pairs[match[0].lower()], text)
+
+
+def _hyphenated(text: str, draw: random.Random) -> str:
+    """Some of the long words broken at the end of a line, as in a text that was taken from a PDF."""
+    words = [
+        f"{word[: len(word) // 2]}-\n{word[len(word) // 2 :]}" if len(word) > 8 and draw.random() < 0.5 else word
+        for word in text.split()
+    ]
+    return " ".join(words)

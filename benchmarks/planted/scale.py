@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,22 +19,29 @@ RUN = """
 import resource, sys
 from truerank import transfer
 from truerank.rankers.base import RankerSpec
-folder, out = sys.argv[1:]
+folder, out, evidence = sys.argv[1:]
 transfer.scan({"old": f"{folder}/a.jsonl", "new": f"{folder}/b.jsonl"}, f"{folder}/a.qrels",
-              f"{folder}/topics.tsv", model=RankerSpec("bm25"), items=20, out=out)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+              f"{folder}/topics.tsv", model=RankerSpec("bm25"), items=20, evidence=evidence, out=out)
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(used.ru_maxrss // 1024, used.ru_utime + used.ru_stime)
 """
 
 
 def scale(count: int, work: Path) -> None:
-    """Prints memory at two sizes, seconds, and whether a killed scan ends with the bytes of an undisturbed one."""
+    """Prints memory and processor time at two sizes, by kind of evidence, and whether a killed scan ends with the bytes
+    of an undisturbed one."""
     for size in (count // 10, count):
         folder = work / f"scale-{size}"
         generate(size, folder)
-        begun = time.monotonic()
-        memory = int(started(folder, folder / "whole").communicate()[0].split()[-1])
-        seconds = time.monotonic() - begun
-        print(f"{size:,} documents in two versions: {seconds:.0f} s, {memory:,} MB at most", flush=True)
+        used: dict[str, float] = {}
+        for evidence in ("scores", "both"):
+            shutil.rmtree(folder / "whole", ignore_errors=True)
+            begun = time.monotonic()
+            memory, spent = started(folder, folder / "whole", evidence).communicate()[0].split()[-2:]
+            seconds, used[evidence] = time.monotonic() - begun, float(spent)
+            told = f"{float(spent):.1f} s of processor time, {int(memory):,} MB at most"
+            print(f"{size:,} documents in two versions, evidence {evidence}: {told}", flush=True)
+        print(f"both take {used['both'] / used['scores']:.2f} times the processor time of scores", flush=True)
     killed = 0
     for number in range(KILLS):
         process = started(folder, folder / "killed")
@@ -70,9 +78,9 @@ def generate(count: int, folder: Path) -> None:
     (folder / "topics.tsv").write_text("".join(f"{number}\t{text}\n" for number, text in enumerate(topics)))
 
 
-def started(folder: Path, out: Path) -> subprocess.Popen[str]:
+def started(folder: Path, out: Path, evidence: str = "both") -> subprocess.Popen[str]:
     """A scan in a process of its own."""
-    command = [sys.executable, "-c", RUN, str(folder), str(out)]
+    command = [sys.executable, "-c", RUN, str(folder), str(out), evidence]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 

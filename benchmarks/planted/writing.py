@@ -42,6 +42,7 @@ class Plan(NamedTuple):
         shares: of the judged pages, by fault.
         second: share of the faults that lie in the second version: most, as with MS MARCO.
         family: pages of several abstracts, see `faults`, or one record each, see `records`.
+        outside: another collection, of which some records of the third draw are.
     """
 
     seed: int
@@ -50,6 +51,7 @@ class Plan(NamedTuple):
     shares: dict[str, float] = SHARES
     second: float = 0.7
     family: Literal["pages", "records"] = "pages"
+    outside: Abstracts | None = None
 
 
 def plant(source: Abstracts, folder: Path, plan: Plan) -> Planted:
@@ -91,7 +93,8 @@ def _plant_records(source: Abstracts, folder: Path, plan: Plan) -> Planted:
     records = list(source.abstracts.values())
     neighbour = _neighbours(source)
     spare = [one for one in records if one.doc_id not in source.relevant]
-    striker = Records(plan.half, neighbour, lambda draw: draw.choice(spare))
+    outside = [one for one in (plan.outside or source).abstracts.values() if one.sentences]
+    striker = Records(plan.half, neighbour, lambda draw: draw.choice(spare), lambda draw: draw.choice(outside))
     left = random.Random(f"{plan.seed}:faults").sample(list(source.relevant), len(source.relevant))
     judged, faults = len(left), {}
     for fault, share in kinds(plan.half).items():

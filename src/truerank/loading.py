@@ -29,6 +29,7 @@ __all__ = [
     "opened",
     "text_file",
     "toml_file",
+    "whole_number",
 ]
 
 #: Bytes of a file or value that is read in one piece.
@@ -39,6 +40,8 @@ _LARGEST_SETTINGS: Final = 1 << 19
 _DEEPEST: Final = 100
 #: Digits of a whole number: those of 128 bits.
 _DIGITS: Final = 39
+#: Digits of a number that 64 bits hold in any case.
+_LONGEST_NUMBER: Final = 18
 _REMEDY: Final = "correct it, or write the file again"
 _HALVES: Final = re.compile(r"[\ud800-\udfff]")
 #: A chain of keys joined by dots; tomllib takes time that grows with the square of its length.
@@ -213,6 +216,14 @@ def load_toml(data: bytes | str, place: str | Path, *, remedy: str = _REMEDY) ->
     if _has_long_number(value):
         raise InputError("no valid TOML (a number of more than 64 bits)", remedy, where=place)
     return value
+
+
+def whole_number(text: str) -> int | None:
+    """The number that a text of 1 to 18 ASCII digits is, None for any other text.
+
+    `isdigit` is true of signs that are no numbers, and a number of thousands of digits cannot be read.
+    """
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER else None
 
 
 def _whole(text: str) -> int:

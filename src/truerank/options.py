@@ -10,9 +10,10 @@ import contextlib
 import functools
 import inspect
 import math
+import re
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, ParamSpec, TypeVar, get_args, get_origin
@@ -40,12 +41,16 @@ __all__ = [
     "Ties",
     "Votes",
     "Workers",
+    "adopted",
+    "adopter",
     "check",
     "command",
     "declared",
     "value_of",
 ]
 
+#: Metavariables of options that name sources.
+_SOURCE: Final = re.compile(r"SRC|FILE$")
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -128,6 +133,62 @@ OutFile = Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)]
 #: Options with one meaning and one range everywhere.
 Seed = Annotated[int, Range(at_least=0, at_most=2**32 - 1)]
 Confidence = Annotated[float, Range(above=0, below=1)]
+
+
+#: What turns values of a program into sources; `sources.given` sets it, since reading lies above options.
+_adopters: list[Callable[..., Any]] = []
+
+
+def adopter(function: Callable[..., R]) -> Callable[..., R]:
+    """Registers what turns a value of a program into a source: a function of name, value, `several` and `by_name`."""
+    _adopters[:] = [function]
+    return function
+
+
+def adopted(owner: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of a program that stand in place of sources, as sources.
+
+    Args:
+        owner: the function or dataclass that declares them.
+        values: by the name of the parameter or field.
+
+    Raises:
+        OptionError: a value that cannot be read.
+    """
+    hints = declared(owner)
+    found = {}
+    for name, value in values.items():
+        if value is None or isinstance(value, str | Path) or name not in hints:
+            continue
+        kinds = _kinds(hints[name])
+        classes = tuple(kind for kind in kinds if isinstance(kind, type))
+        names_source = any(isinstance(kind, Flag) and _SOURCE.search(kind.metavar) for kind in kinds)
+        if not names_source or any(kind.__name__ in ("Any", "DataFrame") for kind in classes):
+            continue
+        # What the option takes itself, such as an open source, or a list of queries.
+        own = tuple(kind for kind in classes if kind.__module__.startswith("truerank."))
+        if isinstance(value, own) or (isinstance(value, list | tuple) and any(isinstance(one, own) for one in value)):
+            continue
+        by_name = any(issubclass(kind, Mapping) for kind in classes)
+        several = _is_several(hints[name])
+        for adopt in _adopters:
+            found[name] = adopt(name, value, several=several, by_name=by_name)
+    return found
+
+
+def _is_several(hint: Any) -> bool:
+    """Whether an annotation allows several names of sources."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return any(kind in (str, Path) for part in arguments for kind in _kinds(part))
+    return any(_is_several(part) for part in arguments)
+
+
+def _kinds(hint: Any) -> list[Any]:
+    """Every class and extra in an annotation."""
+    origin, extras = get_origin(hint), getattr(hint, "__metadata__", ())
+    own = [hint] if isinstance(hint, type) and origin is None else [origin] if isinstance(origin, type) else []
+    return [*own, *extras, *(kind for part in get_args(hint) for kind in _kinds(part))]
 
 
 @functools.cache
@@ -227,6 +288,8 @@ class Options:
 
     def __post_init__(self) -> None:
         values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        for name, value in adopted(type(self), values).items():
+            object.__setattr__(self, name, value)
         check(type(self), values)
 
 
@@ -241,6 +304,7 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         given = signature.bind(*args, **_grouped(function, signature, kwargs))
+        given.arguments |= adopted(function, given.arguments)
         check(function, given.arguments)
         return function(*given.args, **given.kwargs)
 

@@ -16,7 +16,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truerank.errors import InputError
-from truerank.loading import check_regular, json_file, load_json, load_toml, load_yaml, opened, text_file, toml_file
+from truerank.loading import (
+    check_regular,
+    json_file,
+    load_json,
+    load_toml,
+    load_yaml,
+    opened,
+    text_file,
+    toml_file,
+    whole_number,
+)
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False) | st.text(),
@@ -161,3 +171,9 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     assert json_file(file) == {"a": "\ufffd 😀"}
     file.write_bytes(b"a = 1\rb = 2\r\n")
     assert toml_file(file) == {"a": 1, "b": 2}
+
+
+def test_whole_numbers_of_texts() -> None:
+    assert [whole_number(text) for text in ("0", "007", "9" * 18)] == [0, 7, int("9" * 18)]
+    for text in ("", "-1", "+1", "1.0", " 1", "\u00b2", "\u0663", "1_0", "9" * 19, "9" * 5000):
+        assert whole_number(text) is None

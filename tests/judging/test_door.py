@@ -45,11 +45,13 @@ def running(folder: Path, limits: Limits, monkeypatch: pytest.MonkeyPatch, **opt
     path = folder / "store"
     items = [Item("1", "1", "a topic", texts=(Text("query", "a query"),))]
     Store.create(path, load_scheme("leakage"), items, {"ann": ["1"]}).close()
+    before = options.pop("before", lambda _: None)
     desk = open_desk(path, Serving(port=0, no_tokens=True, **options))
+    place = urlsplit(desk.addresses[0])
+    before((place.hostname, place.port))
     thread = threading.Thread(target=desk.run)
     thread.start()
     try:
-        place = urlsplit(desk.addresses[0])
         yield place.hostname, place.port
     finally:
         desk.stop()
@@ -117,7 +119,8 @@ def test_a_browser_may_pause_between_requests(tmp_path, monkeypatch):
 @pytest.mark.parametrize("limits", [Limits(connections=50, per_address=4), Limits(connections=4, per_address=50)])
 def test_the_oldest_that_waits_makes_room(limits, tmp_path, monkeypatch):
     with running(tmp_path, limits, monkeypatch) as place:
-        waiting = [begun(place, HALVES[half]) for half in list(HALVES) * 5]
+        # Those that had an answer before are the last to go.
+        waiting = [begun(place, HALVES[half]) for half in sorted(HALVES.keys() - {"second"}) * 5]
         for _ in range(5):
             assert answers(place)
         for connection in waiting[:-4]:
@@ -128,6 +131,20 @@ def test_the_oldest_that_waits_makes_room(limits, tmp_path, monkeypatch):
                 pass
         for connection in waiting:
             connection.close()
+
+
+def test_a_request_in_a_crowd_that_waits_at_the_door_is_answered(tmp_path, monkeypatch):
+    crowd, honest = [], []
+
+    def before(place: tuple) -> None:
+        # All are there before the first is let in, and the honest one is among the oldest.
+        honest.append(begun(place, HEAD + b"Connection: close\r\n\r\n"))
+        crowd.extend(begun(place, HEAD) for _ in range(60))
+
+    with running(tmp_path, Limits(per_address=8), monkeypatch, before=before):
+        assert honest[0].recv(15) == b"HTTP/1.1 200 OK"
+    for connection in (*honest, *crowd):
+        connection.close()
 
 
 def test_who_goes_away_in_the_middle_leaves_no_line(tmp_path, monkeypatch, capfd):

@@ -317,6 +317,16 @@ def test_kept_sketches_stand_for_documents(tmp_path: Path) -> None:
         open_sketches(tmp_path / "nothing", Shingles())
 
 
+def test_a_folder_is_for_one_work(tmp_path: Path) -> None:
+    """Other thresholds in the folder of a finished comparison would get what was found with the first ones."""
+    texts = corpus(50)
+    within(texts, job=Job(tmp_path))
+    with pytest.raises(InputError, match="work with other documents or options"):
+        within(texts, Shingles(similarity=0.5), Job(tmp_path))
+    with pytest.raises(InputError, match="give each work a folder of its own"):
+        keep(texts, Shingles(shingle_size=5), Job(tmp_path / "sketches"))
+
+
 def test_both_ways_of_a_small_and_a_large_side_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small side filters the shingles of the other one; without the filter the pairs are the same."""
     texts = corpus(400)

@@ -189,7 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif behaviour == "dropped":
             self.close_connection = True
         elif behaviour == "slow":
-            time.sleep(1.2)
+            time.sleep(3)
             self._send(200, body, headers)
         elif behaviour == "drip":
             self._start(200, {**headers, "Content-Length": str(1 << 20)})

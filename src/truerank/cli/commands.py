@@ -35,6 +35,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "survivorship rescue": "truerank.audits.survivorship.rescuing:rescue",
     "collection audit": "truerank.audits.collection.audit:audit",
     "collection clean": "truerank.audits.collection.cleaning:clean",
+    "collection card": "truerank.audits.collection.card:card",
     "pool build": "truerank.audits.reusability.pools.building:build",
     "pool topics": "truerank.audits.reusability.judged_topics:topics",
     "pool simulate": "truerank.audits.reusability.simulation.simulating:simulate",

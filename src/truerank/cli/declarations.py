@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin
 import docstring_parser
 
 from truerank.errors import OptionError, TruerankError
+from truerank.loading import whole_number
 from truerank.options import Flag, Options, Range, declared
 from truerank.reports.results import Result
 
@@ -192,7 +193,7 @@ def _reading(name: str, hint: Any) -> tuple[Any, Callable[[Any], Any]]:
         if len(kinds) == 1:
             return _reading(name, kinds[0])
         if all(get_origin(kind) is Literal or kind is int for kind in kinds):
-            return str, lambda text: int(text) if str(text).lstrip("-").isdigit() else text
+            return str, lambda text: text if whole_number(str(text).removeprefix("-")) is None else int(text)
         return (Path if Path in kinds else str), _as_it_is
     if origin in (dict, Mapping) or (isinstance(origin, type) and issubclass(origin, Mapping)):
         return list[str], functools.partial(_pairs, name, arguments[1])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from truerank.errors import InputError
+from truerank.loading import whole_number
 
 __all__ = ["SamplePlan", "Stage", "parse_plan"]
 
@@ -126,9 +127,10 @@ def _quotas(text: str, whole: str) -> tuple[tuple[str, int], ...]:
 
 
 def _count(text: str, whole: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise InputError(f"'{text}' is no number of items", _REMEDY, where=f"sample {whole}")
-    return int(text)
+    number = whole_number(text) or 0
+    if number < 1:
+        raise InputError(f"'{text[:40]}' is no number of items", _REMEDY, where=f"sample {whole}")
+    return number
 
 
 def _number(text: str, whole: str) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from truerank.errors import InputError
 from truerank.judging.scheme_files import checked_values
-from truerank.loading import load_json, load_toml, text_file
+from truerank.loading import load_json, load_toml, text_file, whole_number
 
 if TYPE_CHECKING:
     from truerank.judging.items import Item
@@ -281,9 +281,10 @@ def load_scheme(name_or_file: str | Path) -> Scheme:
         return _built_in(text)
     name, colon, number = text.partition(":")
     if name == "transfer" and colon:
-        if not number.isdigit():
+        versions = whole_number(number)
+        if versions is None:
             raise InputError(f"'{number}' is no number of versions", "write transfer:3", where=text)
-        return versions_scheme(int(number))
+        return versions_scheme(versions)
     path = Path(text)
     if path.suffix.lower() not in (".toml", ".json"):
         known = ", ".join((*BUILT_IN, "transfer:N"))

@@ -11,7 +11,7 @@ from truerank.lexical.index import Index, open_index
 from truerank.lexical.models import BM25, Model, QueryLikelihood
 from truerank.lexical.presets import MODELS, PRESETS, Preset, analyser_of, model_of, preset_named, require_analyser
 from truerank.lexical.scoring import BestDocuments, Searcher
-from truerank.lexical.searching import SearchResult, TopicQuery, retrieve, search, topic_queries, write_run
+from truerank.lexical.searching import Retrieval, SearchResult, TopicQuery, retrieve, search, topic_queries, write_run
 
 if TYPE_CHECKING:
     from truerank.lexical.tuning import Tuning as Tuning
@@ -31,6 +31,7 @@ __all__ = [
     "Model",
     "Preset",
     "QueryLikelihood",
+    "Retrieval",
     "SearchResult",
     "Searcher",
     "TopicQuery",

@@ -125,12 +125,12 @@ class Index(Result, shown_in="truerank.lexical.report"):
 
     def term(self, number: int) -> str:
         """The term with this number; terms are numbered in the order of their code points."""
-        return self._term_bytes(number).decode()
+        return self._text(self._term_bytes(number))
 
     def doc_id(self, number: int) -> str:
         """The id of the document with this number; documents are numbered in the order of the collection."""
         starts = self._document_starts
-        return bytes(self._document_bytes[starts[number] : starts[number + 1]]).decode()
+        return self._text(bytes(self._document_bytes[starts[number] : starts[number + 1]]))
 
     def doc_ids(self, numbers: Sequence[int] | NDArray[Any]) -> list[str]:
         """The ids of documents."""
@@ -176,8 +176,18 @@ class Index(Result, shown_in="truerank.lexical.report"):
 
     def _array(self, name: str) -> NDArray[Any]:
         # A plain view: slices of a memmap are memmaps, which cost microseconds each.
-        array: NDArray[Any] = np.load(self.folder / f"{name}.npy", mmap_mode="r").view(np.ndarray)
+        path = self.folder / f"{name}.npy"
+        try:
+            array: NDArray[Any] = np.load(path, mmap_mode="r").view(np.ndarray)
+        except (ValueError, EOFError, SyntaxError) as error:
+            raise InputError(f"damaged ({error})", "build the index again", where=path) from error
         return array
+
+    def _text(self, raw: bytes) -> str:
+        try:
+            return raw.decode()
+        except UnicodeDecodeError as error:
+            raise InputError(f"damaged ({error})", "build the index again", where=self.folder) from error
 
     def _bytes(self, name: str) -> NDArray[np.uint8]:
         return np.memmap(self.folder / name, np.uint8, "r").view(np.ndarray)

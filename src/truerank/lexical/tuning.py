@@ -17,6 +17,7 @@ from truerank.lexical.index import Index, open_index
 from truerank.lexical.presets import ModelName, changed, model_of, preset_named, require_analyser
 from truerank.lexical.scoring import Searcher
 from truerank.lexical.searching import Retrieval, input_of_index, search, topic_queries
+from truerank.loading import whole_number
 from truerank.measures import CrossValidation, Evaluation, cross_validate, difference_interval, evaluate
 from truerank.options import Flag, Out, Range, Seed, Source, command
 from truerank.reports.results import Result
@@ -170,7 +171,12 @@ def _tuned(
         return found
 
     validation = cross_validate(
-        qrels, settings, measure, rank=rank, k=int(str(folds)) if str(folds).isdigit() else folds, seed=seed
+        qrels,
+        settings,
+        measure,
+        rank=rank,
+        k=folds if (k_folds := whole_number(str(folds))) is None else k_folds,
+        seed=seed,
     )
     found = search(searcher, list(queries.values()), base, k=k)
     tuned = next(iter(validation.runs.values()))

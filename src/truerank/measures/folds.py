@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from truerank.errors import InputError, OptionError
-from truerank.loading import load_json
+from truerank.loading import load_json, whole_number
 from truerank.sources import compressed
 from truerank.sources.lines import numbered_lines, whole_text
 
@@ -123,7 +123,8 @@ def _topics(fold: Any, path: Path) -> list[str]:
 
 
 def _number_first(name: str) -> tuple[int, int, str]:
-    return (0, int(name), name) if name.isdecimal() else (1, 0, name)
+    number = whole_number(name)
+    return (1, 0, name) if number is None else (0, number, name)
 
 
 def _first_twice(topics: Sequence[str]) -> str:

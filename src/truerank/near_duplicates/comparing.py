@@ -19,11 +19,12 @@ from truerank.near_duplicates.options import Shingles
 from truerank.near_duplicates.passages import boilerplate
 from truerank.near_duplicates.plan import Plan
 from truerank.near_duplicates.results import BOILERPLATE, GROUPS, KINDS, PAIRS, Equivalents, groups_of
-from truerank.near_duplicates.sketches import Documents, Sketches, keep
+from truerank.near_duplicates.sketches import Documents, Sketches, claim, keep
 from truerank.near_duplicates.verifying import RELATIONS, verify
 from truerank.work.engines import Engine, LocalEngine, RayEngine, ShardEngine
 from truerank.work.jobs import Job
 from truerank.work.memory import give_back
+from truerank.work.runs import plain
 from truerank.work.workers import processors
 
 __all__ = ["between", "within"]
@@ -43,7 +44,7 @@ def within(documents: Documents | Sketches, options: Shingles = Shingles(), job:
         Pairs, groups and boilerplate.
 
     Raises:
-        InputError: sketches of other shingles; a worker died.
+        InputError: sketches of other shingles, a folder with other work, or a worker died.
     """
     with _folder(job) as work:
         sketches = _sketches(documents, options, work.part("sketches"))
@@ -52,8 +53,7 @@ def within(documents: Documents | Sketches, options: Shingles = Shingles(), job:
         named = _named(plan, pairs)
         numbers = np.unique(pairs.select("left", "right").to_numpy())
         groups = groups_of(named, _ids(plan, numbers))
-        blocks = (sketches.passages(block) for block in range(len(sketches.sizes)))
-        passages = boilerplate(blocks, len(sketches), options.boilerplate)
+        passages = boilerplate(sketches.all_passages, len(sketches), options.boilerplate)
         return Equivalents(options, (len(sketches), 0), sketches.empty, named, groups, passages, crowded)
 
 
@@ -77,7 +77,7 @@ def between(
         with the same words stand for each other, the first one is named.
 
     Raises:
-        InputError: sketches of other shingles; a worker died.
+        InputError: sketches of other shingles, a folder with other work, or a worker died.
     """
     with _folder(job) as work:
         sides = tuple(
@@ -123,6 +123,10 @@ def _sketches(documents: Documents | Sketches, options: Shingles, job: Job) -> S
 def _compare(plan: Plan, job: Job) -> tuple[pl.DataFrame, int]:
     """All pairs by number, columns as in `RELATIONS`, and how many crowded shingles there are."""
     give_back()
+    if plan.firsts[-1] >= NO_TWIN:
+        raise InputError(f"{plan.firsts[-1]:,} documents, more than can be numbered", "compare them in parts")
+    sides = [[*side.sizes, side.shingles, side.empty] for side in plan.sides]
+    claim(plan.folder, {"options": plain(plan.options), "sides": sides})
     plan.write_sizes()
     equals = find_equals(plan, job)
     candidates, crowded = find_candidates(plan, equals, job)

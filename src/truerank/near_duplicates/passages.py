@@ -7,7 +7,7 @@ that two of its documents hold; the count is too low by at most one for each blo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -82,11 +82,11 @@ def _passages(text: str, wanted: Hashes) -> Iterable[dict[str, Any]]:
             yield {"passage": " ".join(found.text[begin:end].split()), "windows": found.windows[part].tolist()}
 
 
-def boilerplate(blocks: Iterable[BlockPassages], documents: int, share: float) -> pl.DataFrame:
+def boilerplate(blocks: Callable[[], Iterable[BlockPassages]], documents: int, share: float) -> pl.DataFrame:
     """The passages that a share of all documents holds.
 
     Args:
-        blocks: of the whole collection; read twice.
+        blocks: opens those of the whole collection, which are read twice.
         documents: how many there are.
         share: of the documents.
 
@@ -94,13 +94,12 @@ def boilerplate(blocks: Iterable[BlockPassages], documents: int, share: float) -
         Columns as in `BOILERPLATE`. The count of a passage is that of its rarest window, so that fewer documents may
         hold the whole of a long one.
     """
-    held = list(blocks)
-    passages = [passage for block in held for passage in block.passages]
+    passages = [passage for block in blocks() for passage in block.passages]
     wanted = np.unique(np.array([each for passage in passages for each in passage["windows"]], np.uint64))
     if not len(wanted):
         return pl.DataFrame(schema=BOILERPLATE)
     total = np.zeros(len(wanted), np.int64)
-    for block in held:
+    for block in blocks():
         place = np.minimum(np.searchsorted(wanted, block.windows), len(wanted) - 1)
         there = wanted[place] == block.windows
         total[place[there]] += block.documents[there]

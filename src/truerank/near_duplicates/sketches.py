@@ -9,7 +9,7 @@ import hashlib
 import itertools
 import json
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -23,17 +23,18 @@ from truerank.near_duplicates.passages import PASSAGES, BlockPassages, block_pas
 from truerank.near_duplicates.shingling import Hashes, shingled
 from truerank.records import Document
 from truerank.text.normalising import normalise
-from truerank.work.artifacts import write_text
+from truerank.work.artifacts import digest, write_text
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 
-__all__ = ["Documents", "Sketches", "keep", "open_sketches"]
+__all__ = ["Documents", "Sketches", "claim", "keep", "open_sketches"]
 
 #: Documents, or pairs of id and text.
 Documents: TypeAlias = Iterable[Document | tuple[str, str]]
 
 _FORMAT: Final = 1
 _MANIFEST: Final = "sketches.json"
+_WORK: Final = "work.sha256"
 #: A block ends with this many documents or characters.
 _DOCUMENTS: Final = 1 << 14
 _CHARACTERS: Final = 1 << 23
@@ -92,10 +93,11 @@ class Sketches:
         """The shingles of a block, one document after the other, ascending in each."""
         return np.frombuffer(b"".join(self._load(block, "shingles")["shingles"]), _HASH)
 
-    def passages(self, block: int) -> BlockPassages:
-        """The windows that documents of a block share."""
-        windows, documents, passages = self._load(block, *_OF_BLOCK).row(0)
-        return BlockPassages(np.frombuffer(windows, _HASH), np.frombuffer(documents, _COUNT), passages)
+    def all_passages(self) -> Iterator[BlockPassages]:
+        """The windows that documents of each block share."""
+        for block in range(len(self.sizes)):
+            windows, documents, passages = self._load(block, *_OF_BLOCK).row(0)
+            yield BlockPassages(np.frombuffer(windows, _HASH), np.frombuffer(documents, _COUNT), passages)
 
     def _load(self, block: int, *names: str) -> pl.DataFrame:
         return BlockStore(self.folder).load(block, names)
@@ -111,8 +113,12 @@ def keep(documents: Documents, options: Shingles, job: Job) -> Sketches:
 
     Returns:
         The sketches, which `within` and `between` take in place of documents.
+
+    Raises:
+        InputError: the folder has sketches of other shingles; a worker died.
     """
     store = BlockStore(job.folder)
+    claim(job.folder, _identity(options))
     job.progress.start("reading documents")
     count = run_blocks(_SketchTask(options), _told(_blocks(documents), job), store, job.engine)
     sizes, shingles, empty = [], 0, 0
@@ -124,6 +130,23 @@ def keep(documents: Documents, options: Shingles, job: Job) -> Sketches:
     found = {"sizes": sizes, "shingles": shingles, "empty": empty}
     write_text(job.folder / _MANIFEST, json.dumps({**_identity(options), **found}) + "\n")
     return Sketches(job.folder, options, tuple(sizes), shingles, empty)
+
+
+def claim(folder: Path, identity: Mapping[str, Any]) -> None:
+    """Marks a folder as that of one work.
+
+    Args:
+        folder: of unfinished work.
+        identity: what the work depends on.
+
+    Raises:
+        InputError: the folder has other work.
+    """
+    path, mark = folder / _WORK, digest(identity)
+    if not path.is_file():
+        write_text(path, mark)
+    elif path.read_text(encoding="utf-8") != mark:
+        raise InputError("work with other documents or options", "give each work a folder of its own", where=folder)
 
 
 def open_sketches(folder: Path, options: Shingles) -> Sketches:

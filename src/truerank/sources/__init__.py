@@ -3,6 +3,7 @@
 from truerank.sources.blocks import QueryBlock, SourceCounts
 from truerank.sources.documents import DocumentSource, open_documents, read_documents
 from truerank.sources.examples import ExampleSource, open_examples
+from truerank.sources.given import source_of
 from truerank.sources.grammar import SourceSpec, parse, unique_names
 from truerank.sources.labels import read_labels
 from truerank.sources.qrels import read_qrels, read_qrels_frame
@@ -35,6 +36,7 @@ __all__ = [
     "read_topics",
     "read_variants",
     "run_frames",
+    "source_of",
     "unique_names",
     "with_variants",
 ]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from truerank.errors import InputError
-from truerank.loading import load_json
+from truerank.loading import load_json, whole_number
 from truerank.sources import compressed, json_stream
 from truerank.sources.json_stream import Parsed, Place
 from truerank.sources.rows import Row
@@ -121,7 +121,8 @@ class _Column:
 
     def _is_behind(self, key: str) -> bool:
         """Whether a key would have to stand before what was read, so that the column lacks it."""
-        if not (self._last.isdecimal() and key.isdecimal() and key.isascii() and int(self._last) > int(key)):
+        last, number = whole_number(self._last), whole_number(key)
+        if last is None or number is None or last <= number:
             return False
         return self._ascends
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from truerank.errors import InputError
+from truerank.loading import whole_number
 
 __all__ = ["ID_NAMES", "SAMPLE_LINES", "TEXT_NAMES", "Layout", "csv_header", "layout_of", "named"]
 
@@ -107,8 +108,8 @@ def _chosen(column: str, rows: list[list[str]], header: bool, path: Path) -> Lay
     names, width = [name.strip() for name in rows[0]], _usual_width(rows)
     if column in names and not column.isdigit():
         text, header = names.index(column), True
-    elif column.isdigit() and 1 <= int(column) <= max(map(len, rows)):
-        text = int(column) - 1
+    elif 1 <= (number := whole_number(column) or 0) <= max(map(len, rows)):
+        text = number - 1
     else:
         there = f"it has the columns {', '.join(names)}" if header else f"it has {width} columns and no header"
         raise InputError(f"no column '{column}'", f"{there}; name one, or give its number from 1", where=path, line=1)

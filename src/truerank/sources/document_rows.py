@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import polars as pl
 
 from truerank.errors import InputError
+from truerank.loading import whole_number
 from truerank.records import Document
 from truerank.sources import columns
 from truerank.sources.lines import LineBlock, line_blocks
@@ -159,11 +160,11 @@ def _names(lines: Sequence[str], column: str | None, path: Path) -> tuple[str, .
     counts = [line.count("\t") + 1 for line in sample]
     width = min(set(counts), key=lambda count: (-counts.count(count), count)) if counts else 1
     if column is not None:
-        if not column.isdigit() or not 1 <= int(column) <= width:
+        number = whole_number(column) or 0
+        if not 1 <= number <= width:
             raise InputError(
                 f"no column '{column}'", f"it has {width} columns and no names; give its number", where=path, line=1
             )
-        number = int(column)
         others = [f"column {position}" for position in range(1, width + 1)]
         others[number - 1] = "body"
         if number > 1:
@@ -179,7 +180,8 @@ def _names(lines: Sequence[str], column: str | None, path: Path) -> tuple[str, .
 def _keys(names: Sequence[str], column: str | None) -> _Keys:
     body = columns.named(names, _BODIES)
     if column is not None:
-        numbered = names[int(column) - 1] if column.isdigit() and 0 < int(column) <= len(names) else None
+        number = whole_number(column) or 0
+        numbered = names[number - 1] if 0 < number <= len(names) else None
         body = column if column in names else numbered
     titles = [name for name in _TITLES if name != (body or "").lower()]
     return _Keys(columns.named(names, _IDS), columns.named(names, _URLS), columns.named(names, titles), body)

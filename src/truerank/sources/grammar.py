@@ -26,7 +26,7 @@ SOURCES: Final = Plugins("truerank.sources", "source format", ("records",))
 _ALIASES: Final = {
     "txt": "lines", "ndjson": "jsonl", "doccano": "jsonl", "labelstudio": "json", "label-studio": "json",
 }  # fmt: skip
-_ENDINGS: Final = frozenset((
+ENDINGS: Final = frozenset((
     ".gz", ".zst", ".bz2", ".xz", ".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".txt", ".trec", ".xml",
     ".run", ".qrels",
 ))  # fmt: skip
@@ -175,6 +175,6 @@ def _exists(location: str) -> bool:
 
 def _without_endings(location: str) -> str:
     name = PurePath(location).name or Path(location).absolute().name or location
-    while (suffix := PurePath(name).suffix) and suffix.lower() in _ENDINGS:
+    while (suffix := PurePath(name).suffix) and suffix.lower() in ENDINGS:
         name = name[: -len(suffix)]
     return name

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from truerank.records import Input
 from truerank.sources import compressed, grammar
+from truerank.sources.given import is_given
 from truerank.sources.grammar import SourceSpec
 
-__all__ = ["input_of", "inputs_of"]
+__all__ = ["input_of", "inputs_of", "shown_source"]
 
 
 def input_of(role: str, source: object, name: str = "", rows: int | None = None) -> Input:
@@ -25,11 +26,16 @@ def input_of(role: str, source: object, name: str = "", rows: int | None = None)
         return Input(name or role, "", role, rows)
     spec = source if isinstance(source, SourceSpec) else grammar.parse(str(source))
     there = spec.scheme == "file" and spec.path.is_file()
-    shown = spec.spec if isinstance(source, SourceSpec) else str(source)
+    shown = shown_source(spec) and (spec.spec if isinstance(source, SourceSpec) else str(source))
     if not there:
         return Input(name or spec.name, shown, role, rows)
     digest = compressed.fingerprint(spec.path).removeprefix("sha256:").partition(";")[0]
     return Input(name or spec.name, shown, role, rows, digest)
+
+
+def shown_source(spec: SourceSpec) -> str:
+    """A source as the user gave it; empty for a value of the caller's program, which has no place to look at."""
+    return "" if spec.scheme == "file" and is_given(spec.path) else spec.spec
 
 
 def inputs_of(**sources: object) -> tuple[Input, ...]:

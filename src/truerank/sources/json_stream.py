@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from truerank.errors import InputError
-from truerank.loading import load_json
+from truerank.loading import load_json, whole_number
 from truerank.sources import compressed
 from truerank.sources.lines import decoded
 
@@ -175,9 +175,10 @@ def ascending_at(path: Path, place: Place) -> bool:
     last = -1
     if opening == b"{":
         for key in scanner.names():
-            if not (key.isascii() and key.isdigit() and int(key) > last):
+            number = whole_number(key)
+            if number is None or number <= last:
                 return False
-            last = int(key)
+            last = number
             scanner.value(keep=False)
     return True
 

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from truerank.errors import InputError
+from truerank.loading import whole_number
 from truerank.sources import columns, json_stream
 from truerank.sources.blocks import RawBlock
 from truerank.sources.columns import Layout
@@ -167,7 +168,8 @@ def text_key(values: Mapping[str, Any], column: str | None) -> str | None:
         return columns.named(names, columns.TEXT_NAMES) or ("1" if names[:1] == ["1"] else None)
     if column in values:
         return column
-    return names[int(column) - 1] if column.isdigit() and 0 < int(column) <= len(names) else None
+    number = whole_number(column) or 0
+    return names[number - 1] if 0 < number <= len(names) else None
 
 
 def _keys(values: Mapping[str, Any], column: str | None) -> _TextAndId | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
+from truerank.loading import whole_number
 from truerank.records import Topic
 from truerank.sources import beir, columns, formats, grammar, hub, irds, tables, trec
 from truerank.sources.blocks import RawBlock, SourceCounts
@@ -238,7 +239,8 @@ def _keys(values: Mapping[str, Any], column: str | None) -> _Keys:
     names = list(values)
     title = columns.named(names, _TITLES)
     if column is not None:
-        numbered = names[int(column) - 1] if column.isdigit() and 0 < int(column) <= len(names) else None
+        number = whole_number(column) or 0
+        numbered = names[number - 1] if 0 < number <= len(names) else None
         title = column if column in values else numbered
     description = columns.named(names, [name for name in _DESCRIPTIONS if name != (title or "").lower()])
     return _Keys(

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from truerank.text.page_faults import PageWords, covered
 
-__all__ = ["Loss", "WordWeights", "lost_share", "word_weights"]
+__all__ = ["NO_BODY", "Loss", "WordWeights", "lost_share", "word_weights"]
 
 Floats = NDArray[np.float64]
 
 #: Words of a piece that is looked for as a whole, and pieces on each side that share the query with it.
 _PIECE: Final = 12
 _AROUND: Final = 1
-#: A version that has so large a share of the distinct words has lost nothing that is worth a look.
+#: A version that has so large a share of the distinct words, and what is asked for, has lost nothing worth a look.
 _ALL_THERE: Final = 0.9
 #: Words of one piece that any text on the subject has in one place, and that a rewording keeps, as shares.
 _CHANCE: Final = 0.3
@@ -31,7 +31,7 @@ _POWER: Final = 3.0
 #: So much of the query, by weight, is much.
 _ASKED: Final = 0.15
 #: A body with fewer words is no text of its own: the title counts with it.
-_NO_BODY: Final = 8
+NO_BODY: Final = 8
 
 
 class Loss(NamedTuple):
@@ -93,14 +93,17 @@ def lost_share(before: PageWords, after: PageWords, query: frozenset[str], weigh
         query: the forms of the query's words.
         weights: of words.
     """
-    titled = len(before.words) < _NO_BODY
+    titled = len(before.words) < NO_BODY
     text = before.whole if titled else before
     other = after.whole
     mine, theirs = text.forms, other.forms
     if not mine:
         return Loss(0.0, 0.0)
     distinct, there = set(mine), set(theirs)
-    if len(distinct & there) >= _ALL_THERE * len(distinct):
+    much = _ASKED * float(weights.of(sorted(query)).sum())
+    asked = float(weights.of(sorted(query & distinct - there)).sum())
+    own_title = titled and bool(before.title) and there.issuperset(PageWords("", before.title).forms)
+    if asked <= much and (own_title or len(distinct & there) >= _ALL_THERE * len(distinct)):
         return Loss(0.0, 0.0)
     cuts = range(0, max(1, len(mine) - _PIECE // 2), _PIECE)
     ends = [*cuts[1:], len(mine)]
@@ -113,8 +116,7 @@ def lost_share(before: PageWords, after: PageWords, query: frozenset[str], weigh
     value = weights.of(gone) ** 2
     known = np.array([form in there for form in gone], dtype=np.bool_)
     share = float(worth @ (1.0 - kept)) / total if total else 0.0
-    asked = float(weights.of(sorted(query.intersection(gone) - there)).sum())
-    if asked >= _ASKED * float(weights.of(sorted(query)).sum()) > 0:
+    if asked >= much > 0:
         return Loss(share, 1.0)
     return Loss(share, float(value[known].sum()) / float(value.sum() or 1.0))
 

@@ -82,8 +82,8 @@ class PageWords:
 
     @cached_property
     def forms(self) -> tuple[str, ...]:
-        """The words by their first letters, so that most inflections are the same word."""
-        return tuple([word[:_LETTERS] for word in self.words])
+        """The words by their first letters, so that most inflections are the same; with digits, the whole words."""
+        return tuple([word[:_LETTERS] if word.isalpha() else word for word in self.words])
 
     @cached_property
     def whole(self) -> PageWords:

@@ -289,7 +289,7 @@ def filter_blocks(rows: Rows, plan: FilterPlan, job: Job) -> Filtered:
         plan: how to filter.
         job: where finished blocks lie, and what runs them.
     """
-    store = BlockStore(job.folder)
+    store = BlockStore(job.folder, job.key)
     stream = iter(rows())
     first = list(islice(stream, _IDF_TEXTS))
     idf_sample = tuple(row[3] for row in first)

@@ -185,7 +185,7 @@ def _exact_where_known(every: pl.DataFrame, kept: pl.DataFrame, coarse: ScanTask
 
 
 def _pass(rows: Rows, task: ScanTask, block_size: int, job: Job) -> tuple[BlockStore, int, Bars]:
-    store = BlockStore(job.folder)
+    store = BlockStore(job.folder, job.key)
     bars = Bars(len(task.topic_vectors), task.top_k)
 
     def settle(kept: pl.DataFrame) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ import polars as pl
 
 from truerank.work.artifacts import atomic_path
 from truerank.work.engines import Engine
+from truerank.work.sealing import sealed, unsealed
 from truerank.work.tasks import Numbered, Task
 
 __all__ = ["BlockStore", "run_blocks"]
@@ -26,10 +28,12 @@ class BlockStore:
 
     Args:
         folder: where the blocks lie; made if it does not exist.
+        key: what makes the files readable, where no text may stand on the disk; empty for plain files.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, key: bytes = b"") -> None:
         self.folder = folder
+        self._key = key
         folder.mkdir(parents=True, exist_ok=True)
 
     def has(self, number: int) -> bool:
@@ -39,13 +43,21 @@ class BlockStore:
     def save(self, number: int, frame: pl.DataFrame) -> None:
         """Saves a finished block."""
         with atomic_path(self._path(number)) as temporary:
-            frame.write_ipc(temporary, compression="lz4")
+            if not self._key:
+                frame.write_ipc(temporary, compression="lz4")
+                return
+            content = io.BytesIO()
+            frame.write_ipc(content, compression="lz4")
+            temporary.write_bytes(sealed(content.getvalue(), self._key))
 
     def load(self, number: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """A finished block, or some of its columns."""
         # As a stream, because Polars would take brackets in a path for a pattern.
         with self._path(number).open("rb") as stream:
-            return pl.read_ipc(stream, columns=None if columns is None else list(columns))
+            wanted = None if columns is None else list(columns)
+            if not self._key:
+                return pl.read_ipc(stream, columns=wanted)
+            return pl.read_ipc(io.BytesIO(unsealed(stream.read(), self._key, self._path(number))), columns=wanted)
 
     def remove(self) -> None:
         """Deletes the folder with all blocks."""

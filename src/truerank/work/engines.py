@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
-from truerank.errors import InputError, MissingExtraError, ShardFinishedError
+from truerank.errors import InputError, MissingExtraError, OptionError, ShardFinishedError
 from truerank.work.tasks import Lost, Numbered, Task
 from truerank.work.workers import in_processes
 
-__all__ = ["Engine", "LocalEngine", "RayEngine", "ShardEngine", "in_order", "open_engine"]
+__all__ = ["Engine", "LocalEngine", "RayEngine", "ShardEngine", "check_kept", "in_order", "open_engine"]
 
 B = TypeVar("B", bound=Numbered)
 R = TypeVar("R")
@@ -220,6 +220,21 @@ def open_engine(name: str, workers: int | None = None, *, tolerant: bool = False
         return ShardEngine(int(part[1]), int(part[2]), LocalEngine(workers or 0, tolerant=tolerant))
     known = "use 'local', 'ray', 'ray:ADDRESS', or 'shard:I/N' with I from 1 to N"
     raise InputError(f"no engine called {name!r}", known, where="--engine")
+
+
+def check_kept(engine: str | Engine, out: object) -> None:
+    """Refuses a shard that has no folder for its blocks, which the others need.
+
+    Args:
+        engine: or its name.
+        out: where the command writes to; None for nowhere.
+
+    Raises:
+        OptionError: a shard without a folder.
+    """
+    is_shard = engine.startswith("shard:") if isinstance(engine, str) else isinstance(engine, ShardEngine)
+    if is_shard and out is None:
+        raise OptionError("engine", "a shard keeps its blocks for the others", "give `out`")
 
 
 def in_order(results: Iterable[tuple[int, R]]) -> Iterator[R]:

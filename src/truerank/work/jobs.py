@@ -19,11 +19,13 @@ class Job:
         folder: where finished blocks lie; a killed job continues from there.
         engine: what runs the blocks (default: this process).
         progress: is told what happens.
+        key: what makes the blocks readable, where no text may stand on the disk; empty for plain files.
     """
 
     folder: Path
     engine: Engine = field(default_factory=LocalEngine)
     progress: Progress = field(default_factory=Quiet)
+    key: bytes = field(default=b"", repr=False)
 
     def part(self, name: str) -> Job:
         """The same in a folder of its own."""

@@ -66,6 +66,8 @@ def test_divisions_of_the_scale_and_grades() -> None:
         assert found["value"] == pytest.approx(cohen_kappa_score(first >= cut, second >= cut), abs=1e-12)
         shares = found["people_share"], found["judge_share"]
         assert shares == pytest.approx(((first >= cut).mean(), (second >= cut).mean()))
+        assert found["gap"] == pytest.approx((second >= cut).mean() - (first >= cut).mean())
+        assert found["gap_low"] < found["gap"] < found["gap_high"]
     for name, inside in (("all", first >= 0), ("grade 0", first == 0), ("grade 3", first == 3)):
         found = row(audit, "rating", band=name)
         gap = (second - first)[inside]

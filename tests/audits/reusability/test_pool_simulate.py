@@ -19,6 +19,7 @@ import pytest
 import scipy.stats
 
 import pool_collection
+import truerank
 from dying_task import Block, Dying
 from places import DATA, ROOT
 from truerank.audits import reusability
@@ -29,7 +30,7 @@ from truerank.audits.reusability.simulation.outcomes import RANDOM
 from truerank.audits.reusability.simulation.page import simulation_tables
 from truerank.audits.reusability.simulation.unlike import UNLIKE_COMPLETE, UNLIKE_OWN, UNLIKE_PASSED
 from truerank.cli import main
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError, ShardFinishedError
 from truerank.measures import evaluate
 from truerank.reports.figures import to_svg
 from truerank.reports.figures.heat_maps import HeatMap, heat_maps
@@ -288,10 +289,12 @@ def test_the_word_is_that_of_the_worst_test(whole):
 
     assert word().word == "HELD" and word().largest_swap == 0
     for rule in (ORIGINAL, LEAVE_OUT_UNIQUES, UNLIKE_OWN, UNLIKE_COMPLETE):
+        # Nothing is judged in the place of unique documents: alone they ask for care, and say how bad it was.
+        worst = "WITH CARE" if rule == LEAVE_OUT_UNIQUES else "NOT HELD"
         assert word(**{rule: {"tau": 0.93}}).word == "WITH CARE"
-        assert word(**{rule: {"tau": 0.89}}).word == "NOT HELD"
+        assert word(**{rule: {"tau": 0.89}}).word == worst
         found = word(**{rule: {"own": 2, "largest_swap": 0.25}})
-        assert (found.word, found.lost, found.largest_swap) == ("NOT HELD", 2, 0.25)
+        assert (found.word, found.lost, found.largest_swap) == (worst, 2, 0.25)
         assert "2 ranks of" in found.reason and "Judge the first 5" in found.what_would_change_it
     assert word(**{LEAVE_OUT_UNIQUES: {"tau": None}}).word == "UNKNOWN"
     # Nothing contradicts, but no unlike system was tried, or none that is unlike.
@@ -301,6 +304,10 @@ def test_the_word_is_that_of_the_worst_test(whole):
     assert {one.word for one in alone.measures} == {"UNKNOWN"}
     assert "No unlike system was tried: the teams given may be alike" in alone.alike_sentence()
     alike = tuple(system._replace(pooled=system.first) for system in simulation.unlike)
+    unique = tuple(one._replace(tau=0.7) if one.rule == LEAVE_OUT_UNIQUES else one for one in calm)
+    for systems in ((), alike):
+        lost = verdict_of(dataclasses.replace(simulation, changes=unique, unlike=systems))
+        assert {one.word for one in lost.measures} == {"NOT HELD"}
     known = verdict_of(dataclasses.replace(simulation, changes=calm, unlike=alike))
     assert {one.word for one in known.measures} == {"UNKNOWN"}
 
@@ -394,6 +401,23 @@ def test_interrupted_and_resumed_equals_uninterrupted(whole, files, tmp_path):
     simulate(**sources(files), out=tmp_path / "out", options=OPTIONS, engine=rest)
     assert rest.done == pool_collection.TOPICS * (1 + OPTIONS.trials) - 9
     assert contents(tmp_path / "out") == contents(folder)
+
+
+def test_shards_end_with_the_bytes_of_one_process(whole, files, tmp_path):
+    shards = [tmp_path / f"shard-{part}" for part in (1, 2)]
+    for part, folder in enumerate(shards, start=1):
+        with pytest.raises(ShardFinishedError, match=f"shard:{part}/2"):
+            simulate(**sources(files), out=folder, options=OPTIONS, engine=f"shard:{part}/2")
+    merged = truerank.merge(shards)
+    assert all(merged.own.values())
+    assert merged.blocks == sum(merged.own.values())
+    simulate(**sources(files), out=shards[1], options=OPTIONS, engine=LocalEngine())
+    assert contents(shards[1]) == contents(whole[1])
+
+
+def test_a_shard_needs_a_folder(files):
+    with pytest.raises(OptionError, match="a shard keeps its blocks"):
+        simulate(**sources(files), options=OPTIONS, engine="shard:1/2")
 
 
 def test_kept_traces_serve_other_rules_and_more_trials(files, tmp_path):

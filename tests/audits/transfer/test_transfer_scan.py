@@ -22,7 +22,7 @@ from truerank.audits.transfer.scanning.judging_items import band_of
 from truerank.audits.transfer.scanning.probabilities import difference, fit_curve, topic_levels
 from truerank.audits.transfer.scanning.scan import default_ranker
 from truerank.cli import main
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError, ShardFinishedError
 from truerank.judging import load_scheme
 from truerank.rankers.base import Pair, RankerSpec, Runtime, open_ranker
 from truerank.reports.results import summary
@@ -201,6 +201,20 @@ def test_a_killed_scan_ends_with_the_same_bytes(
     assert content(tmp_path / "out") == content(scan.folder)
 
 
+def test_shards_end_with_the_bytes_of_one_process(files: Files, scan: Scan, tmp_path: Path) -> None:
+    given, few = (files.versions, files.qrels, files.topics), options()
+    transfer.scan(*given, out=tmp_path / "whole", **few)
+    shards = [tmp_path / f"shard-{part}" for part in (1, 2)]
+    for part, folder in enumerate(shards, start=1):
+        with pytest.raises(ShardFinishedError, match=f"shard:{part}/2"):
+            transfer.scan(*given, out=folder, engine=f"shard:{part}/2", **few)
+    assert all(truerank.merge(shards).own.values())
+    transfer.scan(*given, out=shards[1], **few)
+    assert content(shards[1]) == content(tmp_path / "whole")
+    with pytest.raises(OptionError, match="a shard keeps its blocks"):
+        transfer.scan(*given, engine="shard:1/2", **few)
+
+
 def test_a_version_is_streamed_once(files: Files, scan: Scan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     batches = DocumentSource.batches
@@ -212,15 +226,15 @@ def test_a_version_is_streamed_once(files: Files, scan: Scan, tmp_path: Path, mo
     monkeypatch.setattr(DocumentSource, "batches", counted)
     given = (files.versions, files.qrels, files.topics)
     found = transfer.scan(*given, **options(items=0))
-    # The judged version once more, for the statistics of BM25.
-    assert sorted(read) == ["new", "old", "old"]
+    # The judged version once more, for the statistics of BM25; both once more, for texts that other documents have.
+    assert sorted(read) == ["new", "new", "old", "old", "old"]
     assert found.scores.equals(scan.scores) and found.folder is None
     # Documents of a first stage need not be judged ones: they are looked for in a pass of their own.
     run = tmp_path / "first.run"
     run.write_text("".join(f"{topic} Q0 old-list 1 1.0 x\n" for topic in range(TOPICS)))
     read.clear()
     transfer.scan(*given, first_stage=str(run), sampled=5, **options(items=0, probability="logistic"))
-    assert sorted(read) == ["new", "old", "old", "old"]
+    assert sorted(read) == ["new", "new", "old", "old", "old", "old"]
 
 
 def test_the_cache_and_an_earlier_match_change_nothing(scan: Scan, files: Files, tmp_path: Path) -> None:

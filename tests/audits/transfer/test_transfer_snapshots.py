@@ -42,7 +42,7 @@ def archive() -> Iterator[WebArchive]:
 def quick(archive: WebArchive, **changes: Any) -> dict[str, Any]:
     settings = {
         "base_url": archive.url, "search_rate": 0.0, "page_rate": 0.0, "retries": 2, "backoff": 0.01, "max_wait": 0.02,
-        "timeout": 0.6, "max_seconds": 0.8, "max_bytes": 4 << 20, **changes,
+        "timeout": 1.5, "max_seconds": 2.0, "max_bytes": 4 << 20, **changes,
     }  # fmt: skip
     return {"years": YEARS, "archive": ArchiveOptions(**settings)}
 
@@ -76,7 +76,7 @@ CATALOGUE = {
     "503": ("failed", "HTTP 503 from the archive"),
     "500": ("failed", "HTTP 500 from the archive"),
     "slow": ("failed", "no answer (time ran out)"),
-    "drip": ("failed", "it took longer than 0.8 seconds"),
+    "drip": ("failed", "it took longer than 2 seconds"),
     "broken-gzip": ("failed", "broken answer (compressed data that is broken)"),
     "truncated": ("failed", "broken answer (cut off)"),
     "dropped": ("failed", "broken answer (cut off)"),

@@ -45,6 +45,8 @@ COEFFICIENTS: Final = {
     "alpha-ordinal": "Krippendorff's α, ordinal",
     "alpha-interval": "Krippendorff's α, interval",
 }
+#: Of a table of two by two: the cells that people call relevant, and those that the model does.
+_SIDES: Final = ([2, 3], [1, 3])
 #: The coefficient by which models are ordered.
 MAIN: Final = "alpha-ordinal"
 
@@ -94,24 +96,32 @@ def agreement_frame(grades: Grades, voices: Sequence[tuple[str, Codes]], resampl
 
 
 def cuts_frame(grades: Grades, resampling: Resampling) -> pl.DataFrame:
-    """κ at each binarisation: columns judge, cut, share of people and of the judge from the cut on, and κ."""
+    """Each binarisation of the scale.
+
+    Returns:
+        Columns judge, cut (the lowest grade that is relevant), people_share and judge_share (of pairs that are), value,
+        low, high (Cohen's κ), and gap, gap_low, gap_high: the judge's share minus people's.
+    """
     size, rows = len(grades.scale), []
     first, second = np.divmod(np.arange(size * size), size)
     for name, codes in zip(grades.judges, grades.given.T, strict=True):
         counts = counted(grades, grades.reference, codes)
         for cut in range(1, size):
-            merged = np.eye(4)[(first >= cut) * 2 + (second >= cut)]
-            both = counts @ merged
-            found = bootstrap(
-                lambda w, c=both: coefficients(w @ c, (0, 1), ("kappa",)),  # type: ignore[misc]
-                len(grades.topics),
-                resampling,
-            )
-            all_pairs = both.sum()
-            shares = both.sum(axis=0) @ np.array([[0, 0], [0, 1], [1, 0], [1, 1]]) / all_pairs
-            rows.append((name, grades.scale[cut], float(shares[0]), float(shares[1]), *_ends(found, 0)))
+            both = counts @ np.eye(4)[(first >= cut) * 2 + (second >= cut)]
+
+            def statistic(weights: Floats, both: Floats = both) -> Floats:
+                drawn = weights @ both
+                people, model = (
+                    _ratio(np.stack([drawn[:, at].sum(axis=1), drawn.sum(axis=1)], axis=1)) for at in _SIDES
+                )
+                kappa = coefficients(drawn, (0, 1), ("kappa",))[:, 0]
+                return np.stack([kappa, model - people, people, model], axis=1)
+
+            found = bootstrap(statistic, len(grades.topics), resampling)
+            shares = (_plain(found.value[at]) for at in (2, 3))
+            rows.append((name, grades.scale[cut], *shares, *_ends(found, 0), *_ends(found, 1)))
     schema = {"judge": pl.String, "cut": pl.Int64, "people_share": pl.Float64, "judge_share": pl.Float64}
-    return _frame(rows, schema)
+    return _frame(rows, schema, dict.fromkeys(("gap", "gap_low", "gap_high"), pl.Float64))
 
 
 def confusion_frame(grades: Grades) -> pl.DataFrame:

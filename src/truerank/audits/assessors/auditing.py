@@ -25,6 +25,7 @@ from truerank.measures.scoring import RunSource, named_runs
 from truerank.options import Flag, Out, Resampling, Scoring, command
 from truerank.records import Input
 from truerank.sources.inputs import input_of
+from truerank.sources.notebook import is_single
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
@@ -148,6 +149,8 @@ def _some(run: Any) -> bool:
 def _inputs(role: str, sources: Any) -> list[Input]:
     if sources is None:
         return []
+    if isinstance(sources, Mapping) and not is_single(sources):
+        return [input_of(role, source, str(name)) for name, source in sources.items()]
     several = sources if isinstance(sources, list | tuple) else (sources,)
     found = []
     for source in several:

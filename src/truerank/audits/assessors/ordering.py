@@ -202,17 +202,20 @@ def pairs_frame(scores: SystemScores, correction: Correction, confidence: float)
         Columns judge, measure, systems, pairs; people, model: significant pairs; both: in the same direction under
         both; lost: under people only (false negatives of the judge); gained: under the model only (false positives);
         opposite: significant under both, in opposite directions; swapped: pairs whose order differs; turned: of these,
-        pairs of which the two differences differ significantly. Paired t-tests over topics, corrected for the number
-        of pairs of the row.
+        pairs whose difference under the model differs significantly from what people's difference lets expect. A model
+        that errs by chance makes all differences smaller, so that is people's difference times the slope of the
+        model's mean scores over people's, over all systems. Paired t-tests over topics, corrected for the number of
+        pairs of the row.
     """
     level = round(1 - confidence, 12)
     rows = []
     for judge, measure, sign, people, model in scores.each():
+        slope = _slope(people.mean(axis=1), model.mean(axis=1))
         for name, chosen in subsets(people, sign):
             one, two = np.triu_indices(len(chosen), 1)
             gaps = [(values[chosen][one] - values[chosen][two]).T for values in (people, model)]
             zero = np.zeros_like(gaps[0])
-            tested = ((gaps[0], zero), (gaps[1], zero), (gaps[0], gaps[1]))
+            tested = ((gaps[0], zero), (gaps[1], zero), (gaps[1], slope * gaps[0]))
             found, model_found, moved = (_significant(*sides, correction, level) for sides in tested)
             means = [np.sign(np.round(gap.mean(axis=0), 12)) for gap in gaps]
             same, swapped = means[0] == means[1], means[0] * means[1] < 0
@@ -255,6 +258,13 @@ def scores_frame(scores: SystemScores, resampling: Resampling) -> pl.DataFrame:
         "people_rank": pl.Int64, "model_rank": pl.Int64,
     }  # fmt: skip
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _slope(people: Floats, model: Floats) -> float:
+    """How much of a difference under people is one under the model; 1 where too few systems tell it."""
+    apart = people - people.mean()
+    spread = float(apart @ apart)
+    return max(0.0, float(apart @ (model - model.mean())) / spread) if len(people) > 2 and spread > 0 else 1.0
 
 
 def _significant(first: Floats, second: Floats, correction: Correction, level: float) -> NDArray[np.bool_]:

@@ -61,8 +61,12 @@ def _summary(audit: AssessorAudit) -> Summary:
     named = dict(all_tables(audit))
     shown = [table for name, table in named.items() if name not in _LONG]
     notes = () if audit.out is None else (f"report: {audit.out / 'report.html'}",)
-    verdicts = tuple(one.verdict() for one in verdicts_of(audit))
-    return Summary((*shown, *_notes(audit)), _facts(audit), verdicts, notes, width=120)
+    found = verdicts_of(audit)
+    first = audit.best()[:_FEW]
+    said = [f"{USES[one.use]}, {one.judge}: {one.word}. {one.reason}" for one in found if one.judge in first]
+    verdicts = tuple(one.verdict() for one in found)
+    parts: tuple[Table | str, ...] = ("\n".join(said), *shown, *_notes(audit))
+    return Summary(parts, _facts(audit), verdicts, notes, width=120)
 
 
 @reports(AssessorAudit)

@@ -297,7 +297,7 @@ def _pairs(audit: AssessorAudit) -> Table:
     notes = (
         "Pairs of systems: significant under people, under the model, under both in the same direction; lost: under "
         "people only; gained: under the model only; opposite: under both, in opposite directions; swapped: in "
-        "another order; turned: of these, pairs whose two differences differ significantly.",
+        "another order; turned: of these, pairs that chance and a narrower scale of the model do not explain.",
         f"Paired t-test over topics, level {1 - audit.resampling.confidence:.2g}, "
         f"{CORRECTIONS[audit.rules.correction]} over the pairs of the row.",
     )
@@ -402,7 +402,8 @@ def _corrected(audit: AssessorAudit) -> Table:
     notes = (
         "corrected: the model's grades of all pairs, less the error that people's labels of a sample show. The "
         "interval of the model alone leaves this error out.",
-        f"How people's pairs were drawn: {audit.rules.people_sample}.",
+        f"How people's pairs were drawn: {audit.rules.people_sample}. If they were chosen in another way, the "
+        "corrected scores and their intervals do not hold.",
     )
     return Table("Corrected scores", columns, tuple(rows), notes=notes)
 

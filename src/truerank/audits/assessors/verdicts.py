@@ -118,16 +118,18 @@ def _remedy(audit: AssessorAudit, judge: str) -> str:
 
 
 def _absolute_without_runs(audit: AssessorAudit, judge: str) -> UseVerdict:
-    row = next(iter(audit.of("rating", judge=judge, band="all")))
-    shown = f"The model's grades less people's are {_interval(row, '+.2f')} on average"
-    if row["low"] is not None and (row["low"] > 0 or row["high"] < 0):
-        word = "too high" if row["value"] > 0 else "too low"
-        return UseVerdict(
-            judge, "absolute", "NOT USABLE", f"{shown}: {word}.",
-            "runs, which show what this does to the scores.", row["value"], row["low"], row["high"],
-        )  # fmt: skip
-    reason = f"There are no runs to score. {shown}."
-    return UseVerdict(judge, "absolute", "UNKNOWN", reason, "give runs with `run`.")
+    cut = audit.grades.scale[audit.grades.code_of(audit.scoring.rel)]
+    row = next(iter(audit.of("cuts", judge=judge, cut=cut)))
+    margin, ends = audit.rules.margin, (row["gap"], row["gap_low"], row["gap_high"])
+    shown = (
+        f"The model calls {row['judge_share']:.1%} of the pairs relevant, people {row['people_share']:.1%} (difference "
+        f"{row['gap']:+.1%}, {row['gap_low']:+.1%} to {row['gap_high']:+.1%})"
+    )
+    settles = "runs, which show what this does to the scores; give them with `run`."
+    if row["gap_low"] > margin or row["gap_high"] < -margin:
+        word = "too many" if row["gap"] > 0 else "too few"
+        return UseVerdict(judge, "absolute", "NOT USABLE", f"{shown}: {word}.", settles, *ends)
+    return UseVerdict(judge, "absolute", "UNKNOWN", f"There are no runs to score. {shown}.", settles)
 
 
 def _order(audit: AssessorAudit, judge: str, use: str) -> UseVerdict:

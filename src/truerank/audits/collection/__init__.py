@@ -12,18 +12,21 @@ Source: Bernstein and Zobel (SIGIR 2005); Fröbe et al. (ECIR 2020).
 from __future__ import annotations
 
 from truerank.audits.collection.audit import audit
+from truerank.audits.collection.card import CollectionCard, card
 from truerank.audits.collection.cleaning import CollectionCleaning, clean
 from truerank.audits.collection.options import CollectionOptions, Parts
 from truerank.audits.collection.results import CollectionAudit, Finding, PartVerdict, load_audit
 
 __all__ = [
     "CollectionAudit",
+    "CollectionCard",
     "CollectionCleaning",
     "CollectionOptions",
     "Finding",
     "PartVerdict",
     "Parts",
     "audit",
+    "card",
     "clean",
     "load_audit",
 ]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
+from truerank.audits.collection.card import CollectionCard
 from truerank.audits.collection.cleaning import CollectionCleaning, clean_lines
 from truerank.audits.collection.page import effect_tables, lead, sections, shown, title, verdicts_shown
 from truerank.audits.collection.results import CollectionAudit
 from truerank.measures.combining import COMBINE
 from truerank.reports.report import Report
-from truerank.reports.results import Summary, reports, summarises, writes
-from truerank.reports.tables import Column, Table
+from truerank.reports.results import Format, Summary, reports, summarises, writes
+from truerank.reports.tables import Column, Table, escape_markdown
 from truerank.work.publishing import write_pictures, write_tables
 from truerank.work.runs import Run
 
@@ -140,3 +142,35 @@ def _write_cleaning(result: CollectionCleaning, job: Run) -> None:
 
 def _cell(value: object) -> str:
     return "" if value is None else str(value).translate(_BREAKS)
+
+
+class _CardSummary(Summary):
+    """A card as text is its JSON; as Markdown it is a section of a README."""
+
+    def show(self, form: Format = "text") -> str:
+        if form == "markdown":
+            return _card_markdown(self.json, self.parts)
+        return f"{self.parts[0]}\n" if form == "text" else super().show(form)
+
+
+@summarises(CollectionCard)
+def _card(result: CollectionCard) -> Summary:
+    text = json.dumps(result.content, indent=2, ensure_ascii=False)
+    return _CardSummary((text, _card_table(result.audit)), result.json())
+
+
+def _card_table(audit: CollectionAudit) -> Table:
+    return Table(
+        "What was found.",
+        (Column("Finding"), Column("Severity"), Column("Count"), Column("Effect on scores")),
+        tuple((one.kind.title, one.kind.severity, one.counted, one.kind.effect) for one in audit.findings),
+    )
+
+
+def _card_markdown(content: Mapping[str, Any], parts: tuple[Table | str, ...]) -> str:
+    parts_of = ", ".join(f"{part} {word}" for part, word in content["verdicts"].items())
+    date = f" on {content['date']}" if "date" in content else ""
+    by = f"Collection audit by truerank {content['truerank']}{date}"
+    said = f"{by}: **{content['verdict']}** ({escape_markdown(parts_of)})."
+    tables = [part.markdown() for part in parts if isinstance(part, Table) and part.rows]
+    return "\n".join(["## Collection audit", "", said, "", *tables])

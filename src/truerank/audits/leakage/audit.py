@@ -15,7 +15,7 @@ from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.encoders import Models
 from truerank.audits.leakage.options import AuditOptions, Redaction, opened_labels
 from truerank.audits.leakage.proposing import DistinctQueries, Proposed, propose, topic_texts
-from truerank.audits.leakage.redaction import open_key, redact
+from truerank.audits.leakage.redaction import hash_text, key_mark, open_key, redact
 from truerank.audits.leakage.results import AuditResult, Sensitivity, load_audit
 from truerank.audits.leakage.sensitivity import Sight, check
 from truerank.audits.leakage.summarising import Known, summarise
@@ -37,13 +37,13 @@ from truerank.sources import (
     unique_names,
     with_variants,
 )
-from truerank.sources.inputs import input_of
+from truerank.sources.inputs import input_of, shown_source
 from truerank.text.normalising import normalise
 from truerank.vectors.prefilter import would_pass
 from truerank.vectors.search import SearchPlan
 from truerank.version import __version__
 from truerank.work.artifacts import digest, hash_file, installed_versions, write_text
-from truerank.work.engines import open_engine
+from truerank.work.engines import check_kept, open_engine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
@@ -113,6 +113,7 @@ def audit(
 
     Source: Fröbe et al., How Train–Test Leakage Affects Zero-shot Retrieval (SPIRE 2022), section 3.
     """
+    check_kept(options.engine, out)
     prepared = Audit.of(train, test, options, encoding, judged=judged, redaction=redaction)
     if out is None:
         with TemporaryDirectory() as temporary:
@@ -184,8 +185,11 @@ class Audit:
         return {**chosen, **encoder, **(voices if self.judgments else {}), "redact": redaction.redact}
 
     def identity(self) -> str:
-        """A hash of all that the pairs depend on; labels, baseline and redaction come after them."""
-        options, encoding, _, _ = self.given
+        """A hash of all that the unfinished work depends on; labels and baseline come after it.
+
+        Redacted work is kept under its key.
+        """
+        options, encoding, _, redaction = self.given
         chosen = {name: value for name, value in asdict(options).items() if name not in _NOT_OF_THE_PAIRS}
         screen = None if self.models.screen is None else self.models.screen.precision
         return digest(
@@ -196,6 +200,7 @@ class Audit:
                 "topic_texts": [list(text) for text in self.texts],
                 "encoder": (self.models.encoder.name, self.models.encoder.fingerprint, screen),
                 "packages": installed_versions(*PACKAGES),
+                **({"redacted": key_mark(hash_text("", open_key(redaction.redact_key)))} if redaction.redact else {}),
             }
         )
 
@@ -225,7 +230,8 @@ class Audit:
         options, _, _, redaction = self.given
         progress = progress or Quiet()
         plan = self.models.plan(self.texts, options)
-        proposed = propose(self.sources, self.texts, plan, Job(folder, open_engine(options.engine), progress))
+        key = open_key(redaction.redact_key) if redaction.redact else b""
+        proposed = propose(self.sources, self.texts, plan, Job(folder, open_engine(options.engine), progress, key))
         progress.start("sensitivity check")
         checked = self._checked(folder, plan)
         progress.start("reformulation types")
@@ -233,7 +239,7 @@ class Audit:
         proposed = _with_columns(proposed, self.sources)
         result = summarise(Known(proposed, tests, self.models.encoder, self.judgments, checked), options)
         if redaction.redact:
-            result = redact(result, open_key(redaction.redact_key))
+            result = redact(result, key)
         if options.baseline is not None:
             result = since_baseline(result, options.baseline).apply(result)
         calibration = None
@@ -302,7 +308,7 @@ def _with_columns(proposed: Proposed, sources: Sequence[tuple[str, QuerySource]]
 def _train_input(name: str, source: QuerySource, rows: int) -> Input:
     """The input of a source; its bytes were hashed for the fingerprint already."""
     kind, _, rest = source.fingerprint.partition(":")
-    return Input(name, source.spec.spec, "train", rows, rest.partition(";")[0] if kind == "sha256" else None)
+    return Input(name, shown_source(source.spec), "train", rows, rest.partition(";")[0] if kind == "sha256" else None)
 
 
 def _left_over(job: Run) -> list[str]:

@@ -22,6 +22,7 @@ from truerank.records import Input
 from truerank.reports.results import Result
 from truerank.sources import QuerySource, SourceSpec, open_queries, parse
 from truerank.sources.compressed import checked_file
+from truerank.sources.inputs import shown_source
 from truerank.sources.rows import rows
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import hash_file
@@ -177,7 +178,7 @@ def clean_train(
         job.note(out.name)
         job.note(removed_file.name)
         fingerprint = source.fingerprint.removeprefix("sha256:").partition(";")[0] if form.path else None
-        job.read(Input(spec.name, spec.spec, "train", swept.read, fingerprint), leaks.source)
+        job.read(Input(spec.name, shown_source(spec), "train", swept.read, fingerprint), leaks.source)
         job.skipped = {"skipped": swept.skipped, "empty": swept.empty}
     return TrainCleaning(
         out=out,

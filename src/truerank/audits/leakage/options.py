@@ -37,7 +37,8 @@ class AuditOptions(Options):
             their column stay as they are.
         strict: bytes that are not UTF-8 are an error.
         block_size: texts that are encoded, and saved, at a time.
-        engine: local (this process), ray (a cluster on this machine) or ray:ADDRESS.
+        engine: local (this process), ray (a cluster on this machine), ray:ADDRESS, or shard:I/N: the Ith of N jobs,
+            see merge.
         topic: ids of topics whose nearest training queries are printed.
         baseline: the folder of an earlier audit; what is new since then is counted.
     """
@@ -53,7 +54,7 @@ class AuditOptions(Options):
     all_columns: bool = False
     strict: bool = False
     block_size: Annotated[int, Range(at_least=1)] = 8192
-    engine: Annotated[str, Flag(metavar="local|ray[:ADDRESS]")] = "local"
+    engine: Annotated[str, Flag(metavar="local|ray[:ADDRESS]|shard:I/N")] = "local"
     topic: Annotated[tuple[str, ...], Flag(metavar="ID")] = ()
     baseline: Annotated[str | None, Flag(metavar="DIR")] = None
 

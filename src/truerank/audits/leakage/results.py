@@ -241,6 +241,8 @@ def load_audit(folder: str | Path) -> AuditResult:
             )
     try:
         summary: AuditSummary = json_file(folder / "summary.json")
+        if not isinstance(summary, dict) or not summary.keys() >= {"threshold", "encoder", "sources", "tests"}:
+            raise ValueError("summary.json is of something else")
         candidates = pl.read_parquet(folder / "candidates.parquet", glob=False)
         neighbours = pl.read_parquet(folder / "neighbours.parquet", glob=False)
     except (ValueError, OSError, pl.exceptions.PolarsError) as error:

@@ -14,6 +14,7 @@ from truerank.audits.reusability.learning.labels_now import read_grades
 from truerank.audits.reusability.stopping import AS_THE_TRACK, MAX_RATIO, MIN_RELEVANT, Keeping
 from truerank.errors import InputError, OptionError
 from truerank.judging import is_store
+from truerank.loading import whole_number
 from truerank.options import Flag, OutFile, Range, command
 from truerank.reports.results import Result
 from truerank.sources import compressed, formats, grammar
@@ -208,7 +209,7 @@ def _ratio(given: float | str | None) -> float | None:
 
 
 def _grade(given: int | str) -> int:
-    if isinstance(given, int) or given.lstrip("-").isdigit():
+    if isinstance(given, int) or whole_number(given.removeprefix("-")) is not None:
         return int(given)
     raise OptionError("rel", f"'{given}' is not a grade", "write an integer, or TASK=INTEGER")
 

@@ -23,6 +23,7 @@ from truerank.audits.reusability.stopping import (
     heuristic,
 )
 from truerank.errors import InputError, OptionError
+from truerank.loading import whole_number
 from truerank.options import value_of
 from truerank.plugins import Plugins
 
@@ -108,9 +109,10 @@ def load_rule(
         return heuristic(**options) if name == "heuristic" else TrackProcedure(**options)
     if name == "budget":
         number, _, more = rest.partition(",")
-        if not number.isdigit():
-            raise OptionError("stopping", f"'{spec}' names no number of judgments", "write budget:400")
-        found = ConstantBudget(int(number))
+        judgments = whole_number(number)
+        if judgments is None:
+            raise OptionError("stopping", f"'{spec[:80]}' names no number of judgments", "write budget:400")
+        found = ConstantBudget(judgments)
         keeping = _options(more).get("keeping")
         return found if keeping is None else dataclasses.replace(found, keeping=keeping)
     if name in STOPPING_RULES:

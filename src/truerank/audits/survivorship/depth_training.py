@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
+from truerank.loading import whole_number
 from truerank.measures import (
     Comparison,
     Evaluation,
@@ -125,7 +126,7 @@ def training_effect(
 
     Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022), section 5, Figure 1.
     """
-    wrong = next((depth for depth in runs if depth != "all" and not depth.isdigit()), None)
+    wrong = next((depth for depth in runs if depth != "all" and whole_number(depth) is None), None)
     if wrong is not None:
         raise InputError(f"'{wrong}' is no depth", "call runs 1, 5, all", where="runs")
     if len(runs) < 2:

@@ -15,6 +15,7 @@ from truerank.audits.survivorship.keys import hex_keys, keys_of
 from truerank.audits.survivorship.passages import PassageIds, mapping_file, open_passage_ids
 from truerank.audits.survivorship.queries import input_of_log, left_out, named_source, whole_numbers
 from truerank.errors import InputError, OptionError
+from truerank.loading import whole_number
 from truerank.options import Flag, Options, Out, Range, command
 from truerank.reports.results import Result
 from truerank.sources import read_qrels_frame
@@ -138,7 +139,7 @@ class Depths(Result, shown_in="truerank.audits.survivorship.report"):
         """
         frame = self._firsts if first else self.judgments
         if str(label) != ALL:
-            if not str(label).isdigit() or int(label) < 1:
+            if not whole_number(str(label)):
                 raise OptionError("label", f"'{label}' is not a depth", "give a whole number from 1, or 'all'")
             frame = frame.filter(pl.col("position") < int(label))
         return frame.select(list(QREL_SCHEMA))

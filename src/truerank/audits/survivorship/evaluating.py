@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from truerank.audits.survivorship.evaluation import DepthEvaluation, DepthScores, EvaluateOptions
 from truerank.errors import InputError, OptionError
+from truerank.loading import whole_number
 from truerank.measures import evaluate as score_runs
 from truerank.measures import parse_measures
 from truerank.measures.grammar import MeasureSpec
@@ -193,7 +194,7 @@ def _named_files(folder: Path) -> dict[str, dict[str, Path]]:
 def _of_files(files: Mapping[str, str]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for label, path in files.items():
-        if label != ALL and not (label.isdigit() and int(label)):
+        if label != ALL and not whole_number(label):
             raise OptionError("qrels", f"'{label}' in '{label}={path}' is not a depth", "write 5=FILE or all=FILE")
         label = label if label == ALL else str(int(label))
         if label in found:

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from truerank.audits.transfer.matching.versions import Version as Version
     from truerank.audits.transfer.matching.versions import load_matched as load_matched
     from truerank.audits.transfer.matching.versions import read_versions as read_versions
+    from truerank.audits.transfer.negatives import NegativeSource as NegativeSource
     from truerank.audits.transfer.scanning.options import Samples as Samples
     from truerank.audits.transfer.scanning.options import ScanOptions as ScanOptions
     from truerank.audits.transfer.scanning.results import Scan as Scan
     from truerank.audits.transfer.scanning.results import load_scan as load_scan
     from truerank.audits.transfer.scanning.scan import default_ranker as default_ranker
     from truerank.audits.transfer.scanning.scan import scan as scan
-    from truerank.audits.transfer.selecting import NegativeSource as NegativeSource
     from truerank.audits.transfer.selecting import Selection as Selection
     from truerank.audits.transfer.selecting import SelectOptions as SelectOptions
     from truerank.audits.transfer.selecting import select as select

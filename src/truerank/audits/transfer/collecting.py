@@ -13,6 +13,7 @@ import polars as pl
 from truerank.audits.transfer.fetching import Wanted, fetch_pages
 from truerank.audits.transfer.matching.mapping_files import read_mapping
 from truerank.errors import OptionError
+from truerank.loading import whole_number
 from truerank.options import Flag, Options, Range, command
 from truerank.reports.results import Result
 from truerank.sources.archive import ArchiveOptions, parse_day, read_record
@@ -73,7 +74,7 @@ class SnapshotOptions(Options):
             return tuple(self.years)
         texts = [text.strip() for text in self.years.split(",") if text.strip()]
         for text in texts:
-            if not text.isdigit():
+            if whole_number(text) is None:
                 raise OptionError("years", f"'{text}' is no year", "write 2015,2016,2017")
         return tuple(map(int, texts))
 

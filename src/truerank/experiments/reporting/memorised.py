@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import polars as pl
@@ -225,61 +225,74 @@ def significant(found: Sequence[Memorised], name: str, options: ReportChoices) -
     )
 
 
-def _sides(found: Sequence[Memorised], name: str, form: str, title: str, options: ReportChoices) -> Table:
-    """With and without the leak, and the difference with its interval, side by side for each collection."""
+def _side_by_side(
+    found: Sequence[Memorised],
+    name: str,
+    headings: Sequence[str],
+    cells_of: Callable[[Memorised, str], Sequence[Cell]],
+    options: ReportChoices,
+) -> tuple[tuple[Column, ...], tuple[tuple[Cell, ...], ...], tuple[int, ...]]:
+    """Columns, rows and rules of a table with the same columns for each collection.
+
+    Args:
+        found: all changes.
+        name: of the change whose significance is marked ("rank", "score", "offset").
+        headings: of the columns of a collection.
+        cells_of: its cells, from a change and the mark of those that are significant.
+        options: of the report.
+    """
     collections, places, by_place = _layout(found)
     marked = significant(found, name, options)
-    headings = ("with", "without", "difference", _interval_title(options))
     columns = [Column("trained on"), Column("model")]
-    for collection in collections:
-        columns += [Column(heading, (collection,), align="right") for heading in headings]
+    columns += [Column(heading, (collection,), align="right") for collection in collections for heading in headings]
     rows = []
     for condition, row in places:
         cells: list[Cell] = [condition, row.name]
         for collection in collections:
-            one = by_place.get((collection, condition, row))
-            if one is None:
-                cells += [None] * 4
-                continue
-            change: MemorisationChange = getattr(one, name)
-            mark = "†" if (collection, condition, row) in marked else ""
-            cells += [_plus_minus(change.with_leak, form), _plus_minus(change.without, form)]
-            cells += [_shown(change.difference.mean, f"+{form}", mark), _ends(change.difference, f"+{form}")]
+            place = (collection, condition, row)
+            one = by_place.get(place)
+            cells += [None] * len(headings) if one is None else cells_of(one, "†" if place in marked else "")
         rows.append(tuple(cells))
-    title = f"{title} {_at(found)}, with and without the leak."
-    return Table(title, tuple(columns), tuple(rows), _notes(found, options), _rules(places))
+    return tuple(columns), tuple(rows), _rules(places)
+
+
+def _sides(found: Sequence[Memorised], name: str, form: str, title: str, options: ReportChoices) -> Table:
+    """With and without the leak, and the difference with its interval, side by side for each collection."""
+
+    def cells(one: Memorised, mark: str) -> list[Cell]:
+        change: MemorisationChange = getattr(one, name)
+        return [
+            _plus_minus(change.with_leak, form),
+            _plus_minus(change.without, form),
+            _shown(change.difference.mean, f"+{form}", mark),
+            _ends(change.difference, f"+{form}"),
+        ]
+
+    headings = ("with", "without", "difference", _interval_title(options))
+    columns, rows, rules = _side_by_side(found, name, headings, cells, options)
+    return Table(f"{title} {_at(found)}, with and without the leak.", columns, rows, _notes(found, options), rules)
 
 
 def _offsets(found: Sequence[Memorised], baseline: str, options: ReportChoices) -> Table:
     """The increase of the offset and its two parts, side by side for each collection."""
-    collections, places, by_place = _layout(found)
-    marked = significant(found, "offset", options)
-    titles = ("increase", _interval_title(options), "relevant rise", "non-relevant fall")
-    columns = [Column("trained on"), Column("model")]
-    columns += [Column(title, (collection,), align="right") for collection in collections for title in titles]
-    rows = []
-    for condition, row in places:
-        cells: list[Cell] = [condition, row.name]
-        for collection in collections:
-            one = by_place.get((collection, condition, row))
-            if one is None:
-                cells += [None] * 4
-                continue
-            mark = "†" if (collection, condition, row) in marked else ""
-            cells.append((_plus_minus(one.offset.difference, ".3f") or "–") + mark)
-            cells += [
-                _ends(one.offset.difference, "+.3f"),
-                _shown(one.gain.mean, "+.3f"),
-                _shown(one.loss.mean, "+.3f"),
-            ]
-        rows.append(tuple(cells))
+
+    def cells(one: Memorised, mark: str) -> list[Cell]:
+        return [
+            (_plus_minus(one.offset.difference, ".3f") or "–") + mark,
+            _ends(one.offset.difference, "+.3f"),
+            _shown(one.gain.mean, "+.3f"),
+            _shown(one.loss.mean, "+.3f"),
+        ]
+
+    headings = ("increase", _interval_title(options), "relevant rise", "non-relevant fall")
+    columns, rows, rules = _side_by_side(found, "offset", headings, cells, options)
     notes = (
         "The offset is the mean rank of the leaked non-relevant documents of a topic minus that of the relevant ones; "
         f"its increase over {baseline} is what the relevant ones rise by and the non-relevant ones fall by, in ranks.",
         *_notes(found, options),
     )
     title = f"Increase of the rank offset between leaked relevant and non-relevant documents {_at(found)}."
-    return Table(title, tuple(columns), tuple(rows), notes, _rules(places))
+    return Table(title, columns, rows, notes, rules)
 
 
 def _differences(

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import functools
 import ipaddress
+import itertools
 import logging
 import socket
 import time
@@ -212,7 +213,11 @@ class Server(uvicorn.Server):
     async def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         listening.setblocking(False)
-        while True:
+        for number in itertools.count():
+            # Connections that wait are taken without a pause. A few at a time: each may begin, and its request be read,
+            # long before as many others have come as make it go.
+            if number % max(1, self._limits.per_address // 16) == 0:
+                await asyncio.sleep(0)
             try:
                 taken, place = await loop.sock_accept(listening)
             except OSError as error:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Desk", "Serving", "open_desk"]
 
-_BACKLOG: Final = 1024
+_BACKLOG: Final = 4096
 _KEEP_ALIVE_SECONDS: Final = 30
 #: How long requests that are being answered may take after Ctrl-C.
 _LAST_SECONDS: Final = 3

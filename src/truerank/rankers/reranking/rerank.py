@@ -30,7 +30,7 @@ from truerank.text.normalising import normalise
 from truerank.text.passages import Policy, joined, policy_named
 from truerank.work.artifacts import digest
 from truerank.work.blocks import BlockStore, run_blocks
-from truerank.work.engines import Engine, LocalEngine
+from truerank.work.engines import Engine, LocalEngine, check_kept
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import run as started
@@ -116,6 +116,7 @@ def rerank(
         truerank rerank --model monobert:models/ce --run bm25.run --topics irds:msmarco-document/trec-dl-2019
         --docs irds:msmarco-document --passages max --split cast2022 --cache scores.sqlite --out ce.run
     """
+    check_kept(engine or "local", out)
     ranker = model
     if isinstance(model, str):
         ranker = spec_of(model, runtime, {**set_, **({"probabilities": "true"} if probabilities else {})})

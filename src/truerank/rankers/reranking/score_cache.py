@@ -79,6 +79,9 @@ class ScoreCache:
         try:
             connection.execute("PRAGMA synchronous=NORMAL")
             yield connection
+        except sqlite3.DatabaseError as error:
+            remedy = "remove it if it is damaged, make room, or give another file with `cache`"
+            raise InputError(f"the score cache cannot be used ({error})", remedy, where=self.path) from error
         finally:
             connection.close()
 

@@ -47,7 +47,7 @@ from truerank.lexical import Index, build_index
 from truerank.options import Flag, Out, Source, Workers, command
 from truerank.sources.inputs import inputs_of
 from truerank.work.artifacts import digest, installed_versions
-from truerank.work.engines import Engine, open_engine
+from truerank.work.engines import Engine, check_kept, open_engine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
@@ -114,6 +114,7 @@ def simulate(
 
     Source: Craswell et al., Overview of the TREC 2019 Deep Learning Track, section 5.
     """
+    check_kept(processes.engine, out)
     told, engine = progress or Quiet(), trial_engine(processes.engine, processes.workers)
     sources = SimulationSources(tuple(map(str, run)), qrels, topics, docs, official, pooling)
     inputs = read_inputs(sources, options)

@@ -1,9 +1,11 @@
 """What a simulation says in words: how new systems were misranked in its trials, by which measures and topics.
 
 There are three tests: each team left out, trial by trial; the relevant documents that one team alone brought in, taken
-out; and systems unlike the runs, which were not pooled. The word is that of the worst. It tells what was seen, and does
-not bound what may come. The thresholds are conventions, and the verdict names them: orders with τ of 0.9 and more are
-commonly taken for the same (Voorhees, SIGIR 1998, from assessors who disagree); the others are this package's.
+out; and systems unlike the runs, which were not pooled. The word is that of the worst; but the second test, in which
+nothing is judged instead of what is taken out, does not say NOT HELD alone where unlike systems were tried. The word
+tells what was seen, and does not bound what may come. The thresholds are conventions, and the verdict names them:
+orders with τ of 0.9 and more are commonly taken for the same (Voorhees, SIGIR 1998, from assessors who disagree); the
+others are this package's.
 """
 
 from __future__ import annotations
@@ -196,8 +198,9 @@ class Conclusion:
         return (
             f"HELD: in every test τ was {HELD_TAU:g} or more, no new run lost more than {_ranks(limits[0])}, and a "
             f"system with at most {UNLIKE_OVERLAP:.0%} of its first {self.depth:,} documents in the pools was tried. "
-            f"WITH CARE: τ {CARE_TAU:g}, {_ranks(limits[1])}. NOT HELD: less. UNKNOWN: nothing contradicts, but a test "
-            "is missing. These are conventions, and the tests bound nothing that was not tried."
+            f"WITH CARE: τ {CARE_TAU:g}, {_ranks(limits[1])}; where such a system was tried, whatever happens without "
+            "the unique documents of a team, in whose place nothing is judged. NOT HELD: less. UNKNOWN: nothing "
+            "contradicts, but a test is missing. These are conventions, and the tests bound nothing that was not tried."
         )
 
     def alike_sentence(self) -> str:
@@ -343,11 +346,19 @@ def _word(tau: float | None, lost: int, runs: int) -> Word:
     return "WITH CARE" if tau >= CARE_TAU and lost <= max(1, round(CARE_LOSS * runs)) else "NOT HELD"
 
 
+def _weighed(evidence: Evidence, *, tried: bool) -> Word:
+    """What a test says beside the others; nothing is judged in the place of unique documents that are left out."""
+    if tried and evidence.test == "unique documents left out" and evidence.word == "NOT HELD":
+        return "WITH CARE"
+    return evidence.word
+
+
 def _judged(simulation: Simulation, measure: str, evidence: Sequence[Evidence]) -> tuple[Word, str, str]:
     """The word, the reason, and what would change it."""
     depth = simulation.sources.depth
+    tried = any(system.overlap <= UNLIKE_OVERLAP for system in simulation.unlike)
     for word in ("NOT HELD", "WITH CARE"):
-        if found := [one for one in evidence if one.word == word]:
+        if found := [one for one in evidence if _weighed(one, tried=tried) == word]:
             worst = min(found, key=lambda one: (one.tau or 0.0, -one.lost))
             reason = (
                 f"The worst test ({worst.test}): τ {_tau(worst.tau)}, a loss of {_ranks(worst.lost)} of {worst.runs:,}."
@@ -362,7 +373,7 @@ def _judged(simulation: Simulation, measure: str, evidence: Sequence[Evidence]) 
             "All runs are tied, so that no order can change.",
             "Give runs that differ, or another measure.",
         )
-    if not any(system.overlap <= UNLIKE_OVERLAP for system in simulation.unlike):
+    if not tried:
         reason = (
             f"Every unlike system has more than {UNLIKE_OVERLAP:.0%} of its first {depth:,} documents in the pools."
             if simulation.unlike

@@ -16,6 +16,7 @@ from truerank.records import Document, Input
 from truerank.reports.results import Result
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.sources.grammar import parse, unique_names
+from truerank.sources.inputs import shown_source
 
 __all__ = [
     "FOUND_SCHEMA",
@@ -95,7 +96,13 @@ def version_inputs(versions: Sequence[Version], rows: Mapping[str, int] | None =
         rows: documents by name, where they were counted.
     """
     return tuple(
-        Input(one.name, one.source.spec.spec, "version", (rows or {}).get(one.name), _sha256(one.source.fingerprint))
+        Input(
+            one.name,
+            shown_source(one.source.spec),
+            "version",
+            (rows or {}).get(one.name),
+            _sha256(one.source.fingerprint),
+        )
         for one in versions
     )
 

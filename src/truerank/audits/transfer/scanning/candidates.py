@@ -127,14 +127,21 @@ def _flagged(beside: pl.DataFrame, comparing: Comparing, better: str, worse: str
     for name, cut in comparing.cut_offs.items():
         if comparing.judged:
             sure = pl.max_horizontal(f"{name}_better", f"{name}_worse") >= comparing.floor
-        above.append((pl.lit(comparing.by_scores) & sure & (pl.col(f"{name}_difference") > cut)).alias(name))
+        above.append(pl.lit(comparing.by_scores) & sure & (pl.col(f"{name}_difference") > cut))
     lost = pl.DataFrame(schema={"row": pl.UInt32, "lost": pl.Float64})
     if comparing.losses is not None:
         pair = comparing.losses.filter(pl.col("first").is_in([better, worse]) & pl.col("second").is_in([better, worse]))
         pair = pair.join(beside.select("row", "max_better", "max_worse"), on="row", how="inner", maintain_order="left")
-        lost = favoured(pair, better, comparing.judged_version, odds=comparing.odds)
+        judged, odds = comparing.judged_version, comparing.odds
+        lost = favoured(pair, better, judged, odds=odds)
+        # Beside the texts, scores name no document that lost next to nothing, and not the other version.
+        some = favoured(pair, better, judged, odds=odds, support=True)
+        above = [flag & pl.col("row").is_in(some["row"].implode()) for flag in above]
     found = beside.join(lost, on="row", how="left", maintain_order="left")
-    found = found.with_columns(*above, pl.col("lost").is_not_null().alias("texts"))
+    found = found.with_columns(
+        *(flag.alias(name) for name, flag in zip(comparing.cut_offs, above, strict=True)),
+        pl.col("lost").is_not_null().alias("texts"),
+    )
     scores = pl.any_horizontal("first", "max")
     evidence = pl.when(scores & pl.col("texts")).then(pl.lit("both")).when(scores).then(pl.lit("scores"))
     return found.with_columns(evidence.otherwise(pl.lit("texts")).alias("evidence")).filter(scores | pl.col("texts"))

@@ -20,6 +20,7 @@ from truerank.audits.transfer.scanning.text_evidence import TEXT_CUT_OFF, text_l
 from truerank.errors import InputError, OptionError
 from truerank.rankers.base import Ranker
 from truerank.rankers.reranking.document_texts import DocumentTexts
+from truerank.sources.documents import open_documents
 from truerank.text.page_faults import REASONS
 
 __all__ = ["Setting", "compare_versions"]
@@ -37,6 +38,7 @@ class Setting:
     plan: ScanPlan
     rankers: tuple[Ranker, ...]
     agreed: tuple[Mapping[str, float], ...]
+    sources: tuple[str, ...]
 
 
 def compare_versions(
@@ -86,7 +88,11 @@ def compare_versions(
         cuts = cut_offs(compared, setting.pairs, options.percentile)
     losses = None
     if options.evidence != "scores":
-        losses = text_losses(rows.filter(~pl.col("sampled")), setting.pairs, setting.texts, TEXT_CUT_OFF)
+        documents = {
+            name: open_documents(source, keep_empty=True).batches()
+            for name, source in zip(names, setting.sources, strict=True)
+        }
+        losses = text_losses(rows.filter(~pl.col("sampled")), setting.pairs, setting.texts, documents)
     comparing = Comparing(
         compared, setting.pairs, cuts, setting.texts, judged_given, options.floor, options.evidence != "texts", losses,
         names[0], kind != "raw",

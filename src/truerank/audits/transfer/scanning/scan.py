@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Final
 
+import numpy as np
 import polars as pl
 
 from truerank.audits.transfer.matching.finding import MatchOptions, Texts, matched_into
@@ -27,10 +28,10 @@ from truerank.audits.transfer.matching.versions import (
 from truerank.audits.transfer.scanning.comparing import Setting, compare_versions
 from truerank.audits.transfer.scanning.options import Samples, ScanOptions, ScanPlan
 from truerank.audits.transfer.scanning.results import Scan
-from truerank.audits.transfer.scanning.rows import judged_rows, other_documents
 from truerank.audits.transfer.scanning.scoring import RowScoring, id_column, sample_pairs, score_rows
-from truerank.errors import OptionError
+from truerank.errors import InputError, OptionError
 from truerank.lexical import analyser_of, build_index
+from truerank.lexical.searching import topic_queries
 from truerank.options import Flag, Out, Range, Runtime, Source, command
 from truerank.rankers.base import Ranker, RankerSpec, spec_of
 from truerank.rankers.kinds import default_model
@@ -39,10 +40,12 @@ from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Input
 from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import read_qrels_frame
+from truerank.sources.runs import read_run_frame
+from truerank.text.normalising import normalise
 from truerank.text.passages import policy_named
 from truerank.text.urls import UrlRules
 from truerank.work.artifacts import digest
-from truerank.work.engines import open_engine
+from truerank.work.engines import check_kept, open_engine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
@@ -53,6 +56,8 @@ __all__ = ["default_ranker", "scan"]
 
 _RUNTIME: Final = Runtime()
 _NO_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({})
+#: Documents of a first stage that calibrate, for each topic.
+_FIRST_STAGE_DEPTH: Final = 100
 _LARGE: Final = "castorini/monot5-3b-msmarco"
 _PACKAGES: Final = ("scipy", "torch", "transformers", "openvino", "PyStemmer")
 
@@ -86,7 +91,7 @@ def scan(
     field: str = "title",
     matched: Annotated[Matched | str | Path | None, Flag(metavar="DIR", reads=Path)] = None,
     cache: Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)] = None,
-    engine: Annotated[str, Flag(metavar="local|ray[:ADDRESS]")] = "local",
+    engine: Annotated[str, Flag(metavar="local|ray[:ADDRESS]|shard:I/N")] = "local",
     block_size: Annotated[int, Range(at_least=1)] = 256,
     options: ScanOptions = ScanOptions(),
     samples: Samples = Samples(),
@@ -117,7 +122,8 @@ def scan(
         matched: the folder that `transfer match` wrote; by default the versions are matched into OUT/matched. In
             Python also what it returned.
         cache: keeps scores, so that no pair is scored twice.
-        engine: where the blocks are worked on.
+        engine: local (this process), ray (a cluster on this machine), ray:ADDRESS, or shard:I/N: the Ith of N jobs,
+            see merge.
         block_size: judged documents scored, and saved, at a time.
         options: what makes a candidate.
         samples: what is drawn.
@@ -147,6 +153,7 @@ def scan(
 
     Source: the transfer paper, sections 3 and 4.
     """
+    check_kept(engine, out)
     told = progress or Quiet()
     opened = read_versions(version, strict=matching.strict)
     first = model if isinstance(model, RankerSpec) else _named(model, runtime, set_)
@@ -220,8 +227,8 @@ class _Work:
             raise OptionError("matched", fault, "give the same versions in the same order")
         plan, (qrels, topics), job = self.plan, self.sources, self.job
         engine = open_engine(resources.engine)
-        rows, skipped = judged_rows(qrels, topics, links, plan)
-        rows = pl.concat([rows, other_documents(rows, qrels, plan, names[0])])
+        rows, skipped = _judged_rows(qrels, topics, links, plan)
+        rows = pl.concat([rows, _other_documents(rows, qrels, plan, names[0])])
         # What is scored depends on how versions were matched and on whether documents calibrate.
         folder = self.folder / _content(rows)[:16]
         texts = self._collected(rows, folder, kept)
@@ -239,7 +246,8 @@ class _Work:
         job.options |= {"models": [_ranker_options(spec) for spec in plan.rankers]}
         pairs = plan.options.pairs(names)
         agreed = tuple(one.agreed for one in prepared)
-        setting = Setting(names, pairs, texts, plan, tuple(one.opened for one in prepared), agreed)
+        sources = tuple(version.source.spec.spec for version in self.versions)
+        setting = Setting(names, pairs, texts, plan, tuple(one.opened for one in prepared), agreed, sources)
         return replace(compare_versions(found, rows, skipped, setting), texts=texts)
 
     def _collected(self, rows: pl.DataFrame, folder: Path, kept: Texts | None) -> dict[str, Path]:
@@ -251,6 +259,76 @@ class _Work:
             wanted = frozenset(rows[id_column(version.name)].drop_nulls().unique().to_list())
             DocumentTexts.collect(texts[version.name], version.source.spec.spec, wanted, self.told)
         return texts
+
+
+def _judged_rows(qrels: str, topics: str, links: Matched, plan: ScanPlan) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The judged documents to score, and those that are left out, with a reason."""
+    judged = read_qrels_frame(qrels).filter(pl.col("relevance") >= plan.rel)
+    if judged.is_empty():
+        fault = f"no judgment of grade {plan.rel} or more"
+        raise InputError(fault, "lower `rel`", where=qrels)
+    asked = [query for query in topic_queries(topics, plan.field) if normalise(query.text)]
+    queries = pl.DataFrame(
+        {"topic_id": [query.topic_id for query in asked], "query": [query.text for query in asked]},
+        schema={"topic_id": pl.String, "query": pl.String},
+    ).unique("topic_id", keep="first", maintain_order=True)
+    ids = links.frame.select("doc_id", *(pl.col(name).alias(id_column(name)) for name in links.versions))
+    joined = judged.join(queries, on="topic_id", how="left", maintain_order="left").join(
+        ids, on="doc_id", how="left", maintain_order="left"
+    )
+    there = pl.sum_horizontal(pl.col(id_column(name)).is_not_null().cast(pl.Int32) for name in links.versions)
+    reason = (
+        pl.when(pl.col("query").is_null())
+        .then(pl.lit(f"the topic has no {plan.field}"))
+        .when(there == 0)
+        .then(pl.lit("in no version"))
+        .when(there == 1)
+        .then(pl.lit("in one version only"))
+    )
+    joined = joined.with_columns(reason.alias("why"))
+    rows = joined.filter(pl.col("why").is_null()).drop("why").with_row_index("row")
+    if rows.is_empty():
+        counted = "; ".join(f"{count:,d} {why}" for why, count in joined["why"].value_counts(sort=True).iter_rows())
+        raise InputError(
+            f"no judged document can be compared ({counted})", "check how versions are matched", where=qrels
+        )
+    skipped = joined.drop_nulls("why").select("topic_id", "doc_id", pl.col("why").alias("reason"))
+    return rows.with_columns(pl.lit(False).alias("sampled")), skipped
+
+
+def _other_documents(rows: pl.DataFrame, qrels: str, plan: ScanPlan, judged: str) -> pl.DataFrame:
+    """Documents that are not judged relevant to the topic, for the curve; none where no curve is fitted."""
+    empty = rows.clear()
+    if plan.fits_curve == "no":
+        return empty
+    draw = np.random.default_rng(plan.samples.seed)
+    relevant = read_qrels_frame(qrels).filter(pl.col("relevance") >= plan.rel).select("topic_id", "doc_id")
+    asked = rows.unique("topic_id", maintain_order=True).select("topic_id", "query")
+    if plan.samples.first_stage is not None:
+        run = read_run_frame(plan.samples.first_stage).sort(
+            "topic_id", "score", "doc_id", descending=[False, True, False]
+        )
+        run = run.group_by("topic_id", maintain_order=True).head(_FIRST_STAGE_DEPTH)
+        pool = run.select("topic_id", "doc_id").join(asked, on="topic_id", how="inner", maintain_order="left")
+        pool = pool.with_columns(pl.col("doc_id").alias(id_column(judged)))
+    else:
+        ids = rows.drop_nulls(id_column(judged)).unique("doc_id", maintain_order=True)
+        if ids.is_empty():
+            return empty
+        topics = rows.select("topic_id", "query").sample(
+            2 * plan.samples.sampled, with_replacement=True, seed=int(draw.integers(1 << 31))
+        )
+        other = ids.select("doc_id", id_column(judged)).sample(
+            2 * plan.samples.sampled, with_replacement=True, seed=int(draw.integers(1 << 31))
+        )
+        pool = pl.concat([topics, other], how="horizontal").unique(["topic_id", "doc_id"], maintain_order=True)
+    pool = pool.join(relevant, on=["topic_id", "doc_id"], how="anti", maintain_order="left")
+    if len(pool) > plan.samples.sampled:
+        pool = pool[np.sort(draw.permutation(len(pool))[: plan.samples.sampled])]
+    pool = pool.with_row_index("row", offset=len(rows)).with_columns(
+        pl.lit(True).alias("sampled"), pl.lit(0, pl.Int32).alias("relevance")
+    )
+    return pl.concat([empty, pool], how="diagonal").select(rows.columns)
 
 
 def _judged(qrels: str, rel: int) -> frozenset[str]:

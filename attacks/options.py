@@ -1,0 +1,216 @@
+"""Every command with hostile options, generated from the declarations in truerank.cli.
+
+    python attacks/options.py --runs 2000      so many command lines, drawn with a seed
+    python attacks/options.py --runs 200 index "leakage audit"
+
+A command line may end with 0, 1 or 2; anything else, a traceback or more than 60 seconds are faults.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import faulthandler
+import io
+import os
+import random
+import sys
+import tempfile
+import time
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+os.environ.update(HF_HUB_OFFLINE="1", POLARS_MAX_THREADS="1", OMP_NUM_THREADS="1")
+sys.path[:0] = [str(Path(__file__).resolve().parent.parent / "src")]
+
+_SECONDS: Final = 60
+#: They wait for people or ask a network, or need minutes for an honest answer.
+LEFT_OUT: Final = ("judge serve", "pool serve", "transfer snapshots", "demo", "experiment start")
+_NUMBERS: Final = (
+    "0",
+    "-1",
+    "1",
+    "2",
+    "2147483647",
+    "2147483648",
+    "99999999999999999999",
+    "9" * 5000,
+    "1e400",
+    "nan",
+    "inf",
+    "-inf",
+    "1e308",
+    "-0.0",
+    "1e-400",
+    "",
+    " ",
+    "0x10",
+    "1_000",
+    "\u0663",
+    "1.5",
+    "a",
+    "\x1b[2J",
+)
+_TEXTS: Final = (
+    "",
+    " ",
+    ".",
+    "nothing",
+    "a" * 5000,
+    "\x1b[2J",
+    "\u202e",
+    "\udcff",
+    "../x",
+    "/dev/null",
+    "/dev/zero",
+    "pipe",
+    "folder",
+    "-",
+    "--",
+    "=",
+    ",",
+    "#",
+    "?format=",
+    "x?format=parquet",
+    "name=",
+    "=x",
+    "irds:nothing",
+    "hf:a/b",
+    "hf:",
+    "irds:",
+    "[",
+    "[[",
+    "%s",
+    "{}",
+    "1",
+    "nan",
+    "small.tsv",
+    "small.jsonl",
+    "a=b",
+    "a=1e400",
+    "a=" + "9" * 5000,
+    "title=nan",
+    "file.py:f",
+    "random:0",
+    "\n",
+    "\t",
+)
+
+
+def lines(runs: int, seed: int, names: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Command lines, each with one or two hostile options.
+
+    Yields:
+        The command and its words.
+    """
+    from truerank.cli.commands import COMMANDS
+    from truerank.cli.declarations import command_at
+
+    draw = random.Random(seed)
+    chosen = [name for name in (names or COMMANDS) if name not in LEFT_OUT]
+    for number in range(runs):
+        name = chosen[number % len(chosen)]
+        command = command_at(name, COMMANDS[name])
+        hostile = set(draw.sample(range(len(command.options)), min(len(command.options), draw.choice((1, 1, 2)))))
+        words = name.split()
+        for place, option in enumerate(command.options):
+            if place in hostile:
+                words += _given(option, _hostile(option, draw), draw)
+            elif option.required or option.name == "out":
+                honest = (
+                    "out" if option.name == "out" else draw.choice(("small.tsv", "small.jsonl", "small.run", "folder"))
+                )
+                words += _given(option, _named(option, honest), draw)
+        yield name, words
+
+
+def _named(option: Any, text: str) -> str:
+    """NAME=VALUE where the option wants it."""
+    return f"a={text}" if "=" in option.metavar else text
+
+
+def _given(option: Any, text: str, draw: random.Random) -> list[str]:
+    if option.reads is bool:
+        return [option.flags[-1]]
+    if option.positional:
+        return [text]
+    return (
+        [f"{option.flags[-1]}={text}"]
+        if draw.random() < 0.5 and option.flags[-1].startswith("--")
+        else [option.flags[-1], text]
+    )
+
+
+def _hostile(option: Any, draw: random.Random) -> str:
+    reads = option.reads
+    if reads in (int, float):
+        return draw.choice(_NUMBERS)
+    if typing.get_origin(reads) is typing.Literal:
+        return draw.choice((*map(str, typing.get_args(reads)), "nothing", ""))
+    text = draw.choice((*_TEXTS, *_NUMBERS[:10]))
+    return draw.choice((text, _named(option, text)))
+
+
+def call(words: list[str]) -> tuple[int, str]:
+    """Runs a command line in this process; its exit code and what it printed."""
+    from truerank.cli.app import main
+
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    code = 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        try:
+            main(words)
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+    return code, out.buffer.getvalue().decode("utf-8", "replace")  # type: ignore[attr-defined]
+
+
+def prepare(folder: Path) -> None:
+    """Small files, a folder and a named pipe in the folder in which the commands run."""
+    (folder / "folder").mkdir()
+    os.mkfifo(folder / "pipe")
+    (folder / "small.tsv").write_text("1\ta query\n2\tanother query\n")
+    (folder / "small.jsonl").write_text(
+        '{"_id": "1", "text": "a text", "query": "a", "positive": "b", "negative": "c"}\n'
+    )
+    (folder / "small.run").write_text("1 Q0 d1 1 2.5 t\n1 Q0 d2 2 1.5 t\n")
+
+
+def main() -> int:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("commands", nargs="*")
+    parser.add_argument("--runs", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    faults: dict[str, list[str]] = {}
+    codes: dict[int, int] = {}
+    with tempfile.TemporaryDirectory(prefix="attack-") as folder:
+        deep = Path(folder) / "a" / "b"
+        deep.mkdir(parents=True)
+        os.chdir(deep)
+        prepare(deep)
+        for number, (_, words) in enumerate(lines(given.runs, given.seed, given.commands)):
+            faulthandler.dump_traceback_later(_SECONDS + 30, exit=True)
+            begun = time.monotonic()
+            code, said = call(words)
+            codes[code] = codes.get(code, 0) + 1
+            taken = time.monotonic() - begun
+            if code not in (0, 1, 2) or "Traceback" in said or "\x1b" in said or taken > _SECONDS:
+                last = said.strip().splitlines()[-1][:200] if said.strip() else ""
+                if last not in faults:
+                    shown = " ".join(repr(word[:60]) for word in words)
+                    print(f"    FAULT {code} {taken:.0f} s: {shown}\n        {last!r}", flush=True)
+                faults.setdefault(last, words)
+            if number % 500 == 499:
+                print(f"  {number + 1} command lines", flush=True)
+        faulthandler.cancel_dump_traceback_later()
+        os.chdir("/")
+    print(f"options: {given.runs:,} command lines, exit codes {dict(sorted(codes.items()))}; {len(faults)} faults")
+    return int(bool(faults))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""Texts that other documents have, too: pages that redirects lead to, lists of other pages, what all pages show."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from truerank.records import Document
+from truerank.text.losses import NO_BODY, WordWeights
+from truerank.text.page_faults import PageWords
+
+__all__ = ["REPEATED_SCHEMA", "NewText", "new_text", "repeated_texts", "word_runs"]
+
+#: One row per text: the share of what was asked for that other documents have, and how many have nearly all of it.
+REPEATED_SCHEMA: Final = {"elsewhere": pl.Float64, "copies": pl.Int64}
+#: Words of a run: shorter ones stand in other documents by chance. A line of at least so few words is a run itself.
+_RUN: Final = 5
+_LINE: Final = 3
+#: Runs that stand for a text, at even distances.
+_RUNS: Final = 32
+#: A document has nearly all of a text with so large a share of its runs.
+_SAME: Final = 0.8
+#: Of the lines of a text, those that match the query at least so well as this share of the best match.
+_MATCH: Final = 0.5
+_WORD: Final = re.compile(r"\w+")
+_END: Final = re.compile(r"\n|(?<=[.!?])\s")
+
+
+class NewText(NamedTuple):
+    """What only one version of a document has.
+
+    Attributes:
+        runs: hashes of some of its runs of words.
+        asked: likewise, of the lines that match the query best.
+        ids: of the document in each version, which is not another one; None where a version lacks it.
+    """
+
+    runs: frozenset[int]
+    asked: frozenset[int]
+    ids: tuple[str | None, ...]
+
+
+def word_runs(document: Document) -> Iterator[tuple[str, ...]]:
+    """The runs of words of a document, line by line and sentence by sentence: a list of titles has those of them."""
+    for words in _lines(f"{document.title}\n{document.body}"):
+        yield from _runs(words)
+
+
+def new_text(
+    one: Document, other: Document, query: frozenset[str], weights: WordWeights, ids: tuple[str | None, ...]
+) -> NewText:
+    """What a version has that another lacks.
+
+    Args:
+        one: the version; its title counts only where there is no body.
+        other: the other one.
+        query: the forms of the query's words.
+        weights: of words.
+        ids: see `NewText`.
+    """
+    there = set(word_runs(other))
+    lines = list(_lines(one.body))
+    if sum(map(len, lines)) < NO_BODY:
+        lines = list(_lines(f"{one.title}\n{one.body}"))
+    new = [(words, runs) for words in lines if (runs := [run for run in _runs(words) if run not in there])]
+    asked = [weights.of(sorted(query.intersection(PageWords("", " ".join(words)).forms))).sum() for words, _ in new]
+    least = _MATCH * max(asked, default=0.0)
+    best = [runs for match, (_, runs) in zip(asked, new, strict=True) if match >= least]
+    return NewText(_some(runs for _, runs in new), _some(best), ids)
+
+
+def _some(lines: Iterable[Sequence[tuple[str, ...]]]) -> frozenset[int]:
+    """Hashes of runs at even distances."""
+    runs = list(dict.fromkeys(run for line in lines for run in line))
+    return frozenset(map(hash, runs[:: -(-len(runs) // _RUNS)] if runs else ()))
+
+
+def _lines(text: str) -> Iterator[list[str]]:
+    return (words for line in _END.split(text.lower()) if len(words := _WORD.findall(line)) >= _LINE)
+
+
+def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    if len(words) < _RUN:
+        return iter((tuple(words),))
+    return zip(*(words[start:] for start in range(_RUN)), strict=False)
+
+
+def repeated_texts(texts: Sequence[NewText], versions: Sequence[Iterable[Sequence[Document]]]) -> pl.DataFrame:
+    """How much of each text other documents have, in any version.
+
+    Each version is read once, as a stream; memory grows with the texts that are looked for.
+
+    Args:
+        texts: what is looked for.
+        versions: the documents of each version, in blocks.
+
+    Returns:
+        Columns as in `REPEATED_SCHEMA`, one row per text: copies are counted in the version that has most of them.
+    """
+    copies = np.zeros((max(1, len(versions)), len(texts)), np.int64)
+    having: defaultdict[int, list[int]] = defaultdict(list)
+    for number, one in enumerate(texts):
+        for run in one.runs | one.asked:
+            having[run].append(number)
+    found: list[set[int]] = [set() for _ in texts]
+    for place, blocks in enumerate(versions):
+        for document in (document for block in blocks for document in block):
+            shared: Counter[int] = Counter()
+            for run in having.keys() & set(map(hash, word_runs(document))):
+                for number in having[run]:
+                    if document.doc_id != texts[number].ids[place]:
+                        shared[number] += run in texts[number].runs
+                        found[number].add(run)
+            for number, count in shared.items():
+                copies[place, number] += count >= _SAME * len(texts[number].runs)
+    shares = [len(some & one.asked) / max(1, len(one.asked)) for some, one in zip(found, texts, strict=True)]
+    return pl.DataFrame({"elsewhere": shares, "copies": copies.max(axis=0)}, schema=REPEATED_SCHEMA)

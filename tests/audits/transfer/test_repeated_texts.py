@@ -1,0 +1,128 @@
+"""Texts that other documents have, too, and what they say about which version of a document is the damaged one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from truerank.audits.transfer.scanning.repeated_texts import new_text, repeated_texts, word_runs
+from truerank.audits.transfer.scanning.scoring import id_column
+from truerank.audits.transfer.scanning.text_evidence import favoured, text_losses
+from truerank.rankers.reranking.document_texts import DocumentTexts
+from truerank.records import Document
+from truerank.text.losses import WordWeights
+from truerank.text.page_faults import PageWords
+
+WEIGHTS = WordWeights({}, 1.0)
+TAPE = "A drum holds the index of the reels, and one block of the tape is read after a search of eleven seconds."
+CLAY = "Shallow foundations follow the clay in dry summers, and cracks run from the corners of the windows."
+TRAINS = "Night trains wait for the mail at the junction, where four lines of the northern railway meet."
+LISTED = ("Queues at a single counter in winter", "Welding of thin plates under water", "A survey of harbour lights")
+
+
+def forms(text: str) -> frozenset[str]:
+    return frozenset(PageWords("", text).forms)
+
+
+def repeated(one: Document, other: Document, documents: Sequence[Document], query: str) -> tuple[float, int]:
+    new = new_text(one, other, forms(query), WEIGHTS, (one.doc_id, other.doc_id))
+    found = repeated_texts([new], [[[one, *documents]], [[other], list(documents)]])
+    return found.row(0)  # type: ignore[return-value]
+
+
+def test_runs_stay_within_lines_and_sentences() -> None:
+    document = Document("1", "", "Four words of title", f"One. {LISTED[0]}\n{LISTED[1]}. Three more words")
+    runs = set(word_runs(document))
+    assert ("four", "words", "of", "title") in runs and ("three", "more", "words") in runs
+    assert ("queues", "at", "a", "single", "counter") in runs and ("in", "winter", "welding", "of", "thin") not in runs
+    assert not any("one" in run for run in runs)
+
+
+def test_what_other_documents_have() -> None:
+    whole, tape = Document("1", body=TAPE), Document("1", body=CLAY)
+    others = [Document(str(number), title=title) for number, title in enumerate(LISTED, 10)]
+    # Nobody has the text; a document does not repeat itself; one has it; four do.
+    assert repeated(tape, whole, others, "tape") == (0.0, 0)
+    assert repeated(tape, whole, [*others, Document("2", body=f"Above. {CLAY} Below.")], "clay") == (1.0, 1)
+    assert repeated(tape, whole, [Document(f"c{n}", body=CLAY) for n in range(4)], "clay") == (1.0, 4)
+    # A list of titles is that of several documents, none of which has most of it.
+    related = Document("1", body="\n".join((TAPE, *LISTED)))
+    assert repeated(related, whole, others, "tape") == (1.0, 0)
+    # What matches the query counts: here it is nobody else's.
+    mixed = Document("1", body="\n".join((TAPE, *LISTED)))
+    assert repeated(mixed, Document("1", body="Gone."), others, "index of reels on a drum") == (0.0, 0)
+
+
+def read_once(documents: Sequence[Document], reads: list[int]) -> Iterator[Sequence[Document]]:
+    reads.append(len(documents))
+    yield documents
+
+
+def losses_of(
+    folder: Path, old: Sequence[Document], new: Sequence[Document], query: str
+) -> tuple[pl.DataFrame, list[int]]:
+    texts = {}
+    for name, documents in (("old", old), ("new", new)):
+        texts[name] = folder / f"{name}.sqlite"
+        texts[name].unlink(missing_ok=True)
+        with DocumentTexts.writing(texts[name]) as add:
+            add(documents[:1])
+    rows = pl.DataFrame({"row": [0], "query": [query], id_column("old"): ["1"], id_column("new"): ["1"]})
+    rows = rows.with_columns(pl.col("row").cast(pl.UInt32))
+    reads: list[int] = []
+    every = {"old": read_once(old, reads), "new": read_once(new, reads)}
+    return text_losses(rows, [("old", "new")], texts, every), reads
+
+
+def sides(losses: pl.DataFrame, old: float, new: float, *, support: bool = False) -> list[str]:
+    """The versions for which the texts speak, with these probabilities of relevance."""
+    found = []
+    for better, of_better, of_worse in (("old", old, new), ("new", new, old)):
+        beside = losses.with_columns(pl.lit(of_better).alias("max_better"), pl.lit(of_worse).alias("max_worse"))
+        found += [better] * len(favoured(beside, better, "old", odds=True, support=support))
+    return found
+
+
+def test_a_replaced_text_is_the_one_that_another_document_has(tmp_path: Path) -> None:
+    old, new = Document("1", body=TAPE), Document("1", body=CLAY)
+    alone, _ = losses_of(tmp_path, [old], [new], "reels and foundations")
+    # Equal scores: the judged version. The odds of the paper are a little above e.
+    assert sides(alone, 0.5, 0.5) == ["old"] and sides(alone, 0.3, 0.9) == ["new"]
+    assert sides(alone, 0.4, 0.6) == []
+    where, reads = losses_of(tmp_path, [old], [new, Document("7", body=CLAY)], "reels and foundations")
+    assert sides(where, 0.3, 0.9) == ["old"] and reads == [1, 2]
+    other, _ = losses_of(tmp_path, [old, Document("7", body=TAPE)], [new], "reels and foundations")
+    assert sides(other, 0.5, 0.5) == ["new"]
+
+
+def test_a_body_that_does_not_speak_of_its_title(tmp_path: Path) -> None:
+    title = "Cracks from the corners of windows"
+    old, new = Document("1", title=title, body=TAPE), Document("1", title=title, body=CLAY)
+    losses, _ = losses_of(tmp_path, [old], [new], "reels and foundations")
+    assert sides(losses, 0.5, 0.5) == ["new"]
+    # The words of the address are taken for the title's where a text has them.
+    old, new = (Document("1", "http://site.org/cracks-corners-windows/", body=text) for text in (TAPE, CLAY))
+    assert sides(losses_of(tmp_path, [old], [new], "reels and foundations")[0], 0.5, 0.5) == ["new"]
+
+
+def test_lists_of_other_documents_are_no_loss(tmp_path: Path) -> None:
+    old, new = Document("1", body=TAPE), Document("1", body="\n".join((TAPE, *LISTED)))
+    others = [Document(str(number), title=title) for number, title in enumerate(LISTED, 10)]
+    query = "harbour lights and welding of plates"
+    assert sides(losses_of(tmp_path, [old], [new], query)[0], 0.5, 0.5) == ["new"]
+    losses, _ = losses_of(tmp_path, [old, *others], [new, *others], query)
+    assert sides(losses, 0.5, 0.5) == [] and sides(losses, 0.5, 0.5, support=True) == ["new"]
+
+
+def test_nothing_is_read_where_versions_say_the_same(tmp_path: Path) -> None:
+    losses, reads = losses_of(tmp_path, [Document("1", body=TAPE)], [Document("1", body=TAPE)], "tape")
+    assert losses.is_empty() and reads == []
+
+
+@pytest.mark.parametrize("body", ["Views: 1,204", "", "Printed in the archive."])
+def test_a_title_alone_is_not_lost_where_it_stays(tmp_path: Path, body: str) -> None:
+    old, new = Document("1", title="Latching counters"), Document("1", title="Latching counters", body=body)
+    assert losses_of(tmp_path, [old], [new], "counters of latching type")[0].is_empty()

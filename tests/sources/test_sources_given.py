@@ -1,0 +1,180 @@
+"""Values of a program in place of sources, in every command that names sources."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import truerank
+from truerank import leakage, pool, transfer
+from truerank.cli.commands import COMMANDS
+from truerank.cli.declarations import command_at
+from truerank.errors import OptionError
+from truerank.experiments.instances.options import TrainingOptions
+from truerank.options import Flag, Options, _kinds, adopted, declared
+from truerank.sources import open_documents, open_queries, read_qrels_frame, read_run_frame, read_topics
+from truerank.sources.given import NOUNS
+
+TEXTS = {"1": "wild birds of the north", "2": "fast cars"}
+GRADES = {"1": {"a": 2, "b": 0}, "2": {"c": 1}}
+SCORES = {"1": {"a": 0.5, "b": 1.25}, "2": {"c": -1.0}}
+FORMS: dict[str, list[Any]] = {
+    "texts": [
+        TEXTS,
+        list(TEXTS.values()),
+        list(TEXTS.items()),
+        [{"_id": key, "text": text} for key, text in TEXTS.items()],
+        pl.DataFrame({"query_id": list(TEXTS), "query": list(TEXTS.values())}),
+        pl.LazyFrame({"query_id": list(TEXTS), "query": list(TEXTS.values())}),
+    ],
+    "documents": [
+        TEXTS,
+        list(TEXTS.values()),
+        {key: {"body": text} for key, text in TEXTS.items()},
+        pl.DataFrame({"docno": list(TEXTS), "text": list(TEXTS.values())}),
+    ],
+    "qrels": [
+        GRADES,
+        pl.DataFrame({"qid": ["1", "1", "2"], "docno": ["a", "b", "c"], "label": [2, 0, 1]}),
+    ],
+    "run": [
+        SCORES,
+        pl.DataFrame({"qid": ["1", "1", "2"], "docno": ["a", "b", "c"], "score": [0.5, 1.25, -1.0]}),
+    ],
+}
+
+
+def places() -> list[tuple[str, Any, str, Any]]:
+    """Every command, the function or group that declares an option of a source, its name and its annotation."""
+    found = []
+    for name, path in COMMANDS.items():
+        function = inspect.unwrap(command_at(name, path).function)
+        groups = [hint for hint in declared(function).values() if isinstance(hint, type) and issubclass(hint, Options)]
+        for owner in (function, *groups):
+            for option, hint in declared(owner).items():
+                kinds = _kinds(hint)
+                metavar = next((kind.metavar for kind in kinds if isinstance(kind, Flag)), "")
+                if option in NOUNS and ("SRC" in metavar or metavar.endswith("FILE")):
+                    found.append((name, owner, option, hint))
+    return found
+
+
+PLACES = places()
+
+
+def read(noun: str, source: str) -> Any:
+    if noun == "qrels":
+        return {(row[0], row[1]): row[2] for row in read_qrels_frame(source).iter_rows()}
+    if noun == "run":
+        return {(one["topic_id"], one["doc_id"]): one["score"] for one in read_run_frame(source).iter_rows(named=True)}
+    if noun == "documents":
+        return {one.doc_id: one.text for one in open_documents(source)}
+    return {one.topic_id: one.title for one in read_topics(source).topics}
+
+
+EXPECTED = {
+    "texts": TEXTS,
+    "documents": TEXTS,
+    "qrels": {("1", "a"): 2, ("1", "b"): 0, ("2", "c"): 1},
+    "run": {("1", "a"): 0.5, ("1", "b"): 1.25, ("2", "c"): -1.0},
+}
+
+
+def test_many_commands_take_sources() -> None:
+    assert len({name for name, *_ in PLACES}) > 25
+
+
+@pytest.mark.parametrize(("name", "owner", "option", "hint"), PLACES, ids=[f"{one[0]} {one[2]}" for one in PLACES])
+def test_every_command_takes_values(name: str, owner: Any, option: str, hint: Any) -> None:
+    noun = NOUNS[option]
+    classes = {kind.__name__ for kind in _kinds(hint) if isinstance(kind, type)}
+    for value in FORMS[noun]:
+        given = {"V1": value} if "Mapping" in classes and "DataFrame" not in classes else value
+        found = adopted(owner, {option: given})
+        if "DataFrame" in classes or "Any" in classes:
+            assert found == {}, "the command reads values itself"
+            continue
+        made = found[option]
+        (source,) = made.values() if isinstance(made, dict) else made if isinstance(made, tuple) else (made,)
+        assert read(noun, source) == EXPECTED[noun]
+        if noun == "texts":
+            assert {one.query_id: one.text for one in open_queries(source)} == TEXTS
+    if "DataFrame" not in classes and "Any" not in classes:
+        with pytest.raises(OptionError, match="cannot read a"):
+            adopted(owner, {option: {"V1": 3} if "Mapping" in classes else 3})
+
+
+def test_sources_stay_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "noending").write_text("x\n")
+    audit = inspect.unwrap(leakage.audit)
+    for sources in (["a.tsv", "irds:x/train"], [str(tmp_path / "noending")], ["unknown"], ("hf:org/name",)):
+        assert adopted(audit, {"train": sources})["train"] == sources
+    with pytest.raises(OptionError, match="'wild birds' is no source, others are"):
+        adopted(audit, {"train": ["a.tsv", "wild birds"]})
+    with pytest.raises(OptionError, match="is empty"):
+        adopted(audit, {"train": {}})
+
+
+def test_what_is_no_value_of_a_source_is_refused() -> None:
+    frame = pl.DataFrame({"query_id": ["1"]})
+    with pytest.raises(OptionError, match="cannot read a DataFrame"):
+        truerank.survivorship.triples(frame, "depths")
+    with pytest.raises(OptionError, match="an id holds a blank"):
+        transfer.clean({"a topic": {"x": 1}}, scan="scan")
+    with pytest.raises(OptionError, match=r"no column 'relevance'; there are topic_id"):
+        transfer.clean(frame.with_columns(doc_id=pl.lit("x")), scan="scan")
+
+
+def test_an_audit_of_values_is_that_of_files(tmp_path: Path) -> None:
+    train = {
+        "old": ["how do birds fly", "cars of the fifties"],
+        "new": pl.DataFrame({"id": ["7"], "text": ["what is love"]}),
+    }
+    test = {"1": "how do birds fly", "2": {"title": "love", "description": "what is love"}}
+    (tmp_path / "old.jsonl").write_text(
+        '{"_id": "1", "text": "how do birds fly"}\n{"_id": "2", "text": "cars of the fifties"}\n'
+    )
+    (tmp_path / "new.jsonl").write_text('{"id": "7", "text": "what is love"}\n')
+    (tmp_path / "test.jsonl").write_text(
+        '{"_id": "1", "text": "how do birds fly"}\n{"_id": "2", "title": "love", "description": "what is love"}\n'
+    )
+    files = [str(tmp_path / f"{name}.jsonl") for name in ("old", "new")]
+    expected = leakage.audit(files, [str(tmp_path / "test.jsonl")], encoder="packaged", fields=("title",))
+    for out in (tmp_path / "a", tmp_path / "b"):
+        found = leakage.audit(train, test, encoder="packaged", fields=("title",), out=out)
+        assert found.candidates.equals(expected.candidates)
+    manifests = [(tmp_path / name / "manifest.json").read_bytes() for name in ("a", "b")]
+    assert manifests[0] == manifests[1]
+    inputs = {one["name"]: one for one in json.loads(manifests[0])["inputs"]}
+    assert [inputs[name]["source"] for name in ("old", "new", "test")] == ["", "", ""]
+    assert inputs["old"]["sha256"]
+
+
+def test_search_pools_and_matching_of_values(tmp_path: Path) -> None:
+    truerank.build_index(open_documents(str(_collection(tmp_path))), tmp_path / "index")
+    found = truerank.search(str(tmp_path / "index"), {"1": "wild birds", "2": "fast cars"})
+    assert found.run["topic_id"].unique(maintain_order=True).to_list() == ["1", "2"]
+    runs = {"bm25": found.run, "other": {"1": {"1": 2.0}, "2": {"2": 1.0}}}
+    made = pool.build(runs, topics={"1": "wild birds", "2": "fast cars"}, docs=TEXTS, depth=1)
+    assert sorted(made.documents.select("topic_id", "doc_id").rows()) == [("1", "1"), ("2", "2")]
+    matched = transfer.match({"V1": TEXTS, "V2": {"1": "wild birds of the south"}}, qrels={"9": {"1": 1, "2": 0}})
+    assert list(matched.versions) == ["V1", "V2"]
+
+
+def _collection(folder: Path) -> Path:
+    path = folder / "docs.jsonl"
+    path.write_text("".join(json.dumps({"doc_id": key, "text": text}) + "\n" for key, text in TEXTS.items()))
+    return path
+
+
+def test_groups_take_values(tmp_path: Path) -> None:
+    options = TrainingOptions(queries=TEXTS, docs=TEXTS)
+    assert len(options.queries) == 1
+    assert Path(options.queries[0]).name == "queries.jsonl"
+    assert dataclasses.replace(options) == options
