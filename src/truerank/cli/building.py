@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, TextIO
@@ -23,6 +24,8 @@ __all__ = ["app_for", "carried", "install_completion"]
 
 _OWN: Final = Group("Options", sort_key=0)
 _OUTPUT: Final = Group("Output", sort_key=99)
+#: Characters of a line of an example, so that it fits into 80 with the sign that it goes on.
+_WIDTH: Final = 76
 
 
 def carried(words: Sequence[str]) -> str | None:
@@ -81,7 +84,8 @@ def _app(name: str, text: str, place: int | None = None) -> App:
         name=name,
         sort_key=place,
         help=text,
-        help_format="markdown",
+        # Not Markdown: its parser would take a tenth of the start of every command.
+        help_format="plaintext",
         version=f"truerank {__version__}",
         help_on_error=False,
         exit_on_error=False,
@@ -103,8 +107,21 @@ def _help(command: Command) -> str:
 
 
 def _examples(command: Command) -> str:
-    """Command lines for the end of the help; as code, so that nothing in them is read as markup."""
-    return "\n\n".join(["Examples:", *(f"    {line}" for line in command.examples)]) if command.examples else ""
+    """Command lines for the end of the help; a long one goes on below, as a shell takes it."""
+    lines = [
+        " \\\n".join(
+            textwrap.wrap(
+                line,
+                _WIDTH,
+                initial_indent="  ",
+                subsequent_indent="      ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )
+        for line in command.examples
+    ]
+    return "\n\n".join(["Examples:", *lines]) if lines else ""
 
 
 def _runner(command: Command) -> Callable[..., int]:
