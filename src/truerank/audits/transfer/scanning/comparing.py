@@ -12,11 +12,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.audits.transfer.scanning.candidates import Comparing, cut_offs, data_sets, find_candidates, set_name
-from truerank.audits.transfer.scanning.options import AGGREGATIONS, TEXTS, Aggregation, ScanPlan
+from truerank.audits.transfer.scanning.options import AGGREGATIONS, TEXTS, Aggregation, Evidence, ScanPlan
 from truerank.audits.transfer.scanning.probabilities import Curve, fit_curve, topic_levels
 from truerank.audits.transfer.scanning.results import LOW, SCORES_SCHEMA, SKIPPED_SCHEMA, VERY, Scan, curves
 from truerank.audits.transfer.scanning.scoring import id_column
-from truerank.audits.transfer.scanning.text_evidence import TEXT_CUT_OFF, text_losses
+from truerank.audits.transfer.scanning.text_evidence import TEXT_CUT_OFF, TEXT_FLOOR, text_losses
 from truerank.errors import InputError, OptionError
 from truerank.rankers.base import Ranker
 from truerank.rankers.reranking.document_texts import DocumentTexts
@@ -214,10 +214,7 @@ def _summary(found: _Found, compared: pl.DataFrame, setting: Setting) -> dict[st
             for name, label in AGGREGATIONS.items()
             if not found.fitted[name].tells
         ]
-    if options.evidence != "scores":
-        notes.append(
-            f"By texts: more than {TEXT_CUT_OFF:.0%} of what answered the query is missing in the other version."
-        )
+    notes += _about_texts(options.evidence)
     agreement = {ranker.name: dict(told) for ranker, told in zip(setting.rankers, setting.agreed, strict=True) if told}
     notes += [
         f"Scores of {name} in low precision agree with full precision: tau {told['tau']:.4f}, largest difference "
@@ -251,6 +248,17 @@ def _summary(found: _Found, compared: pl.DataFrame, setting: Setting) -> dict[st
         "below": {},
         "notes": notes,
     }
+
+
+def _about_texts(evidence: Evidence) -> list[str]:
+    """What the texts name, and what they leave of the scores' candidates."""
+    notes = [f"By texts: more than {TEXT_CUT_OFF:.0%} of what answered the query is missing in the other version."]
+    if evidence == "both":
+        notes.append(
+            f"By scores: only where more than {TEXT_FLOOR:.0%} of it is missing and the texts do not speak for the "
+            "other version; --evidence scores names all."
+        )
+    return [] if evidence == "scores" else notes
 
 
 def _summarised(sets: pl.DataFrame, candidates: pl.DataFrame, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

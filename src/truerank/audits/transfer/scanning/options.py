@@ -46,7 +46,8 @@ class ScanOptions(Options):
     """What makes a candidate.
 
     Attributes:
-        evidence: what names candidates: the scores, that fall apart; the texts, that lost what answered; or both.
+        evidence: what names candidates: the scores, that fall apart; the texts, that lost what answered; or both: then
+            scores name only what the texts do not contradict.
         probability: how a score becomes a probability: exp (it is its logarithm: monoT5, monoBERT), logistic (a curve
             fitted to judged documents against others), raw (not at all, with `percentile`), or auto: exp for monoT5,
             raw with a percentile, else logistic.
