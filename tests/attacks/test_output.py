@@ -103,3 +103,19 @@ def test_a_log_that_is_full_does_not_end_the_work() -> None:
     lines.note("x")
     time.sleep(0.05)
     lines.finish()
+
+
+def test_an_index_on_a_full_disk_names_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "docs.tsv").write_text("d1\ta text\nd2\tanother text\n")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError("23461 requested and 5088 written")
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(SystemExit) as ended:
+        main(["index", str(tmp_path / "docs.tsv"), "--out", str(tmp_path / "index")])
+    assert ended.value.code == 2
+    assert str(tmp_path / "index") in capsys.readouterr().err
+    assert not list(tmp_path.glob("*index*"))

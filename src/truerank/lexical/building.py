@@ -25,7 +25,7 @@ from truerank.lexical.presets import DEFAULT_PRESET, PresetName, analyser_of
 from truerank.options import Flag, Options, Processes, command
 from truerank.records import Document
 from truerank.sources.documents import DocumentSource, open_documents
-from truerank.work.artifacts import hash_file, installed_versions
+from truerank.work.artifacts import hash_file, installed_versions, place_of
 from truerank.work.engines import LocalEngine, in_order
 from truerank.work.memory import give_back
 from truerank.work.progress import Progress, Quiet
@@ -306,7 +306,8 @@ def _temporary(target: Path) -> Iterator[Path]:
             f"cannot be written to ({error.strerror})", "choose another folder with `out`", where=target
         ) from error
     try:
-        yield folder
+        with place_of(target):
+            yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
