@@ -20,7 +20,6 @@ import gzip
 import itertools
 import json
 import os
-import random
 import re
 import resource
 import sys
@@ -28,151 +27,24 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from planted_duplicates import KINDS, generate, truth
 
 if TYPE_CHECKING:
     from truerank.near_duplicates import Equivalents, Shingles
-
-SEED = 20261122
-SHARE = 0.05
-KINDS = ("reformatted", "sentence changed", "words changed", "header added", "cut", "merged")
-SENTENCES, WORDS = 5, 12
-VOCABULARY = 150_000
-#: Documents that are generated at a time.
-CHUNK = 10_000
-
-
-def vocabulary() -> list[str]:
-    """Words that can be spoken, the frequent ones short."""
-    starts = [*"bcdfghklmnprstvw", "br", "ch", "cl", "dr", "gr", "pl", "pr", "sh", "st", "th", "tr"]
-    syllables = [start + vowel for start in starts for vowel in ("a", "e", "i", "o", "u", "ai", "ou")]
-    ends = ["", "n", "r", "s", "t", "l"]
-    base = len(syllables)
-    found = []
-    for number in range(VOCABULARY):
-        parts, rest = [], number
-        while True:
-            parts.append(syllables[rest % base])
-            rest = rest // base
-            if not rest:
-                break
-        found.append("".join(parts) + ends[number % len(ends)])
-    return found
-
-
-def chains(draw: np.random.Generator, documents: int) -> NDArray[np.int64]:
-    """Words of documents by rank, shape (documents, words): frequencies as Zipf's law has them, and set phrases.
-
-    With a probability that `phrases` names, the next word is one of the few that usually follow the one before, so that
-    texts share runs of words as real ones do.
-    """
-    phrases = 0.55
-    ranks = np.exp(draw.random((documents, SENTENCES * WORDS)) * np.log(VOCABULARY)).astype(np.int64) - 1
-    follows = draw.random(ranks.shape) < phrases
-    choice = np.minimum(draw.geometric(0.35, ranks.shape), 12)
-    for place in range(1, ranks.shape[1]):
-        before = ranks[:, place - 1].astype(np.uint64)
-        mixed = (before * np.uint64(0x9E3779B97F4A7C15)) ^ (
-            choice[:, place].astype(np.uint64) * np.uint64(0xD6E8FEB86659FD93)
-        )
-        mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-        usual = np.exp((mixed >> np.uint64(11)) / 2.0**53 * np.log(VOCABULARY)).astype(np.int64) - 1
-        ranks[:, place] = np.where(follows[:, place], usual, ranks[:, place])
-    return ranks
-
-
-def texts(draw: np.random.Generator, words: Sequence[str], documents: int) -> Iterator[list[str]]:
-    """Documents as lists of sentences."""
-    for row in chains(draw, documents).tolist():
-        every = [words[rank] for rank in row]
-        yield [" ".join(every[at : at + WORDS]).capitalize() + "." for at in range(0, len(every), WORDS)]
-
-
-def planted(kind: str, sentences: list[str], other: list[str], draw: random.Random) -> str:
-    """A duplicate of one kind of a document.
-
-    Args:
-        kind: one of `KINDS`.
-        sentences: of the document.
-        other: the sentences of an unrelated document.
-        draw: chooses.
-    """
-    if kind == "reformatted":
-        every = " ".join(sentences).replace(".", " –").upper().split()
-        return "\n".join("  ".join(every[at : at + 9]) for at in range(0, len(every), 9))
-    if kind == "sentence changed":
-        place = draw.randrange(len(sentences))
-        return " ".join([*sentences[:place], other[0], *sentences[place + 1 :]])
-    if kind == "words changed":
-        place = draw.randrange(len(sentences))
-        inside = sentences[place].split()
-        at = draw.randrange(1, len(inside) - 2)
-        inside[at : at + 2] = other[1].split()[2:4]
-        return " ".join([*sentences[:place], " ".join(inside), *sentences[place + 1 :]])
-    if kind == "header added":
-        return " ".join([*other[:2], *sentences])
-    if kind == "cut":
-        return " ".join(sentences[: len(sentences) - 2])
-    return " ".join([*sentences, *other])
-
-
-def generate(documents: int, folder: Path) -> None:
-    """Writes `corpus.jsonl`, and `truth.tsv`: original, duplicate, kind.
-
-    A duplicate stands in a random place behind its original. The other parts of a changed, prefixed or merged document
-    are new text.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    numbers, draw, words = np.random.default_rng(SEED), random.Random(SEED), vocabulary()
-    waiting: list[tuple[str, str, str]] = []
-    written = made = 0
-    with (folder / "corpus.jsonl").open("w", encoding="utf-8") as corpus, (folder / "truth.tsv").open("w") as truth:
-
-        def write(name: str, text: str) -> None:
-            nonlocal written
-            corpus.write(json.dumps({"_id": name, "text": text}, ensure_ascii=False) + "\n")
-            written += 1
-
-        def release() -> None:
-            at = draw.randrange(len(waiting))
-            waiting[at], waiting[-1] = waiting[-1], waiting[at]
-            original, kind, text = waiting.pop()
-            name = f"x{written}"
-            truth.write(f"{original}\t{name}\t{kind}\n")
-            write(name, text)
-
-        total = round(documents * SHARE)
-        while written + len(waiting) < documents:
-            size = min(CHUNK, documents - written - len(waiting))
-            spare = texts(numbers, words, 2 * round(size * SHARE) + 10)
-            for sentences in texts(numbers, words, size):
-                if written + len(waiting) >= documents:
-                    break
-                name = f"d{written}"
-                write(name, " ".join(sentences))
-                if made < total and draw.random() < SHARE / (1 - SHARE):
-                    other = next(spare)
-                    kind = KINDS[made % len(KINDS)]
-                    waiting.append((name, kind, planted(kind, sentences, other, draw)))
-                    made += 1
-                if waiting and draw.random() < SHARE and len(waiting) > documents * SHARE / 4:
-                    release()
-        while waiting:
-            release()
-    print(f"{written:,} documents, {made:,} of them planted, {(folder / 'corpus.jsonl').stat().st_size / 1e6:,.0f} MB")
 
 
 class Watch:
     """Time of the processors and of the clock, and the peak memory of this process and its children together."""
 
     def __enter__(self) -> Watch:
-        self.peak, self._ended = 0.0, threading.Event()
+        self.peak, self._ended, self._seen = 0.0, threading.Event(), dict[int, float]()
         self._clock, self._processor = time.perf_counter(), self.used()
         self._thread = threading.Thread(target=self._look, daemon=True)
         self._thread.start()
@@ -181,7 +53,11 @@ class Watch:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
-        self.seconds, self.processor = time.perf_counter() - self._clock, self.used() - self._processor
+        self.seconds = time.perf_counter() - self._clock
+        own = resource.getrusage(resource.RUSAGE_SELF)
+        # Children of children are in the system's sum only if their parents waited for them.
+        looked = own.ru_utime + own.ru_stime + sum(self._seen.values())
+        self.processor = max(self.used(), looked) - self._processor
 
     def row(self) -> tuple[str, str, str]:
         """Seconds of the processors, of the clock, and megabytes."""
@@ -195,7 +71,18 @@ class Watch:
 
     def _look(self) -> None:
         while not self._ended.wait(0.25):
-            self.peak = max(self.peak, sum(proportional(pid) for pid in family(os.getpid())))
+            everyone = family(os.getpid())
+            self.peak = max(self.peak, sum(proportional(pid) for pid in everyone))
+            self._seen |= {pid: seconds(pid) for pid in everyone if pid != os.getpid()}
+
+
+def seconds(process: int) -> float:
+    """The processor time of a process so far."""
+    try:
+        numbers = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(numbers[11]) + int(numbers[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def family(process: int) -> list[int]:
@@ -505,8 +392,8 @@ def datatrove(folder: Path, workers: int) -> None:
             ([reader, dropping, JsonlWriter(f"{work}/kept")], parts),
         )
         with Watch() as watch:
-            for pipeline, tasks in steps:
-                LocalPipelineExecutor(pipeline, tasks=tasks, workers=workers, logging_dir=f"{work}/logs").run()
+            for number, (pipeline, tasks) in enumerate(steps):
+                LocalPipelineExecutor(pipeline, tasks=tasks, workers=workers, logging_dir=f"{work}/logs/{number}").run()
         clusters: dict[str, int] = {}
         for path in [*Path(work, "out").rglob("*.gz"), *Path(work, "kept").rglob("*.gz")]:
             with gzip.open(path, "rt", encoding="utf-8") as lines:
@@ -534,12 +421,6 @@ def print_clusters(folder: Path, clusters: Mapping[str, int]) -> None:
         by_kind[kind].append(original in clusters and clusters[original] == clusters.get(duplicate))
     for kind, hits in by_kind.items():
         print(f"{kind} | {len(hits)} | {sum(hits) / len(hits):.4f}")
-
-
-def truth(folder: Path) -> dict[tuple[str, str], str]:
-    """The kind of each planted pair."""
-    rows = (line.split("\t") for line in (folder / "truth.tsv").read_text().splitlines())
-    return {(original, duplicate): kind for original, duplicate, kind in rows}
 
 
 def main() -> None:
