@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
@@ -136,7 +137,8 @@ class _Scan:
         self.table = table
         self.asked = asked
         self.ids: list[NDArray[np.uint64]] = []
-        self.sizes: list[tuple[int, int, int]] = []
+        #: Characters, words and letters of each document, one after the other.
+        self.sizes = array("q")
         self.endings: Counter[str] = Counter()
         self.scripts: Counter[str] = Counter()
         self.short: list[tuple[Row, int]] = []
@@ -193,7 +195,7 @@ class _Scan:
 
     def _sized(self, row: Row, text: str) -> None:
         size = measured(text)
-        self.sizes.append(size)
+        self.sizes.extend(size)
         if size.letters < _SHORT_LETTERS:
             self.short.append(({**row, "detail": f"'{text[:60]}'"}, size.letters))
         if size.letters > _LONG_LETTERS:
@@ -206,7 +208,7 @@ class _Scan:
         self.endings[kind] += 1
         if kind == "letter" and len(self.last) < _MOST:
             self.last.append((row, kind, text[-60:], size.characters, size.words))
-        if len(self.sizes) <= _COUNTED:
+        if len(self.sizes) <= 3 * _COUNTED:
             self.words.update(plain_words(text))
 
     def _note(self, kind: str, row: Row, detail: str) -> None:
