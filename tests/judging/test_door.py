@@ -23,7 +23,7 @@ pytest.importorskip("uvicorn", reason="the extra [web] is not installed: the jud
 
 from truerank.judging import Item, Store, Text, load_scheme
 from truerank.judging.web import Serving, door, open_desk
-from truerank.judging.web.door import Limits, SparingLog
+from truerank.judging.web.door import DoorLimits, SparingLog
 
 HEAD = b"GET /enter HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 FORM = b"POST /enter HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
@@ -39,7 +39,7 @@ HALVES = {
 
 
 @contextlib.contextmanager
-def running(folder: Path, limits: Limits, monkeypatch: pytest.MonkeyPatch, **options: object) -> Iterator[tuple]:
+def running(folder: Path, limits: DoorLimits, monkeypatch: pytest.MonkeyPatch, **options: object) -> Iterator[tuple]:
     """A server with these limits; yields host and port."""
     monkeypatch.setattr(door, "limits_here", lambda: limits)
     path = folder / "store"
@@ -85,12 +85,12 @@ def answers(place: tuple) -> bool:
 
 @pytest.mark.parametrize("half", HALVES)
 def test_a_request_that_does_not_go_on_is_ended(half, tmp_path, monkeypatch):
-    with running(tmp_path, Limits(request_seconds=0.3), monkeypatch) as place:
+    with running(tmp_path, DoorLimits(request_seconds=0.3), monkeypatch) as place:
         assert ends(begun(place, HALVES[half]))
 
 
 def test_a_byte_now_and_then_does_not_move_the_deadline(tmp_path, monkeypatch):
-    with running(tmp_path, Limits(request_seconds=0.5), monkeypatch) as place:
+    with running(tmp_path, DoorLimits(request_seconds=0.5), monkeypatch) as place:
         connection = begun(place, HEAD)
         with pytest.raises(ConnectionError):
             for _ in range(400):
@@ -100,7 +100,7 @@ def test_a_byte_now_and_then_does_not_move_the_deadline(tmp_path, monkeypatch):
 
 
 def test_a_browser_may_pause_between_requests(tmp_path, monkeypatch):
-    with running(tmp_path, Limits(request_seconds=0.3), monkeypatch) as place:
+    with running(tmp_path, DoorLimits(request_seconds=0.3), monkeypatch) as place:
         connection = http.client.HTTPConnection(*place, timeout=20)
         for _ in range(2):
             connection.request("GET", "/enter")
@@ -116,7 +116,9 @@ def test_a_browser_may_pause_between_requests(tmp_path, monkeypatch):
         connection.close()
 
 
-@pytest.mark.parametrize("limits", [Limits(connections=50, per_address=4), Limits(connections=4, per_address=50)])
+@pytest.mark.parametrize(
+    "limits", [DoorLimits(connections=50, per_address=4), DoorLimits(connections=4, per_address=50)]
+)
 def test_the_oldest_that_waits_makes_room(limits, tmp_path, monkeypatch):
     with running(tmp_path, limits, monkeypatch) as place:
         # Those that had an answer before are the last to go.
@@ -141,14 +143,14 @@ def test_a_request_in_a_crowd_that_waits_at_the_door_is_answered(tmp_path, monke
         honest.append(begun(place, HEAD + b"Connection: close\r\n\r\n"))
         crowd.extend(begun(place, HEAD) for _ in range(60))
 
-    with running(tmp_path, Limits(per_address=8), monkeypatch, before=before):
+    with running(tmp_path, DoorLimits(per_address=8), monkeypatch, before=before):
         assert honest[0].recv(15) == b"HTTP/1.1 200 OK"
     for connection in (*honest, *crowd):
         connection.close()
 
 
 def test_who_goes_away_in_the_middle_leaves_no_line(tmp_path, monkeypatch, capfd):
-    with running(tmp_path, Limits(), monkeypatch) as place:
+    with running(tmp_path, DoorLimits(), monkeypatch) as place:
         for half in list(HALVES.values()) * 3:
             connection = begun(place, half)
             # Closed with a reset, as by a browser that is killed.
@@ -159,7 +161,7 @@ def test_who_goes_away_in_the_middle_leaves_no_line(tmp_path, monkeypatch, capfd
 
 
 def test_bad_requests_fill_no_log(tmp_path, monkeypatch, capfd):
-    with running(tmp_path, Limits(), monkeypatch) as place:
+    with running(tmp_path, DoorLimits(), monkeypatch) as place:
         for _ in range(40):
             assert ends(begun(place, b"\x00\r\n\r\n"))
         assert answers(place)
@@ -178,7 +180,7 @@ def test_a_handshake_has_its_deadline_and_its_place_in_the_count(tmp_path, monke
     )  # fmt: skip
     tls = {"certificate": certificate, "key": key}
     context = ssl.create_default_context(cafile=certificate)
-    limits = Limits(per_address=4, handshake_seconds=0.4)
+    limits = DoorLimits(per_address=4, handshake_seconds=0.4)
     with running(tmp_path, limits, monkeypatch, **tls) as place:
         waiting = [begun(place, start) for start in (b"", b"\x16\x03\x01", b"GET / HTTP/1.1\r\n\r\n") * 4]
         connection = http.client.HTTPSConnection(*place, timeout=20, context=context)

@@ -17,7 +17,7 @@ from truerank.near_duplicates.equals import NO_TWIN, find_equals
 from truerank.near_duplicates.joining import find_candidates
 from truerank.near_duplicates.options import Shingles
 from truerank.near_duplicates.passages import boilerplate
-from truerank.near_duplicates.plan import Plan
+from truerank.near_duplicates.plan import ComparisonPlan
 from truerank.near_duplicates.results import BOILERPLATE, GROUPS, KINDS, PAIRS, Equivalents, groups_of
 from truerank.near_duplicates.sketches import Documents, Sketches, claim, keep
 from truerank.near_duplicates.verifying import RELATIONS, verify
@@ -48,7 +48,7 @@ def within(documents: Documents | Sketches, options: Shingles = Shingles(), job:
     """
     with _folder(job) as work:
         sketches = _sketches(documents, options, work.part("sketches"))
-        plan = Plan(work.folder, (sketches,), options)
+        plan = ComparisonPlan(work.folder, (sketches,), options)
         pairs, crowded = _compare(plan, replace(work, engine=_here(work.engine)))
         named = _named(plan, pairs)
         numbers = np.unique(pairs.select("left", "right").to_numpy())
@@ -83,7 +83,7 @@ def between(
         sides = tuple(
             _sketches(side, options, work.part(f"{name}-sketches")) for name, side in (("left", left), ("right", right))
         )
-        plan = Plan(work.folder, sides, options)
+        plan = ComparisonPlan(work.folder, sides, options)
         pairs, crowded = _compare(plan, replace(work, engine=_here(work.engine)))
         sizes = len(sides[0]), len(sides[1])
         groups, passages = pl.DataFrame(schema=GROUPS), pl.DataFrame(schema=BOILERPLATE)
@@ -120,7 +120,7 @@ def _sketches(documents: Documents | Sketches, options: Shingles, job: Job) -> S
     return documents
 
 
-def _compare(plan: Plan, job: Job) -> tuple[pl.DataFrame, int]:
+def _compare(plan: ComparisonPlan, job: Job) -> tuple[pl.DataFrame, int]:
     """All pairs by number, columns as in `RELATIONS`, and how many crowded shingles there are."""
     give_back()
     if plan.firsts[-1] >= NO_TWIN:
@@ -143,7 +143,7 @@ def _compare(plan: Plan, job: Job) -> tuple[pl.DataFrame, int]:
     return pl.concat([twins, similar]).sort("left", "right"), crowded
 
 
-def _twins(plan: Plan, repeats: pl.DataFrame) -> pl.DataFrame:
+def _twins(plan: ComparisonPlan, repeats: pl.DataFrame) -> pl.DataFrame:
     """Exact and reformatted duplicates with the document that they repeat."""
     document, twin = repeats["document"], repeats["twin"]
     left, right = (twin, document) if plan.border is None else (document, twin)
@@ -159,7 +159,7 @@ def _twins(plan: Plan, repeats: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(columns, RELATIONS)
 
 
-def _named(plan: Plan, pairs: pl.DataFrame) -> pl.DataFrame:
+def _named(plan: ComparisonPlan, pairs: pl.DataFrame) -> pl.DataFrame:
     """The pairs with ids for numbers."""
     ids = {}
     for side in ("left", "right"):
@@ -168,7 +168,7 @@ def _named(plan: Plan, pairs: pl.DataFrame) -> pl.DataFrame:
     return pairs.with_columns(**ids).select(PAIRS.keys())
 
 
-def _ids(plan: Plan, numbers: Any) -> pl.Series:
+def _ids(plan: ComparisonPlan, numbers: Any) -> pl.Series:
     """The ids of documents by ascending numbers."""
     found = [pl.Series("document_id", [], pl.String)]
     block_of = np.searchsorted(plan.firsts, numbers, side="right") - 1

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.near_duplicates.plan import Plan
+from truerank.near_duplicates.plan import ComparisonPlan
 from truerank.near_duplicates.shingling import Numbers, runs_of
 from truerank.near_duplicates.shuffling import Piece, Shuffle, run_pieces
 from truerank.work.jobs import Job
@@ -23,7 +23,7 @@ _EQUALS: Final = (("document", "<u4"), ("first", "<u4"), ("twin", "<u4"), ("matc
 NO_TWIN: Final = 0xFFFFFFFF
 
 
-def find_equals(plan: Plan, job: Job) -> Shuffle:
+def find_equals(plan: ComparisonPlan, job: Job) -> Shuffle:
     """Finds documents that repeat others.
 
     Args:
@@ -50,7 +50,7 @@ def not_first(equals: Shuffle, block: int) -> Numbers:
 
 @dataclass(frozen=True)
 class _SortTexts:
-    plan: Plan
+    plan: ComparisonPlan
     keys: Shuffle
 
     def done(self, piece: int) -> bool:
@@ -73,7 +73,7 @@ class _SortTexts:
 
 @dataclass(frozen=True)
 class _CompareTexts:
-    plan: Plan
+    plan: ComparisonPlan
     keys: Shuffle
     equals: Shuffle
 

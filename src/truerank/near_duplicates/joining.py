@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.near_duplicates.equals import not_first
-from truerank.near_duplicates.plan import Plan
+from truerank.near_duplicates.plan import ComparisonPlan
 from truerank.near_duplicates.shingling import Hashes, Numbers, runs_of, starts_of
 from truerank.near_duplicates.shuffling import Piece, Records, Shuffle, load_array, run_pieces, save_array, spans
 from truerank.work.jobs import Job
@@ -40,7 +40,7 @@ _AT_ONCE: Final = 1 << 19
 _FILTERED: Final = 1 << 22
 
 
-def find_candidates(plan: Plan, equals: Shuffle, job: Job) -> tuple[Shuffle, int]:
+def find_candidates(plan: ComparisonPlan, equals: Shuffle, job: Job) -> tuple[Shuffle, int]:
     """Finds the pairs that may have enough in common.
 
     Args:
@@ -75,7 +75,7 @@ def find_candidates(plan: Plan, equals: Shuffle, job: Job) -> tuple[Shuffle, int
 class _SortShingles:
     """Of each block the shingles of its documents in their order, without those that a small other side lacks."""
 
-    plan: Plan
+    plan: ComparisonPlan
     equals: Shuffle
     postings: Shuffle
 
@@ -122,7 +122,7 @@ class _Filter:
         return there
 
 
-def _filter_of(plan: Plan, side: int) -> _Filter | None:
+def _filter_of(plan: ComparisonPlan, side: int) -> _Filter | None:
     """The filter of a collection; None for a large one, or where there is no other."""
     sketches = plan.sides[side]
     if len(plan.sides) == 1 or sketches.shingles > _FILTERED:
@@ -138,7 +138,7 @@ def _filter_of(plan: Plan, side: int) -> _Filter | None:
 class _CountShingles:
     """Of each part of the shingles those that several documents have: who has them, and how many others."""
 
-    plan: Plan
+    plan: ComparisonPlan
     postings: Shuffle
     shared: Shuffle
     lists: Path
@@ -188,7 +188,7 @@ def _sorted_within(documents: NDArray[np.uint32], sizes: Numbers) -> NDArray[np.
 class _ChooseShingles:
     """Of each document that may be the smaller one of a pair the rarest of its shingles that others have."""
 
-    plan: Plan
+    plan: ComparisonPlan
     shared: Shuffle
     requests: Shuffle
 
@@ -226,7 +226,7 @@ class _ChooseShingles:
 class _FindCandidates:
     """Of each part of the shingles the pairs of documents that ask for one and others that have it."""
 
-    plan: Plan
+    plan: ComparisonPlan
     lists: Path
     requests: Shuffle
     pairs: Shuffle

@@ -15,14 +15,14 @@ from truerank.near_duplicates.shingling import Hashes, Numbers, starts_of
 from truerank.near_duplicates.shuffling import load_array, save_array
 from truerank.near_duplicates.sketches import Sketches
 
-__all__ = ["Place", "Plan"]
+__all__ = ["ComparisonPlan", "SketchBlock"]
 
 #: Shingles that a part sorts at a time, and the most parts there are.
 _PART: Final = 1 << 21
 _MOST_PARTS: Final = 1 << 12
 
 
-class Place(NamedTuple):
+class SketchBlock(NamedTuple):
     """A block of one of the collections."""
 
     sketches: Sketches
@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class ComparisonPlan:
     """One comparison. Documents are numbered in order, those of the second collection after those of the first.
 
     Attributes:
@@ -44,9 +44,9 @@ class Plan:
     options: Shingles
 
     @cached_property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[SketchBlock, ...]:
         """All blocks in order."""
-        return tuple(Place(side, block) for side in self.sides for block in range(len(side.sizes)))
+        return tuple(SketchBlock(side, block) for side in self.sides for block in range(len(side.sizes)))
 
     @cached_property
     def firsts(self) -> Numbers:

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.near_duplicates.plan import Plan
+from truerank.near_duplicates.plan import ComparisonPlan
 from truerank.near_duplicates.results import KINDS
 from truerank.near_duplicates.shingling import Hashes, Numbers, starts_of
 from truerank.near_duplicates.shuffling import Piece, Shuffle, engine_for, load_array, run_pieces, save_array, spans
@@ -35,7 +35,7 @@ RELATIONS: Final[dict[str, Any]] = {
 _AT_ONCE: Final = 1 << 21
 
 
-def verify(plan: Plan, candidates: Shuffle, job: Job) -> pl.DataFrame:
+def verify(plan: ComparisonPlan, candidates: Shuffle, job: Job) -> pl.DataFrame:
     """The relations that hold among candidates.
 
     Args:
@@ -57,7 +57,7 @@ def verify(plan: Plan, candidates: Shuffle, job: Job) -> pl.DataFrame:
 
 
 def relations(
-    common: Numbers, sizes: tuple[Numbers, Numbers], words: tuple[Numbers, Numbers], plan: Plan
+    common: Numbers, sizes: tuple[Numbers, Numbers], words: tuple[Numbers, Numbers], plan: ComparisonPlan
 ) -> dict[str, NDArray[Any]]:
     """What pairs of documents are to each other; the columns of `RELATIONS` beside `left` and `right`.
 
@@ -89,7 +89,7 @@ def relations(
 class _Texts:
     """The shingles of the documents that are in a candidate pair, for access by number."""
 
-    plan: Plan
+    plan: ComparisonPlan
 
     @property
     def marks(self) -> Path:
@@ -128,7 +128,7 @@ class _Texts:
 
 @dataclass(frozen=True)
 class _MarkDocuments:
-    plan: Plan
+    plan: ComparisonPlan
     candidates: Shuffle
 
     def done(self, piece: int) -> bool:
@@ -148,7 +148,7 @@ class _MarkDocuments:
 
 @dataclass(frozen=True)
 class _GatherShingles:
-    plan: Plan
+    plan: ComparisonPlan
     texts: _Texts
 
     def done(self, piece: int) -> bool:
@@ -169,7 +169,7 @@ class _GatherShingles:
 
 @dataclass(frozen=True)
 class _VerifyTask:
-    plan: Plan
+    plan: ComparisonPlan
     candidates: Shuffle
     texts: _Texts
 

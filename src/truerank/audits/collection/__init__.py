@@ -15,14 +15,14 @@ from truerank.audits.collection.audit import audit
 from truerank.audits.collection.card import CollectionCard, card
 from truerank.audits.collection.cleaning import CollectionCleaning, clean
 from truerank.audits.collection.options import CollectionOptions, Parts
-from truerank.audits.collection.results import CollectionAudit, Finding, PartVerdict, load_audit
+from truerank.audits.collection.results import CollectionAudit, CollectionFinding, PartVerdict, load_audit
 
 __all__ = [
     "CollectionAudit",
     "CollectionCard",
     "CollectionCleaning",
+    "CollectionFinding",
     "CollectionOptions",
-    "Finding",
     "PartVerdict",
     "Parts",
     "audit",

@@ -16,13 +16,13 @@ from truerank.audits.collection.closing import closed, closing_of
 from truerank.audits.collection.consequences import effect_here
 from truerank.audits.collection.documents import DocumentTable, read_document_table
 from truerank.audits.collection.duplicates import Duplicates, no_duplicates, representatives
-from truerank.audits.collection.effects import Change, Effect, measured_effect
+from truerank.audits.collection.effects import CollectionChange, CollectionEffect, measured_effect
 from truerank.audits.collection.instances import INSTANCE_SCHEMA, Instances
 from truerank.audits.collection.judging_items import Band, bands, drawn_pairs, item_lines, read_answers
 from truerank.audits.collection.judgments import JudgmentTable, judgment_instances, read_judgments, usable
 from truerank.audits.collection.options import CollectionOptions, Parts
 from truerank.audits.collection.references import asked_for, reference_instances, run_instances, unreachable
-from truerank.audits.collection.results import CollectionAudit, Finding
+from truerank.audits.collection.results import CollectionAudit, CollectionFinding
 from truerank.audits.collection.together import (
     Ceiling,
     ceiling_instances,
@@ -237,7 +237,7 @@ def _facts(material: Material, found: Sequence[Instances], ways: Ways) -> tuple[
         if effect is not None:
             facts["effect"] = effect.json()
         if material.previous is not None:
-            change = Change(material.previous, pairs)
+            change = CollectionChange(material.previous, pairs)
             facts["versions"] = _measured(material, change, ways).json()
     return facts, extra
 
@@ -250,7 +250,7 @@ def _plain_band(band: Band) -> dict[str, Any]:
     return {**band._asdict(), "share": band.share._asdict()}
 
 
-def _effect(material: Material, found: Sequence[Instances], ways: Ways) -> Effect | None:
+def _effect(material: Material, found: Sequence[Instances], ways: Ways) -> CollectionEffect | None:
     """What cleaning would do to the runs; None where there is nothing to clean."""
     if material.judgments is None or material.pairs is None:
         return None
@@ -260,11 +260,11 @@ def _effect(material: Material, found: Sequence[Instances], ways: Ways) -> Effec
     after, changes = closed(material.judgments.frame, rules)
     if not len(changes) and not rules.representatives:
         return None
-    change = Change(material.pairs, after.select("topic_id", "doc_id", "relevance"), rules.representatives)
+    change = CollectionChange(material.pairs, after.select("topic_id", "doc_id", "relevance"), rules.representatives)
     return _measured(material, change, ways)
 
 
-def _measured(material: Material, change: Change, ways: Ways) -> Effect:
+def _measured(material: Material, change: CollectionChange, ways: Ways) -> CollectionEffect:
     return measured_effect(
         material.runs,
         change,
@@ -276,11 +276,11 @@ def _measured(material: Material, change: Change, ways: Ways) -> Effect:
     )
 
 
-def _findings(found: Sequence[Instances], pairs: pl.DataFrame | None, rel: int) -> tuple[Finding, ...]:
+def _findings(found: Sequence[Instances], pairs: pl.DataFrame | None, rel: int) -> tuple[CollectionFinding, ...]:
     """Faults first, then doubts, then notes; within them in the order of the catalogue."""
     by_kind = {one.kind: one for one in found}
     ordered = [
-        Finding.of_instances(kind, by_kind[name], effect_here(by_kind[name], pairs, rel))
+        CollectionFinding.of_instances(kind, by_kind[name], effect_here(by_kind[name], pairs, rel))
         for name, kind in kinds().items()
         if name in by_kind
     ]

@@ -16,7 +16,7 @@ from truerank.measures.ordering import OrderChanges, evaluation_order_changes
 from truerank.measures.placebo import JudgmentPlacebo, Placebo, edits_between, placebo_changes
 from truerank.options import Scoring
 
-__all__ = ["Change", "Effect", "ScoreChange", "measured_effect"]
+__all__ = ["CollectionChange", "CollectionEffect", "ScoreChange", "measured_effect"]
 
 #: Ranks that random changes look at where a measure has no cutoff.
 _DEEPEST: Final = 1000
@@ -36,7 +36,7 @@ class ScoreChange(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
+class CollectionChange:
     """What is compared: judgments before and after, and the documents that count as one after.
 
     Attributes:
@@ -51,7 +51,7 @@ class Change:
 
 
 @dataclass(frozen=True, eq=False)
-class Effect:
+class CollectionEffect:
     """What a change does to runs.
 
     Attributes:
@@ -84,14 +84,14 @@ class Effect:
 
 def measured_effect(
     runs: Mapping[str, pl.DataFrame],
-    change: Change,
+    change: CollectionChange,
     measures: str,
     scoring: Scoring,
     *,
     draws: int = 1000,
     confidence: float = 0.95,
     seed: int = 0,
-) -> Effect:
+) -> CollectionEffect:
     """Scores runs before and after a change of the judgments.
 
     Args:
@@ -138,7 +138,7 @@ def measured_effect(
         "regraded": len(edits.filter(old.is_not_null() & new.is_not_null())),
         "dropped": sum(_repeats(run, change.representatives) for run in runs.values()),
     }
-    return Effect(scores, orders, tuple(placebos), counts)
+    return CollectionEffect(scores, orders, tuple(placebos), counts)
 
 
 def _score(before: Evaluation, after: Evaluation, measure: str, run: str, confidence: float) -> ScoreChange:
@@ -151,7 +151,7 @@ def _score(before: Evaluation, after: Evaluation, measure: str, run: str, confid
     return ScoreChange(measure, run, mean_interval(first, confidence), mean_interval(second, confidence), ends)
 
 
-def _edits(change: Change) -> pl.DataFrame:
+def _edits(change: CollectionChange) -> pl.DataFrame:
     """The changes of judgments without those that only give a document the name of its group."""
     renamed = change.before.with_columns(pl.col("doc_id").replace(dict(change.representatives)).alias("group"))
     alone = pl.len().over("topic_id", "group") == 1
@@ -162,7 +162,7 @@ def _edits(change: Change) -> pl.DataFrame:
 
 
 def _placebo(
-    runs: Mapping[str, pl.DataFrame], change: Change, edits: pl.DataFrame, how: tuple[str, Scoring]
+    runs: Mapping[str, pl.DataFrame], change: CollectionChange, edits: pl.DataFrame, how: tuple[str, Scoring]
 ) -> JudgmentPlacebo:
     measure, scoring = how
     cutoff = parse_measures(measure)[0].params.get("cutoff") or scoring.depth or _DEEPEST

@@ -8,7 +8,7 @@ from typing import Any, Final
 import polars as pl
 
 from truerank.audits.collection.catalogue import PARTS, kinds
-from truerank.audits.collection.results import CollectionAudit, Finding, PartVerdict, Word
+from truerank.audits.collection.results import CollectionAudit, CollectionFinding, PartVerdict, Word
 from truerank.reports.figures.changes import ChangeRow, change_rows
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.listings import Listing, ListingColumn
@@ -130,7 +130,7 @@ def _of_part(result: CollectionAudit, part: str) -> Iterator[Part]:
         yield Facts(f"{one.kind.title} ({one.counted})", _about(one))
 
 
-def _about(one: Finding) -> Mapping[str, Any]:
+def _about(one: CollectionFinding) -> Mapping[str, Any]:
     examples = [{name: str(value) for name, value in example.items()} for example in one.examples]
     about: dict[str, Any] = {"Effect on scores": one.kind.effect}
     if one.here:

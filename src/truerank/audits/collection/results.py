@@ -16,7 +16,7 @@ from truerank.errors import InputError
 from truerank.near_duplicates.results import GROUPS, PAIRS
 from truerank.reports.results import Result
 
-__all__ = ["CollectionAudit", "Finding", "PartVerdict", "Word", "load_audit"]
+__all__ = ["CollectionAudit", "CollectionFinding", "PartVerdict", "Word", "load_audit"]
 
 Word = Literal["FAULTY", "UNKNOWN", "SOUND"]
 
@@ -25,7 +25,7 @@ _EXAMPLES: Final = 5
 
 
 @dataclass(frozen=True)
-class Finding:
+class CollectionFinding:
     """One kind of finding in this collection.
 
     Attributes:
@@ -43,7 +43,7 @@ class Finding:
     here: str = ""
 
     @classmethod
-    def of_instances(cls, kind: Kind, found: Instances, here: str = "") -> Finding:
+    def of_instances(cls, kind: Kind, found: Instances, here: str = "") -> CollectionFinding:
         """The finding of all instances of a kind."""
         rows = found.rows.head(_EXAMPLES).iter_rows(named=True)
         examples = tuple({name: value for name, value in row.items() if value not in ("", 0)} for row in rows)
@@ -109,7 +109,7 @@ class CollectionAudit(Result, shown_in="truerank.audits.collection.report"):
     verdict_words: ClassVar[tuple[str, ...]] = ("FAULTY", "UNKNOWN", "SOUND")
 
     verdicts: tuple[PartVerdict, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[CollectionFinding, ...]
     instances: pl.DataFrame
     pairs: pl.DataFrame
     groups: pl.DataFrame
@@ -118,7 +118,7 @@ class CollectionAudit(Result, shown_in="truerank.audits.collection.report"):
     items: tuple[str, ...] = ()
     folder: Path | None = None
 
-    def finding(self, kind: str) -> Finding | None:
+    def finding(self, kind: str) -> CollectionFinding | None:
         """The finding of a kind; None where there is none."""
         return next((one for one in self.findings if one.kind.name == kind), None)
 
@@ -158,7 +158,7 @@ def load_audit(folder: str | Path) -> CollectionAudit:
         return CollectionAudit(
             verdicts=tuple(PartVerdict(**one) for one in summary["verdicts"]),
             findings=tuple(
-                Finding(kind_of(one["kind"]), one["count"], one["of"], tuple(one["examples"]), one["here"])
+                CollectionFinding(kind_of(one["kind"]), one["count"], one["of"], tuple(one["examples"]), one["here"])
                 for one in summary["findings"]
             ),
             instances=frames["findings"],

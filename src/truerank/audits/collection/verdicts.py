@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from truerank.audits.collection.catalogue import PARTS, Kind, Part, kinds
-from truerank.audits.collection.results import Finding, PartVerdict
+from truerank.audits.collection.results import CollectionFinding, PartVerdict
 
 __all__ = ["looked_for", "verdicts"]
 
@@ -21,7 +21,7 @@ _BLIND: Final = "That says nothing of whether the grades are right."
 _NAMED: Final = 3
 
 
-def verdicts(findings: Sequence[Finding], given: Collection[str]) -> tuple[PartVerdict, ...]:
+def verdicts(findings: Sequence[CollectionFinding], given: Collection[str]) -> tuple[PartVerdict, ...]:
     """The verdict on the whole, then on each part that was given.
 
     A part is FAULTY where the data, or people, show a fault; UNKNOWN where somebody has to look at something, or where
@@ -41,7 +41,7 @@ def _is_given(part: Part, given: Collection[str]) -> bool:
     return all(name in given for name in _INPUT[part])
 
 
-def _part(part: Part, findings: Sequence[Finding], given: Collection[str]) -> PartVerdict:
+def _part(part: Part, findings: Sequence[CollectionFinding], given: Collection[str]) -> PartVerdict:
     own = [one for one in findings if one.kind.part == part]
     faults = [one for one in own if one.kind.severity == "fault"]
     doubts = [one for one in own if one.kind.severity == "doubt"]
@@ -60,7 +60,7 @@ def _part(part: Part, findings: Sequence[Finding], given: Collection[str]) -> Pa
     return PartVerdict(part, "SOUND", f"None of {len(looked)} kinds of fault was found.{blind}", checked)
 
 
-def _whole(parts: Sequence[PartVerdict], findings: Sequence[Finding], given: Collection[str]) -> PartVerdict:
+def _whole(parts: Sequence[PartVerdict], findings: Sequence[CollectionFinding], given: Collection[str]) -> PartVerdict:
     faulty = [verdict.part for verdict in parts if verdict.word == "FAULTY"]
     open_ones = [verdict.part for verdict in parts if verdict.word == "UNKNOWN"]
     lacking = [name for name in ("qrels", "docs", "topics") if name not in given]
@@ -109,25 +109,25 @@ def _looked_for_all(given: Collection[str]) -> list[Kind]:
     return [kind for part in PARTS if part != "versions" for kind in _looked_for(part, given)[0]]
 
 
-def _by_share(faults: Sequence[Finding]) -> list[Finding]:
+def _by_share(faults: Sequence[CollectionFinding]) -> list[CollectionFinding]:
     return sorted(faults, key=lambda one: (-one.count / max(1, one.of), -one.count))
 
 
-def _told(findings: Sequence[Finding]) -> str:
+def _told(findings: Sequence[CollectionFinding]) -> str:
     """The first findings in a sentence's middle."""
     named = [f"{one.kind.title[0].lower()}{one.kind.title[1:]} ({one.counted})" for one in findings[:_NAMED]]
     more = len(findings) - _NAMED
     return "; ".join(named) + (f"; and {more} more kind{'s' if more > 1 else ''}" if more > 0 else "")
 
 
-def _also(faults: Sequence[Finding], doubts: Sequence[Finding]) -> str:
+def _also(faults: Sequence[CollectionFinding], doubts: Sequence[CollectionFinding]) -> str:
     parts = [one.here for one in faults if one.here][:_NAMED]
     if doubts:
         parts.append(f"Open beside that: {_told(doubts)}.")
     return " ".join(parts)
 
 
-def _settling(doubts: Sequence[Finding], not_looked: Sequence[Kind]) -> Iterator[str]:
+def _settling(doubts: Sequence[CollectionFinding], not_looked: Sequence[Kind]) -> Iterator[str]:
     yield from list(dict.fromkeys(one.kind.remedy for one in doubts))[:_NAMED]
     lacking = dict.fromkeys(name for kind in not_looked for name in kind.needs)
     if not_looked:
@@ -136,7 +136,7 @@ def _settling(doubts: Sequence[Finding], not_looked: Sequence[Kind]) -> Iterator
         yield f"Not looked for: {titles}; give {flags}."
 
 
-def _remedies(faults: Sequence[Finding]) -> Iterator[str]:
+def _remedies(faults: Sequence[CollectionFinding]) -> Iterator[str]:
     yield from list(dict.fromkeys(one.kind.remedy for one in faults))[:_NAMED]
 
 

@@ -23,7 +23,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["Limits", "Server", "SparingLog", "limits_here"]
+__all__ = ["DoorLimits", "Server", "SparingLog", "limits_here"]
 
 _log: Final = logging.getLogger("truerank.judging.web")
 #: Loggers on which clients can make lines appear.
@@ -37,7 +37,7 @@ _SWEEP_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True)
-class Limits:
+class DoorLimits:
     """What one client, and all of them, may take.
 
     Attributes:
@@ -55,12 +55,12 @@ class Limits:
     unread_seconds: float = 60.0
 
 
-def limits_here() -> Limits:
+def limits_here() -> DoorLimits:
     """The limits for the file handles that this process may have; it asks for more where they are few."""
     try:
         import resource
     except ModuleNotFoundError:  # Windows
-        return Limits()
+        return DoorLimits()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _WANTED_HANDLES if hard == resource.RLIM_INFINITY else min(hard, _WANTED_HANDLES)
     if soft not in (resource.RLIM_INFINITY, wanted) and soft < wanted:
@@ -68,7 +68,7 @@ def limits_here() -> Limits:
         soft = wanted
     room = _MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else max(soft - _OTHER_HANDLES, 8)
     most = min(_MOST_CONNECTIONS, room)
-    return Limits(most, min(_MOST_PER_ADDRESS, max(most // 2, 4)))
+    return DoorLimits(most, min(_MOST_PER_ADDRESS, max(most // 2, 4)))
 
 
 class SparingLog(logging.Filter):
@@ -133,7 +133,7 @@ class Connection(H11Protocol):
             return False
         return self.cycle is not None and not self.cycle.response_complete and self.owing is None
 
-    def late(self, now: float, limits: Limits) -> bool:
+    def late(self, now: float, limits: DoorLimits) -> bool:
         """Whether the client took longer than it may."""
         if self.transport is None or not self.transport.get_write_buffer_size():
             self.unread = None
@@ -175,7 +175,7 @@ class Server(uvicorn.Server):
         limits: of the door.
     """
 
-    def __init__(self, config: uvicorn.Config, limits: Limits) -> None:
+    def __init__(self, config: uvicorn.Config, limits: DoorLimits) -> None:
         super().__init__(config)
         self._limits = limits
         #: The open connections by the address they come from.
