@@ -211,8 +211,10 @@ def _lost_characters(c: Collection, times: int) -> Iterator[Planted]:
 def _markup(c: Collection, times: int) -> Iterator[Planted]:
     ways: tuple[Callable[[str], str], ...] = (
         lambda t: f"<p>{t}</p>", lambda t: t.replace(" ", "&nbsp;", 3), lambda t: f'{t} <a href="x.html">more</a>',
-        lambda t: f"{t} function () {{ return document.write('x'); }}", lambda t: f"{{{{cite book}}}} {t} [[Category:Notes]]",
-        lambda t: f"{t}<br/>", lambda t: html.escape(f"{t} \"A\" & 'B'"), lambda t: f"{t} .nav {{ color: red; margin: 0 }}",
+        lambda t: f"{t} function () {{ return document.write('x'); }}",
+        lambda t: f"{{{{cite book}}}} {t} [[Category:Notes]]",
+        lambda t: f"{t}<br/>", lambda t: html.escape(f"{t} \"A\" & 'B'"),
+        lambda t: f"{t} .nav {{ color: red; margin: 0 }}",
     )  # fmt: skip
     yield from _changed(c, times, lambda text, n: ways[n % len(ways)](text))
 
@@ -225,7 +227,8 @@ def _error_page(c: Collection, times: int) -> Iterator[Planted]:
 def _placeholder(c: Collection, times: int) -> Iterator[Planted]:
     texts = ("null", "N/A", "[deleted]", "None", "[removed]", "No abstract available.", "NaN", "TBD", "undefined",
              "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor.", "TODO", "untitled",
-             "(no text)", "Abstract not available", "--missing--", "no content", "#N/A", "NULL", "test", "empty")  # fmt: skip
+             "(no text)", "Abstract not available", "--missing--", "no content", "#N/A", "NULL", "test",
+             "empty")  # fmt: skip
     yield from _added(c, times, "void", lambda n: texts[n % len(texts)])
 
 
@@ -259,7 +262,8 @@ def _foreign(c: Collection, times: int) -> Iterator[Planted]:
 
 def _exact_copy(c: Collection, times: int) -> Iterator[Planted]:
     ways: tuple[Callable[[str], str], ...] = (
-        lambda t: t, lambda t: t.replace(" ", "\n", 9), str.upper, lambda t: t.replace(", ", " , "), lambda t: f"  {t}\u200b ",
+        lambda t: t, lambda t: t.replace(" ", "\n", 9), str.upper, lambda t: t.replace(", ", " , "),
+        lambda t: f"  {t}\u200b ",
     )  # fmt: skip
     for n, (_, text) in enumerate(c.rng.sample(c.long_docs(), times)):
         c.docs.append((f"copy-{n}", ways[n % len(ways)](text)))

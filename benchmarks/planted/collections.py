@@ -150,12 +150,12 @@ def _query(source: Collection) -> str:
 
 #: Short letters of one form, each in five languages: the same content in other words is no lexical duplicate.
 _LETTERS = {
-    "en": "Dear Sir, we thank you for your letter of {a} and are sorry that part {b} of volume {c} has not reached you. "
-    "It was sent again today by surface mail. Please let us know when it arrives.",
+    "en": "Dear Sir, we thank you for your letter of {a} and are sorry that part {b} of volume {c} has not reached "
+    "you. It was sent again today by surface mail. Please let us know when it arrives.",
     "de": "Sehr geehrter Herr, wir danken für Ihren Brief vom {a} und bedauern, dass Heft {b} des Bandes {c} Sie nicht "
     "erreicht hat. Es wurde heute noch einmal abgeschickt. Bitte geben Sie uns Nachricht, sobald es eintrifft.",
-    "fr": "Monsieur, nous vous remercions de votre lettre du {a} et regrettons que le fascicule {b} du tome {c} ne vous "
-    "soit pas parvenu. Un autre exemplaire part aujourd'hui. Veuillez nous prévenir de son arrivée.",
+    "fr": "Monsieur, nous vous remercions de votre lettre du {a} et regrettons que le fascicule {b} du tome {c} "
+    "ne vous soit pas parvenu. Un autre exemplaire part aujourd'hui. Veuillez nous prévenir de son arrivée.",
     "es": "Estimado señor, agradecemos su carta del {a} y lamentamos que el número {b} del volumen {c} no le haya "
     "llegado. Hoy lo enviamos otra vez por correo ordinario. Avísenos, por favor, cuando lo reciba.",
     "fi": "Hyvä vastaanottaja, kiitämme kirjeestänne {a} ja pahoittelemme, että nidoksen {c} osa {b} ei ole saapunut. "

@@ -71,19 +71,7 @@ _PUBLIC: Final = {
 _HOMES: Final = {name: module for module, names in _PUBLIC.items() for name in names}
 #: Names that are packages.
 _ROOMS: Final = frozenset(
-    {
-        "collection",
-        "experiment",
-        "instances",
-        "judge",
-        "judging",
-        "leakage",
-        "lexical",
-        "pool",
-        "survivorship",
-        "track",
-        "transfer",
-    }  # fmt: skip
+    "collection experiment instances judge judging leakage lexical pool survivorship track transfer".split()
 )
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
