@@ -31,6 +31,7 @@ MODULES = (
     "truerank.audits.survivorship",
     "truerank.audits.reusability",
     "truerank.audits.track",
+    "truerank.audits.collection",
     "truerank.judge",
     "truerank.judging",
     "truerank.measures",
