@@ -35,6 +35,8 @@ MODULES = (
     "truerank.judge",
     "truerank.judging",
     "truerank.measures",
+    "truerank.measures.equivalence",
+    "truerank.near_duplicates",
     "truerank.lexical",
     "truerank.lexical.building",
     "truerank.work.merging",
