@@ -36,6 +36,7 @@ MODULES = (
     "truerank.judge",
     "truerank.judging",
     "truerank.measures",
+    "truerank.measures.equivalence",
     "truerank.near_duplicates",
     "truerank.lexical",
     "truerank.lexical.building",
