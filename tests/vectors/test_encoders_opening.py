@@ -165,7 +165,7 @@ def test_a_model_is_fetched_once_and_then_read_from_the_cache(hub: Hub, tmp_path
 def test_without_network_and_cache_the_message_says_how_to_get_it(tmp_path: Path) -> None:
     message = open_in_process("sentence-transformers/paraphrase-MiniLM-L6-v2", tmp_path, "http://127.0.0.1:9")
     assert message.startswith(
-        "--encoder: 'sentence-transformers/paraphrase-MiniLM-L6-v2' is not in the local cache and Hugging Face cannot "
+        "encoder: 'sentence-transformers/paraphrase-MiniLM-L6-v2' is not in the local cache and Hugging Face cannot "
         "be reached"
     )
     assert "run 'hf download sentence-transformers/paraphrase-MiniLM-L6-v2' where there is a network" in message
@@ -174,7 +174,7 @@ def test_without_network_and_cache_the_message_says_how_to_get_it(tmp_path: Path
 
 def test_a_model_that_does_not_exist_is_named(hub: Hub, tmp_path: Path) -> None:
     message = open_in_process("someone/else", tmp_path / "home", hub.url)
-    assert message.startswith("--encoder: Hugging Face has no model 'someone/else'. check the name")
+    assert message.startswith("encoder: Hugging Face has no model 'someone/else'. check the name")
 
 
 def test_a_folder_is_called_by_its_last_part_or_its_id(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_texts_are_cut_to_the_models_length(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("./no/such/folder", {}, "--encoder: no folder './no/such/folder', and it is no Hugging Face id"),
+        ("./no/such/folder", {}, "encoder: no folder './no/such/folder', and it is no Hugging Face id"),
         ("m", {"backend": "tensorflow"}, "--backend: no backend 'tensorflow'"),
         ("m", {"backend": "onnx", "precision": "fp64"}, "--precision: no precision 'fp64'"),
         ("m", {"backend": "onnx", "precision": "int8"}, "--precision: backend 'onnx' runs fp32, not int8"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 
 __all__ = [
     "CAST2021",
@@ -89,7 +89,7 @@ class Sliding:
     def __post_init__(self) -> None:
         if self.words < 1 or not 1 <= self.stride <= self.words:
             fault = f"windows of {self.words} words, each {self.stride} after the other"
-            raise InputError(fault, "give 1 word or more, and a stride from 1 to that", where="--policy")
+            raise OptionError("split", fault, "give 1 word or more, and a stride from 1 to that")
 
     @property
     def name(self) -> str:
@@ -186,9 +186,7 @@ def policy_named(name: str) -> Policy:
     if match := re.fullmatch(r"sliding(?::(\d{1,9})(?::(\d{1,9}))?)?", name, re.ASCII):
         words = int(match[1] or 150)
         return Sliding(words, int(match[2] or max(1, words // 2)))
-    raise InputError(
-        f"no passage policy '{name}'", f"one of {', '.join(POLICIES)}, or sliding:WORDS:STRIDE", where="--policy"
-    )
+    raise OptionError("split", f"no passage policy '{name}'", f"one of {', '.join(POLICIES)}, or sliding:WORDS:STRIDE")
 
 
 class Span(NamedTuple):

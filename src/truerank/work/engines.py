@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
-from truerank.errors import InputError, MissingExtraError, OptionError, ShardFinishedError
+from truerank.errors import MissingExtraError, OptionError, ShardFinishedError
 from truerank.work.tasks import Lost, Numbered, Task
 from truerank.work.workers import in_processes
 
@@ -147,7 +147,7 @@ class RayEngine:
                 ray.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
             except (ConnectionError, OSError, ValueError) as error:
                 fault = f"no Ray cluster answers at {address!r} ({error})"
-                raise InputError(fault, "check the address, or use --engine ray", where="--engine") from error
+                raise OptionError("engine", fault, "check the address, or use --engine ray") from error
         processors = int(ray.cluster_resources().get("CPU", 1))
         # Some wait in the cluster's queue, so that a free processor finds the next at once.
         self._room = workers or 2 * max(1, processors // max(1, threads))
@@ -195,7 +195,7 @@ class RayEngine:
         for name, resource in (("num_cpus", "CPU"), ("num_gpus", "GPU")):
             if needed[name] > has.get(resource, 0):
                 fault = f"a block needs {needed[name]:g} {resource}, and the cluster has {has.get(resource, 0):g}"
-                raise InputError(fault, "ask for less, or take another cluster", where="--engine")
+                raise OptionError("engine", fault, "ask for less, or take another cluster")
 
 
 def open_engine(name: str, workers: int | None = None, *, tolerant: bool = False) -> Engine:
@@ -219,7 +219,7 @@ def open_engine(name: str, workers: int | None = None, *, tolerant: bool = False
     if kind == "shard" and (part := re.fullmatch(r"(\d+)/(\d+)", address)) and 1 <= int(part[1]) <= int(part[2]):
         return ShardEngine(int(part[1]), int(part[2]), LocalEngine(workers or 0, tolerant=tolerant))
     known = "use 'local', 'ray', 'ray:ADDRESS', or 'shard:I/N' with I from 1 to N"
-    raise InputError(f"no engine called {name!r}", known, where="--engine")
+    raise OptionError("engine", f"no engine called {name!r}", known)
 
 
 def check_kept(engine: str | Engine, out: object) -> None:
@@ -254,7 +254,7 @@ def _checked(results: Iterator[tuple[int, R | Lost]], tolerant: bool) -> Iterato
         for number, result in results:
             if isinstance(result, Lost) and not tolerant:
                 remedy = "take fewer with --workers; what is finished is kept"
-                raise InputError(f"a worker was lost: {result.reason}", remedy, where="--workers")
+                raise OptionError("workers", f"a worker was lost: {result.reason}", remedy)
             yield number, result
 
 

@@ -236,13 +236,13 @@ def _filled(value: Value, needed: bool) -> Value:
 
 def _with(tree: Value, keys: list[str], given: Value, path: str) -> Value:
     if not isinstance(tree.content, dict):
-        raise InputError(f"'{path}' leads nowhere", "give the keys of the file, joined by dots", where="--set")
+        raise OptionError("set", f"'{path}' leads nowhere", "give the keys of the file, joined by dots")
     key, rest = keys[0], keys[1:]
     if rest and key not in tree.content:
         near = difflib.get_close_matches(key, tree.content, 1)
         meant = f"did you mean '{near[0]}'? " if near else ""
-        raise InputError(
-            f"'{path}': the file has no '{key}' there", f"{meant}there are {', '.join(tree.content)}", where="--set"
+        raise OptionError(
+            "set", f"'{path}': the file has no '{key}' there", f"{meant}there are {', '.join(tree.content)}"
         )
     changed = _with(tree.content[key], rest, given, path) if rest else given
     return replace(tree, content={**tree.content, key: changed})

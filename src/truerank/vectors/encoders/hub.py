@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.loading import json_file
 from truerank.vectors.encoders.bert_graph import SUPPORTED_MODEL_TYPES
 
@@ -32,7 +32,7 @@ def hub_folder(name: str) -> Path:
         return kept
     folder = _snapshot(name, _SMALL, local=False)
     if folder is None:
-        raise InputError(f"'{name}' cannot be fetched", _remedy(name), where="--encoder")
+        raise OptionError("encoder", f"'{name}' cannot be fetched", _remedy(name))
     own = _model_type(folder) in SUPPORTED_MODEL_TYPES
     for patterns in (_WEIGHTS, _GRAPH) if own else (_GRAPH, _WEIGHTS):
         folder = _snapshot(name, patterns, local=False) or folder
@@ -84,20 +84,20 @@ def _snapshot(name: str, patterns: tuple[str, ...] | None, *, local: bool) -> Pa
         return Path(snapshot_download(name, local_files_only=local, allow_patterns=allowed))
     except errors.GatedRepoError as error:
         remedy = "accept its terms on huggingface.co, then log in with 'hf auth login'"
-        raise InputError(f"'{name}' may be read by accepted users only", remedy, where="--encoder") from error
+        raise OptionError("encoder", f"'{name}' may be read by accepted users only", remedy) from error
     except errors.RepositoryNotFoundError as error:
         remedy = "check the name; for a private model log in with 'hf auth login'"
-        raise InputError(f"Hugging Face has no model '{name}'", remedy, where="--encoder") from error
+        raise OptionError("encoder", f"Hugging Face has no model '{name}'", remedy) from error
     except errors.HFValidationError as error:
         remedy = "give a Hugging Face id, a local folder, or 'packaged'"
-        raise InputError(f"'{name}' is no model's name", remedy, where="--encoder") from error
+        raise OptionError("encoder", f"'{name}' is no model's name", remedy) from error
     except Exception as error:  # the HTTP library under huggingface_hub changes, and so do its errors
         if local:
             return None
-        raise InputError(
+        raise OptionError(
+            "encoder",
             f"'{name}' is not in the local cache and Hugging Face cannot be reached ({type(error).__name__})",
             _remedy(name),
-            where="--encoder",
         ) from error
 
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.plugins import Plugins
 from truerank.vectors.encoders.base import Encoder
 from truerank.vectors.encoders.hub import hub_folder
@@ -85,7 +85,7 @@ def _reduced(encoder: OpenedEncoder) -> tuple[Callable[[EncoderSpec], Any], tupl
 
 def _opened(spec: EncoderSpec) -> Encoder:
     if spec.threads is not None and spec.threads < 1:
-        raise InputError(f"{spec.threads} threads", "give at least 1", where="--threads")
+        raise OptionError("threads", f"{spec.threads} threads", "give at least 1")
     local = Path(spec.name).expanduser()
     found = spec.name != PACKAGED and local.is_dir()
     kind, _, place = spec.name.partition(":")
@@ -111,9 +111,9 @@ def _opened(spec: EncoderSpec) -> Encoder:
 
 def _backend(spec: EncoderSpec) -> Backend:
     if spec.backend not in ("auto", "onnx", "openvino", "torch"):
-        raise InputError(f"no backend '{spec.backend}'", "choose auto, onnx, openvino or torch", where="--backend")
+        raise OptionError("backend", f"no backend '{spec.backend}'", "choose auto, onnx, openvino or torch")
     if spec.precision not in ("fp32", "fp16", "bf16", "int8"):
-        raise InputError(f"no precision '{spec.precision}'", "choose fp32, fp16, bf16 or int8", where="--precision")
+        raise OptionError("precision", f"no precision '{spec.precision}'", "choose fp32, fp16, bf16 or int8")
     if spec.backend != "auto":
         return spec.backend
     if spec.device not in (None, "cpu") or (spec.device is None and spec.precision != "int8" and _cuda()):
@@ -141,10 +141,10 @@ def _folder(name: str, *, found: bool) -> Path:
 def _checked(name: str, *, found: bool) -> str:
     if found or _HUB_ID.fullmatch(name):
         return name
-    raise InputError(
+    raise OptionError(
+        "encoder",
         f"no folder '{name}', and it is no Hugging Face id",
         f"give a folder with config.json, an id such as {DEFAULT_MODEL}, or '{PACKAGED}'",
-        where="--encoder",
     )
 
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any, Final
 
-from truerank.errors import InputError, MissingExtraError
+from truerank.errors import MissingExtraError, OptionError
 from truerank.vectors.encoders.base import Vectors
 from truerank.vectors.encoders.graph_encoder import fingerprint, to_unit_length
 from truerank.vectors.encoders.opened import OpenedEncoder
@@ -43,7 +43,7 @@ class SentenceTransformerEncoder(OpenedEncoder):
         except (OSError, ValueError, ImportError, KeyError, RuntimeError) as error:
             message = " ".join(str(error).split())[:300]
             remedy = "give a folder or id of a sentence-transformers model, or the encoder 'packaged'"
-            raise InputError(f"'{name}' cannot be loaded ({message})", remedy, where="--encoder") from error
+            raise OptionError("encoder", f"'{name}' cannot be loaded ({message})", remedy) from error
         if spec.precision != "fp32":
             model = model.half() if spec.precision == "fp16" else model.bfloat16()
         model.eval()
@@ -72,14 +72,12 @@ def _device(torch: Any, spec: EncoderSpec) -> str:
     kind, _, number = device.partition(":")
     if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
         fault = f"'{device}' is asked for, and torch sees {torch.cuda.device_count()} CUDA devices"
-        raise InputError(fault, "use --device cpu, or install a torch build for your GPU", where="--device")
+        raise OptionError("device", fault, "use --device cpu, or install a torch build for your GPU")
     if kind == "mps" and not torch.backends.mps.is_available():
-        raise InputError("'mps' is asked for, and torch does not see it", "use --device cpu", where="--device")
+        raise OptionError("device", "'mps' is asked for, and torch does not see it", "use --device cpu")
     if spec.precision == "int8" or (spec.precision != "fp32" and kind == "cpu"):
         remedy = "use --precision fp32, or --backend openvino for int8 and bf16"
-        raise InputError(
-            f"backend 'torch' does not run {spec.precision} on the {kind.upper()}", remedy, where="--precision"
-        )
+        raise OptionError("precision", f"backend 'torch' does not run {spec.precision} on the {kind.upper()}", remedy)
     return device
 
 

@@ -17,7 +17,7 @@ from truerank.audits.transfer.scanning.probabilities import Curve, fit_curve, to
 from truerank.audits.transfer.scanning.results import LOW, SCORES_SCHEMA, SKIPPED_SCHEMA, VERY, Scan, curves
 from truerank.audits.transfer.scanning.scoring import id_column
 from truerank.audits.transfer.scanning.text_evidence import TEXT_CUT_OFF, TEXT_FLOOR, text_losses
-from truerank.errors import InputError, OptionError
+from truerank.errors import OptionError
 from truerank.rankers.base import Ranker
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.sources.documents import open_documents
@@ -156,7 +156,7 @@ def _probability(name: str, values: NDArray[np.float64], kind: str) -> pl.Series
     if kind == "exp":
         if len(values) and values.max() > 1e-6:
             fault = f"a score of {values.max():g} is no logarithm of a probability"
-            raise InputError(fault, "use --probability logistic", where="--probability")
+            raise OptionError("probability", fault, "use --probability logistic")
         values = np.exp(np.minimum(values, 0.0))
     return pl.Series(name, np.round(values, 6))
 

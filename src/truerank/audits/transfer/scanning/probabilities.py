@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 
 __all__ = ["Curve", "difference", "fit_curve", "topic_levels"]
 
@@ -90,10 +90,10 @@ def fit_curve(relevant: Floats, others: Floats) -> Curve:
     Source: Platt (1999).
     """
     if not len(relevant) or not len(others):
-        raise InputError(
+        raise OptionError(
+            "probability",
             "nothing to calibrate with: no judged topic has a document that is not relevant to it",
             "give --first-stage, or --percentile instead of a cut-off",
-            where="--probability",
         )
     scores = np.concatenate([relevant, others])
     centre, scale = scores.mean(axis=0), scores.std(axis=0)
