@@ -142,7 +142,7 @@ def test_description_is_that_of_a_plain_count(scan: Scan, capsys: pytest.Capture
     domains = [f"site{topic % 4}.org" for topic in topics]
     assert one.domain == min(domains, key=lambda name: (-domains.count(name), name))
     assert one.domain_share == domains.count(one.domain) / 7
-    assert (one.similar, one.similarity) == ("old>>new texts", pytest.approx(5 / 7))
+    assert (one.similar, one.similarity) == ("old>>new texts", pytest.approx(6 / 7))
     assert found["all"].documents == 29
     with pytest.raises(SystemExit):
         main(["transfer", "describe", str(scan.folder), "--json"])
