@@ -53,6 +53,13 @@ CASES = {
     "a score that is no number": ("runs", "x.run", b"1 Q0 d 1 nan t\n", True),
     "a score beyond floats": ("runs", "x.run", b"1 Q0 d 1 1e400 t\n", True),
     "deep records": ("queries", "x.jsonl", b'{"text": ' + b'{"a":' * 30_000 + b"\n", True),
+    "a rank beyond 64 bits in first answers": (
+        "first answers", "x.csv", b"system,query_id,doc_id,rank\na,1,d,9223372036854775808\n", True,
+    ),
+    "a sign that is no number in first answers": (
+        "first answers", "x.csv", "system,query_id,doc_id,rank\na,1,d,\u00b21\n".encode(), True,
+    ),
+    "an instance without values": ("instances", "x.jsonl", b"{}\n", True),
     "a line of a next-line sign": ("queries", "x.tsv", b"\x85\n, \"~~\tr\t\x92:&ifile:", False),
     "half a surrogate pair": ("queries", "x.jsonl", b'{"_id": "1", "text": "a\\ud800b"}\n', False),
     "deep weights": ("weights", "x.safetensors", (5000).to_bytes(8, "little") + b"[" * 5000, True),
