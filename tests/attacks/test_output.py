@@ -53,6 +53,7 @@ def test_results_with_harmful_names_are_shown(tmp_path: Path, capsys: pytest.Cap
     [
         OSError(errno.ENOSPC, "No space left on device"),
         pl.exceptions.ComputeError("No space left on device (os error 28)"),
+        pl.exceptions.ComputeError("parquet: File out of specification: Invalid thrift: transport error"),
         sqlite3.OperationalError("database or disk is full"),
         OSError("5 requested and 0 written"),
     ],

@@ -202,7 +202,7 @@ def _qrel(cells: list[str], path: Path, line: int) -> Qrel:
             where=path,
             line=line,
         ) from error
-    if abs(qrel.relevance) > _LARGEST:
+    if not -_LARGEST - 1 <= qrel.relevance <= _LARGEST:
         raise InputError(
             f"the relevance '{relevance[:40]}' is too large", "write a grade such as 0 to 3", where=path, line=line
         )

@@ -134,7 +134,7 @@ def _row(cells: list[str], path: Path, line: int) -> RunRow:
     except ValueError as error:
         fault = f"rank '{rank[:40]}' or score '{score[:40]}' is no number"
         raise InputError(fault, _REMEDY, where=path, line=line) from error
-    if abs(row.rank) > _LARGEST:
+    if not -_LARGEST - 1 <= row.rank <= _LARGEST:
         raise InputError(f"the rank '{rank[:40]}' is too large", _REMEDY, where=path, line=line)
     if not math.isfinite(row.score):
         raise InputError(f"the score '{score}' is not finite", "write a finite number", where=path, line=line)

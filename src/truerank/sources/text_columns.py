@@ -106,7 +106,11 @@ def _of_lines(spec: SourceSpec, strict: bool) -> TextColumns:
     if layout.separator != "\t":
         return TextColumns(None)
     sample = [line.split("\t") for line in lines[: columns.SAMPLE_LINES] if line.strip()]
+    if not sample:
+        return TextColumns(None)
     names = [name.strip() if layout.header else str(place) for place, name in enumerate(sample[0], start=1)]
     named = [dict(zip(names, cells, strict=False)) for cells in sample[layout.header :]]
     others = (name for place, name in enumerate(names) if place not in (layout.text, layout.identifier))
-    return TextColumns(names[layout.text], tuple(name for name in others if _holds_texts(name, named)))
+    # A first line that is shorter than most names no column of texts.
+    text = names[layout.text] if layout.text < len(names) else None
+    return TextColumns(text, tuple(name for name in others if _holds_texts(name, named)))

@@ -29,6 +29,7 @@ WORK: Final = ".work"
 #: No room left, or none to write at all.
 _OF_DISKS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 #: How Polars says which error of the system it met.
+_NOT_WRITTEN: Final = "Invalid thrift: transport error"
 _OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
 
 
@@ -43,6 +44,8 @@ def place_of(path: Path) -> Iterator[None]:
         yield
     except pl.exceptions.PolarsError as error:
         found = _OS_ERROR.search(str(error))
+        if _NOT_WRITTEN in str(error):
+            raise OSError(None, "cannot be written", str(path)) from error
         if found is None:
             raise
         raise OSError(int(found[1]), os.strerror(int(found[1])), str(path)) from error

@@ -14,6 +14,7 @@ from truerank.errors import InputError, OptionError
 from truerank.judging import Item, Ratings, read_items, read_ratings
 from truerank.judging.ratings import label_inputs
 from truerank.judging.schemes import load_scheme
+from truerank.loading import whole_number
 from truerank.options import Flag, Labels
 from truerank.records import Input
 from truerank.sources import columns, formats, grammar, read_qrels_frame
@@ -267,10 +268,11 @@ def _first(row: Row, where: str) -> tuple[str, str, str, str | None, int | None]
     named = "" if corpus is None else (as_text(row.values[corpus]) or "").strip()
     if rank.lower() in _NOTHING:
         return named, system, query_id, None, None
-    number = float(rank) if rank.replace(".", "", 1).isdigit() else 0.0
-    if number < 1 or number != int(number):
-        raise InputError(f"'{rank}' is no rank", "give 1 or more, or NA", where=where, line=row.line)
-    return named, system, query_id, None if doc_id.lower() in _NOTHING else doc_id, int(number)
+    whole, _, fraction = rank.partition(".")
+    number = whole_number(whole) or 0
+    if number < 1 or fraction.strip("0"):
+        raise InputError(f"'{rank[:40]}' is no rank", "give 1 or more, or NA", where=where, line=row.line)
+    return named, system, query_id, None if doc_id.lower() in _NOTHING else doc_id, number
 
 
 def _check_whole(frame: pl.DataFrame, where: str) -> None:

@@ -211,7 +211,7 @@ class InstanceSource:
         return len({name.strip().lower() for name in first.split("\t")} & _HEADER) > 1
 
     def _of_rows(self, found: Iterable[Row]) -> Iterator[_Found]:
-        names: tuple[str, ...] = ()
+        names: tuple[str, ...] | None = None
         keys: dict[str, str | None] = {}
         for row in found:
             if tuple(row.values) != names:

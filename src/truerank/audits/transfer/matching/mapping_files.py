@@ -10,7 +10,7 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.sources import compressed, grammar, rows
 from truerank.sources.lines import line_blocks
-from truerank.sources.tables import as_text
+from truerank.sources.tables import as_text, well_formed
 
 __all__ = ["read_mapping"]
 
@@ -64,7 +64,7 @@ def _of_rows(path: Any, form: str, names: Sequence[str]) -> pl.DataFrame:
             keys = tuple(row.values)
             chosen = _chosen(keys, names, path, row.line)
         for column, key in zip(columns, chosen, strict=True):
-            column.append((as_text(row.values[key]) or "").strip() or None)
+            column.append(well_formed(as_text(row.values[key]) or "").strip() or None)
     return _frame(columns, names)
 
 
