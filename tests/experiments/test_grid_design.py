@@ -160,9 +160,9 @@ def test_what_is_no_file_of_text_or_no_setting(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no mapping"):
         read_design(tmp_path / "empty.yaml")
     path = write_example(tmp_path)
-    with pytest.raises(InputError, match=r"--set: 'collections.note.docs': the file has no 'note' there. did you mean"):
+    with pytest.raises(InputError, match=r"set: 'collections.note.docs': the file has no 'note' there. did you mean"):
         read_design(path, settings={"collections.note.docs": "x"})
-    with pytest.raises(InputError, match=r"--set: collections.notes.depth: 'much' is no whole number"):
+    with pytest.raises(InputError, match=r"set: collections.notes.depth: 'much' is no whole number"):
         read_design(path, settings={"collections.notes.depth": "much"})
     with pytest.raises(InputError, match="--set: models: nothing in it"):
         read_design(path, settings={"models": "{}"})

@@ -98,7 +98,7 @@ def test_the_fitting_rule_holds(text: str) -> None:
 
 def test_names_that_are_no_policies_are_refused() -> None:
     for name in ("", "cast", "sliding:", "sliding:0", "sliding:5:6", "sliding:5:0", "sliding:5:2:1", "sliding:٣"):
-        with pytest.raises(InputError, match="--policy"):
+        with pytest.raises(InputError, match="split"):
             policy_named(name)
     assert policy_named("sliding") == Sliding(150, 75)
     assert policy_named("sliding:1") == Sliding(1, 1)

@@ -208,11 +208,11 @@ def test_texts_are_cut_to_the_models_length(tmp_path: Path) -> None:
     ("name", "options", "message"),
     [
         ("./no/such/folder", {}, "encoder: no folder './no/such/folder', and it is no Hugging Face id"),
-        ("m", {"backend": "tensorflow"}, "--backend: no backend 'tensorflow'"),
-        ("m", {"backend": "onnx", "precision": "fp64"}, "--precision: no precision 'fp64'"),
-        ("m", {"backend": "onnx", "precision": "int8"}, "--precision: backend 'onnx' runs fp32, not int8"),
+        ("m", {"backend": "tensorflow"}, "backend: no backend 'tensorflow'"),
+        ("m", {"backend": "onnx", "precision": "fp64"}, "precision: no precision 'fp64'"),
+        ("m", {"backend": "onnx", "precision": "int8"}, "precision: backend 'onnx' runs fp32, not int8"),
         ("m", {"backend": "onnx", "device": "cuda"}, "--device: backend 'onnx' runs on the CPU, not on 'cuda'"),
-        ("m", {"threads": 0}, "--threads: 0 threads. give at least 1"),
+        ("m", {"threads": 0}, "threads: 0 threads. give at least 1"),
     ],
 )
 def test_what_cannot_be_is_said(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from truerank.errors import InputError
 from truerank.options import Scoring
 from truerank.records import Input
+from truerank.work.artifacts import write_text
 from truerank.work.runs import run
 
 SCHEMA = ["command", "version", "inputs", "options", "seeds", "packages", "skipped", "artifacts"]
@@ -60,6 +62,7 @@ def test_unfinished_work_stays_for_the_same_run_only(tmp_path: Path) -> None:
 
 HOLD = """
 import sys
+from truerank.work.artifacts import write_text
 from truerank.work.runs import run
 with run("x", out=sys.argv[1]) as job:
     print("held", flush=True)
@@ -92,3 +95,14 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written to"), run("x", out=tmp_path / "file" / "out"):
         pass
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    """A process of another number that still runs keeps its file."""
+    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    dead, alive = tmp_path / f".a.txt.{ended.stdout.strip()}.tmp", tmp_path / f".a.txt.{os.getppid()}.tmp"
+    others = tmp_path / f".b.txt.{ended.stdout.strip()}.tmp"
+    for left in (dead, alive, others):
+        left.write_text("half")
+    write_text(tmp_path / "a.txt", "whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([alive.name, others.name, "a.txt"])

@@ -12,6 +12,7 @@ import os
 import platform
 import re
 import sqlite3
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -60,8 +61,14 @@ def place_of(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """A temporary path in the same folder that becomes `path` when the block ends without an error."""
+    """A temporary path in the same folder that becomes `path` when the block ends without an error.
+
+    Temporary files of processes that were killed while they wrote the same file are removed.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
+    # Folders of unfinished work hold thousands of blocks; they are removed as a whole.
+    if WORK not in path.parts:
+        _remove_left_over(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with place_of(path):
@@ -69,6 +76,29 @@ def atomic_path(path: Path) -> Iterator[Path]:
             temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _remove_left_over(path: Path) -> None:
+    """Removes `.NAME.PID.tmp` where no process with that number runs on this machine."""
+    start, end = f".{path.name}.", ".tmp"
+    for one in os.scandir(path.parent):
+        number = one.name[len(start) : -len(end)]
+        if one.name.startswith(start) and one.name.endswith(end) and number.isdecimal() and not _runs(int(number)):
+            with contextlib.suppress(OSError):
+                Path(one.path).unlink()
+
+
+def _runs(process: int) -> bool:
+    """Whether a process with this number runs; one of another user counts. On Windows, asking would end it."""
+    if sys.platform == "win32":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 def write_text(path: Path, text: str) -> None:

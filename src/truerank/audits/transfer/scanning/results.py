@@ -117,8 +117,8 @@ def load_scan(folder: str | Path) -> Scan:
         )
         if not isinstance(summary["sets"], dict) or not summary["versions"]:
             raise ValueError("summary.json is of something else")
-    except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
-        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+    except (InputError, OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
+        reason = getattr(error, "strerror", None) or getattr(error, "fault", None) or str(error).partition("\n")[0]
         fault = f"not the folder of a scan ({reason})"
         raise InputError(fault, "give the folder that 'truerank transfer scan' wrote", where=folder) from error
     return Scan(scores, candidates, sets, skipped, summary, folder)
