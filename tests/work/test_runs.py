@@ -99,7 +99,9 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_what_a_killed_process_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
     """A process of another number that still runs keeps its file."""
-    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True
+    )
     dead, alive = tmp_path / f".a.txt.{ended.stdout.strip()}.tmp", tmp_path / f".a.txt.{os.getppid()}.tmp"
     others = tmp_path / f".b.txt.{ended.stdout.strip()}.tmp"
     for left in (dead, alive, others):
