@@ -32,6 +32,7 @@ __all__ = [
     "ActiveLearning",
     "Asking",
     "EncoderAnnotator",
+    "Probing",
     "Serving",
     "agreement",
     "audit",

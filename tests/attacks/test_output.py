@@ -15,7 +15,7 @@ import pytest
 from truerank.cli.app import main
 from truerank.text.printable import printable
 from truerank.work.artifacts import atomic_path
-from truerank.work.progress import Lines
+from truerank.work.progress import ProgressLines
 
 _HARMFUL = "\x1b[2J\x07\x08\x9b2J\u202e\u2066\ud800\x7f\r\x00\u2028"
 
@@ -81,7 +81,7 @@ def test_numpy_polars_and_python_name_the_path_of_a_full_device(tmp_path: Path) 
 
 def test_without_a_terminal_long_work_writes_lines() -> None:
     stream = io.StringIO()
-    lines = Lines(stream, every=0.05)
+    lines = ProgressLines(stream, every=0.05)
     lines.start("reading \x1b[2J", 1000)
     lines.advance(250)
     end = time.monotonic() + 20
@@ -100,7 +100,7 @@ def test_a_log_that_is_full_does_not_end_the_work() -> None:
         def write(self, text: str) -> int:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    lines = Lines(_Full(), every=0.01)
+    lines = ProgressLines(_Full(), every=0.01)
     lines.note("x")
     time.sleep(0.05)
     lines.finish()
