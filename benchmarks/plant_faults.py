@@ -10,6 +10,8 @@ boilerplate: thresholds and rules are looked at with `development` only. `fresh`
 that no scan had seen when conditional differences and several rankers were added to the scan. `records-development` and
 `records` are of the second family, `planted/records.py`: one record a document, wordings of public projects. `third`
 has wordings that were collected, and a seed that was drawn, when the rules on the damaged version were committed.
+`fourth` has the kinds and shares of `third`; its wordings and its seed are those of a developer who had not read the
+rules.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from typing import Literal, NamedTuple
 
 from planted.abstracts import Abstracts, read_abstracts
 from planted.faults import Half
+from planted.records import FURTHER
 from planted.writing import Plan, plant
 from shared_data import SHARED, require_shared
 
@@ -40,6 +43,7 @@ DRAWS: dict[str, Draw] = {
     "records-development": Draw(20261122, "development", "records"),
     "records": Draw(20261123, "report", "records"),
     "third": Draw(20270314, "third", "records"),
+    "fourth": Draw(31415927, "fourth", "records"),
 }
 
 
@@ -47,7 +51,7 @@ def planned(name: str, draw: Draw, seed: int | None = None, unjudged: int = 500)
     """A collection, and how faults are planted in it."""
     folder, records = SHARED / "collections", draw.family == "records"
     other = "cacm" if name == "vaswani" else "vaswani"
-    outside = read_abstracts(other, folder / other) if draw.half == "third" else None
+    outside = read_abstracts(other, folder / other) if draw.half in FURTHER else None
     plan = Plan(draw.seed if seed is None else seed, draw.half, unjudged, family=draw.family, outside=outside)
     return read_abstracts(name, folder / name, titles=records), plan
 

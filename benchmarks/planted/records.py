@@ -5,7 +5,9 @@ collections of abstracts: what a fault leaves is seldom more than the title. The
 public projects, see notices.toml; those of the development draws and those of the reported one have no project in
 common. Kinds in `UNSEEN` are planted in reported draws only. The draw `third` has wordings of further projects and the
 kinds of `THIRD`: some of them had been tried on Vaswani when the rule was made that names the damaged version (another
-record or a text from outside under a kept title, related titles, teasers, menus), the others had not.
+record or a text from outside under a kept title, related titles, teasers, menus), the others had not. The draw `fourth`
+has the kinds and shares of `third`, with wordings of a collector who had not read the rules, and with harmless changes
+by other templates: other pairs of phrases, sentences moved as a block, other menus, comments, citations and dates.
 """
 
 from __future__ import annotations
@@ -68,6 +70,8 @@ THIRD_HARMLESS: Final[dict[str, float]] = {
     "licence below": 0.03,
     "hyphenated": 0.03,
 }
+#: Draws that have these kinds, too.
+FURTHER: Final[tuple[Half, ...]] = ("third", "fourth")
 #: The shares of the other kinds beside them.
 _BESIDE_HARMFUL: Final = 0.7
 _BESIDE_HARMLESS: Final = 0.6
@@ -119,7 +123,7 @@ def kinds(half: Half) -> dict[str, float]:
     """The shares of all kinds of a draw."""
     harmful = FAULTS if half == "development" else {**FAULTS, **UNSEEN}
     shares = {name: share for name, (share, _) in harmful.items()}
-    if half != "third":
+    if half not in FURTHER:
         return {**shares, **HARMLESS}
     new = {name: share for name, (share, _) in THIRD.items()}
     harmless = {name: share * _BESIDE_HARMLESS for name, share in HARMLESS.items()}
@@ -215,6 +219,12 @@ class Records:
         other = self.spare(draw)
         return Body(record.title, f"{' '.join(words[: len(words) // 5])} {other.title}. {' '.join(other.sentences)}")
 
+    def _moved(self, sentences: tuple[str, ...], draw: random.Random) -> list[str]:
+        if self.half != "fourth" or len(sentences) < 2:
+            return draw.sample(sentences, len(sentences))
+        start = draw.randrange(1, len(sentences))
+        return [*sentences[start:], *sentences[:start]]
+
     def _harmless(self, record: Abstract, fault: str, draw: random.Random) -> Body:
         words = notices()[self.half]
         banner, footer, comments = draw.choice(words["banners"]), draw.choice(words["footers"]), words["comments"]
@@ -222,10 +232,8 @@ class Records:
         cut = text.split()[: -max(1, len(text.split()) // 10)]
         plain = re.sub(r"-", "\u2010", text.replace('"', "\u201d")).replace(". ", ".  ")
         return {
-            "reworded": lambda: Body(title, _reworded(text)),
-            "sentences in another order": lambda: Body(
-                title, " ".join(draw.sample(record.sentences, len(record.sentences)))
-            ),
+            "reworded": lambda: Body(title, _reworded(text, words.get("rewordings"))),
+            "sentences in another order": lambda: Body(title, " ".join(self._moved(record.sentences, draw))),
             "comments below": lambda: Body(title, "\n\n".join([text, *draw.sample(comments, 3)])),
             "cookie banner above": lambda: Body(title, f"{banner}\n\n{text}"),
             "other typography": lambda: Body(title.upper(), plain),
@@ -242,8 +250,8 @@ class Records:
         }[fault]()
 
 
-def _reworded(text: str) -> str:
-    pairs = dict(texts()["rewordings"]["pairs"])
+def _reworded(text: str, instead: list[list[str]] | None) -> str:
+    pairs = dict(instead or texts()["rewordings"]["pairs"])
     phrase = re.compile(rf"\b({'|'.join(sorted(map(re.escape, pairs), key=len, reverse=True))})\b", re.IGNORECASE)
     return phrase.sub(lambda match: pairs[match[0].lower()], text)
 

@@ -1,0 +1,105 @@
+"""The planter of faults: the halves of the wordings share none, and the same draw writes the same bytes."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+BENCHMARKS = str(Path(__file__).parents[3] / "benchmarks")
+WORDS = "array buffer cipher deque entropy filter grammar heap index join kernel lexer matrix node orbit parser".split()
+#: Keys of notices.toml whose entries are titles with texts.
+NOTICES = ("error", "login", "paywall", "metered", "consent", "removed", "robot", "maintenance", "parked")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def benchmarks() -> Iterator[None]:
+    before = set(sys.modules)
+    sys.path.insert(0, BENCHMARKS)
+    yield
+    sys.path.remove(BENCHMARKS)
+    for name in set(sys.modules) - before:
+        if name.split(".")[0] in ("planted", "plant_faults", "shared_data"):
+            del sys.modules[name]
+
+
+def _writing() -> ModuleType:
+    from planted import writing
+
+    return writing
+
+
+def _collection(name: str, count: int = 240) -> object:
+    """Abstracts of random words, every second one relevant to a topic."""
+    from planted.abstracts import Abstract, Abstracts
+
+    draw = random.Random(name)
+
+    def sentence() -> str:
+        return " ".join(draw.choices(WORDS, k=12)).capitalize() + "."
+
+    made = [
+        Abstract(f"{name}{number}", f"On the {' '.join(draw.sample(WORDS, 3))}", tuple(sentence() for _ in range(5)))
+        for number in range(count)
+    ]
+    relevant = {one.doc_id: (f"q{number % 7}",) for number, one in enumerate(made) if number % 2}
+    return Abstracts(name, {one.doc_id: one for one in made}, {f"q{n}": WORDS[n] for n in range(7)}, relevant)
+
+
+def _sentences(half: str) -> set[str]:
+    from planted.records import notices
+
+    part = notices()[half]
+    pairs = {text for kind in NOTICES if kind in part for pair in part[kind] for text in pair}
+    lines = ("banners", "menus", "comments", "cite", "licence", "footers", "front", "two_words")
+    return {text.casefold() for text in pairs} | {text.casefold() for key in lines for text in part.get(key, ())}
+
+
+def test_the_fourth_draw_shares_no_wording_with_the_others() -> None:
+    from planted.pages import texts
+
+    pages = {text.casefold() for part in ("errors", "boilerplate", "notices") for half in texts()[part].values()
+             for entry in half for text in ([entry] if isinstance(entry, str) else entry)}  # fmt: skip
+    earlier = pages.union(*(_sentences(half) for half in ("development", "report", "third")))
+    assert not _sentences("fourth") & earlier
+
+
+def test_the_fourth_draw_has_eight_wordings_of_every_kind_and_the_shares_of_the_third() -> None:
+    from plant_faults import DRAWS
+    from planted.records import kinds, notices
+
+    assert all(len({tuple(pair) for pair in notices()["fourth"][kind]}) >= 8 for kind in NOTICES)
+    assert kinds("fourth") == kinds("third")
+    assert len({draw.seed for draw in DRAWS.values()}) == len(DRAWS)
+
+
+@pytest.mark.parametrize("half", ["third", "fourth"])
+def test_same_draw_same_bytes(half: str, tmp_path: Path) -> None:
+    writing = _writing()
+    source, outside = _collection("a"), _collection("b")
+    plan = writing.Plan(5, half, family="records", outside=outside)
+    folders = [tmp_path / name for name in ("one", "two")]
+    made = [writing.plant(source, folder, plan) for folder in folders]
+    assert made[0].harmful > 0
+    assert [path.read_bytes() for path in sorted(folders[0].iterdir())] == [
+        path.read_bytes() for path in sorted(folders[1].iterdir())
+    ]
+    faults = {row["fault"] for row in writing.read_truth(folders[0])}
+    assert {"paywall", "consent wall", "parked", "reworded", "sentences in another order", "menu above"} <= faults
+
+
+def test_moved_sentences_stay_in_order_but_for_one_place() -> None:
+    from planted.records import Records
+
+    def nothing(*_: object) -> None: ...
+
+    striker = Records("fourth", nothing, nothing, nothing)  # type: ignore[arg-type]
+    sentences = tuple("abcdef")
+    moved = striker._moved(sentences, random.Random(1))
+    assert sorted(moved) == list(sentences) != moved
+    assert sum(one > two for one, two in pairwise(moved)) == 1
