@@ -100,11 +100,11 @@ def test_matched_draws_do_not_blame_a_removal_of_easy_topics() -> None:
     for trial in range(60):
         removed = np.zeros(200, bool)
         removed[rng.choice(np.flatnonzero(strata >= 3), 40, replace=False)] = True
-        for matched in words:
+        for matched, said in words.items():
             found = placebo_removal(
                 values, removed, strata=strata if matched else None, draws=199, seed=trial, smallest=1
             )
-            words[matched].append(found.word)
+            said.append(found.word)
     assert words[False].count("moved more than chance") == 60
     # 60 trials at 0.05: more than 9 in one of a thousand repetitions.
     assert words[True].count("moved more than chance") <= 9

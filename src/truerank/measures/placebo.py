@@ -261,23 +261,14 @@ def _placebo(
     # The same bar for all systems, in standard deviations: that of the corrected test.
     highest = float(np.quantile(largest[1:], confidence))
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-    rows = []
-    for place, name in enumerate(systems):
-        random = moved[1:, place]
-        weak = float(np.quantile(random - random.mean(), 1 - _POWER))
-        rows.append(
-            SystemPlacebo(
-                name,
-                float(before[place]),
-                float(after[place]),
-                float(moved[0, place]),
-                float(np.quantile(random, tails[0])),
-                float(np.quantile(random, tails[1])),
-                float((away[:, place] >= away[0, place] - slack).sum()) / (draws + 1),
-                float((largest >= scaled[0, place] - _ROUNDING).sum()) / (draws + 1),
-                highest * float(spread[place]) - weak,
-            )
-        )
+    low, high = np.quantile(moved[1:], tails, axis=0)
+    weak = np.quantile(moved[1:] - moved[1:].mean(axis=0), 1 - _POWER, axis=0)
+    p = (away >= away[0] - slack).mean(axis=0)
+    corrected = (largest[:, None] >= scaled[0] - _ROUNDING).mean(axis=0)
+    columns = (before, after, moved[0], low, high, p, corrected, highest * spread - weak)
+    rows = [
+        SystemPlacebo(name, *map(float, row)) for name, row in zip(systems, zip(*columns, strict=True), strict=True)
+    ]
     order = _order(before, after, drawn, tails)
     word, reason = _verdict(rows, order, draws, confidence, smallest)
     return Placebo(measure, tuple(rows), order, what, draws, confidence, smallest, word, reason)
