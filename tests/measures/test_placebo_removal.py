@@ -123,4 +123,4 @@ def test_the_detectable_shift_is_found_with_the_power_that_is_stated() -> None:
         # Lower on 20 removed topics by d: the mean of all falls by d/4, so that the clean mean is higher by d/4.
         planted = values | {"s0": np.where(removed, values["s0"] - 4 * detectable, values["s0"])}
         found += placebo_removal(planted, removed, draws=199, seed=trial).systems[0].p_corrected <= 0.05
-    assert 0.70 <= found / 300 <= 0.88
+    assert 0.73 <= found / 300 <= 0.87

@@ -48,6 +48,7 @@ EDITS: Final[dict[str, Any]] = {"topic_id": pl.String, "doc_id": pl.String, "old
 
 _POWER: Final = 0.8
 _DECIMALS: Final = 12
+_ROUNDS: Final = 10
 _CELLS_AT_ONCE: Final = 1 << 22
 _ROUNDING: Final = 1e-12
 #: Changed judgments that are scored at once, and what stands between their number and the topic.
@@ -183,7 +184,13 @@ def placebo_removal(
     sums = np.concatenate([chosen @ table.T for chosen in _removals(removed, members, draws, seed)])
     drawn = (table.sum(axis=1) - sums) / (topics - gone)
     return _placebo(
-        tuple(values), (before, after, drawn), measure=measure, what=what, confidence=confidence, smallest=smallest
+        tuple(values),
+        (before, after, drawn),
+        measure=measure,
+        what=what,
+        confidence=confidence,
+        smallest=smallest,
+        topics=topics,
     )
 
 
@@ -248,6 +255,7 @@ def _placebo(
     what: str,
     confidence: float,
     smallest: float,
+    topics: int | None = None,
 ) -> Placebo:
     before, after, drawn = means
     draws = len(drawn)
@@ -263,9 +271,13 @@ def _placebo(
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
     low, high = np.quantile(moved[1:], tails, axis=0)
     weak = np.quantile(moved[1:] - moved[1:].mean(axis=0), 1 - _POWER, axis=0)
+    detectable = highest * spread - weak
+    for _ in range(_ROUNDS if topics else 0):
+        # Removed topics whose scores differ shift the mean, and spread the random changes as well: a shift s by s²/n.
+        detectable = highest * np.sqrt(spread**2 + detectable**2 / topics) - weak
     p = (away >= away[0] - slack).mean(axis=0)
     corrected = (largest[:, None] >= scaled[0] - _ROUNDING).mean(axis=0)
-    columns = (before, after, moved[0], low, high, p, corrected, highest * spread - weak)
+    columns = (before, after, moved[0], low, high, p, corrected, detectable)
     rows = [
         SystemPlacebo(name, *map(float, row)) for name, row in zip(systems, zip(*columns, strict=True), strict=True)
     ]
