@@ -5,9 +5,9 @@
 Runs: eight of `vaswani_runs.py` (93 topics), and core17's two runs of the leakage paper (50 topics); nDCG@10. In each
 simulation a fifth of the topics counts as leaked and is removed, as `leakage effect` does.
 
-level: nothing leaked. "any topics": they are drawn from all topics. "easy topics": two thirds of the draws are among
-the easier half, as popular topics would be: then removal moves scores although nothing leaked. Printed: how often the
-verdict is "moved more than chance", with a Clopper–Pearson interval, without and with matching by difficulty.
+level: nothing leaked. "any topics": all are equally likely. "easy topics": those of the easier half are drawn with
+twice the weight, as popular topics might be; their removal moves scores although nothing leaked. Printed: how often
+each verdict comes out, without and with matching by difficulty, with a Clopper–Pearson interval for the first.
 power: the scores of one run on the leaked topics are higher by an effect (at most 1). Printed: how often that is
 found, and how often the verdicts are "cannot tell" and "no more than chance".
 """

@@ -69,7 +69,7 @@ class SystemPlacebo(NamedTuple):
         p: share of random changes that are as unusual as this one.
         p_corrected: the same for the most unusual of all systems.
         detectable: the smallest shift of this system alone, beside chance, that the corrected test finds with a power
-            of 0.8.
+            of about 0.8.
     """
 
     system: str
