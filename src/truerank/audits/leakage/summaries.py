@@ -286,8 +286,8 @@ def placebo_tables(placebos: Sequence[Placebo], matched_by: str | None) -> Itera
                 f"{placebos[0].confidence:.0%}.",
                 "p: two-sided, corrected for the number of runs by the largest deviation, not for the number of "
                 "measures; p of τ: of an order that changes as much.",
-                "Detectable: the shift of one run beside chance that is found with a power of about 0.8. Where it is above "
-                f"{placebos[0].smallest:g}, the verdict on scores that moved like random ones is 'cannot tell'.",
+                "Detectable: the shift of one run beside chance that is found with a power of about 0.8. Where it is "
+                f"above {placebos[0].smallest:g}, the verdict on scores that moved like random ones is 'cannot tell'.",
             ),
         )
 
