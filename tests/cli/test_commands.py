@@ -145,6 +145,7 @@ VOCABULARY = {
     "match": "what two sets of queries are compared by",
     "match_by": "how a document is found again in another version",
     "matched": "what `transfer match` wrote",
+    "matched_by": "what random topics share with the removed ones",
     "max_hours": "the cost allowed",
     "max_items": "items judged now",
     "max_ratio": "largest share of relevant documents among the judged",

@@ -11,6 +11,8 @@ Source: Pitman (1937) for randomisation tests; Westfall and Young (1993), Resamp
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
@@ -30,6 +32,7 @@ __all__ = [
     "OrderPlacebo",
     "Placebo",
     "SystemPlacebo",
+    "difficulty_classes",
     "edited",
     "edits_between",
     "placebo_changes",
@@ -45,6 +48,7 @@ EDITS: Final[dict[str, Any]] = {"topic_id": pl.String, "doc_id": pl.String, "old
 
 _POWER: Final = 0.8
 _DECIMALS: Final = 12
+_ROUNDS: Final = 10
 _CELLS_AT_ONCE: Final = 1 << 22
 _ROUNDING: Final = 1e-12
 #: Changed judgments that are scored at once, and what stands between their number and the topic.
@@ -64,7 +68,8 @@ class SystemPlacebo(NamedTuple):
         high: its upper end.
         p: share of random changes that are as unusual as this one.
         p_corrected: the same for the most unusual of all systems.
-        detectable: the smallest shift beside chance that would be found with a power of 0.8.
+        detectable: the smallest shift of this system alone, beside chance, that the corrected test finds with a power
+            of about 0.8.
     """
 
     system: str
@@ -153,26 +158,59 @@ def placebo_removal(
         strata: a number for each topic, shape (topics,); random removals take as many topics of each number, such as
             a class of difficulty. By default all topics are alike.
         measure: its name.
-        draws: random removals.
+        draws: random removals. Where there are no more than these, each of them is taken once, and p is exact.
         confidence: of the intervals; 1 minus it is the level of the test.
         smallest: the smallest shift that matters; where a larger one would not be found, the verdict is "cannot tell".
         seed: of the draws.
 
+    Returns:
+        The comparison. Without a system and with the verdict "cannot tell" where there is no other choice of topics:
+        none is removed, none is kept, or every stratum goes or stays as a whole.
+
     Raises:
-        OptionError: no system, no topic removed, or none kept.
+        OptionError: no system.
     """
     table = _table(values)
     topics, gone = table.shape[1], int(removed.sum())
-    if not 0 < gone < topics:
-        raise OptionError("removed", f"{gone} of {topics} topics", "remove some topics and keep some")
+    what = f"{gone:,d} of {topics:,d} topics removed"
+    members = _members(removed, strata)
+    if _choices(members) == 1:
+        why = "no topic is removed" if not gone else "no topic is kept" if gone == topics else ""
+        reason = f"{(why or 'every class of topics is removed or kept as a whole').capitalize()}: no choice is random."
+        nothing = OrderPlacebo(None, None, None, None)
+        return Placebo(measure, (), nothing, what, 0, confidence, smallest, "cannot tell", reason)
     before = table.mean(axis=1)
     after = table[:, ~removed].mean(axis=1)
-    sums = np.concatenate([chosen @ table.T for chosen in _removals(removed, strata, draws, seed)])
+    sums = np.concatenate([chosen @ table.T for chosen in _removals(removed, members, draws, seed)])
     drawn = (table.sum(axis=1) - sums) / (topics - gone)
-    what = f"{gone:,d} of {topics:,d} topics removed"
     return _placebo(
-        tuple(values), (before, after, drawn), measure=measure, what=what, confidence=confidence, smallest=smallest
+        tuple(values),
+        (before, after, drawn),
+        measure=measure,
+        what=what,
+        confidence=confidence,
+        smallest=smallest,
+        topics=topics,
     )
+
+
+def difficulty_classes(values: Mapping[str, Floats], classes: int = 5) -> NDArray[np.int64]:
+    """Classes of topics that are about as hard, for `placebo_removal`.
+
+    Args:
+        values: by system, its score on each topic, shape (topics,). A topic is as hard as the mean of these scores.
+        classes: how many classes of about the same size; topics with the same mean are in the same class.
+
+    Returns:
+        The class of each topic, shape (topics,).
+
+    Raises:
+        OptionError: no system.
+    """
+    means = np.round(_table(values).mean(axis=0), _DECIMALS)
+    _, place, sizes = np.unique(means, return_inverse=True, return_counts=True)
+    middle = (np.cumsum(sizes) - sizes / 2)[place] / len(means)
+    return np.floor(middle * classes).astype(np.int64)
 
 
 def placebo_changes(
@@ -217,6 +255,7 @@ def _placebo(
     what: str,
     confidence: float,
     smallest: float,
+    topics: int | None = None,
 ) -> Placebo:
     before, after, drawn = means
     draws = len(drawn)
@@ -227,25 +266,21 @@ def _placebo(
     slack = _ROUNDING * max(1.0, float(np.abs(moved).max()))
     scaled = np.divide(away, spread, out=np.zeros_like(away), where=spread > slack)
     largest = scaled.max(axis=1)
+    # The same bar for all systems, in standard deviations: that of the corrected test.
+    highest = float(np.quantile(largest[1:], confidence))
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-    rows = []
-    for place, name in enumerate(systems):
-        random = moved[1:, place]
-        bar = float(np.quantile(away[1:, place], confidence))
-        weak = float(np.quantile(random - random.mean(), 1 - _POWER))
-        rows.append(
-            SystemPlacebo(
-                name,
-                float(before[place]),
-                float(after[place]),
-                float(moved[0, place]),
-                float(np.quantile(random, tails[0])),
-                float(np.quantile(random, tails[1])),
-                float((away[:, place] >= away[0, place] - slack).sum()) / (draws + 1),
-                float((largest >= scaled[0, place] - _ROUNDING).sum()) / (draws + 1),
-                bar - weak,
-            )
-        )
+    low, high = np.quantile(moved[1:], tails, axis=0)
+    weak = np.quantile(moved[1:] - moved[1:].mean(axis=0), 1 - _POWER, axis=0)
+    detectable = highest * spread - weak
+    for _ in range(_ROUNDS if topics else 0):
+        # Removed topics whose scores differ shift the mean, and spread the random changes as well: a shift s by s²/n.
+        detectable = highest * np.sqrt(spread**2 + detectable**2 / topics) - weak
+    p = (away >= away[0] - slack).mean(axis=0)
+    corrected = (largest[:, None] >= scaled[0] - _ROUNDING).mean(axis=0)
+    columns = (before, after, moved[0], low, high, p, corrected, detectable)
+    rows = [
+        SystemPlacebo(name, *map(float, row)) for name, row in zip(systems, zip(*columns, strict=True), strict=True)
+    ]
     order = _order(before, after, drawn, tails)
     word, reason = _verdict(rows, order, draws, confidence, smallest)
     return Placebo(measure, tuple(rows), order, what, draws, confidence, smallest, word, reason)
@@ -259,7 +294,7 @@ def _verdict(
     weakest = max(one.detectable for one in rows)
     found = f"{most.system} moved by {most.change:+.4f}, random changes by {most.low:+.4f} to {most.high:+.4f}"
     p = f"p = {most.p_corrected:.3g} over {len(rows)} system{'s' if len(rows) != 1 else ''}"
-    if (draws + 1) * level < 1:
+    if (draws + 1) * level < 1 - _ROUNDING:
         return "cannot tell", f"{draws} random changes are too few for a level of {level:.3g}."
     if most.p_corrected <= level + _ROUNDING:
         return "moved more than chance", f"{found} ({p})."
@@ -290,21 +325,49 @@ def _taus(first: Floats, others: Floats) -> Floats:
     return found
 
 
-def _removals(removed: NDArray[np.bool_], strata: NDArray[np.int64] | None, draws: int, seed: int) -> Iterator[Floats]:
-    """Random choices of as many topics of each stratum, as rows of zeros and ones."""
-    rng = np.random.default_rng(seed)
+class _Stratum(NamedTuple):
+    """Topics that are alike: their places, and how many of them are removed."""
+
+    places: NDArray[np.int64]
+    removed: int
+
+
+def _members(removed: NDArray[np.bool_], strata: NDArray[np.int64] | None) -> list[_Stratum]:
     classes = np.zeros(len(removed), np.int64) if strata is None else strata
-    members = [np.flatnonzero(classes == one) for one in np.unique(classes)]
+    places = [np.flatnonzero(classes == one) for one in np.unique(classes)]
+    return [_Stratum(own, int(removed[own].sum())) for own in places]
+
+
+def _choices(members: Sequence[_Stratum]) -> int:
+    """In how many ways as many topics of each stratum can be removed."""
+    return math.prod(math.comb(len(one.places), one.removed) for one in members)
+
+
+def _removals(removed: NDArray[np.bool_], members: Sequence[_Stratum], draws: int, seed: int) -> Iterator[Floats]:
+    """Choices of as many topics of each stratum, as rows of zeros and ones: random ones, or all others if few."""
+    if _choices(members) <= draws + 1:
+        yield _others(removed, members)
+        return
+    rng = np.random.default_rng(seed)
     step = max(1, _CELLS_AT_ONCE // len(removed))
     for start in range(0, draws, step):
         chosen = np.zeros((min(step, draws - start), len(removed)))
-        for own in members:
-            count = int(removed[own].sum())
+        for own, count in members:
             if count:
                 keys = rng.random((len(chosen), len(own)))
                 picked = own[np.argpartition(keys, count - 1, axis=1)[:, :count]]
                 np.put_along_axis(chosen, picked, 1.0, axis=1)
         yield chosen
+
+
+def _others(removed: NDArray[np.bool_], members: Sequence[_Stratum]) -> Floats:
+    """Every choice but the one that was made."""
+    ways = itertools.product(*(itertools.combinations(one.places, one.removed) for one in members))
+    chosen = np.zeros((_choices(members), len(removed)))
+    for row, parts in zip(chosen, ways, strict=True):
+        row[list(itertools.chain(*parts))] = 1.0
+    others: Floats = chosen[(chosen != removed).any(axis=1)]
+    return others
 
 
 def _table(values: Mapping[str, Floats]) -> Floats:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 from truerank.audits.leakage import calibration
 from truerank.audits.leakage.calibration_results import Calibration
 from truerank.audits.leakage.cleaning import Cleaning, LeakRules, clean_train
-from truerank.audits.leakage.effect import difference_sds
+from truerank.audits.leakage.effect import evaluated_means, matched_strata, random_removals, spreads
 from truerank.audits.leakage.options import opened_labels
 from truerank.audits.leakage.reduction import SDS, reduce_topics
 from truerank.audits.leakage.results import AuditResult
 from truerank.errors import OptionError
-from truerank.options import Confidence, Flag, Labels, Options, Range, Seed, command
+from truerank.measures import Evaluation
+from truerank.options import Confidence, Flag, Labels, Options, Range, Resampling, Seed, command
 
 __all__ = ["Spread", "calibrate", "clean"]
 
@@ -82,25 +82,36 @@ def calibrate(
 
 @dataclass(frozen=True)
 class Spread(Options):
-    """Runs that say how much topics differ, for the difference that a reduced test set can still show.
+    """Runs that say what a reduced test set can still show.
+
+    Their scores are compared with those after the removal of as many random topics, too.
 
     Attributes:
         run: two runs or more; without them some usual standard deviations are taken.
         qrels: relevance judgments for these runs.
         measure: in whose unit the difference is.
+        matched_by: random topics are as hard as the removed ones, by the mean score of all runs (difficulty) or by the
+            scores of the run of this name.
+        resamples: random removals of as many topics, with which the removal is compared.
+        confidence: of the intervals of random removals.
+        seed: of the random removals.
     """
 
     run: Annotated[tuple[str, ...], Flag(metavar="FILE")] = ()
     qrels: Annotated[str | None, Flag(metavar="SRC")] = None
     measure: str = "nDCG@10"
+    matched_by: Annotated[str | None, Flag(metavar="difficulty|RUN")] = None
+    resamples: Annotated[int, Range(at_least=1)] = 1_000
+    confidence: Confidence = 0.95
+    seed: Seed = 0
 
-    def sds(self) -> dict[str, float] | Sequence[float]:
-        """Standard deviations of the per-topic differences."""
+    def scores(self) -> Evaluation | None:
+        """The scores of the runs by topic; None without runs."""
         if not self.run:
-            return SDS
+            return None
         if not self.qrels:
             raise OptionError("qrels", "runs without judgments", "give the judgments with the runs")
-        return difference_sds(self.qrels, self.run, self.measure)
+        return evaluated_means(self.qrels, self.run, self.measure, "trec_eval")
 
 
 @command
@@ -130,7 +141,8 @@ def clean(
         test_set: the test set's name in the audit, where its file is called otherwise.
         rules: which pairs count as leaks.
         judged: judged pairs.
-        spread: runs, for the difference that the reduced test set can still show.
+        spread: runs, for the difference that the reduced test set can still show, and for whether their scores move
+            more than by the removal of as many random topics.
 
     Returns:
         The counts: a `TrainCleaning`, or a `TestReduction`.
@@ -150,4 +162,12 @@ def clean(
         return clean_train(train, audit, out, rules, judged)
     if test is None:
         raise OptionError("test", "no test set", "name the one to reduce")
-    return reduce_topics(test, audit, out, test_set=test_set, rules=rules, judged=judged, sds=spread.sds())
+    scores = spread.scores()
+    if scores is None:
+        return reduce_topics(test, audit, out, test_set=test_set, rules=rules, judged=judged, sds=SDS)
+    # An option at fault must not be found after the file is written.
+    matched_strata(scores, scores.measures[0], spread.matched_by)
+    reduced = reduce_topics(test, audit, out, test_set=test_set, rules=rules, judged=judged, sds=spreads(scores))
+    resampling = Resampling(spread.resamples, spread.confidence, spread.seed)
+    placebos = random_removals(scores, reduced.removed, spread.matched_by, resampling)
+    return replace(reduced, placebos=placebos, matched_by=spread.matched_by)

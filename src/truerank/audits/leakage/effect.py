@@ -27,16 +27,30 @@ from truerank.measures import (
     mean_interval,
     order_changes,
 )
+from truerank.measures.placebo import Placebo, difficulty_classes, placebo_removal
 from truerank.measures.resampling import shuffle_p
 from truerank.measures.scoring import QrelSource, RunSource
-from truerank.options import Confidence, Flag, Scoring, Seed, Ties, command
+from truerank.options import Flag, Resampling, Scoring, Ties, command
 from truerank.reports.results import Result
 
-__all__ = ["Effect", "LeadSwap", "Order", "RunEffect", "difference_sds", "effect"]
+__all__ = [
+    "Effect",
+    "LeadSwap",
+    "Order",
+    "RunEffect",
+    "difference_sds",
+    "effect",
+    "evaluated_means",
+    "matched_strata",
+    "random_removals",
+    "spreads",
+]
 
 Floats: TypeAlias = NDArray[np.float64]
 
 _PERMUTATIONS: Final = 9_999
+#: What `matched_by` says for the mean over all runs; anything else is the name of a run.
+_DIFFICULTY: Final = "difficulty"
 
 
 class RunEffect(NamedTuple):
@@ -88,7 +102,9 @@ class Effect(Result, shown_in="truerank.audits.leakage.summaries"):
         orders: one entry per measure where there are two runs or more.
         missing: for each run, the topics of the qrels that it lacks; they score the measure's default.
         unjudged: leaked topics without qrels; they are in no mean.
-        settings: test set, tie policy, confidence, permutations, seed, methods.
+        settings: test set, tie policy, confidence, permutations, resamples, seed, methods, what random topics share
+            with the leaked ones.
+        placebos: by measure, the removal of the leaked topics beside that of as many random ones.
     """
 
     runs: tuple[RunEffect, ...]
@@ -96,6 +112,7 @@ class Effect(Result, shown_in="truerank.audits.leakage.summaries"):
     missing: dict[str, int]
     unjudged: tuple[str, ...]
     settings: dict[str, Any]
+    placebos: tuple[Placebo, ...] = ()
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
@@ -104,6 +121,7 @@ class Effect(Result, shown_in="truerank.audits.leakage.summaries"):
             "settings": self.settings,
             "runs": [{**row._asdict(), **{part: getattr(row, part)._asdict() for part in parts}} for row in self.runs],
             "orders": [{**order._asdict(), "swaps": [swap._asdict() for swap in order.swaps]} for order in self.orders],
+            "placebos": [placebo.json() for placebo in self.placebos],
             "missing": self.missing,
             "unjudged": list(self.unjudged),
         }
@@ -118,10 +136,13 @@ def effect(
     *,
     test_set: Annotated[str | None, Flag(metavar="NAME")] = None,
     ties: Ties = "trec_eval",
-    confidence: Confidence = 0.95,
-    seed: Seed = 0,
+    matched_by: Annotated[str | None, Flag(metavar="difficulty|RUN")] = None,
+    resampling: Resampling = Resampling(resamples=1_000),
 ) -> Effect:
     """Scores runs on all, leaked and clean topics side by side, and what becomes of the order of systems.
+
+    Removing topics moves every score. So the scores on clean topics are compared with those after the removal of as
+    many random topics, for each measure: they moved more than chance, no more than chance, or the topics cannot tell.
 
     Args:
         qrels: relevance judgments; means are over its topics.
@@ -132,11 +153,14 @@ def effect(
         ties: how documents with equal scores are ordered, for every measure alike: trec_eval (scores as 32-bit numbers,
             then document id descending), ascending (document id ascending, as in the leakage paper) or rank (the rank
             column).
-        confidence: of the intervals.
-        seed: of the permutations (9,999, shared by all runs; all of them where there are no more).
+        matched_by: random topics are as hard as the leaked ones: as many come from each fifth of the topics, by the
+            mean score of all runs (difficulty) or by the scores of one run, given by name. Name a run that was not
+            trained on the leaked queries.
+        resampling: random removals, confidence of all intervals, seed of the removals and of the permutations (9,999,
+            shared by all runs; all of them where there are no more).
 
     Returns:
-        The scores, and for two runs or more the change in the order of systems.
+        The scores, the removal beside random ones, and for two runs or more the change in the order of systems.
 
     Raises:
         InputError: a source, measure or option is at fault, or no leaked topic has qrels.
@@ -145,9 +169,11 @@ def effect(
 
         truerank leakage effect --audit audit/ --qrels robust04.qrels --run bm25.run --run monot5.run
 
-    Source: Welch (1947) for the interval of the difference; Kendall (1945) for τ-b.
+    Source: Welch (1947) for the interval of the difference; Kendall (1945) for τ-b; `measures.placebo` for random
+    removals.
     """
-    scores = _evaluated(qrels, run, measures, ties)
+    confidence, seed = resampling.confidence, resampling.seed
+    scores = evaluated_means(qrels, run, measures, ties)
     test_name, leaked_ids = _leaked(audit, test_set)
     leaked = np.array([topic in leaked_ids for topic in scores.topics])
     if leaked_ids and not leaked.any():
@@ -177,8 +203,11 @@ def effect(
             "interval": "Student t over topics; Welch for the difference",
             "p": "two-sided permutation test of the difference of means",
             "permutations": _PERMUTATIONS,
+            "resamples": resampling.resamples,
+            "matched_by": matched_by,
             "seed": seed,
         },
+        placebos=random_removals(scores, leaked_ids, matched_by, resampling),
     )
 
 
@@ -199,7 +228,11 @@ def difference_sds(
     Raises:
         InputError: a source or measure is at fault, or there are fewer than two runs or topics.
     """
-    scores = _evaluated(qrels, runs, measure, ties)
+    return spreads(evaluated_means(qrels, runs, measure, ties))
+
+
+def spreads(scores: Evaluation) -> dict[str, float]:
+    """The same for scores that were computed before, of their first measure."""
     if len(scores.runs) < 2 or len(scores.topics) < 2:
         raise OptionError("run", "differences need two runs and two topics", "give more")
     by_run = {run: scores.of(run, scores.measures[0]) for run in scores.runs}
@@ -209,7 +242,57 @@ def difference_sds(
     }
 
 
-def _evaluated(qrels: QrelSource, runs: RunSource, measures: str | Sequence[str], ties: Ties) -> Evaluation:
+def random_removals(
+    scores: Evaluation, removed: Collection[str], matched_by: str | None, resampling: Resampling
+) -> tuple[Placebo, ...]:
+    """Compares the removal of topics with the removal of as many random ones.
+
+    Args:
+        scores: of runs, by topic.
+        removed: ids of the removed topics.
+        matched_by: as in `effect`.
+        resampling: random removals, confidence and seed.
+
+    Returns:
+        One comparison for each measure.
+
+    Raises:
+        OptionError: there is no run of the name that is to be matched by, or no other run.
+    """
+    gone = np.array([topic in removed for topic in scores.topics])
+    return tuple(
+        placebo_removal(
+            {run: scores.of(run, measure) for run in scores.runs},
+            gone,
+            strata=matched_strata(scores, measure, matched_by),
+            measure=measure,
+            draws=resampling.resamples,
+            confidence=resampling.confidence,
+            seed=resampling.seed,
+        )
+        for measure in scores.measures
+    )
+
+
+def matched_strata(scores: Evaluation, measure: str, matched_by: str | None) -> NDArray[np.int64] | None:
+    """Fifths of the topics by difficulty, shape (topics,); None where topics are not matched.
+
+    Raises:
+        OptionError: there is no run of the name that is to be matched by, or no other run.
+    """
+    if matched_by is None:
+        return None
+    if matched_by != _DIFFICULTY and matched_by not in scores.runs:
+        known = ", ".join(scores.runs)
+        raise OptionError("matched_by", f"there is no run '{matched_by}'", f"write {_DIFFICULTY}, or one of {known}")
+    if len(scores.runs) == 1:
+        fault = f"how hard topics are would come from {scores.runs[0]} alone, whose scores are compared"
+        raise OptionError("matched_by", fault, "give another run, best one that was not trained on the leaked queries")
+    runs = scores.runs if matched_by == _DIFFICULTY else (matched_by,)
+    return difficulty_classes({run: scores.of(run, measure) for run in runs})
+
+
+def evaluated_means(qrels: QrelSource, runs: RunSource, measures: str | Sequence[str], ties: Ties) -> Evaluation:
     """Scores by topic; only measures that are means over topics can be split into leaked and clean ones."""
     scores = evaluate(qrels, runs, measures, Scoring(ties=ties))
     for measure, kind in zip(scores.measures, scores.aggregates, strict=True):

@@ -25,6 +25,7 @@ from truerank.audits.leakage.results import AuditResult
 from truerank.errors import InputError
 from truerank.judging.ratings import label_inputs
 from truerank.measures import detectable_difference
+from truerank.measures.placebo import Placebo
 from truerank.options import Labels
 from truerank.records import Topic
 from truerank.sources import SourceSpec, TopicSet, compressed, formats, parse, read_topics, trec
@@ -75,6 +76,8 @@ class TestReduction(Cleaning):
         removed: ids of the topics that were left out, in their order.
         detectable: by standard deviation.
         power, alpha: of the two-sided test.
+        placebos: with runs, the removal of these topics beside that of as many random ones, by measure.
+        matched_by: what random topics share with the removed ones.
     """
 
     __test__: ClassVar[bool] = False
@@ -86,6 +89,8 @@ class TestReduction(Cleaning):
     detectable: tuple[Detectable, ...]
     power: float
     alpha: float
+    placebos: tuple[Placebo, ...] = ()
+    matched_by: str | None = None
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
@@ -98,6 +103,8 @@ class TestReduction(Cleaning):
             "detectable": [row._asdict() for row in self.detectable],
             "power": self.power,
             "alpha": self.alpha,
+            "placebos": [placebo.json() for placebo in self.placebos],
+            "matched_by": self.matched_by,
         }
 
 

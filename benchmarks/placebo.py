@@ -1,0 +1,169 @@
+"""Do leaked topics move scores more than random ones? The level of the test, and its power for planted effects.
+
+    python benchmarks/placebo.py level|power|all [--simulations 10000] [--resamples 199] [--seed 1] [--workers 1]
+
+Runs: eight of `vaswani_runs.py` (93 topics), and core17's two runs of the leakage paper (50 topics); nDCG@10. In each
+simulation a fifth of the topics counts as leaked and is removed, as `leakage effect` does.
+
+level: nothing leaked. "any topics": all are equally likely. "easy topics": those of the easier half are drawn with
+twice the weight, as popular topics might be; their removal moves scores although nothing leaked. Printed: how often
+each verdict comes out, without and with matching by difficulty, with a Clopper–Pearson interval for the first.
+power: the scores of one run on the leaked topics are higher by an effect (at most 1). Printed: how often that is
+found, and how often the verdicts are "cannot tell" and "no more than chance".
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import shared_data
+from shared_data import SHARED, require_shared
+from truerank.measures import evaluate
+from truerank.measures.intervals import proportion
+from truerank.measures.placebo import difficulty_classes, placebo_removal
+from vaswani_runs import write
+
+Floats = NDArray[np.float64]
+
+VASWANI = ("bm25-0.9-0.4", "bm25-2.0-0.9", "ql-50", "ql-2000", "ql-500-re", "lsa-50", "mix-50", "prf-10-20")
+CORE17 = ("nyt-common-core-2017-bm25-anserini", "nyt-ac-common-core-2017")
+MEASURE = "nDCG@10"
+EFFECTS = (0.05, 0.1, 0.2, 0.4)
+WORDS = ("moved more than chance", "cannot tell", "no more than chance")
+
+
+class Data(NamedTuple):
+    """Scores of runs by topic, the run that profits from planted leaks, and one that does not."""
+
+    name: str
+    values: dict[str, Floats]
+    profiting: str
+    other: str
+
+
+class Setting(NamedTuple):
+    """One row: how topics are drawn, what random ones are matched by, and the planted effect."""
+
+    topics: str
+    matched_by: str
+    effect: float = 0.0
+
+
+class Task(NamedTuple):
+    """Simulations of one setting."""
+
+    data: Data
+    setting: Setting
+    simulations: int
+    resamples: int
+    seed: int
+
+
+def all_data() -> Iterator[Data]:
+    """The scores of the real runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        runs = write(Path(folder), names=VASWANI, depth=100)
+        yield data_of("vaswani", str(Path(folder) / "vaswani.qrels"), [str(run) for run in runs])
+    runs = [str(SHARED / f"spire22/runs/{run}.run.gz") for run in CORE17]
+    yield data_of("core17", str(SHARED / "qrels/core17.qrels.gz"), runs)
+
+
+def data_of(name: str, qrels: str, runs: list[str]) -> Data:
+    """Scores of runs; the first one profits, the last one does not."""
+    scores = evaluate(qrels, runs, MEASURE)
+    values = {run: scores.of(run, MEASURE) for run in scores.runs}
+    return Data(name, values, scores.runs[0], scores.runs[-1])
+
+
+def leaked_topics(data: Data, which: str, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """A fifth of the topics."""
+    hard = np.mean(list(data.values.values()), axis=0)
+    weights = np.ones(len(hard))
+    if which == "easy topics":
+        weights[hard > np.median(hard)] = 2.0
+    found = np.zeros(len(hard), np.bool_)
+    found[rng.choice(len(hard), len(hard) // 5, replace=False, p=weights / weights.sum())] = True
+    return found
+
+
+def simulate(task: Task) -> list[int]:
+    """How often each verdict comes out."""
+    data, setting, simulations, resamples, seed = task
+    rng = np.random.default_rng(seed)
+    counts = dict.fromkeys(WORDS, 0)
+    for number in range(simulations):
+        leaked = leaked_topics(data, setting.topics, rng)
+        values = dict(data.values)
+        if setting.effect:
+            raised = np.minimum(1.0, values[data.profiting] + setting.effect)
+            values[data.profiting] = np.where(leaked, raised, values[data.profiting])
+        by = {"all runs": list(values), "another run": [data.other]}.get(setting.matched_by)
+        strata = difficulty_classes({run: values[run] for run in by}) if by else None
+        counts[placebo_removal(values, leaked, strata=strata, draws=resamples, seed=seed + number).word] += 1
+    return list(counts.values())
+
+
+def settings_of(what: str) -> Iterator[Setting]:
+    """The rows of a table."""
+    if what == "level":
+        for topics, matched_by in itertools.product(("any topics", "easy topics"), ("nothing", "all runs")):
+            yield Setting(topics, matched_by)
+    else:
+        for matched_by, effect in itertools.product(("nothing", "all runs", "another run"), EFFECTS):
+            yield Setting("any topics", matched_by, effect)
+
+
+def show(what: str, tasks: Sequence[Task], counts: Sequence[Sequence[int]]) -> None:
+    """Prints a table."""
+    rows = []
+    for task, found in zip(tasks, counts, strict=True):
+        called = proportion(found[0], task.simulations, method="exact")
+        shares = [f"{100 * one / task.simulations:.2f}%" for one in found]
+        first = f"{shares[0]} ({100 * called.low:.2f} to {100 * called.high:.2f})"
+        effect = [f"{task.setting.effect:g}"] if what == "power" else []
+        rows.append((task.data.name, task.setting.topics, task.setting.matched_by, *effect, first, *shares[1:]))
+    header = ["data", "leaked", "matched by", *(["effect"] if what == "power" else []), *WORDS]
+    print(f"{what}: {tasks[0].simulations:,d} simulations a row, {tasks[0].resamples:,d} random removals each\n")
+    print(shared_data.table(header, rows), flush=True)
+
+
+def main() -> None:
+    """Prints level and power."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("what", choices=("level", "power", "all"))
+    parser.add_argument("--simulations", type=int, default=10_000)
+    parser.add_argument("--resamples", type=int, default=199)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=1)
+    given = parser.parse_args()
+    require_shared()
+    data = list(all_data())
+    for one in data:
+        means = ", ".join(f"{run} {values.mean():.4f}" for run, values in one.values.items())
+        print(f"{one.name}: {MEASURE} of {means}; planted effects: {one.profiting}; matched by: {one.other}")
+    for what in ("level", "power") if given.what == "all" else (given.what,):
+        tasks = [
+            Task(one, setting, given.simulations, given.resamples, given.seed)
+            for one in data
+            for setting in settings_of(what)
+        ]
+        started = time.perf_counter()
+        with ProcessPoolExecutor(given.workers) as pool:
+            counts = list(pool.map(simulate, tasks))
+        print()
+        show(what, tasks, counts)
+        print(f"\n{time.perf_counter() - started:.0f} s with {given.workers} processes")
+
+
+if __name__ == "__main__":
+    main()
