@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from truerank.near_duplicates import (
     joining,
     keep,
     open_sketches,
+    passages,
     plan,
     shuffling,
     within,
@@ -39,7 +41,7 @@ from truerank.work.engines import LocalEngine, open_engine
 from truerank.work.jobs import Job
 
 Texts = Sequence[tuple[str, str]]
-Pair = tuple[str, str, str, float, float, float]
+Pair = tuple[str, str, str, float, float, float, float]
 
 
 def words(text: str) -> list[str]:
@@ -52,28 +54,41 @@ def shingle_set(text: str, options: Shingles) -> frozenset[object]:
     return frozenset(tuple(units[at : at + size]) for at in range(len(units) - size + 1)) if units else frozenset()
 
 
-def related(left: str, right: str, options: Shingles) -> tuple[str, float, float, float] | None:
+Related = tuple[str, float, float, float, float]
+
+
+def related(left: str, right: str, options: Shingles, notices: Sequence[str] = ()) -> Related | None:
     if not (normalise(left) and normalise(right)):
         return None
     if normalise(left) == normalise(right):
-        return "exact", 1.0, 1.0, 1.0
+        return "exact", 1.0, 1.0, 1.0, 1.0
     one, other = shingle_set(left, options), shingle_set(right, options)
     if not one or not other:
         return None
     if words(left) == words(right):
-        return "reformatted", 1.0, 1.0, 1.0
+        return "reformatted", 1.0, 1.0, 1.0, 1.0
     common = len(one & other)
     shares = common / len(one | other), common / len(one), common / len(other)
+    size, length, smaller = min(
+        ((len(one), len(words(left)), one), (len(other), len(words(right)), other)), key=lambda each: each[:2]
+    )
+    own_share = common / size
+    shared = frozenset[object]().union(*(shingle_set(passage, options) for passage in notices))
+    if smaller & shared:
+        # Up to two edges between boilerplate and the rest are not missed; eight words must be left by default.
+        units = options.contained_words if options.shingle_unit == "words" else 2 * options.contained_words - 1
+        own = len((one & other) - shared)
+        rest = len(smaller - shared) - 2 * (options.shingle_size - 1)
+        enough = own >= max(1, units - options.shingle_size + 1)
+        own_share = min(1.0, own / max(1, rest)) if enough else 0.0
     if shares[0] >= options.similarity:
-        return "near", *shares
-    smaller = min((len(one), len(words(left))), (len(other), len(words(right))))
-    if common / smaller[0] >= options.containment and smaller[1] >= options.contained_words:
-        return "contains", *shares
-    return None
+        return "near", *shares, own_share
+    contained = common / size >= options.containment and own_share >= options.containment
+    return ("contains", *shares, own_share) if contained and length >= options.contained_words else None
 
 
-def all_pairs(texts: Texts, options: Shingles) -> list[Pair]:
-    """All related pairs, of repeated texts the one with their first only."""
+def all_pairs(texts: Texts, options: Shingles, notices: Sequence[str] = ()) -> list[Pair]:
+    """All related pairs, of repeated texts the one with their first only; with these passages as boilerplate."""
     found = []
     firsts: list[tuple[str, str]] = []
     for right_id, right in texts:
@@ -94,7 +109,7 @@ def all_pairs(texts: Texts, options: Shingles) -> list[Pair]:
     for name, text in texts:
         first_words.setdefault(tuple(words(text)) or normalise(text), (name, text))
     for (left_id, left), (right_id, right) in itertools.combinations(first_words.values(), 2):
-        if (relation := related(left, right, options)) and relation[0] in ("near", "contains"):
+        if (relation := related(left, right, options, notices)) and relation[0] in ("near", "contains"):
             found.append((left_id, right_id, *relation))
     return sorted(found)
 
@@ -158,6 +173,52 @@ def test_pairs_within_are_all_pairs(texts: Texts, options: Shingles) -> None:
         found = within(texts, options)
     assert rows(found.pairs) == all_pairs(texts, options)
     assert found.crowded == 0
+
+
+@st.composite
+def with_notices(draw: st.DrawFn) -> Texts:
+    """The same with one or two passages before or behind many of the texts."""
+    notices = "all rights are reserved by the society of 1999", "seen first in the journal of cats and dogs"
+    found = []
+    for name, text in draw(collections()):
+        for notice in notices:
+            text = draw(st.sampled_from([text, f"{notice}. {text}", f"{text} {notice}"]))
+        found.append((name, text))
+    return found
+
+
+@settings(max_examples=25, deadline=None)
+@given(texts=with_notices(), options=option_values, more=st.floats(0, 1))
+def test_pairs_beside_boilerplate_are_all_pairs(texts: Texts, options: Shingles, more: float) -> None:
+    """Containment has to hold beside the passages of the table, also where thresholds are raised afterwards."""
+    with pytest.MonkeyPatch.context() as patch:
+        small_pieces(patch)
+        patch.setattr(passages, "_LEAST", 3)
+        found = within(texts, replace(options, boilerplate=0.2))
+    shared = found.boilerplate["passage"].to_list()
+    assert rows(found.pairs) == all_pairs(texts, options, shared)
+    raised = found.rethreshold(containment=options.containment + more * (1 - options.containment))
+    assert rows(raised.pairs) == all_pairs(texts, raised.options, shared)
+
+
+def test_a_footer_makes_no_document_contained() -> None:
+    """A text with a footer is contained where its own words are, and only there."""
+    footer = "copyright by the society all rights of reprinting and copying reserved worldwide and for ever"
+    own = corpus(200, seed=3, every=10**6)
+    title = "a short account of the method for very small numbers"
+    texts = [(name, f"{text} {footer}" if number < 20 else text) for number, (name, text) in enumerate(own)]
+    texts += [
+        ("alone", f"two words {footer}"),
+        ("title", f"{title} {footer}"),
+        ("whole", f"{own[0][1]} {title}. x {footer}"),
+    ]
+    found = within(texts)
+    assert found.boilerplate["passage"].to_list() == [footer]
+    assert found.pairs.select("left", "right", "kind", "own_share").rows() == [
+        ("d0", "whole", "contains", 1.0), ("title", "whole", "contains", 1.0),
+    ]  # fmt: skip
+    # Without boilerplate all documents of the footer hold the two words, too.
+    assert within(texts, Shingles(boilerplate=0.9)).counts["contains"] > 20
 
 
 @settings(max_examples=40, deadline=None)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -29,6 +29,9 @@ from truerank.work.workers import processors
 
 __all__ = ["between", "within"]
 
+#: Of unfinished work; another one has other columns.
+_FORMAT: Final = 2
+
 
 def within(documents: Documents | Sketches, options: Shingles = Shingles(), job: Job | None = None) -> Equivalents:
     """Finds documents of one collection that say the same.
@@ -49,11 +52,11 @@ def within(documents: Documents | Sketches, options: Shingles = Shingles(), job:
     with _folder(job) as work:
         sketches = _sketches(documents, options, work.part("sketches"))
         plan = ComparisonPlan(work.folder, (sketches,), options)
-        pairs, crowded = _compare(plan, replace(work, engine=_here(work.engine)))
+        passages = boilerplate(sketches.all_passages, len(sketches), options.boilerplate)
+        pairs, crowded = _compare(plan, replace(work, engine=_here(work.engine)), passages["passage"])
         named = _named(plan, pairs)
         numbers = np.unique(pairs.select("left", "right").to_numpy())
         groups = groups_of(named, _ids(plan, numbers))
-        passages = boilerplate(sketches.all_passages, len(sketches), options.boilerplate)
         return Equivalents(options, (len(sketches), 0), sketches.empty, named, groups, passages, crowded)
 
 
@@ -120,14 +123,21 @@ def _sketches(documents: Documents | Sketches, options: Shingles, job: Job) -> S
     return documents
 
 
-def _compare(plan: ComparisonPlan, job: Job) -> tuple[pl.DataFrame, int]:
-    """All pairs by number, columns as in `RELATIONS`, and how many crowded shingles there are."""
+def _compare(plan: ComparisonPlan, job: Job, passages: Iterable[str] = ()) -> tuple[pl.DataFrame, int]:
+    """All pairs by number, columns as in `RELATIONS`, and how many crowded shingles there are.
+
+    Args:
+        plan: the comparison.
+        job: what runs it.
+        passages: boilerplate.
+    """
     give_back()
     if plan.firsts[-1] >= NO_TWIN:
         raise InputError(f"{plan.firsts[-1]:,} documents, more than can be numbered", "compare them in parts")
     sides = [[*side.sizes, side.shingles, side.empty] for side in plan.sides]
-    claim(plan.folder, {"options": plain(plan.options), "sides": sides})
+    claim(plan.folder, {"format": _FORMAT, "options": plain(plan.options), "sides": sides})
     plan.write_sizes()
+    plan.write_boilerplate(passages)
     equals = find_equals(plan, job)
     candidates, crowded = find_candidates(plan, equals, job)
     similar = verify(plan, candidates, job)
@@ -152,7 +162,7 @@ def _twins(plan: ComparisonPlan, repeats: pl.DataFrame) -> pl.DataFrame:
         "left": left,
         "right": right,
         "kind": [KINDS[kind] for kind in repeats["kind"]],
-        **dict.fromkeys(("jaccard", "left_in_right", "right_in_left"), np.ones(len(repeats))),
+        **dict.fromkeys(("jaccard", "left_in_right", "right_in_left", "own_share"), np.ones(len(repeats))),
         "left_words": words[left.to_numpy()].astype(np.int64),
         "right_words": words[right.to_numpy()].astype(np.int64),
     }

@@ -21,7 +21,7 @@ class Shingles(Options):
         shingle_size: words or letters in a shingle; a shorter text is one shingle.
         similarity: Jaccard similarity of the sets of shingles from which on two documents are near-duplicates.
         containment: share of the shingles of the smaller document that the larger one has, from which on it contains
-            the smaller one.
+            the smaller one; what both have as boilerplate is not enough.
         contained_words: a document with fewer words is not looked for in others.
         boilerplate: share of the documents that hold a passage of eight words or more, from which on it is boilerplate.
     """
@@ -44,6 +44,15 @@ class Shingles(Options):
     def least_common(self, shingles: int) -> int:
         """How many of so many shingles that share is, rounded up."""
         return max(1, math.ceil(self.least_share * shingles - 1e-9))
+
+    @property
+    def least_own(self) -> int:
+        """How many shingles beside boilerplate a document must have in another one to be contained in it.
+
+        As many as `contained_words` words have; in letters, as many as that many words of one letter.
+        """
+        units = self.contained_words if self.shingle_unit == "words" else 2 * self.contained_words - 1
+        return max(1, units - self.shingle_size + 1)
 
     @property
     def identity(self) -> dict[str, str | int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.near_duplicates.options import Shingles
-from truerank.near_duplicates.shingling import Hashes, Numbers, starts_of
+from truerank.near_duplicates.shingling import Hashes, Numbers, shingled, starts_of
 from truerank.near_duplicates.shuffling import load_array, save_array
 from truerank.near_duplicates.sketches import Sketches
 
@@ -20,6 +21,7 @@ __all__ = ["ComparisonPlan", "SketchBlock"]
 #: Shingles that a part sorts at a time, and the most parts there are.
 _PART: Final = 1 << 21
 _MOST_PARTS: Final = 1 << 12
+_BOILERPLATE: Final = "boilerplate.u8"
 
 
 class SketchBlock(NamedTuple):
@@ -81,6 +83,16 @@ class ComparisonPlan:
             if not path.is_file():
                 columns = [place.sketches.column(place.block, name) for place in self.places]
                 save_array(path, np.concatenate([np.zeros(0, np.uint32), *columns]).astype("<u4"))
+
+    def write_boilerplate(self, passages: Iterable[str]) -> None:
+        """Writes the shingles of these passages, for all workers."""
+        path = self.folder / _BOILERPLATE
+        if not path.is_file():
+            save_array(path, np.unique(shingled(tuple(passages), self.options).shingles))
+
+    def boilerplate(self) -> Hashes:
+        """The shingles of boilerplate, ascending."""
+        return load_array(self.folder / _BOILERPLATE, np.uint64)
 
     def sizes(self, name: str) -> NDArray[np.uint32]:
         """The number of shingles (`size`) or of words (`words`) of each document, read where it is needed."""

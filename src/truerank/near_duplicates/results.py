@@ -26,6 +26,7 @@ PAIRS: Final[dict[str, Any]] = {
     "right_in_left": pl.Float64,
     "left_words": pl.Int64,
     "right_words": pl.Int64,
+    "own_share": pl.Float64,
 }
 GROUPS: Final[dict[str, Any]] = {"document_id": pl.String, "group": pl.Int64, "representative": pl.String}
 BOILERPLATE: Final[dict[str, Any]] = {"passage": pl.String, "documents": pl.Int64, "share": pl.Float64}
@@ -44,7 +45,8 @@ class Equivalents:
         empty: how many of them have no words and are compared as texts only.
         pairs: columns as in `PAIRS`, in the order of the documents. Within one collection `left` comes before `right`;
             between two `left` is of the first. Exact and reformatted duplicates stand once each, beside the first
-            document with that text; pairs of other kinds are between such first documents.
+            document with that text; pairs of other kinds are between such first documents. `own_share` is the share
+            of the smaller one's text beside boilerplate that the other one has, 0 where that is too short.
         groups: columns as in `GROUPS`: the documents that exact, reformatted and near pairs connect, in the order of
             the collection; the representative of a group is its first. Empty between two collections.
         boilerplate: columns as in `BOILERPLATE`: passages that many documents hold, the most frequent first. Empty
@@ -95,7 +97,8 @@ class Equivalents:
             .then("right_words")
             .otherwise(pl.min_horizontal("left_words", "right_words"))
         )
-        contained = (share >= options.containment) & (fewest >= options.contained_words)
+        contained = (share >= options.containment) & (pl.col("own_share") >= options.containment)
+        contained &= fewest >= options.contained_words
         kind = (
             pl.when(pl.col("kind").is_in(KINDS[:2]))
             .then("kind")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.near_duplicates.options import Shingles
 from truerank.near_duplicates.plan import ComparisonPlan
 from truerank.near_duplicates.results import KINDS
 from truerank.near_duplicates.shingling import Hashes, Numbers, starts_of
@@ -30,6 +31,7 @@ RELATIONS: Final[dict[str, Any]] = {
     "right_in_left": pl.Float64,
     "left_words": pl.Int64,
     "right_words": pl.Int64,
+    "own_share": pl.Float64,
 }
 #: Shingles that are compared at a time.
 _AT_ONCE: Final = 1 << 21
@@ -56,24 +58,35 @@ def verify(plan: ComparisonPlan, candidates: Shuffle, job: Job) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(schema=RELATIONS), *(store.load(block) for block in range(blocks))])
 
 
+class _Common(NamedTuple):
+    """Of pairs of documents: shingles that both have, and beside boilerplate those of both and of each one."""
+
+    every: Numbers
+    own: Numbers
+    own_sizes: tuple[Numbers, Numbers]
+
+
 def relations(
-    common: Numbers, sizes: tuple[Numbers, Numbers], words: tuple[Numbers, Numbers], plan: ComparisonPlan
+    found: _Common, sizes: tuple[Numbers, Numbers], words: tuple[Numbers, Numbers], options: Shingles
 ) -> dict[str, NDArray[Any]]:
     """What pairs of documents are to each other; the columns of `RELATIONS` beside `left` and `right`.
 
     Args:
-        common: shingles that both have, for each pair.
+        found: what the documents of each pair have in common.
         sizes: the shingles of the left and of the right documents.
         words: their words.
-        plan: the thresholds.
+        options: the thresholds.
     """
-    options = plan.options
+    common = found.every
     jaccard = common / (sizes[0] + sizes[1] - common)
     shares = common / sizes[0], common / sizes[1]
     # Which one is the smaller, by shingles and then by words.
     left_smaller = (sizes[0] < sizes[1]) | ((sizes[0] == sizes[1]) & (words[0] <= words[1]))
     smaller_words = np.where(left_smaller, words[0], words[1])
     contains = (np.maximum(*shares) >= options.containment) & (smaller_words >= options.contained_words)
+    holds = np.where(left_smaller, sizes[0] - found.own_sizes[0], sizes[1] - found.own_sizes[1]) > 0
+    own_share = np.where(holds, _own_share(found, left_smaller, options), np.maximum(*shares))
+    contains &= own_share >= options.containment
     kind = np.where(jaccard >= options.similarity, KINDS.index("near"), np.where(contains, KINDS.index("contains"), -1))
     return {
         "kind": kind,
@@ -82,7 +95,19 @@ def relations(
         "right_in_left": shares[1],
         "left_words": words[0],
         "right_words": words[1],
+        "own_share": own_share,
     }
+
+
+def _own_share(found: _Common, left_smaller: NDArray[np.bool_], options: Shingles) -> NDArray[np.float64]:
+    """Of smaller documents that hold boilerplate, the share of the rest that the larger one has.
+
+    Shingles across the two edges of a passage are made of both, and stand nowhere else: they are not missed.
+    """
+    across = 2 * (options.shingle_size - 1)
+    own = np.maximum(np.where(left_smaller, *found.own_sizes) - across, 1)
+    share: NDArray[np.float64] = np.minimum(found.own / own, 1)
+    return np.where(found.own >= options.least_own, share, 0.0)
 
 
 @dataclass(frozen=True)
@@ -175,6 +200,7 @@ class _VerifyTask:
 
     def open(self) -> Callable[[Piece], pl.DataFrame]:
         sizes, words = self.plan.sizes("size"), self.plan.sizes("words")
+        boilerplate = self.plan.boilerplate()
 
         def work(piece: Piece) -> pl.DataFrame:
             pairs = np.unique(self.candidates.read(piece.number))
@@ -184,7 +210,7 @@ class _VerifyTask:
                 one, other = left[first:end], right[first:end]
                 both = (sizes[one].astype(np.int64), sizes[other].astype(np.int64))
                 lengths = (words[one].astype(np.int64), words[other].astype(np.int64))
-                columns = relations(self._common(one, other), both, lengths, self.plan)
+                columns = relations(self._common(one, other, boilerplate), both, lengths, self.plan.options)
                 holds = columns["kind"] >= 0
                 kinds = pl.Series([KINDS[kind] for kind in columns.pop("kind")[holds]], dtype=RELATIONS["kind"])
                 rest = {name: values[holds] for name, values in columns.items()}
@@ -193,13 +219,14 @@ class _VerifyTask:
 
         return work
 
-    def _common(self, left: Numbers, right: Numbers) -> Numbers:
+    def _common(self, left: Numbers, right: Numbers, boilerplate: Hashes) -> _Common:
         """How many shingles the documents of each pair have in common."""
-        shingles, pair = [], []
+        shingles, pair, own_sizes = [], [], []
         for side in (left, right):
             every, where = np.unique(side, return_inverse=True)
             found, starts = self.texts.read(every)
             sizes = np.diff(starts)[where]
+            own_sizes.append(np.diff(starts_of((~_among(found, boilerplate)).astype(np.int64))[starts])[where])
             pair.append(np.repeat(np.arange(len(side)), sizes))
             shingles.append(found[np.arange(len(pair[-1])) + np.repeat(starts[where] - starts_of(sizes)[:-1], sizes)])
         values, owner = np.concatenate(shingles), np.concatenate(pair)
@@ -207,4 +234,15 @@ class _VerifyTask:
         order = order[np.argsort(owner[order].astype(np.min_scalar_type(len(left))), kind="stable")]
         values, owner = values[order], owner[order]
         twice = (values[1:] == values[:-1]) & (owner[1:] == owner[:-1])
-        return np.bincount(owner[1:][twice], minlength=len(left))
+        values, owner = values[1:][twice], owner[1:][twice]
+        own = owner[~_among(values, boilerplate)]
+        every, rest = (np.bincount(each, minlength=len(left)) for each in (owner, own))
+        return _Common(every, rest, (own_sizes[0], own_sizes[1]))
+
+
+def _among(values: Hashes, ascending: Hashes) -> NDArray[np.bool_]:
+    """Which values are among some ascending ones."""
+    if not len(ascending):
+        return np.zeros(len(values), np.bool_)
+    there: NDArray[np.bool_] = ascending[np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)] == values
+    return there
