@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from truerank.audits import transfer as transfer
     from truerank.audits.leakage.demo import demo as demo
     from truerank.experiments import instances as instances
+    from truerank.integrations.ir_datasets import register as register
     from truerank.lexical.building import build_index as build_index
     from truerank.lexical.building import index as index
     from truerank.lexical.searching import search as search
@@ -48,6 +49,7 @@ _PUBLIC: Final = {
     "truerank.audits.transfer": ("transfer",),
     "truerank.experiments": ("experiment",),
     "truerank.experiments.instances": ("instances",),
+    "truerank.integrations.ir_datasets": ("register",),
     "truerank.judge": ("judge",),
     "truerank.judging": ("judging",),
     "truerank.lexical": ("lexical",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
@@ -26,13 +26,13 @@ from truerank.records import Input, Qrel, RunRow
 from truerank.sources import SourceSpec, parse, read_qrels_frame, read_run_frame, run_frames, unique_names
 from truerank.sources.frames import repeated_pair
 from truerank.sources.inputs import input_of, inputs_of
-from truerank.sources.notebook import frame_of, is_single
+from truerank.sources.notebook import frame_of, is_single, of_ranx
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["QrelSource", "RunSource", "evaluate", "named_runs", "qrel_frame"]
+__all__ = ["OneRun", "QrelSource", "RunSource", "evaluate", "named_runs", "qrel_frame", "run_frame"]
 
 #: Judgments: a source, records, a frame, or grades by topic and document as pytrec_eval takes them.
 QrelSource: TypeAlias = str | Path | SourceSpec | pl.DataFrame | Mapping[str, Mapping[str, int]] | Iterable[Qrel]
@@ -165,6 +165,8 @@ def evaluate(
         truerank evaluate --qrels irds:cord19/trec-covid --run a.run --run b.run --sort nDCG@10 --format latex
         --out evaluation/
     """
+    # Read twice: once for the scores, once for the manifest.
+    run = list(run) if isinstance(run, Iterator) else run
     found = _evaluated(qrels, run, measures, scoring, equivalence)
     found = replace(found if sort is None else found.sorted(sort), per_topic=per_topic)
     if out is not None:
@@ -242,20 +244,24 @@ def _score(name: str, run: OneRun, plan: _Plan) -> _Scored:
                 # Topics that come back, or a document that stands twice: the whole run has to be seen.
                 return _score_whole(name, read_run_frame(run), plan)
         return gathered.scored(name)
-    return _score_whole(name, _frame_of(name, run, plan), plan)
+    return _score_whole(name, _frame_of(name, run, plan.columns), plan)
 
 
 def _score_whole(name: str, frame: pl.DataFrame, plan: _Plan) -> _Scored:
-    if pair := repeated_pair(frame["topic_id"], frame["doc_id"]):
-        topic, document = frame["topic_id"][pair.second], frame["doc_id"][pair.second]
-        raise InputError(f"topic {topic} has document {document} twice", "remove one of them", where=name)
+    _refuse_repeats(name, frame)
     gathered = _Gathered(plan)
     gathered.add(grouped(frame.select(plan.columns)))
     return gathered.scored(name)
 
 
-def _frame_of(name: str, run: OneRun, plan: _Plan) -> pl.DataFrame:
-    schema = {column: RUN_SCHEMA[column] for column in plan.columns}
+def _refuse_repeats(name: str, frame: pl.DataFrame) -> None:
+    if pair := repeated_pair(frame["topic_id"], frame["doc_id"]):
+        topic, document = frame["topic_id"][pair.second], frame["doc_id"][pair.second]
+        raise InputError(f"topic {topic} has document {document} twice", "remove one of them", where=name)
+
+
+def _frame_of(name: str, run: OneRun, columns: Collection[str]) -> pl.DataFrame:
+    schema = {column: RUN_SCHEMA[column] for column in columns}
     frame = _conforming(frame_of(run, RUN_SCHEMA, "score"), schema, f"the run {name}")
     if not len(frame):
         raise InputError("no rows in this run", "give one that holds some", where=name)
@@ -266,6 +272,23 @@ def _frame_of(name: str, run: OneRun, plan: _Plan) -> pl.DataFrame:
             "write one",
             where=name,
         )
+    return frame
+
+
+def run_frame(run: OneRun) -> pl.DataFrame:
+    """One run of any kind that `evaluate` takes, with the columns topic_id, doc_id and score.
+
+    Args:
+        run: a file, a frame, records, or scores by topic and document.
+
+    Raises:
+        InputError: not readable, no rows, or a document that stands twice for a topic.
+    """
+    columns = ("topic_id", "doc_id", "score")
+    if isinstance(run, str | Path):
+        return read_run_frame(run).select(columns)
+    frame = _frame_of("run", run, columns)
+    _refuse_repeats("run", frame)
     return frame
 
 
@@ -306,6 +329,13 @@ def _conforming(frame: pl.DataFrame, schema: Mapping[str, Any], where: str) -> p
 def named_runs(runs: RunSource) -> dict[str, OneRun]:
     """The runs by name: that of the file, the key of a mapping, or "run" for a single one without a file."""
     opened: dict[str, OneRun]
+    if isinstance(runs, list | tuple) and runs and all(of_ranx(run) for run in runs):
+        named = [str(getattr(run, "name", None) or f"run {number}") for number, run in enumerate(runs, start=1)]
+        if len(set(named)) < len(named):
+            raise OptionError("run", "two runs have one name", "give runs by name, as a dictionary")
+        return dict(zip(named, runs, strict=True))
+    if of_ranx(runs) and getattr(runs, "name", None):
+        return {str(runs.name): runs}  # type: ignore[dict-item, union-attr]
     if is_single(runs):
         opened = {"run": runs}  # type: ignore[dict-item]
     elif isinstance(runs, Mapping):
