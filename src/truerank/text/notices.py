@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from truerank.loading import toml_file
 
-__all__ = ["Notice", "notice_of"]
+__all__ = ["Notice", "notice_of", "speaks_as_notice"]
 
 #: In notices.toml, who speaks to somebody: no sign of a kind of notice.
 _ADDRESS: Final = "spoken to"
@@ -76,6 +76,12 @@ def notice_of(text: str, *, title: bool = False) -> Notice | None:
         return None
     kind = max(found, key=lambda name: len(found[name]))
     return Notice(kind, tuple(dict.fromkeys(found[kind])), len(covered[kind]) / len(plain))
+
+
+def speaks_as_notice(text: str) -> bool:
+    """Whether a text speaks to the reader, or of anything that notices speak of; alone that is no sign of a notice."""
+    plain = _plain(text)
+    return any(pattern.search(plain) for patterns in _signs().values() for pattern in patterns)
 
 
 def _end(text: str, place: int) -> int:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.text.notices import notice_of
+from truerank.text.notices import notice_of, speaks_as_notice
 
 __all__ = ["REASONS", "PageFault", "PageWords", "covered", "page_fault"]
 
@@ -55,6 +55,16 @@ _FEWEST: Final = 3
 _TEASER: Final = 0.4
 _AROUND_SHARE: Final = 0.3
 _SHORT: Final = 30
+#: A notice has at most so many words. What so many other documents show is one; where it speaks to the reader or of
+#: what notices speak of, one other is enough.
+_NOTICE: Final = 100
+_SEVERAL: Final = 2
+_ONE_MORE: Final = 1
+#: So few words below a title are no notice by themselves.
+_LEAST: Final = 6
+#: A text with such a share of the title's words of so many letters is about the page.
+_NAMED: Final = 0.5
+_TELLS: Final = 4
 #: Up to this share of common text two pages are different ones.
 _OTHER: Final = 0.15
 #: Words of a first or last line that changes with every crawl.
@@ -106,12 +116,13 @@ class PageFault(NamedTuple):
     evidence: str
 
 
-def page_fault(before: PageWords, after: PageWords) -> PageFault:
+def page_fault(before: PageWords, after: PageWords, *, repeated: int = 0) -> PageFault:
     """Names what happened to a page that is no longer what it was.
 
     Args:
         before: the version that still is what was judged.
         after: the version that seems to be something else.
+        repeated: how many other documents, of the same crawl, say nearly the same and little else.
 
     Returns:
         The class: "empty" (no text), "error page" (what a server, a login, a paywall, a consent wall, a robot check or
@@ -125,11 +136,14 @@ def page_fault(before: PageWords, after: PageWords) -> PageFault:
     size = len(after.words)
     common = _Common(before, after)
     found = _error(after, common)
+    if found is None and size >= _FEWEST:
+        found = _boilerplate(after, common)
+    found = found or _repeated(after, common, repeated)
     if found is None and size < _FEWEST:
         if size and before.words[:size] == after.words:
             return PageFault("truncated", f"the first {size} of {len(before.words):,d} words")
         return PageFault("empty", f"{size} words of text, {len(before.words):,d} in the other version")
-    found = found or _boilerplate(after, common) or _truncated(common) or _missing(common)
+    found = found or _truncated(common) or _missing(common)
     if found is not None:
         return found
     if common.inside <= _OTHER or common.of_before <= _OTHER:
@@ -192,6 +206,23 @@ def _error(after: PageWords, common: _Common) -> PageFault | None:
         return None
     signs = ", ".join(f"'{sign}'" for sign in notice.signs[:3])
     return PageFault("error page", f"{notice.kind}: {signs} in {len(new):,d} new words")
+
+
+def _repeated(after: PageWords, common: _Common, repeated: int) -> PageFault | None:
+    """A short text that several pages show and that has nothing of this one is a notice, whatever its words."""
+    text = f"{after.title} {after.body}" if after.title != common.before.title else after.body
+    spoken = speaks_as_notice(text)
+    if repeated < (_ONE_MORE if spoken else _SEVERAL) or len(after.words) > _NOTICE:
+        return None
+    if max(common.inside, common.of_before) > _OTHER:
+        return None
+    if len(after.words) < _LEAST and not spoken and after.title in ("", common.before.title):
+        # A view count or a date below the title.
+        return None
+    named = {form for form in PageWords("", common.before.title).forms if len(form) >= _TELLS}
+    if named and len(named & set(after.forms)) >= _NAMED * len(named):
+        return None
+    return PageFault("error page", f"notice: {repeated:,d} other documents say about the same: '{_short(text)}'")
 
 
 def _around(words: Sequence[str]) -> float:

@@ -30,7 +30,7 @@ def forms(text: str) -> frozenset[str]:
 def repeated(one: Document, other: Document, documents: Sequence[Document], query: str) -> tuple[float, int]:
     new = new_text(one, other, forms(query), WEIGHTS, (one.doc_id, other.doc_id))
     found = repeated_texts([new], [[[one, *documents]], [[other], list(documents)]])
-    return found.row(0)  # type: ignore[return-value]
+    return found.select("elsewhere", "copies").row(0)  # type: ignore[return-value]
 
 
 def test_runs_stay_within_lines_and_sentences() -> None:
@@ -54,6 +54,31 @@ def test_what_other_documents_have() -> None:
     # What matches the query counts: here it is nobody else's.
     mixed = Document("1", body="\n".join((TAPE, *LISTED)))
     assert repeated(mixed, Document("1", body="Gone."), others, "index of reels on a drum") == (0.0, 0)
+
+
+def little_else(texts: Sequence[str], old: Sequence[Document], new: Sequence[Document]) -> int:
+    """How many documents of the new version have little but the new text of document 1."""
+    before, after = texts
+    one, other = Document("1", title=LISTED[0], body=before), Document("1", title=LISTED[0], body=after)
+    text = new_text(other, one, frozenset(), WEIGHTS, ("1", "1"), version=1)
+    return int(repeated_texts([text], [[[one, *old]], [[other, *new]]])["alone"].item())
+
+
+def test_documents_that_have_little_but_a_text() -> None:
+    shown = "The cupboard stays shut until the key is back. Ask the porter for another at the gate by day."
+    same = [Document(f"c{number}", body=shown) for number in range(3)]
+    before = [Document(one.doc_id, body=CLAY) for one in same]
+    assert little_else((TAPE, shown), before, same) == 3
+    # A number that changes from page to page is nearly the same; a page that has more is not.
+    numbered = [
+        Document(one.doc_id, body=one.body.replace("by day", f"{number} by day")) for number, one in enumerate(same)
+    ]
+    assert little_else((TAPE, shown), before, numbered) == 3
+    fuller = [Document(one.doc_id, body=f"{one.body} {TAPE} {CLAY} {TRAINS}") for one in same]
+    assert little_else((TAPE, shown), before, fuller) == 0
+    # The judged version is another one; and what a document has in both is a page, to which redirects lead.
+    assert little_else((TAPE, shown), same, before) == 0
+    assert little_else((TAPE, shown), [*before[:2], same[2]], same) == 0
 
 
 def read_once(documents: Sequence[Document], reads: list[int]) -> Iterator[Sequence[Document]]:

@@ -51,6 +51,38 @@ def test_a_page_about_errors_is_no_error_page() -> None:
     assert page_fault(BEFORE, PageWords("Not found", f"404 not found {long}")).reason == "redirect"
 
 
+#: Words that no list of notices has; and the same with a word to the reader.
+ODD = "The cupboard stays shut until the key is back. The porter has another at the gate by day."
+SPOKEN = "The cupboard stays shut until the key is back. Please ask the porter for another by day."
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "repeated", "reason"),
+    [
+        ("Roses", ODD, 0, "redirect"),
+        ("Roses", ODD, 1, "redirect"),
+        ("Roses", ODD, 2, "error page"),
+        ("Shut", ODD, 2, "error page"),
+        ("Shut", SPOKEN, 0, "redirect"),
+        ("Shut", SPOKEN, 1, "error page"),
+        # Too long; about the page's title; with a part of the text; a page with only a part of it.
+        ("Shut", f"{ODD} " * 6, 9, "redirect"),
+        ("Shut", f"{ODD} Roses are for the reading room.", 9, "redirect"),
+        ("Roses", f"{PARTS[0]} {ODD} {PARTS[4]}", 9, "content changed"),
+        ("Roses", PARTS[0], 9, "truncated"),
+        # What stands below many titles, and menus.
+        ("Roses", "Printed in Hull", 9, "redirect"),
+        ("Roses", "1,204", 9, "empty"),
+        ("", "", 9, "empty"),
+        ("Roses", "Home. About us. Contact. Privacy policy. Terms of use. Subscribe. Share.", 9, "boilerplate only"),
+    ],
+)
+def test_what_several_pages_show_is_a_notice(title: str, body: str, repeated: int, reason: str) -> None:
+    found = page_fault(BEFORE, PageWords(title, body), repeated=repeated)
+    assert found.reason == reason, found
+    assert ("other documents" in found.evidence) == (reason == "error page")
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_two_texts_have_a_class(before: str, after: str) -> None:

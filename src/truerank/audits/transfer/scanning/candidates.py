@@ -112,6 +112,7 @@ def find_candidates(comparing: Comparing) -> pl.DataFrame:
             beside = _beside(comparing.scores, better, worse, judged=comparing.judged)
             flagged = _flagged(beside, comparing, better, worse)
             flagged = _described(flagged, comparing.scores, better, worse)
+            flagged = _repeated(flagged, comparing.losses, better, worse)
             reasons = _reasons(flagged, comparing.texts[better], comparing.texts[worse])
             flagged = flagged.with_columns(
                 pl.lit(better).alias("better"), pl.lit(worse).alias("worse"), *reasons.get_columns()
@@ -227,6 +228,16 @@ def _described(flagged: pl.DataFrame, scores: pl.DataFrame, better: str, worse: 
     return flagged
 
 
+def _repeated(flagged: pl.DataFrame, losses: pl.DataFrame | None, better: str, worse: str) -> pl.DataFrame:
+    """What is flagged with how many other documents of the worse version say the same; 0 where texts are not read."""
+    if losses is None:
+        return flagged.with_columns(pl.lit(0, pl.Int64).alias("alone"))
+    pair = losses.filter(pl.col("first").is_in([better, worse]) & pl.col("second").is_in([better, worse]))
+    side = pl.when(pl.col("first") == worse).then("first_alone").otherwise("second_alone")
+    counts = pair.select("row", side.alias("alone"))
+    return flagged.join(counts, on="row", how="left", maintain_order="left").with_columns(pl.col("alone").fill_null(0))
+
+
 def _reasons(flagged: pl.DataFrame, better: Path, worse: Path) -> pl.DataFrame:
     found = list(_faults(flagged, DocumentTexts(better), DocumentTexts(worse)))
     return pl.DataFrame(found, schema={"reason": pl.String, "shown": pl.String}, orient="row")
@@ -236,8 +247,8 @@ def _faults(flagged: pl.DataFrame, better: DocumentTexts, worse: DocumentTexts) 
     for part in flagged.iter_slices(_AT_ONCE):
         ids = part["better_id"].to_list(), part["worse_id"].to_list()
         before, after = better.texts(ids[0]), worse.texts(ids[1])
-        known: dict[tuple[str, str], PageFault] = {}
-        for pair in zip(*ids, strict=True):
-            if pair not in known:
-                known[pair] = page_fault(PageWords(*before[pair[0]]), PageWords(*after[pair[1]]))
-            yield known[pair]
+        known: dict[tuple[str, str, int], PageFault] = {}
+        for key in zip(*ids, part["alone"].to_list(), strict=True):
+            if key not in known:
+                known[key] = page_fault(PageWords(*before[key[0]]), PageWords(*after[key[1]]), repeated=key[2])
+            yield known[key]

@@ -16,8 +16,9 @@ from truerank.text.page_faults import PageWords
 
 __all__ = ["REPEATED_SCHEMA", "NewText", "new_text", "repeated_texts", "word_runs"]
 
-#: One row per text: the share of what was asked for that other documents have, and how many have nearly all of it.
-REPEATED_SCHEMA: Final = {"elsewhere": pl.Float64, "copies": pl.Int64}
+#: One row per text: the share of what was asked for that other documents have, how many have nearly all of it, and how
+#: many of the same version have little else.
+REPEATED_SCHEMA: Final = {"elsewhere": pl.Float64, "copies": pl.Int64, "alone": pl.Int64}
 #: Words of a run: shorter ones stand in other documents by chance. A line of at least so few words is a run itself.
 _RUN: Final = 5
 _LINE: Final = 3
@@ -25,6 +26,13 @@ _LINE: Final = 3
 _RUNS: Final = 32
 #: A document has nearly all of a text with so large a share of its runs.
 _SAME: Final = 0.8
+#: Less where it is about all that the document has: notices name addresses and times. "About all": not more than so
+#: many times the runs of the text, and some.
+_NEARLY: Final = 0.6
+_LITTLE_ELSE: Final = 1.5
+_SOME: Final = 10
+#: Documents of one text that are remembered, to know them again in the next version.
+_REMEMBERED: Final = 64
 #: Of the lines of a text, those that match the query at least so well as this share of the best match.
 _MATCH: Final = 0.5
 _WORD: Final = re.compile(r"\w+")
@@ -38,11 +46,15 @@ class NewText(NamedTuple):
         runs: hashes of some of its runs of words.
         asked: likewise, of the lines that match the query best.
         ids: of the document in each version, which is not another one; None where a version lacks it.
+        version: the place of the version.
+        size: how many runs the document has, those too that the other version has.
     """
 
     runs: frozenset[int]
     asked: frozenset[int]
     ids: tuple[str | None, ...]
+    version: int = 0
+    size: int = 0
 
 
 def word_runs(document: Document) -> Iterator[tuple[str, ...]]:
@@ -52,7 +64,13 @@ def word_runs(document: Document) -> Iterator[tuple[str, ...]]:
 
 
 def new_text(
-    one: Document, other: Document, query: frozenset[str], weights: WordWeights, ids: tuple[str | None, ...]
+    one: Document,
+    other: Document,
+    query: frozenset[str],
+    weights: WordWeights,
+    ids: tuple[str | None, ...],
+    *,
+    version: int = 0,
 ) -> NewText:
     """What a version has that another lacks.
 
@@ -62,6 +80,7 @@ def new_text(
         query: the forms of the query's words.
         weights: of words.
         ids: see `NewText`.
+        version: the place of the version.
     """
     there = set(word_runs(other))
     lines = list(_lines(one.body))
@@ -71,7 +90,7 @@ def new_text(
     asked = [weights.of(sorted(query.intersection(PageWords("", " ".join(words)).forms))).sum() for words, _ in new]
     least = _MATCH * max(asked, default=0.0)
     best = [runs for match, (_, runs) in zip(asked, new, strict=True) if match >= least]
-    return NewText(_some(runs for _, runs in new), _some(best), ids)
+    return NewText(_some(runs for _, runs in new), _some(best), ids, version, len(set(word_runs(one))))
 
 
 def _some(lines: Iterable[Sequence[tuple[str, ...]]]) -> frozenset[int]:
@@ -100,23 +119,36 @@ def repeated_texts(texts: Sequence[NewText], versions: Sequence[Iterable[Sequenc
         versions: the documents of each version, in blocks.
 
     Returns:
-        Columns as in `REPEATED_SCHEMA`, one row per text: copies are counted in the version that has most of them.
+        Columns as in `REPEATED_SCHEMA`, one row per text: copies are counted in the version that has most of them. None
+        has little else where some document has it in two versions: then it is a page of the collection.
     """
     copies = np.zeros((max(1, len(versions)), len(texts)), np.int64)
+    alone = np.zeros(len(texts), np.int64)
+    standing = np.zeros(len(texts), np.bool_)
     having: defaultdict[int, list[int]] = defaultdict(list)
     for number, one in enumerate(texts):
         for run in one.runs | one.asked:
             having[run].append(number)
     found: list[set[int]] = [set() for _ in texts]
+    seen: defaultdict[int, dict[str, int]] = defaultdict(dict)
     for place, blocks in enumerate(versions):
         for document in (document for block in blocks for document in block):
             shared: Counter[int] = Counter()
-            for run in having.keys() & set(map(hash, word_runs(document))):
+            runs = set(map(hash, word_runs(document)))
+            for run in having.keys() & runs:
                 for number in having[run]:
                     if document.doc_id != texts[number].ids[place]:
                         shared[number] += run in texts[number].runs
                         found[number].add(run)
             for number, count in shared.items():
-                copies[place, number] += count >= _SAME * len(texts[number].runs)
+                one = texts[number]
+                copies[place, number] += count >= _SAME * len(one.runs)
+                if count and count >= _NEARLY * len(one.runs) and len(runs) <= _LITTLE_ELSE * one.size + _SOME:
+                    alone[number] += place == one.version
+                    key = document.url or document.doc_id
+                    standing[number] |= seen[number].get(key, place) != place
+                    if len(seen[number]) < _REMEMBERED:
+                        seen[number].setdefault(key, place)
     shares = [len(some & one.asked) / max(1, len(one.asked)) for some, one in zip(found, texts, strict=True)]
-    return pl.DataFrame({"elsewhere": shares, "copies": copies.max(axis=0)}, schema=REPEATED_SCHEMA)
+    alone[standing] = 0
+    return pl.DataFrame({"elsewhere": shares, "copies": copies.max(axis=0), "alone": alone}, schema=REPEATED_SCHEMA)

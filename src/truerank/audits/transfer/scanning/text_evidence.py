@@ -23,8 +23,8 @@ __all__ = ["TEXT_CUT_OFF", "TEXT_FLOOR", "TEXT_SCHEMA", "favoured", "text_losses
 
 #: One row per judged document and pair of versions that differ: the share of what answered the query in one version
 #: that the other lacks, both ways; whether the words of one stand for the loss of a page; how much of its title, and of
-#: its address, its body speaks of; and how much of what only this version has is in other documents, and how many of
-#: them have nearly all of it.
+#: its address, its body speaks of; and how much of what only this version has is in other documents, how many of them
+#: have nearly all of it, and how many of the same version have little else.
 TEXT_SCHEMA: Final[dict[str, Any]] = {
     "row": pl.UInt32,
     "first": pl.String,
@@ -39,6 +39,8 @@ TEXT_SCHEMA: Final[dict[str, Any]] = {
     "second_elsewhere": pl.Float64,
     "first_copies": pl.Int64,
     "second_copies": pl.Int64,
+    "first_alone": pl.Int64,
+    "second_alone": pl.Int64,
 }
 #: A larger share is a candidate; chosen, as are the numbers below, on development draws of
 #: benchmarks/transfer_planted.py.
@@ -102,7 +104,7 @@ def text_losses(
     return losses.with_columns(
         repeated[kind].gather(losses[f"{side}_copies"]).alias(f"{side}_{kind}")
         for side in ("first", "second")
-        for kind in ("elsewhere", "copies")
+        for kind in ("elsewhere", "copies", "alone")
     )
 
 
@@ -192,10 +194,10 @@ def _losses(
             named = {*_NAME.findall(before[a].url.lower()), *_NAME.findall(after[b].url.lower())}
             name = named.intersection((*one.whole.words, *other.whole.words))
             coherence = _coherence(one, name, weights), _coherence(other, name, weights)
-            for mine, theirs in ((before[a], after[b]), (after[b], before[a])):
-                new.append(new_text(mine, theirs, words, weights, tuple(own)))
+            for mine, theirs, place in ((before[a], after[b], at[0]), (after[b], before[a], at[1])):
+                new.append(new_text(mine, theirs, words, weights, tuple(own), version=place))
             no_page = _no_page(other, one), _no_page(one, other)
-            yield (row, first, second, *lost, *no_page, *coherence, 0.0, 0.0, len(new) - 2, len(new) - 1)
+            yield (row, first, second, *lost, *no_page, *coherence, 0.0, 0.0, len(new) - 2, len(new) - 1, 0, 0)
 
 
 def _coherence(page: PageWords, named: Iterable[str], weights: WordWeights) -> float:
