@@ -67,6 +67,8 @@ def test_registered_data_are_its_data_sets(tmp_path: Path, docs: Path, monkeypat
     ]
     assert sorted(dataset.get_qrels()[["qid", "docno", "label"]].to_numpy().tolist()) == [["1", "a", 1], ["2", "b", 2]]
     assert [doc["docno"] for doc in dataset.get_corpus_iter(verbose=False)] == ["a", "b", "c"]
+    loaded = pt.text.get_text(dataset, "body")(pd.DataFrame({"qid": ["1"], "query": ["x"], "docno": ["b"]}))
+    assert loaded["body"].tolist() == [DOCS["b"]]
     assert "pt-toy" in ours.TruerankDatasets().list_dataset_names()
     with pytest.raises(KeyError, match="truerank:other"):
         pt.get_dataset("truerank:other")

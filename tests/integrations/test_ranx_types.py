@@ -21,7 +21,7 @@ RUN = {"1": {"b": 2.0, "a": 1.0}, "2": {"d": 0.5, "x": 0.25}}
 
 
 class Like:
-    """What `ranx.Qrels` and `ranx.Run` (0.3) have that is read here."""
+    """What `ranx.Qrels` and `ranx.Run` have that is read here."""
 
     def __init__(self, content: dict[str, dict[str, Any]], name: str | None = None) -> None:
         self._content, self.name = content, name

@@ -47,6 +47,10 @@ class TruerankDoc(NamedTuple):
         return f"{self.title} {self.body}" if self.title and self.body else self.title or self.body
 
 
+# PyTerrier looks for fields whose annotation is the class itself, and not its name.
+TruerankDoc.__annotations__.update(dict.fromkeys(TruerankDoc._fields, str))
+
+
 @dataclass(frozen=True)
 class _Parts:
     """What a data set is made of: the output of a command, and the sources of what that output lacks."""
