@@ -197,6 +197,14 @@ def _error(after: PageWords, common: _Common) -> PageFault | None:
         return None
     title = after.title if after.title != common.before.title else ""
     new = [word for word, known in zip(after.words, common.known.tolist(), strict=True) if not known]
+    found = _notice(title, new)
+    if found is None and common.of_before <= _OTHER and (between := _between_menus(after)):
+        found = _notice(title, between)
+    return found
+
+
+def _notice(title: str, new: Sequence[str]) -> PageFault | None:
+    """The error page that new words are, unless they are those of menus."""
     notice = notice_of(" ".join((title, *new)))
     if notice is None:
         return None
@@ -206,6 +214,14 @@ def _error(after: PageWords, common: _Common) -> PageFault | None:
         return None
     signs = ", ".join(f"'{sign}'" for sign in notice.signs[:3])
     return PageFault("error page", f"{notice.kind}: {signs} in {len(new):,d} new words")
+
+
+def _between_menus(page: PageWords) -> list[str]:
+    """The words of the lines that are no menus: above and below a notice there may be more of them than it has."""
+    lines = [_WORD.findall(line) for line in page.body.lower().splitlines()]
+    kept = [line for line in lines if line and _around(line) < _AROUND_SHARE]
+    words = [word for line in kept for word in line]
+    return words if len(words) >= _LEAST else []
 
 
 def _repeated(after: PageWords, common: _Common, repeated: int) -> PageFault | None:

@@ -44,6 +44,14 @@ def test_each_class(title: str, body: str, reason: str, shown: str) -> None:
     assert (found.reason, shown.lower() in found.evidence.lower()) == (reason, True), found
 
 
+def test_a_notice_between_menus() -> None:
+    menus = "Home. About us. Contact. Authors. Journals. Help", "Privacy policy. Terms of use. Accessibility. Sitemap"
+    notice = "Error establishing a database connection. Please try again in a few minutes."
+    found = page_fault(BEFORE, PageWords("Roses", f"{menus[0]}\n{notice}\n{menus[1]}"))
+    assert found.reason == "error page" and "error" in found.evidence
+    assert page_fault(BEFORE, PageWords("Roses", "\n".join(menus))).reason == "boilerplate only"
+
+
 def test_a_page_about_errors_is_no_error_page() -> None:
     about = PageWords("What is a 404 error?", "A 404 error means that the page was not found on the server. " * 2)
     assert page_fault(about, PageWords("404", "A 404 error means that the page was not found.")).reason != "error page"

@@ -1,0 +1,75 @@
+"""Notices in wordings of many sites and languages, and short texts of their subjects that are none."""
+
+from __future__ import annotations
+
+import pytest
+
+from truerank.text.page_faults import PageWords, page_fault
+
+BEFORE = PageWords(
+    "Growing roses in clay",
+    "Roses need deep holes in clay, with compost and sand at the bottom. Water them each week in the first summer, and "
+    "cut them back hard in March before the buds swell.",
+)
+
+
+@pytest.mark.parametrize(
+    ("title", "body"),
+    [
+        # Robot checks.
+        ("One more step", "Complete the puzzle below so that we know you are a real person."),
+        ("Pardon the interruption", "Something about your connection made us think you might be a script."),
+        ("Press & Hold", "Press and hold the button until the bar is full. Reference ID 7f3a-11."),
+        ("", "Select all images with traffic lights, then click Next."),
+        ("", "Cochez la case pour prouver que vous n'êtes pas une machine."),
+        ("", "Resuelve el desafío para demostrar que no eres una máquina."),
+        ("Moment bitte", "Wir prüfen, ob die Verbindung sicher ist. Gleich geht es weiter."),
+        # Maintenance.
+        ("We'll be right back", "Our engineers are working on the site. Thank you for your patience."),
+        ("Planned outage", "The catalogue is closed for work on the database until Monday morning."),
+        ("", "Diese Seite wird gerade überarbeitet. Wir sind bald wieder für Sie da."),
+        ("", "Notre site fait peau neuve. Revenez dans quelques heures."),
+        ("", "Estamos realizando mejoras en el sitio. Volvemos enseguida."),
+        ("", "Ведутся технические работы. Скоро мы вернёмся."),
+        # Content and accounts that were removed.
+        ("", "This post was taken down by a moderator for breaking the community rules."),
+        ("", "This listing has ended. The seller has relisted similar items."),
+        ("Gone", "We retired this guide in spring. Nothing replaces it."),
+        ("", "Content withheld in your country in response to a court order."),
+        ("", "Dieser Beitrag wurde vom Verfasser zurückgezogen."),
+        ("", "Le contenu a été effacé par son auteur."),
+        ("", "Questo contenuto è stato cancellato dall'utente."),
+        # Soft errors.
+        ("Whoops", "You've followed a dead link. Head back to the front page."),
+        ("Lost?", "The thing you were looking for is not at this address."),
+        ("", "Sorry, we can't seem to find that article. Maybe try a search?"),
+        ("Ups", "Diese Seite konnten wir leider nicht finden."),
+        ("", "La pagina che cerchi è stata spostata."),
+        ("", "De pagina die je zoekt is er niet."),
+        ("", "Sidan du letade efter saknas."),
+        ("", "Страница потерялась. Перейдите на главную."),
+    ],
+)
+def test_notices_of_many_sites(title: str, body: str) -> None:
+    found = page_fault(BEFORE, PageWords(title or BEFORE.title, body))
+    assert found.reason == "error page", found
+
+
+@pytest.mark.parametrize(
+    ("title", "body"),
+    [
+        (
+            "A search for errors in the records of a library",
+            "Wrong numbers were traced by hand in nine of ten drawers.",
+        ),
+        ("Robots that sort parcels", "Arms with two cameras lift parcels from a belt and lay them into bins by size."),
+        ("Maintenance of lifts", "Ropes last nine years where the pulleys are greased; the brakes are tested in June."),
+        ("Users of reading rooms", "Half the readers came on foot, and most of them before noon. Many were students."),
+        ("Wanderwege", "Der Weg führt am Bach entlang bis zur alten Mühle, dann steil hinauf durch den Buchenwald."),
+        ("Le pain", "La pâte repose toute une nuit au frais, puis le boulanger la façonne et la met au four."),
+        ("El puente", "El puente de piedra cruza el río desde hace tres siglos y une los dos barrios del pueblo."),
+        ("Eliminating noise", "A filter with two poles eliminates hum; errors of phase are removed by feedback."),
+    ],
+)
+def test_short_texts_of_their_own_subject(title: str, body: str) -> None:
+    assert page_fault(BEFORE, PageWords(title, body)).reason == "redirect"
