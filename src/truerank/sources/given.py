@@ -71,17 +71,17 @@ def source_of(name: str, value: Any, *, several: bool, by_name: bool) -> Any:
     if noun is None or isinstance(value, str | Path) or value is None:
         if (isinstance(value, Mapping) and not by_name) or _is_frame(value):
             raise OptionError(name, f"cannot read a {type(value).__name__}", "give a path or an id")
-        return value
+        return value if noun is None else _spelled(value)
     if by_name and isinstance(value, Mapping):
         return {
-            key: one if isinstance(one, str | Path) else _written(name, noun, str(key), one)
+            key: _spelled(one) if isinstance(one, str | Path) else _written(name, noun, str(key), one)
             for key, one in value.items()
         }
     if isinstance(value, list | tuple) and all(isinstance(one, str | Path) for one in value):
         if not _are_texts(name, noun, value):
-            return value
+            return type(value)(map(_spelled, value))
     elif _is_list_of_values(value):
-        return tuple(one if isinstance(one, str | Path) else _written(name, noun, name, one) for one in value)
+        return tuple(_spelled(one) if isinstance(one, str | Path) else _written(name, noun, name, one) for one in value)
     elif _is_by_name(noun, value):
         made = tuple(_written(name, noun, str(key), one) for key, one in value.items())
         if not several and len(made) > 1:
@@ -89,6 +89,11 @@ def source_of(name: str, value: Any, *, several: bool, by_name: bool) -> Any:
         return made if several else made[0]
     one = _written(name, noun, name, value)
     return (one,) if several else one
+
+
+def _spelled(value: Any) -> Any:
+    """A path as text, as the grammar of sources takes it."""
+    return str(value) if isinstance(value, Path) else value
 
 
 def _is_frame(value: Any) -> bool:
