@@ -412,6 +412,21 @@ def test_crowds_are_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
     assert passage["documents"] == 400
 
 
+def test_a_stopped_job_with_boilerplate_continues_with_the_same_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sketch_blocks, "_DOCUMENTS", 40)
+    monkeypatch.setattr(shuffling, "_FEW", 0)
+    notice = "all rights of reprinting are reserved by the society and its members"
+    texts = [(name, f"{text} {notice}") for name, text in corpus(100)]
+    whole = within(texts)
+    assert len(whole.boilerplate) and whole.counts["contains"]
+    for stopped in (4, 4, 4, 4):
+        with pytest.raises(KeyboardInterrupt):
+            within(texts, job=Job(tmp_path, StoppingEngine(stopped)))
+    assert same(within(texts, job=Job(tmp_path, LocalEngine())), whole)
+
+
 def test_groups_are_connected_documents() -> None:
     texts = [
         ("a", "one two three four five six seven eight nine ten"),
