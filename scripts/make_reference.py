@@ -49,6 +49,8 @@ MODULES = (
     "truerank.experiments.ready",
     "truerank.experiments.grid",
     "truerank.experiments.reporting",
+    "truerank.integrations.ir_datasets",
+    "truerank.integrations.ir_measures",
     "truerank.sources",
     "truerank.vectors.encoders",
     "truerank.text.reformulation",
