@@ -81,7 +81,7 @@ def test_audits_that_cannot_be_judged(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no candidates in it"):
         read_items(str(save(audit([]), tmp_path / "b")), LEAKAGE)
     (tmp_path / "c").mkdir()
-    with pytest.raises(InputError, match=r"no candidates\.parquet in this folder"):
+    with pytest.raises(InputError, match=r"no candidates\.parquet and no items\.jsonl in this folder"):
         read_items(str(tmp_path / "c"), LEAKAGE)
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "c/candidates.parquet")
     with pytest.raises(InputError, match="no column 'test'"):

@@ -277,7 +277,10 @@ def test_different_topics_need_an_unpaired_test():
             lambda: compared(evaluation(FOUR), "base", confidence=1),
             "confidence: must be above 0 and below 1, got 1",
         ),
-        (lambda: compared(evaluation(FOUR), "base", seed=-1), "seed: must be at least 0, got -1"),
+        (
+            lambda: compared(evaluation(FOUR), "base", seed=-1),
+            "seed: must be at least 0 and at most 4294967295, got -1",
+        ),
         (lambda: compared(evaluation(FOUR), "base", tie=math.nan), "tie: must be at least 0, got nan"),
         (
             lambda: compared(evaluation(FOUR), "base", family="some"),
