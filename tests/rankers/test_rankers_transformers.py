@@ -309,7 +309,7 @@ def test_faults_of_the_user_are_named(models: Path, tmp_path: Path) -> None:
         ({"device": "cpu", "precision": "fp16"}, "for GPUs"),
         ({"precision": "fp8"}, "precision: 'fp8' is not one of the choices"),
         ({"backend": "none"}, "backend: 'none' is not one of the choices"),
-        ({"threads": 0}, "threads: must be at least 1, got 0"),
+        ({"threads": 0}, "threads: must be at least 1 and at most 1024, got 0"),
     ):
         with pytest.raises(InputError, match=message):
             open_ranker(f"monobert:{models / 'two'}", **options)

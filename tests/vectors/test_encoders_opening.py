@@ -211,7 +211,7 @@ def test_texts_are_cut_to_the_models_length(tmp_path: Path) -> None:
         ("m", {"backend": "tensorflow"}, "backend: no backend 'tensorflow'"),
         ("m", {"backend": "onnx", "precision": "fp64"}, "precision: no precision 'fp64'"),
         ("m", {"backend": "onnx", "precision": "int8"}, "precision: backend 'onnx' runs fp32, not int8"),
-        ("m", {"backend": "onnx", "device": "cuda"}, "--device: backend 'onnx' runs on the CPU, not on 'cuda'"),
+        ("m", {"backend": "onnx", "device": "cuda"}, "device: backend 'onnx' runs on the CPU, not on 'cuda'"),
         ("m", {"threads": 0}, "threads: 0 threads. give at least 1"),
     ],
 )

@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 
 __all__ = ["BrokenError", "Capture", "FailedError", "MissedError", "Played", "moment", "nearest", "parse_day"]
 
@@ -74,5 +74,5 @@ def parse_day(text: str) -> tuple[int, int]:
     try:
         found = datetime.date(2001, int(month), int(day))
     except ValueError as error:
-        raise InputError(f"no day '{text}' in every year", "write MM-DD, such as 07-02", where="--day") from error
+        raise OptionError("day", f"no day '{text}' in every year", "write MM-DD, such as 07-02") from error
     return found.month, found.day

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import OptionError
 from truerank.vectors.encoders.base import Vectors
 from truerank.vectors.encoders.batches import same_length_batches
 from truerank.vectors.encoders.graphs import EncoderGraph, encoder_graph
@@ -112,6 +112,4 @@ def only_cpu(device: str | None, backend: str) -> None:
         InputError: the device is not the processor.
     """
     if device not in (None, "cpu"):
-        raise InputError(
-            f"backend '{backend}' runs on the CPU, not on '{device}'", "use --backend torch", where="--device"
-        )
+        raise OptionError("device", f"backend '{backend}' runs on the CPU, not on '{device}'", "use --backend torch")

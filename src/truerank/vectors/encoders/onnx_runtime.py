@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.vectors.encoders.base import Vectors
 from truerank.vectors.encoders.graph_encoder import GraphEncoder, only_cpu, prepare_model
 from truerank.vectors.encoders.graph_writer import EMBEDDING, INPUT_IDS
@@ -36,7 +36,7 @@ class OnnxEncoder(GraphEncoder):
         only_cpu(spec.device, "onnx")
         if spec.precision != "fp32":
             remedy = "use --backend openvino for int8 and bf16, or --backend torch on a GPU for fp16"
-            raise InputError(f"backend 'onnx' runs fp32, not {spec.precision}", remedy, where="--precision")
+            raise OptionError("precision", f"backend 'onnx' runs fp32, not {spec.precision}", remedy)
         prepared = prepare_model(model)
         options = onnxruntime.SessionOptions()
         # One thread per batch; the threads of `encode` are the parallelism.

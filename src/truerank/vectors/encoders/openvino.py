@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError, MissingExtraError
+from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.vectors.encoders.base import Vectors
 from truerank.vectors.encoders.graph_encoder import GraphEncoder, available_cpus, only_cpu, prepare_model
 from truerank.vectors.encoders.model_folder import ModelFolder
@@ -52,9 +52,9 @@ class OpenVinoEncoder(GraphEncoder):
         only_cpu(spec.device, "openvino")
         if spec.precision not in ("fp32", "bf16", "int8"):
             remedy = "use fp32, bf16 or int8, or --backend torch on a GPU for fp16"
-            raise InputError(f"backend 'openvino' does not run {spec.precision}", remedy, where="--precision")
+            raise OptionError("precision", f"backend 'openvino' does not run {spec.precision}", remedy)
         if spec.precision == "bf16" and not bf16_is_native():
-            raise InputError("this processor has no bf16 products", "use --precision int8 or fp32", where="--precision")
+            raise OptionError("precision", "this processor has no bf16 products", "use --precision int8 or fp32")
         prepared = prepare_model(model)
         file, runtime = prepared.graph.file, f"openvino {openvino.__version__}"
         if spec.precision == "int8":

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from truerank.errors import InputError, MissingExtraError
+from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.loading import json_file
 from truerank.vectors.encoders.cache_folder import publish_folder, user_cache_folder
 from truerank.vectors.encoders.graph_encoder import PreparedModel, fingerprint
@@ -58,7 +58,7 @@ def quantised_graph(model: PreparedModel, texts: Sequence[str]) -> QuantisedGrap
     versions = _versions()
     if len(texts) < _FEWEST_TEXTS:
         fault = f"int8 learns its ranges from texts, and was given {len(texts)}"
-        raise InputError(fault, "give about 300 calibration texts of the kind to be encoded", where="--precision")
+        raise OptionError("precision", fault, "give about 300 calibration texts of the kind to be encoded")
     key = fingerprint(_RECIPE, model.graph.key, model.tokenizer.definition, versions, *texts)
     folder = user_cache_folder() / "int8" / key[:32]
     if not _whole(folder, key):
@@ -96,7 +96,7 @@ def _quantise(model: PreparedModel, texts: Sequence[str], folder: Path) -> None:
     )
     if done.returncode != 0:
         reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise InputError(f"no int8 graph could be made ({reason})", "use --precision fp32 or bf16", where="--precision")
+        raise OptionError("precision", f"no int8 graph could be made ({reason})", "use --precision fp32 or bf16")
 
 
 def _hash(folder: Path) -> str:
