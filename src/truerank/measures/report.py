@@ -51,9 +51,9 @@ def evaluation_table(evaluation: Evaluation) -> Table:
         (run, *(_cell(value) for value in means), *_counts(evaluation, run))
         for run, means in zip(evaluation.runs, evaluation.mean, strict=True)
     )
-    return Table(
-        f"Scores over {len(evaluation.topics):,} topics.", tuple(columns), rows, notes=evaluation_notes(evaluation)
-    )
+    count = len(evaluation.topics)
+    title = f"Scores over {count:,} topic{'' if count == 1 else 's'}."
+    return Table(title, tuple(columns), rows, notes=evaluation_notes(evaluation))
 
 
 def scores_by_topic(evaluation: Evaluation) -> Table:

@@ -288,7 +288,7 @@ def _evidence(below: BelowCount, kinds: Sequence[KindFound]) -> Iterator[str]:
     if below["pairs"]:
         yield (
             f"Pairs not judged away at or below the threshold with the same content words or nearly the same letters: "
-            f"{below['pairs']}, of {below['topics']} topics."
+            f"{below['pairs']}, of {below['topics']} topic{'' if below['topics'] == 1 else 's'}."
         )
     seen, blind, few = kinds_seen(kinds)
     planted = sum(found["planted"] for found in kinds)

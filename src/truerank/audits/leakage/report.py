@@ -144,10 +144,12 @@ def _verdicts(summary: AuditSummary) -> Iterator[Verdict]:
     for name, test in summary["tests"].items():
         word = test["verdict"]
         known = word != "UNKNOWN" and test["topics"] > 0
+        # The page sets the reason in large type: its first sentence.
+        reason, _, details = test["why"].partition(". ")
         yield Verdict(
             word=word,
-            reason=test["why"],
-            evidence=" ".join(_more(test, summary)),
+            reason=f"{reason.rstrip('.')}.",
+            evidence=" ".join(filter(None, [details, *_more(test, summary)])),
             what_would_change_it="" if word in explained else _MEANINGS[word],
             subject=name,
             tone=_TONES[word],
