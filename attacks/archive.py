@@ -1,6 +1,6 @@
 """A hostile web archive: robots.txt, lists of captures and pages are drawn from a seed.
 
-    python attacks/archive.py [--seconds 20] [--seed 1] [--case N]
+    python attacks/archive.py [--seconds 20] [--seed 1] [--case N] [--most-seconds 10]
 
 Opens the archive, asks for the captures of a page and plays one back, with a deadline of half a second for each answer
 and one repetition. Ends with 1, and prints the case, if that raises anything but an error in one printable line, takes
@@ -10,14 +10,10 @@ again.
 
 from __future__ import annotations
 
-import argparse
-import json
 import random
-import resource
 import sys
-import time
-from collections import Counter
 
+from campaigns import campaign
 from hostile import hostile_server, mutated, respond, values
 from truerank.errors import InputError
 from truerank.sources.archive import ArchiveOptions, Capture, FailedError, MissedError, open_archive
@@ -28,12 +24,11 @@ WHEN = "Thu, 02 Jul 2015 12:00:00 GMT"
 TIMEMAP = f'<{PAGE}>; rel="original",\n<http://HOST/web/{STAMP}/{PAGE}>; rel="memento"; datetime="{WHEN}"'
 ROBOTS = b"User-agent: *\nDisallow: /save/\nCrawl-delay: 0\n"
 HTML = b"<html><head><title>a</title></head><body><p>some words 1</p></body></html>"
-MOST_SECONDS, MOST_MEGABYTES = 10, 500
 
 
-def tried(seed: int, case: int) -> tuple[str, list[str]]:
-    """One case: what became of it, and what the archive did. Raises what should not be raised."""
-    random_, told, strange = random.Random(f"{seed} {case}"), [], []
+def tried(seed: int, case: int, told: list[str]) -> str:
+    """One case: notes what the archive did, and returns what became of it. Raises what should not be raised."""
+    random_, strange = random.Random(f"{seed} {case}"), list[bytes]()
 
     def elsewhere(connection, data):  # type: ignore[no-untyped-def]
         strange.append(data)
@@ -72,7 +67,7 @@ def tried(seed: int, case: int) -> tuple[str, list[str]]:
             outcome = used(options)
     if strange:
         raise ValueError(f"another server was asked: {strange[0][:300]!r}")
-    return outcome, told
+    return outcome
 
 
 def used(options: ArchiveOptions) -> str:
@@ -96,34 +91,5 @@ def used(options: ArchiveOptions) -> str:
     return outcome
 
 
-def main() -> int:
-    """Runs cases until the time is over."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--case", type=int, help="only this one")
-    options = parser.parse_args()
-    counts: Counter[str] = Counter()
-    end, case, slowest = time.monotonic() + options.seconds, options.case or 0, 0.0
-    while time.monotonic() < end:
-        begun, told = time.monotonic(), []
-        try:
-            outcome, told = tried(options.seed, case)
-            seconds = time.monotonic() - begun
-            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-            if seconds > MOST_SECONDS or memory > MOST_MEGABYTES:
-                raise ValueError(f"{seconds:.1f} s, {memory} MB")
-        except Exception as error:
-            print(f"broken: --seed {options.seed} --case {case} ({told}): {type(error).__name__}: {str(error)[:2000]}")
-            return 1
-        counts[outcome] += 1
-        slowest = max(slowest, seconds)
-        case += 1
-        if options.case is not None:
-            break
-    print(json.dumps({"cases": sum(counts.values()), **counts, "slowest_s": round(slowest, 2), "memory_mb": memory}))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(campaign(__doc__, tried, most_seconds=10))

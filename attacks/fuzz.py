@@ -27,6 +27,8 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Final
 
+from campaigns import peak_megabytes
+
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 ROOT: Final = Path(__file__).resolve().parent.parent
 SECONDS: Final = 10
@@ -150,7 +152,7 @@ class _Worker:
 
     def save(self) -> None:
         """Writes what is known, so that it outlives the process."""
-        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        used = peak_megabytes()
         if used > MEGABYTES:
             self.findings.setdefault("memory", f"{used:,} MB of memory")
         state = {

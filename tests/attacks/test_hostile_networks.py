@@ -24,7 +24,8 @@ def found(name: str, *words: str) -> dict[str, object]:
 def test_a_hostile_server_gets_one_line_out_of_us(name: str) -> None:
     if name == "archive":
         pytest.importorskip("wayback", reason="the extra [pages] is not installed: archives are not asked")
-    assert int(str(found(name, "--seconds", "4")["cases"])) > 0
+    # A busy machine may be slow; `make attack` holds the bounds of time.
+    assert int(str(found(name, "--seconds", "4", "--most-seconds", "60")["cases"])) > 0
 
 
 def test_annotators_work_beside_hostile_clients() -> None:
