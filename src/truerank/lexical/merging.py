@@ -197,7 +197,7 @@ def _merge_vectors(
     np.save(folder / "vectors.starts.npy", _starts(np.concatenate([run.array("vector_sizes") for run in runs])))
 
 
-def new_array(file: Path, kind: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+def new_array(file: Path, kind: np.dtype[Any], shape: tuple[int, ...]) -> np.memmap[Any, Any]:
     """A memory-mapped array in a new `.npy` file, whose blocks the disk has already set aside.
 
     Without them the file is sparse, and the first write to a page that a full disk has no room for ends the process
