@@ -41,8 +41,9 @@ def _write(result: CollectionAudit, job: Run) -> None:
     report = _report(result)
     write_tables(job, report.tables)
     drawn = write_pictures(job, report.pictures())
-    job.text("report.html", report.page(lambda picture: drawn[picture.name], job.provenance()).html())
     job.json("summary.json", result.json())
+    page = report.page(lambda picture: drawn[picture.name], job.provenance(), job.names())
+    job.text("report.html", page.html())
 
 
 def findings_table(result: CollectionAudit) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -89,10 +89,10 @@ def _write(result: AuditResult, job: Run) -> None:
     job.parquet("candidates.parquet", result.candidates)
     job.parquet("neighbours.parquet", result.neighbours)
     job.json("summary.json", result.summary)
-    job.text("report.html", render(result, job.provenance()))
+    job.text("report.html", render(result, job.provenance(), job.names()))
 
 
-def render(result: AuditResult, provenance: Mapping[str, Any] | None = None) -> str:
+def render(result: AuditResult, provenance: Mapping[str, Any] | None = None, files: Iterable[str] = ()) -> str:
     """The audit as one HTML page that needs no network; the same audit gives the same text.
 
     Texts that were redacted (`--redact`) are left out of the table; their hashes stand in the saved file.
@@ -100,8 +100,9 @@ def render(result: AuditResult, provenance: Mapping[str, Any] | None = None) -> 
     Args:
         result: the audit.
         provenance: inputs with hashes, options and versions, as in `manifest.json`.
+        files: names of the files beside the page.
     """
-    page = _report(result).page(_no_picture, provenance or {})
+    page = _report(result).page(_no_picture, provenance or {}, files)
     return (page if provenance else replace(page, sections=page.sections[:-1])).html()
 
 

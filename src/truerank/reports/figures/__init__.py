@@ -7,7 +7,7 @@ that it fits light and dark, and keeps its words as text.
 from truerank.reports.figures.distributions import cumulative_curves, side_by_side_histograms
 from truerank.reports.figures.export import page_svg, to_files, to_pdf, to_svg, to_svg_file
 from truerank.reports.figures.heat_maps import HeatMap, heat_maps
-from truerank.reports.figures.intervals import IntervalPanel, IntervalValue, interval_panels
+from truerank.reports.figures.intervals import IntervalPanel, IntervalRow, IntervalValue, interval_panels, interval_rows
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.reports.figures.ordered import RunGroup, grouped_scores, ordered_scores
 from truerank.reports.figures.pairs import topic_pairs
@@ -18,6 +18,7 @@ from truerank.reports.figures.thresholds import histogram, precision_curve, stac
 __all__ = [
     "HeatMap",
     "IntervalPanel",
+    "IntervalRow",
     "IntervalValue",
     "LinePanel",
     "LineSeries",
@@ -30,6 +31,7 @@ __all__ = [
     "heat_maps",
     "histogram",
     "interval_panels",
+    "interval_rows",
     "line_panels",
     "ordered_scores",
     "page_svg",
