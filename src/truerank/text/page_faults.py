@@ -198,7 +198,7 @@ def _error(after: PageWords, common: _Common) -> PageFault | None:
     title = after.title if after.title != common.before.title else ""
     new = [word for word, known in zip(after.words, common.known.tolist(), strict=True) if not known]
     found = _notice(title, new)
-    if found is None and common.of_before <= _OTHER and (between := _between_menus(after)):
+    if found is None and common.of_before <= _OTHER and (between := _between_menus(after)) and between != new:
         found = _notice(title, between)
     return found
 
@@ -226,11 +226,11 @@ def _between_menus(page: PageWords) -> list[str]:
 
 def _repeated(after: PageWords, common: _Common, repeated: int) -> PageFault | None:
     """A short text that several pages show and that has nothing of this one is a notice, whatever its words."""
+    if repeated < _ONE_MORE or len(after.words) > _NOTICE or max(common.inside, common.of_before) > _OTHER:
+        return None
     text = f"{after.title} {after.body}" if after.title != common.before.title else after.body
     spoken = speaks_as_notice(text)
-    if repeated < (_ONE_MORE if spoken else _SEVERAL) or len(after.words) > _NOTICE:
-        return None
-    if max(common.inside, common.of_before) > _OTHER:
+    if not spoken and repeated < _SEVERAL:
         return None
     if len(after.words) < _LEAST and not spoken and after.title in ("", common.before.title):
         # A view count or a date below the title.

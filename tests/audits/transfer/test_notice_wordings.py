@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from truerank.text.notices import _plain, _signs
 from truerank.text.page_faults import PageWords, page_fault
 
 BEFORE = PageWords(
@@ -73,3 +74,20 @@ def test_notices_of_many_sites(title: str, body: str) -> None:
 )
 def test_short_texts_of_their_own_subject(title: str, body: str) -> None:
     assert page_fault(BEFORE, PageWords(title, body)).reason == "redirect"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Pay €5/month, e-mail us. We're-back soon",
+        "エラー 404: お探しのページは見つかりません",
+        "El servidor no está disponible/no existe",
+        "recordings of a beadle",
+        "",
+    ],
+)
+def test_the_quick_look_finds_what_the_patterns_find(text: str) -> None:
+    plain = _plain(text)
+    for things in _signs().values():
+        for thing in things:
+            assert thing.spoken_of(plain) == (thing.pattern.search(plain) is not None), thing
