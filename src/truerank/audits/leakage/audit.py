@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,7 @@ from truerank.sources import (
 )
 from truerank.sources.inputs import input_of, shown_source
 from truerank.text.normalising import normalise
+from truerank.vectors.encoders.measuring import Choice, processor_name
 from truerank.vectors.prefilter import would_pass
 from truerank.vectors.search import SearchPlan
 from truerank.version import __version__
@@ -122,8 +123,11 @@ def audit(
         job.keeps_others = True
         folder = job.unfinished(prepared.identity())
         job.log("start", work=folder.name, engine=options.engine)
-        result = replace(prepared.result(folder, progress), folder=job.folder)
+        told = partial(_log_choice, job)
+        result = replace(prepared.result(folder, progress, told), folder=job.folder)
         job.read(*prepared.inputs(result))
+        if passes := result.summary.get("first_pass"):
+            job.options |= {"first_pass": {name: check["way"] for name, check in passes.items()}}
         publish(result, job)
         job.log("end")
     return replace(result, left_over=tuple(_left_over(job)))
@@ -191,14 +195,13 @@ class Audit:
         """
         options, encoding, _, redaction = self.given
         chosen = {name: value for name, value in asdict(options).items() if name not in _NOT_OF_THE_PAIRS}
-        screen = None if self.models.screen is None else self.models.screen.precision
         return digest(
             {
                 "version": __version__,
                 "options": {**chosen, "device": encoding.device, "backend": encoding.backend},
                 "train": [(name, source.fingerprint) for name, source in self.sources],
                 "topic_texts": [list(text) for text in self.texts],
-                "encoder": (self.models.encoder.name, self.models.encoder.fingerprint, screen),
+                "encoder": (self.models.encoder.name, self.models.encoder.fingerprint, encoding.precision),
                 "packages": installed_versions(*PACKAGES),
                 **({"redacted": key_mark(hash_text("", open_key(redaction.redact_key)))} if redaction.redact else {}),
             }
@@ -220,16 +223,19 @@ class Audit:
         ]
         return (*train, *tests, *variants, used, *labels, *before)
 
-    def result(self, folder: Path, progress: Progress | None) -> AuditResult:
+    def result(
+        self, folder: Path, progress: Progress | None, told: Callable[[Choice], None] = lambda choice: None
+    ) -> AuditResult:
         """Compares everything.
 
         Args:
             folder: where finished blocks lie.
-                progress: is told what happens.
+            progress: is told what happens.
+            told: is told how the first pass runs.
         """
         options, _, _, redaction = self.given
         progress = progress or Quiet()
-        plan = self.models.plan(self.texts, options)
+        plan = self.models.plan(self.texts, options, folder, told)
         key = open_key(redaction.redact_key) if redaction.redact else b""
         proposed = propose(self.sources, self.texts, plan, Job(folder, open_engine(options.engine), progress, key))
         progress.start("sensitivity check")
@@ -309,6 +315,12 @@ def _train_input(name: str, source: QuerySource, rows: int) -> Input:
     """The input of a source; its bytes were hashed for the fingerprint already."""
     kind, _, rest = source.fingerprint.partition(":")
     return Input(name, shown_source(source.spec), "train", rows, rest.partition(";")[0] if kind == "sha256" else None)
+
+
+def _log_choice(job: Run, choice: Choice) -> None:
+    """Figures of this machine go to the log, the only file that differs from run to run."""
+    measured = {"ways": choice.json()["ways"]} if choice.measured else {}
+    job.log("first pass", processor=processor_name(), taken=asdict(choice.way), **measured)
 
 
 def _left_over(job: Run) -> list[str]:

@@ -6,7 +6,7 @@ import hashlib
 import os
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,10 +85,12 @@ class GraphEncoder(OpenedEncoder):
     """
 
     #: Tokens in one batch of one thread: few enough that what lies between two products stays in a core's cache.
-    batch_tokens: ClassVar[int] = 256
+    batch_tokens: int = 256
 
     def __init__(self, model: PreparedModel, spec: EncoderSpec, *, runtime: str) -> None:
         graph, tokenizer = model.graph, model.tokenizer
+        if spec.batch_tokens is not None:
+            self.batch_tokens = spec.batch_tokens
         every = (graph.key, tokenizer.definition, spec.precision, runtime, self.batch_tokens, "unit-1")
         super().__init__(spec, name=model.name, dimension=graph.dimension, fingerprint=fingerprint(*every))
         self._model = model
