@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import cached_property
 
@@ -109,6 +109,21 @@ class QuerySource(StreamedSource):
             raise InputError("no queries in it", "give a source that holds some", where=self.spec.location)
         if ids:
             yield QueryBlock(ids, texts)
+
+    def lines_of(self, ids: Collection[str]) -> dict[str, int]:
+        """The lines in which queries stand, by id; of a source without lines, the numbers of the records.
+
+        Args:
+            ids: of queries; those that the source lacks are left out.
+        """
+        found: dict[str, int] = {}
+        for raw in self._raw_blocks():
+            for query_id, line in zip(raw.ids, raw.lines, strict=True):
+                if query_id in ids:
+                    found.setdefault(query_id, line)
+            if len(found) == len(ids):
+                break
+        return found
 
     def _count(self, raw: RawBlock, empty: int, window: IdWindow) -> None:
         repeated = 0

@@ -37,7 +37,7 @@ from truerank.sources import (
     unique_names,
     with_variants,
 )
-from truerank.sources.inputs import input_of, shown_source
+from truerank.sources.inputs import input_of, pinned, shown_source
 from truerank.text.normalising import normalise
 from truerank.vectors.encoders.measuring import Choice, processor_name
 from truerank.vectors.prefilter import would_pass
@@ -314,7 +314,8 @@ def _with_columns(proposed: Proposed, sources: Sequence[tuple[str, QuerySource]]
 def _train_input(name: str, source: QuerySource, rows: int) -> Input:
     """The input of a source; its bytes were hashed for the fingerprint already."""
     kind, _, rest = source.fingerprint.partition(":")
-    return Input(name, shown_source(source.spec), "train", rows, rest.partition(";")[0] if kind == "sha256" else None)
+    shown = pinned(source.spec, source.fingerprint) if kind == "hf" else shown_source(source.spec)
+    return Input(name, shown, "train", rows, rest.partition(";")[0] if kind == "sha256" else None)
 
 
 def _log_choice(job: Run, choice: Choice) -> None:

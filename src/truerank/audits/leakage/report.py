@@ -10,6 +10,7 @@ from typing import Any, Final
 from truerank.audits.leakage.demo import DemoResult, truth_table
 from truerank.audits.leakage.page import calibrated_for, counted, lead, sections, title
 from truerank.audits.leakage.results import AuditResult, AuditSummary, TestSummary, VerdictWord, columns_read
+from truerank.audits.leakage.review import review
 from truerank.audits.leakage.seen import short_sensitivity_tables
 from truerank.audits.leakage.tables import counts_table, labels_of, neighbours_table, news_table
 from truerank.reports.pages import Tone
@@ -89,6 +90,7 @@ def _write(result: AuditResult, job: Run) -> None:
     job.parquet("candidates.parquet", result.candidates)
     job.parquet("neighbours.parquet", result.neighbours)
     job.json("summary.json", result.summary)
+    job.text("findings.sarif", review(result, job.inputs))
     job.text("report.html", render(result, job.provenance(), job.names()))
 
 
