@@ -24,10 +24,10 @@ from truerank.audits.leakage import audit
 from truerank.audits.leakage.encoders import low_precision
 from truerank.audits.leakage.proposing import topic_texts
 from truerank.audits.leakage.sensitivity import Sight, check
-from truerank.audits.leakage.wording import EVIDENCE, WordingProbe
 from truerank.options import Encoding
 from truerank.sources import open_queries, read_topics
 from truerank.text.normalising import normalise
+from truerank.text.wording import EVIDENCE, WordingProbe
 from truerank.vectors.encoders import EncoderSpec, open_spec
 from truerank.vectors.search import SearchPlan, search
 from truerank.vectors.texts import Rows

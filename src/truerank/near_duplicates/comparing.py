@@ -65,6 +65,8 @@ def between(
     right: Documents | Sketches,
     options: Shingles = Shingles(),
     job: Job | None = None,
+    *,
+    numbered: bool = False,
 ) -> Equivalents:
     """Finds documents of two collections that say the same; pairs within one of them are not looked for.
 
@@ -74,6 +76,7 @@ def between(
         right: the same of the other collection.
         options: what counts as nearly the same.
         job: as in `within`.
+        numbered: name documents by their places from 0, as integers, in place of ids.
 
     Returns:
         Pairs of a document of `left` and one of `right`. Every document of `left` has its pairs; documents of `right`
@@ -91,7 +94,11 @@ def between(
         sizes = len(sides[0]), len(sides[1])
         groups, passages = pl.DataFrame(schema=GROUPS), pl.DataFrame(schema=BOILERPLATE)
         empty = sides[0].empty + sides[1].empty
-        return Equivalents(options, sizes, empty, _named(plan, pairs), groups, passages, crowded)
+        if numbered:
+            found = pairs.with_columns(pl.col("right") - len(sides[0])).select(PAIRS.keys())
+        else:
+            found = _named(plan, pairs)
+        return Equivalents(options, sizes, empty, found, groups, passages, crowded)
 
 
 @contextlib.contextmanager

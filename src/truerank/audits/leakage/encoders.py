@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Final
 
 from truerank.audits.leakage.options import AuditOptions
-from truerank.audits.leakage.wording import WordingProbe
 from truerank.options import Encoding
 from truerank.records import TopicText
 from truerank.sources import open_queries
 from truerank.sources.sample import SAMPLE
 from truerank.text.normalising import normalise
+from truerank.text.wording import WordingProbe
 from truerank.vectors.encoders import CachedEncoder, Encoder, EncoderSpec, Vectors, open_spec
 from truerank.vectors.prefilter import DEFAULT_CUTS, FilterPlan
 from truerank.vectors.search import SearchPlan

@@ -1,0 +1,189 @@
+"""What texts are compared by, kept on the disk: hashes of the text, of its shingles and n-grams, and short texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain, islice, pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from truerank import near_duplicates
+from truerank.errors import InputError
+from truerank.loading import json_file
+from truerank.near_duplicates import Documents, Shingles, Sketches
+from truerank.near_duplicates.shingling import shingled
+from truerank.overlaps.options import WORDING_LIMIT, OverlapRules
+from truerank.sources.distinct import text_hashes
+from truerank.text.normalising import normalise
+from truerank.work.artifacts import write_text
+from truerank.work.jobs import Job
+
+__all__ = ["KeptTexts", "TextPart", "keep", "open_kept"]
+
+_FORMAT: Final = 1
+_MANIFEST: Final = "texts.json"
+#: Texts of a part; parts are compared one after the other, so that memory does not grow with a collection.
+_PART: Final = 1 << 20
+#: Signs at the end of a text that do not tell it apart.
+_CLOSING: Final = " .?!。？！؟"
+_HASH: Final = np.dtype("<u8")
+_NGRAM_COLUMNS: Final = ("ngrams", "ngram_size")
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """The columns that are kept beside the sketches: hash of the folded text, n-grams, short texts."""
+
+    ngrams: Shingles
+
+    @property
+    def identity(self) -> Mapping[str, str | int]:
+        return {"beside": _FORMAT, "ngram": self.ngrams.shingle_size, "wording_limit": WORDING_LIMIT}
+
+    def __call__(self, texts: Sequence[str]) -> Mapping[str, pl.Series]:
+        found = shingled(texts, self.ngrams)
+        content = found.shingles.astype(_HASH, copy=False).tobytes()
+        bounds = (found.starts * _HASH.itemsize).tolist()
+        words = found.words.tolist()
+        short = [text if count <= WORDING_LIMIT else None for text, count in zip(texts, words, strict=True)]
+        return {
+            "folded": pl.Series(text_hashes([folded(text) for text in texts]), dtype=pl.UInt64),
+            "ngrams": pl.Series([content[begin:end] for begin, end in pairwise(bounds)], dtype=pl.Binary),
+            "ngram_size": pl.Series(np.diff(found.starts).astype(np.uint32)),
+            "short": pl.Series(short, dtype=pl.String),
+        }
+
+
+@dataclass(frozen=True)
+class TextPart:
+    """Up to a million texts as they are compared.
+
+    Attributes:
+        shingles: by shingles of three words.
+        ngrams: the same texts by n-grams.
+    """
+
+    shingles: Sketches
+    ngrams: Sketches
+
+    def __len__(self) -> int:
+        return len(self.shingles)
+
+    @cached_property
+    def firsts(self) -> Any:
+        """The number of the first text of each block, and at the end how many there are."""
+        return np.concatenate(([0], np.cumsum(self.shingles.sizes))).astype(np.int64)
+
+    def column(self, name: str) -> Any:
+        """A column of numbers of all texts: `folded`, `sequence` or `words`."""
+        blocks = [self.shingles.column(block, name) for block in range(len(self.shingles.sizes))]
+        return np.concatenate([np.zeros(0, np.uint64), *blocks])
+
+    def short(self, block: int) -> pl.Series:
+        """The texts of a block that are short enough to compare their words; null for longer ones."""
+        return self.shingles.load(block, "short")["short"]
+
+    def ids(self, numbers: Any) -> pl.Series:
+        """The ids of texts by their numbers."""
+        every, place = np.unique(np.asarray(numbers, np.int64), return_inverse=True)
+        block_of = np.searchsorted(self.firsts, every, side="right") - 1
+        found = [pl.Series("id", [], pl.String)]
+        for block in np.unique(block_of).tolist():
+            inside = every[block_of == block] - self.firsts[block]
+            found.append(self.shingles.ids(block).gather(inside).alias("id"))
+        return pl.concat(found).gather(place)
+
+
+@dataclass(frozen=True)
+class KeptTexts:
+    """Texts as they are compared; made by `keep`.
+
+    Attributes:
+        folder: where they lie.
+        rules: whose `ngram` they were made for; thresholds do not matter here.
+        parts: of at most about a million texts.
+    """
+
+    folder: Path
+    rules: OverlapRules
+    parts: tuple[TextPart, ...]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    @property
+    def empty(self) -> int:
+        """Texts without words, which are compared as texts only."""
+        return sum(part.shingles.empty for part in self.parts)
+
+
+def keep(texts: Documents, rules: OverlapRules, job: Job) -> KeptTexts:
+    """Makes and keeps what texts are compared by; about 20 bytes for each word.
+
+    Args:
+        texts: pairs of id and text, or documents; a stream that is read once. Ids may repeat.
+        rules: what an n-gram is.
+        job: the folder that keeps it, what runs the work, and whom it tells; a killed job continues if it gets the same
+            texts.
+
+    Returns:
+        The texts, which `compare` takes in place of a stream.
+
+    Raises:
+        InputError: the folder has texts kept with other rules; a worker died.
+    """
+    stream = iter(texts)
+    beside, count = _Beside(rules.ngrams), 0
+    while (first := next(stream, None)) is not None:
+        part: Iterator[Any] = chain([first], islice(stream, _PART - 1))
+        near_duplicates.keep(part, rules.shingles, job.part(_name(count)), beside)
+        count += 1
+    job.folder.mkdir(parents=True, exist_ok=True)
+    write_text(job.folder / _MANIFEST, json.dumps({"format": _FORMAT, "ngram": rules.ngram, "parts": count}) + "\n")
+    return open_kept(job.folder, rules)
+
+
+def open_kept(folder: Path, rules: OverlapRules = OverlapRules()) -> KeptTexts:
+    """Opens what `keep` has kept.
+
+    Args:
+        folder: where it lies.
+        rules: those of the comparison; `ngram` must be that of the texts.
+
+    Raises:
+        InputError: nothing there, or made with another n-gram or version.
+    """
+    path = folder / _MANIFEST
+    if not path.is_file():
+        raise InputError("no texts are kept here", "keep them first, or let the work finish", where=folder)
+    kept = json_file(path)
+    if kept.get("format") != _FORMAT:
+        raise InputError("texts kept by another version", "keep them again", where=folder)
+    if kept.get("ngram") != rules.ngram:
+        fault = f"texts kept for n-grams of {kept.get('ngram')} words, not of {rules.ngram}"
+        raise InputError(fault, "keep them again", where=folder)
+    return KeptTexts(folder, rules, tuple(_part(folder / _name(part), rules) for part in range(kept["parts"])))
+
+
+def _part(folder: Path, rules: OverlapRules) -> TextPart:
+    shingles = near_duplicates.open_sketches(folder, rules.shingles, _Beside(rules.ngrams))
+    ngrams = replace(shingles, options=rules.ngrams, columns=_NGRAM_COLUMNS)
+    blocks = range(len(ngrams.sizes))
+    return TextPart(
+        shingles, replace(ngrams, shingles=sum(int(ngrams.column(block, "size").sum()) for block in blocks))
+    )
+
+
+def _name(part: int) -> str:
+    return f"part-{part:04d}"
+
+
+def folded(text: str) -> str:
+    """What makes texts the same: normalised; case and marks at the end do not count."""
+    return normalise(text).casefold().rstrip(_CLOSING)
