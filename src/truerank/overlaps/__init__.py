@@ -12,8 +12,8 @@
     found.rethreshold(OverlapRules(near=0.9))  # stricter rules, without comparing again
 
 - Both sides are pairs of id and text (`Query` is one), or documents, read once as a stream; or what `keep` kept of
-  them, which many comparisons share: `keep(texts, rules, Job(folder))`, later `open_kept(folder)`. The same kept texts on
-  both sides compare a collection with itself.
+  them, which many comparisons share: `keep(texts, rules, Job(folder))`, later `open_kept(folder)`. The same kept texts
+  on both sides compare a collection with itself.
 - `OverlapRules` says which evidence counts. A pair is in the frame when one kind does; its row has the values of all.
 - Ids may repeat, within a side and between the two. Each text of the training side has its own row, also where several
   are the same: give distinct texts, and join what has them, where many training examples share a text.
