@@ -17,6 +17,8 @@
 - `OverlapRules` says which evidence counts. A pair is in the frame when one kind does; its row has the values of all.
 - Ids may repeat, within a side and between the two. Each text of the training side has its own row, also where several
   are the same: give distinct texts, and join what has them, where many training examples share a text.
+- With `encoder=` (in `compare` or `keep`) vectors are made too, once for each kept set, and the column `cosine` is
+  filled, unless the encoder does not know the language of a side: `Overlaps.semantic` says so.
 - A killed job continues if it gets the same texts; same texts, same bytes.
 
 Similarities are those of `near_duplicates`; the words of short texts are compared as in `leakage audit`

@@ -19,10 +19,12 @@ from truerank.near_duplicates import Documents, Sketches, between
 from truerank.near_duplicates.shingling import Hashes, Numbers, starts_of
 from truerank.near_duplicates.sketches import claim
 from truerank.overlaps.keeping import KeptTexts, TextPart, keep
+from truerank.overlaps.meaning import cosines, similar
 from truerank.overlaps.options import OverlapRules
-from truerank.overlaps.results import OVERLAPS, Overlaps, with_evidence
+from truerank.overlaps.results import OVERLAPS, Overlaps, SemanticState, with_evidence
 from truerank.text.normalising import normalise
 from truerank.text.wording import LETTERS, WORDS, WordingProbe
+from truerank.vectors.encoders.base import Encoder
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 
@@ -41,8 +43,10 @@ def compare(
     training: Documents | KeptTexts,
     rules: OverlapRules = OverlapRules(),
     job: Job | None = None,
+    *,
+    encoder: Encoder | None = None,
 ) -> Overlaps:
-    """Finds the texts of a test side that stand in a training side, by every kind of evidence but the encoder's.
+    """Finds the texts of a test side that stand in a training side.
 
     Args:
         test: pairs of id and text, or documents; a stream that is read once. Or what `keep` kept of them.
@@ -51,6 +55,7 @@ def compare(
         rules: what counts as an overlap.
         job: where unfinished work lies, what runs it, and whom it tells; by default a temporary folder and this
             process. A killed job continues if it gets the same texts and rules.
+        encoder: makes the vectors of streams; None for no semantic evidence. Kept texts have theirs or not.
 
     Returns:
         The pairs. Memory grows with the pairs and with a million texts of each side, not with the sides.
@@ -60,13 +65,14 @@ def compare(
     """
     with _folder(job) as work:
         sides = tuple(
-            side if isinstance(side, KeptTexts) else keep(side, rules, work.part(f"{name}-texts"))
+            side if isinstance(side, KeptTexts) else keep(side, rules, work.part(f"{name}-texts"), encoder)
             for name, side in (("test", test), ("training", training))
         )
         for side in sides:
             if side.rules.ngram != rules.ngram:
                 fault = f"texts kept for n-grams of {side.rules.ngram} words, not of {rules.ngram}"
                 raise InputError(fault, "keep them again", where=side.folder)
+        semantic = _semantic(*sides)
         itself = sides[0].folder.resolve() == sides[1].folder.resolve()
         claim(work.folder, {"format": _FORMAT, "rules": asdict(rules), "sides": [_identity(side) for side in sides]})
         store = BlockStore(work.folder / "pairs")
@@ -75,13 +81,14 @@ def compare(
             if store.has(number) or (itself and left > right):
                 continue
             part = work.part(f"compare-{number:05d}")
-            pair = _Parts(sides[0].parts[left], sides[1].parts[right], itself and left == right)
+            dimension = sides[0].encoder[1] if semantic == "compared" and sides[0].encoder else 0
+            pair = _Parts(sides[0].parts[left], sides[1].parts[right], itself and left == right, dimension)
             store.save(number, _compared(pair, rules, part))
             shutil.rmtree(part.folder, ignore_errors=True)
         found = [store.load(number) for number in range(len(places)) if store.has(number)]
         crowded = sum(int(frame["crowded"][0]) for frame in found if len(frame))
         frame = pl.concat([pl.DataFrame(schema=OVERLAPS), *(one.select(OVERLAPS.keys()) for one in found)])
-        return Overlaps(rules, (len(sides[0]), len(sides[1])), frame, crowded)
+        return Overlaps(rules, (len(sides[0]), len(sides[1])), frame, semantic, crowded)
 
 
 @contextlib.contextmanager
@@ -95,27 +102,41 @@ def _folder(job: Job | None) -> Iterator[Job]:
 
 
 def _identity(side: KeptTexts) -> list[Any]:
-    return [[list(part.shingles.sizes), part.shingles.shingles, part.ngrams.shingles] for part in side.parts]
+    parts = [[list(part.shingles.sizes), part.shingles.shingles, part.ngrams.shingles] for part in side.parts]
+    return [parts, None if side.encoder is None else side.encoder[0]]
+
+
+def _semantic(test: KeptTexts, training: KeptTexts) -> SemanticState:
+    """Whether vectors of both sides can be compared."""
+    if test.asked is None or training.asked is None or test.asked != training.asked:
+        return "not asked"
+    return "unknown language" if test.encoder is None or training.encoder is None else "compared"
 
 
 class _Parts(NamedTuple):
     left: TextPart
     right: TextPart
     itself: bool
+    dimension: int
 
 
 def _compared(parts: _Parts, rules: OverlapRules, job: Job) -> pl.DataFrame:
     """The pairs of two parts with all evidence, ids in place of numbers, and how many lists were crowded."""
-    left, right, itself = parts
+    left, right, itself, dimension = parts
     near = between(left.shingles, right.shingles, rules.shingles, job.part("near"), numbered=True)
     ngrams = between(left.ngrams, right.ngrams, rules.ngrams, job.part("ngrams"), numbered=True)
     wording = _wording(left, right, job.part("wording"))
     pairs = pl.concat([each.pairs.select(pl.col("left", "right").cast(pl.Int64)) for each in (near, ngrams)]).unique()
-    pairs = pl.concat([_with_copies(pairs, right), wording.select("left", "right")]).unique().sort("left", "right")
+    near_in_meaning = wording.clear()
+    if dimension:
+        near_in_meaning = similar(left, right, dimension, rules.cosine, job.part("meaning"))
+    others = [each.select("left", "right") for each in (wording, near_in_meaning)]
+    pairs = pl.concat([_with_copies(pairs, right), *others]).unique().sort("left", "right")
     if itself:
         pairs = pairs.filter(pl.col("left") < pl.col("right"))
     found = _measured(pairs, left, right, rules).join(wording, on=["left", "right"], how="left", maintain_order="left")
-    found = with_evidence(found.with_columns(cosine=pl.lit(None, pl.Float64)), rules)
+    cosine = cosines(pairs, left, right, dimension) if dimension else pl.lit(None, pl.Float64)
+    found = with_evidence(found.with_columns(cosine=cosine), rules)
     found = found.with_columns(test_id=left.ids(found["left"]), training_id=right.ids(found["right"]))
     crowded = pl.lit(near.crowded + ngrams.crowded, pl.Int64)
     return found.select(OVERLAPS.keys()).cast(OVERLAPS).with_columns(crowded=crowded)  # type: ignore[arg-type]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import polars as pl
 
 from truerank.errors import OptionError
 from truerank.overlaps.options import OverlapRules
 
-__all__ = ["EVIDENCE_KINDS", "OVERLAPS", "Overlaps", "with_evidence"]
+__all__ = ["EVIDENCE_KINDS", "OVERLAPS", "Overlaps", "SemanticState", "with_evidence"]
 
 #: What can make a pair an overlap, in the order in which the column `evidence` joins them with "+".
 EVIDENCE_KINDS: Final = ("exact", "ngram", "near", "contains", "words", "letters", "encoder")
@@ -29,6 +29,8 @@ OVERLAPS: Final[dict[str, Any]] = {
     "training_words": pl.Int64,
     "evidence": pl.String,
 }
+SemanticState = Literal["compared", "unknown language", "not asked"]
+
 #: Columns of thresholds that may be raised without comparing again.
 _THRESHOLDS: Final = ("ngram_share", "near", "inside", "inside_words", "cosine")
 
@@ -47,6 +49,7 @@ class Overlaps:
             containment is that of the smaller text in the larger one. `wording`: "words" where short texts have the
             same content words, "letters" where these are one letter apart, else null. `cosine`: null where the encoder
             was not asked or does not know the language. `evidence`: the kinds (`EVIDENCE_KINDS`) that count.
+        semantic: whether the encoder compared; it does not where it does not know the language of a side.
         crowded: shingles and n-grams that so many texts have that not all pairs with them were compared; where above 0,
             pairs may be missing among texts that share nothing rarer.
     """
@@ -54,6 +57,7 @@ class Overlaps:
     rules: OverlapRules
     texts: tuple[int, int]
     frame: pl.DataFrame
+    semantic: SemanticState = "not asked"
     crowded: int = 0
 
     @property
@@ -84,7 +88,7 @@ class Overlaps:
             value, had = getattr(rules, name), getattr(self.rules, name)
             if value < had:
                 raise OptionError(name, f"{value:g} is below {had:g}", "compare the texts again with it")
-        return Overlaps(rules, self.texts, with_evidence(self.frame, rules), self.crowded)
+        return Overlaps(rules, self.texts, with_evidence(self.frame, rules), self.semantic, self.crowded)
 
 
 def with_evidence(frame: pl.DataFrame, rules: OverlapRules) -> pl.DataFrame:
