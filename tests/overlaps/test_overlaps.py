@@ -10,7 +10,7 @@ import pytest
 
 from toy_encoder import TrigramEncoder
 from truerank.errors import InputError, OptionError
-from truerank.overlaps import EVIDENCE_KINDS, OverlapRules, compare, keep, open_kept
+from truerank.overlaps import EVIDENCE_KINDS, OverlapRules, compare, compare_all, keep, open_kept
 from truerank.vectors.encoders.base import Vectors
 from truerank.work.engines import LocalEngine
 from truerank.work.jobs import Job
@@ -125,11 +125,26 @@ def test_kept_texts_parts_and_processes_give_the_same_bytes(tmp_path: Path, monk
     kept = keep(training, OverlapRules(), Job(tmp_path / "training"))
     assert compare(test, open_kept(kept.folder), job=Job(tmp_path / "work")).frame.equals(once)
     assert compare(iter(test), iter(training), job=Job(tmp_path / "two", LocalEngine(2))).frame.equals(once)
-    monkeypatch.setattr("truerank.overlaps.keeping._PART", 120)
+    monkeypatch.setattr("truerank.overlaps.keeping.PART", 120)
     parts = keep(training, OverlapRules(), Job(tmp_path / "parts"))
     assert len(parts.parts) == 3
     pieces = compare(test, parts).frame
     assert pieces.sort(pieces.columns).equals(once.sort(once.columns))
+
+
+def test_several_test_sides_together_have_what_each_has_alone(tmp_path: Path) -> None:
+    sets = [*_planted(3), _planted(5)[1], [("a", "how many moons does jupiter have"), ("b", "")]]
+    kept = [
+        keep(texts, OverlapRules(), Job(tmp_path / str(at)), TrigramEncoder() if at != 1 else None)
+        for at, texts in enumerate(sets)
+    ]
+    for training in kept[:3]:
+        together = compare_all(kept, training)
+        assert sum(len(found.frame) for found in together) > 20
+        for test, found in zip(kept, together, strict=True):
+            alone = compare(test, training)
+            assert found.frame.equals(alone.frame)
+            assert (found.semantic, found.texts) == (alone.semantic, alone.texts)
 
 
 def test_stricter_rules_need_no_new_comparison() -> None:

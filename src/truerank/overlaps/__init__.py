@@ -25,9 +25,19 @@ Similarities are those of `near_duplicates`; the words of short texts are compar
 (`text.wording`).
 """
 
-from truerank.overlaps.comparing import compare
+from truerank.overlaps.comparing import compare, compare_all
 from truerank.overlaps.keeping import KeptTexts, keep, open_kept
 from truerank.overlaps.options import OverlapRules
 from truerank.overlaps.results import EVIDENCE_KINDS, OVERLAPS, Overlaps
 
-__all__ = ["EVIDENCE_KINDS", "OVERLAPS", "KeptTexts", "OverlapRules", "Overlaps", "compare", "keep", "open_kept"]
+__all__ = [
+    "EVIDENCE_KINDS",
+    "OVERLAPS",
+    "KeptTexts",
+    "OverlapRules",
+    "Overlaps",
+    "compare",
+    "compare_all",
+    "keep",
+    "open_kept",
+]

@@ -27,12 +27,12 @@ from truerank.vectors.encoders.base import Encoder
 from truerank.work.artifacts import write_text
 from truerank.work.jobs import Job
 
-__all__ = ["KeptTexts", "TextPart", "keep", "open_kept"]
+__all__ = ["PART", "KeptTexts", "TextPart", "keep", "open_kept"]
 
 _FORMAT: Final = 1
 _MANIFEST: Final = "texts.json"
 #: Texts of a part; parts are compared one after the other, so that memory does not grow with a collection.
-_PART: Final = 1 << 20
+PART: Final = 1 << 20
 #: Signs at the end of a text that do not tell it apart.
 _CLOSING: Final = " .?!。？！؟"
 _HASH: Final = np.dtype("<u8")
@@ -67,6 +67,28 @@ class _Beside:
 
 
 @dataclass(frozen=True)
+class _JoinedSketches(Sketches):
+    """The blocks of several sketches, one after the other."""
+
+    members: tuple[Sketches, ...] = ()
+
+    @cached_property
+    def _places(self) -> list[tuple[Sketches, int]]:
+        return [(member, block) for member in self.members for block in range(len(member.sizes))]
+
+    def load(self, block: int, *names: str) -> pl.DataFrame:
+        member, own = self._places[block]
+        return member.load(own, *names)
+
+    @classmethod
+    def of(cls, members: Sequence[Sketches]) -> Sketches:
+        first = members[0]
+        sizes = tuple(size for member in members for size in member.sizes)
+        shingles, empty = sum(member.shingles for member in members), sum(member.empty for member in members)
+        return cls(first.folder, first.options, sizes, shingles, empty, first.columns, tuple(members))
+
+
+@dataclass(frozen=True)
 class TextPart:
     """Up to a million texts as they are compared.
 
@@ -80,6 +102,14 @@ class TextPart:
 
     def __len__(self) -> int:
         return len(self.shingles)
+
+    @classmethod
+    def joined(cls, parts: Sequence[TextPart]) -> TextPart:
+        """Several parts as one, their texts one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        sides = [[getattr(part, name) for part in parts] for name in ("shingles", "ngrams")]
+        return cls(*map(_JoinedSketches.of, sides))
 
     @cached_property
     def firsts(self) -> Any:
@@ -160,7 +190,7 @@ def keep(texts: Documents, rules: OverlapRules, job: Job, encoder: Encoder | Non
     used = encoder if encoder is not None and known else None
     beside, count = _Beside(rules.ngrams, used), 0
     while (first := next(stream, None)) is not None:
-        part: Iterator[Any] = chain([first], islice(stream, _PART - 1))
+        part: Iterator[Any] = chain([first], islice(stream, PART - 1))
         near_duplicates.keep(part, rules.shingles, job.part(_name(count)), beside)
         count += 1
     job.folder.mkdir(parents=True, exist_ok=True)

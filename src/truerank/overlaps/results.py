@@ -42,7 +42,8 @@ class Overlaps:
     Attributes:
         rules: what counts.
         texts: how many texts were compared, of the test side and of the training side.
-        frame: columns as in `OVERLAPS`, in the order of the test side, then of the training side; a pair stands once.
+        frame: columns as in `OVERLAPS`, in the order of the test side, then of the training side (of each million texts
+            of the training side); a pair stands once.
             `exact`: the same text; blanks, case and marks at the end do not count. `ngram_test`: the share of the test
             text's distinct n-grams that stand in the training text; `ngram_training`: the other way round; null where
             one of the two has fewer words than an n-gram. `jaccard`, `containment`: of the sets of three-word shingles;
