@@ -75,8 +75,8 @@ def test_every_pair_has_the_values_of_the_definitions_and_none_is_missed() -> No
             fires = (
                 wanted["exact"]
                 or max(wanted["ngram_test"] or 0, wanted["ngram_training"] or 0) >= rules.ngram_share
-                or jaccard >= (1 if short else rules.near)
-                or (contained >= (1 if short else rules.inside) and min(sizes) >= rules.inside_words)
+                or jaccard >= (1 if short else rules.similarity)
+                or (contained >= (1 if short else rules.containment) and min(sizes) >= rules.contained_words)
             )
             row = rows.get((test_id, training_id))
             if fires:
@@ -149,7 +149,7 @@ def test_several_test_sides_together_have_what_each_has_alone(tmp_path: Path) ->
 
 def test_stricter_rules_need_no_new_comparison() -> None:
     test, training = _planted(7)
-    strict = OverlapRules(ngram_share=0.8, near=0.9, inside=0.95, inside_words=20)
+    strict = OverlapRules(ngram_share=0.8, similarity=0.9, containment=0.95, contained_words=20)
     found = compare(test, training).rethreshold(strict)
     assert found.frame.equals(compare(test, training, strict).frame)
     assert set(found.counts) == set(EVIDENCE_KINDS)
@@ -193,7 +193,7 @@ def test_cosines_are_those_of_the_most_similar_passages(tmp_path: Path) -> None:
     test, training = ([*every[:20], *every[-20:]] for every in _planted(4))
     test.append(("long", " ".join(text for _, text in _texts(8, 8))))
     training.append(("long too", f"{test[-1][1]} {' '.join(text for _, text in _texts(9, 8))}"))
-    rules = OverlapRules(cosine=0.85)
+    rules = OverlapRules(threshold=0.85)
     found = compare(test, training, rules, Job(tmp_path), encoder=TrigramEncoder())
     assert found.semantic == "compared"
     rows = {(row["test_id"], row["training_id"]): row for row in found.frame.to_dicts()}

@@ -9,7 +9,7 @@
     found.frame   # test_id, training_id, exact, ngram_test, ngram_training, jaccard, containment, wording, cosine, …
     found.counts  # {"exact": (pairs, test texts, training texts), "ngram": …}
     found.of("exact", "ngram")  # the pairs with any of these
-    found.rethreshold(OverlapRules(near=0.9))  # stricter rules, without comparing again
+    found.rethreshold(OverlapRules(similarity=0.9))  # stricter rules, without comparing again
 
 - Both sides are pairs of id and text (`Query` is one), or documents, read once as a stream; or what `keep` kept of
   them, which many comparisons share: `keep(texts, rules, Job(folder))`, later `open_kept(folder)`. The same kept texts

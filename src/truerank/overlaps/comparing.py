@@ -194,7 +194,7 @@ def _of_member(pairs: pl.DataFrame, one: _Member, theirs: _Right, rules: Overlap
     wording = _wording(left, right, job.part("wording"))
     proposed = [pairs, wording.select("left", "right")]
     if one.dimension:
-        proposed.append(similar(left, right, one.dimension, rules.cosine, job.part("meaning")))
+        proposed.append(similar(left, right, one.dimension, rules.threshold, job.part("meaning")))
     pairs = pl.concat(proposed).unique().sort("left", "right")
     if one.itself:
         pairs = pairs.filter(
@@ -204,7 +204,10 @@ def _of_member(pairs: pl.DataFrame, one: _Member, theirs: _Right, rules: Overlap
     found = _measured(pairs, left, right, rules).with_columns(cosine=cosine)
     found = found.join(wording, on=["left", "right"], how="left", maintain_order="left")
     found = with_evidence(found, rules)
-    found = found.with_columns(test_id=left.ids(found["left"]), training_id=right.ids(found["right"]))
+    sides = {"test": (left, found["left"]), "training": (right, found["right"])}
+    ids = {f"{name}_id": part.gathered("document_id", numbers) for name, (part, numbers) in sides.items()}
+    texts = {f"{name}_text": part.gathered("shown", numbers) for name, (part, numbers) in sides.items()}
+    found = found.with_columns(**ids, **texts)
     return found.select(OVERLAPS.keys()).cast(OVERLAPS).with_columns(test=pl.lit(one.test, pl.Int64))  # type: ignore[arg-type]
 
 

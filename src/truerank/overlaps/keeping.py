@@ -33,6 +33,8 @@ _FORMAT: Final = 1
 _MANIFEST: Final = "texts.json"
 #: Texts of a part; parts are compared one after the other, so that memory does not grow with a collection.
 PART: Final = 1 << 20
+#: Characters of a long text that are kept to be shown.
+_SHOWN: Final = 200
 #: Signs at the end of a text that do not tell it apart.
 _CLOSING: Final = " .?!。？！؟"
 _HASH: Final = np.dtype("<u8")
@@ -62,6 +64,9 @@ class _Beside:
             "ngrams": pl.Series([content[begin:end] for begin, end in pairwise(bounds)], dtype=pl.Binary),
             "ngram_size": pl.Series(np.diff(found.starts).astype(np.uint32)),
             "short": pl.Series(short, dtype=pl.String),
+            "shown": pl.Series(
+                [one or _beginning(text) for one, text in zip(short, texts, strict=True)], dtype=pl.String
+            ),
             **({} if self.encoder is None else {"vectors": encoded(texts, self.encoder)}),
         }
 
@@ -125,14 +130,14 @@ class TextPart:
         """The texts of a block that are short enough to compare their words; null for longer ones."""
         return self.shingles.load(block, "short")["short"]
 
-    def ids(self, numbers: Any) -> pl.Series:
-        """The ids of texts by their numbers."""
+    def gathered(self, column: str, numbers: Any) -> pl.Series:
+        """A column of texts by their numbers: `document_id`, or `shown` (of a long text its beginning)."""
         every, place = np.unique(np.asarray(numbers, np.int64), return_inverse=True)
         block_of = np.searchsorted(self.firsts, every, side="right") - 1
-        found = [pl.Series("id", [], pl.String)]
+        found = [pl.Series(column, [], pl.String)]
         for block in np.unique(block_of).tolist():
             inside = every[block_of == block] - self.firsts[block]
-            found.append(self.shingles.ids(block).gather(inside).alias("id"))
+            found.append(self.shingles.load(block, column)[column].gather(inside))
         return pl.concat(found).gather(place)
 
 
@@ -245,3 +250,7 @@ def _name(part: int) -> str:
 def folded(text: str) -> str:
     """What makes texts the same: normalised; case and marks at the end do not count."""
     return normalise(text).casefold().rstrip(_CLOSING)
+
+
+def _beginning(text: str) -> str:
+    return " ".join(text[: 2 * _SHOWN].split())[:_SHOWN]

@@ -27,12 +27,14 @@ OVERLAPS: Final[dict[str, Any]] = {
     "cosine": pl.Float64,
     "test_words": pl.Int64,
     "training_words": pl.Int64,
+    "test_text": pl.String,
+    "training_text": pl.String,
     "evidence": pl.String,
 }
 SemanticState = Literal["compared", "unknown language", "not asked"]
 
 #: Columns of thresholds that may be raised without comparing again.
-_THRESHOLDS: Final = ("ngram_share", "near", "inside", "inside_words", "cosine")
+_THRESHOLDS: Final = ("ngram_share", "similarity", "containment", "contained_words", "threshold")
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class Overlaps:
             one of the two has fewer words than an n-gram. `jaccard`, `containment`: of the sets of three-word shingles;
             containment is that of the smaller text in the larger one. `wording`: "words" where short texts have the
             same content words, "letters" where these are one letter apart, else null. `cosine`: null where the encoder
-            was not asked or does not know the language. `evidence`: the kinds (`EVIDENCE_KINDS`) that count.
+            was not asked or does not know the language. `test_text`, `training_text`: of texts of more than 32 words,
+            the first 200 characters. `evidence`: the kinds (`EVIDENCE_KINDS`) that count.
         semantic: whether the encoder compared; it does not where it does not know the language of a side.
         crowded: shingles and n-grams that so many texts have that not all pairs with them were compared; where above 0,
             pairs may be missing among texts that share nothing rarer.
@@ -101,15 +104,15 @@ def with_evidence(frame: pl.DataFrame, rules: OverlapRules) -> pl.DataFrame:
     """
     fewest = pl.min_horizontal("test_words", "training_words")
     short = fewest < rules.ngram
-    inside = (fewest >= rules.inside_words) & (pl.col("test_words") != pl.col("training_words"))
+    inside = (fewest >= rules.contained_words) & (pl.col("test_words") != pl.col("training_words"))
     fires = {
         "exact": pl.col("exact"),
         "ngram": pl.max_horizontal("ngram_test", "ngram_training") >= rules.ngram_share,
-        "near": pl.col("jaccard") >= pl.when(short).then(1.0).otherwise(rules.near),
-        "contains": inside & (pl.col("containment") >= pl.when(short).then(1.0).otherwise(rules.inside)),
+        "near": pl.col("jaccard") >= pl.when(short).then(1.0).otherwise(rules.similarity),
+        "contains": inside & (pl.col("containment") >= pl.when(short).then(1.0).otherwise(rules.containment)),
         "words": pl.col("wording") == "words",
         "letters": pl.col("wording") == "letters",
-        "encoder": pl.col("cosine") > rules.cosine,
+        "encoder": pl.col("cosine") > rules.threshold,
     }
     names = [pl.when(fires[kind]).then(pl.lit(kind)) for kind in EVIDENCE_KINDS]
     evidence = pl.concat_str(names, separator="+", ignore_nulls=True)
