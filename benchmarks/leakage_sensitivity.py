@@ -23,10 +23,10 @@ from shared_data import SHARED, log_path, require_shared, table
 from truerank.audits.leakage import audit
 from truerank.audits.leakage.proposing import topic_texts
 from truerank.audits.leakage.sensitivity import Sight, check
-from truerank.audits.leakage.wording import EVIDENCE, WordingProbe
 from truerank.options import Encoding
 from truerank.sources import open_queries, read_topics
 from truerank.text.normalising import normalise
+from truerank.text.wording import EVIDENCE, WordingProbe
 from truerank.vectors.encoders import EncoderSpec, open_spec
 from truerank.vectors.encoders.choosing import first_passes
 from truerank.vectors.search import SearchPlan, search

@@ -19,7 +19,6 @@ from truerank.audits.leakage.redaction import hash_text, key_mark, open_key, red
 from truerank.audits.leakage.results import AuditResult, Sensitivity, load_audit
 from truerank.audits.leakage.sensitivity import Sight, check
 from truerank.audits.leakage.summarising import Known, summarise
-from truerank.audits.leakage.wording import WordingProbe
 from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments
 from truerank.judging.ratings import label_inputs
@@ -39,6 +38,7 @@ from truerank.sources import (
 )
 from truerank.sources.inputs import input_of, pinned, shown_source
 from truerank.text.normalising import normalise
+from truerank.text.wording import WordingProbe
 from truerank.vectors.encoders.measuring import Choice, processor_name
 from truerank.vectors.prefilter import would_pass
 from truerank.vectors.search import SearchPlan

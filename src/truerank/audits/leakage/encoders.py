@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Final
 
 from truerank.audits.leakage.options import AuditOptions
-from truerank.audits.leakage.wording import WordingProbe
 from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.options import Encoding
 from truerank.records import TopicText
 from truerank.text.normalising import normalise
+from truerank.text.wording import WordingProbe
 from truerank.vectors.encoders import CachedEncoder, Encoder, EncoderSpec, Vectors, open_spec
 from truerank.vectors.encoders.choosing import choose_first_pass, first_passes, spec_of_way, usual_first_pass
 from truerank.vectors.encoders.measuring import Choice, Way, way_of

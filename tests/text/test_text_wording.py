@@ -8,8 +8,8 @@ import string
 import pytest
 
 from truerank.audits.leakage.rewordings import KINDS, reword
-from truerank.audits.leakage.wording import LETTERS, WORDS, WordingProbe, one_letter_apart
 from truerank.text.matching import core
+from truerank.text.wording import LETTERS, WORDS, WordingProbe, one_letter_apart
 
 TOPICS = [
     "how did the titanic sink",
