@@ -22,6 +22,9 @@ from truerank.audits.leakage.options import AuditOptions, Redaction
 from truerank.audits.leakage.redaction import open_key, redact
 from truerank.audits.leakage.reduction import TestReduction
 from truerank.audits.leakage.results import AuditResult, load_audit
+from truerank.audits.leakage.training_examples.audit import examples
+from truerank.audits.leakage.training_examples.options import ExampleOptions
+from truerank.audits.leakage.training_examples.results import ExampleAudit, KindVerdict, load_examples
 
 __all__ = [
     "AuditOptions",
@@ -32,6 +35,9 @@ __all__ = [
     "DemoResult",
     "Effect",
     "EncoderJudge",
+    "ExampleAudit",
+    "ExampleOptions",
+    "KindVerdict",
     "LeakRules",
     "NewSince",
     "Redaction",
@@ -45,8 +51,10 @@ __all__ = [
     "demo",
     "difference_sds",
     "effect",
+    "examples",
     "judge_with_encoder",
     "load_audit",
+    "load_examples",
     "open_key",
     "redact",
     "since_baseline",

@@ -20,7 +20,7 @@ from truerank.reports.tables import Table
 from truerank.text.normalising import normalise
 from truerank.work.runs import Run
 
-__all__ = ["render", "to_text"]
+__all__ = ["SIGNS", "TONES", "render", "to_text"]
 
 _MEANINGS: Final[dict[VerdictWord, str]] = {
     "CONTAMINATED": (
@@ -37,7 +37,7 @@ _MEANINGS: Final[dict[VerdictWord, str]] = {
         "before you rely on this test set."
     ),
 }
-_TONES: Final[dict[VerdictWord, Tone]] = {"CONTAMINATED": "bad", "CLEAN": "good", "UNKNOWN": "open"}
+TONES: Final[dict[VerdictWord, Tone]] = {"CONTAMINATED": "bad", "CLEAN": "good", "UNKNOWN": "open"}
 
 
 def _sign(left: float, right: float, shared: str = "", dashes: str = "") -> str:
@@ -49,7 +49,7 @@ def _sign(left: float, right: float, shared: str = "", dashes: str = "") -> str:
     )
 
 
-_SIGNS: Final[dict[VerdictWord, str]] = {
+SIGNS: Final[dict[VerdictWord, str]] = {
     "CONTAMINATED": _sign(16.5, 27.5, '<path d="M22 4.9a9 9 0 0 1 0 14.2a9 9 0 0 1 0-14.2z" fill="currentColor"/>'),
     "CLEAN": _sign(11, 33),
     "UNKNOWN": _sign(11, 33, dashes=' stroke-dasharray="3 2.7"'),
@@ -155,9 +155,9 @@ def _verdicts(summary: AuditSummary) -> Iterator[Verdict]:
             evidence=" ".join(filter(None, [details, *_more(test, summary)])),
             what_would_change_it="" if word in explained else _MEANINGS[word],
             subject=name,
-            tone=_TONES[word],
+            tone=TONES[word],
             share=len(test["leaked_topics"]) / test["topics"] if known else None,
-            sign=_SIGNS[word],
+            sign=SIGNS[word],
         )
         explained.add(word)
 
