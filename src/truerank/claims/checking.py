@@ -6,21 +6,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated
 
 from truerank.claims.claim import Claim, chosen_claim
 from truerank.claims.conclusion import concluded, no_claim
+from truerank.claims.data_questions import collection_answer, leakage_answer, models_answer
+from truerank.claims.inquiry import Inquiry, resolved, written_settings
 from truerank.claims.judging_questions import pools_answer, unjudged_answer
 from truerank.claims.material import ClaimMaterial, completed, read_material
 from truerank.claims.options import ClaimOptions, ClaimSources
 from truerank.claims.planning import planned
 from truerank.claims.results import QUESTIONS, Check, ClaimAnswer, Conclusion, PlannedQuestion
 from truerank.claims.scoring_questions import policies_answer, significance_answer
-from truerank.claims.inquiry import Inquiry, resolved, written_settings
-from truerank.measures.scoring import named_runs
+from truerank.claims.steps import AuditSteps
+from truerank.claims.version_question import versions_answer
 from truerank.options import Encoding, Flag, Labels, Out, Resampling, Scoring, command
-from truerank.records import Input
-from truerank.sources.inputs import input_of, inputs_of
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
@@ -164,9 +164,13 @@ class Asking:
 
     def questions(self) -> Iterator[tuple[str, Callable[[], ClaimAnswer]]]:
         """The questions that have an answer here, by name."""
-        claim = self.claim
+        claim, steps = self.claim, AuditSteps(self.folder, self.told)
+        yield "leakage", lambda: leakage_answer(self.given, self.material, claim, steps)
+        yield "collection", lambda: collection_answer(self.given, claim, steps)
         if claim is not None:
             yield "significance", lambda: significance_answer(claim)
             yield "unjudged", lambda: unjudged_answer(claim)
             yield "pools", lambda: pools_answer(claim, self.material.teams)
+            yield "models", lambda: models_answer(self.given, self.material, claim, steps)
+            yield "versions", lambda: versions_answer(self.given, claim, steps)
             yield "policies", lambda: policies_answer(claim, self.given.options.measures)

@@ -113,7 +113,7 @@ def unjudged_answer(claim: Claim) -> ClaimAnswer:
     if not has_negatives(claim):
         return ClaimAnswer(
             "unjudged", "UNKNOWN",
-            f"The judgments name relevant documents only: what was judged as not relevant is not written there. {evidence}",
+            f"The judgments name relevant documents only, so that unjudged ones are not told apart. {evidence}",
             "unknown",
             f"If nothing else was judged, grades of these documents could give any difference from {span}.",
             (both,), "Give the judgments with the documents that are not relevant (grade 0).", facts=facts,
@@ -151,7 +151,7 @@ def pools_answer(claim: Claim, teams: Mapping[str, str]) -> ClaimAnswer:
     depth = cutoff_of(claim)
     if not has_negatives(claim):
         return ClaimAnswer(
-            "pools", "UNKNOWN", "The judgments name relevant documents only, so that nobody sees which runs were pooled.",
+            "pools", "UNKNOWN", "The judgments name relevant documents only: which runs were pooled does not show.",
             "unknown", "What the pools did to the difference is not known.",
             settles="Give the judgments with the documents that are not relevant (grade 0).",
         )  # fmt: skip

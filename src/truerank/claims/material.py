@@ -9,11 +9,12 @@ from typing import Any
 
 import polars as pl
 
+from truerank.audits.collection.judgments import read_judgments, usable
 from truerank.audits.track.inputs import RowFilter, read_metadata
 from truerank.claims.options import ClaimSources
 from truerank.errors import InputError, OptionError
 from truerank.judging.ratings import named_source
-from truerank.measures.scoring import named_runs, qrel_frame
+from truerank.measures.scoring import named_runs
 from truerank.sources import beir, grammar, irds
 from truerank.sources.notebook import frame_of
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
@@ -51,7 +52,7 @@ def completed(sources: ClaimSources) -> ClaimSources:
     if sources.test is None:
         return sources
     spec = grammar.parse(sources.test)
-    found: dict[str, str] = {}
+    found: dict[str, Any] = {}
     if spec.scheme == "irds":
         if sources.qrels is None and _has_qrels(spec.location):
             found["qrels"] = sources.test
@@ -96,7 +97,8 @@ def read_material(sources: ClaimSources) -> ClaimMaterial:
     if sources.metadata is not None:
         known = read_metadata([sources.metadata], RowFilter({})).runs
         teams = {name: info.group for name, info in known.items() if info.group}
-    qrels = qrel_frame(sources.qrels) if sources.has("qrels") else None
+    # With their faults, as most programs read them: the audit of the collection says what is wrong with them.
+    qrels = usable(read_judgments(sources.qrels)) if sources.has("qrels") else None
     named = sources.test or (sources.qrels if isinstance(sources.qrels, str) else None) or sources.docs or "the data"
     return ClaimMaterial(
         sources, qrels, runs, teams, _models(sources.model_judgments), grammar.parse(str(named)).name

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import yaml
 
-from truerank.claims.claim import EFFECTS, ClaimEstimate, Effect
+from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect
 from truerank.claims.results import QUESTIONS, Check, ClaimAnswer, ConclusionWord
 from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot
 from truerank.reports.figures.pictures import Picture
@@ -28,7 +28,7 @@ _EFFECT_TONES: Final[dict[Effect, Tone]] = {
     "stands": "good", "not shown": "open", "falls": "bad", "could turn": "open", "appears": "open", "unknown": "open",
 }  # fmt: skip
 _MEANINGS: Final[dict[ConclusionWord, str]] = {
-    "HOLDS": "The difference is above 0 beyond chance as the data are, and under every condition that could be looked at.",
+    "HOLDS": "The difference is above 0 beyond chance, under every condition that could be looked at.",
     "HOLDS EXCEPT": "The difference is above 0 beyond chance as the data are. Under the conditions named it is not.",
     "CANNOT TELL": "These topics do not show a difference of this size. That is no proof that there is none.",
     "DOES NOT HOLD": "The data, or the data once they are mended, do not show this difference.",
@@ -61,7 +61,7 @@ def _summary(result: Check) -> Summary:
         )
     conclusion = result.conclusion
     lines = (_claimed(result), f"{conclusion.word}: {conclusion.reason}", _answer_table(result))
-    settles = [f"{QUESTIONS[one.question]} {one.settles}" for one in result.answers if one.settles]
+    settles = [f"{QUESTIONS[one.question]} {_flags(one.settles)}" for one in result.answers if one.settles]
     parts: tuple[Table | str, ...] = (
         *lines,
         *(["To settle:\n" + "\n".join(f"- {one}" for one in settles)] if settles else []),
@@ -104,7 +104,7 @@ def _plan_table(result: Check) -> Table:
         for one in result.plan
     )
     columns = (
-        Column("Question"), Column("Can be answered"), Column("By"), Column("Seconds, about", align="right", format=".0f"),
+        Column("Question"), Column("Can be answered"), Column("By"), Column("Seconds", align="right", format=".0f"),
     )  # fmt: skip
     return Table("What can be answered with what was given.", columns, rows)
 
@@ -169,7 +169,7 @@ def _lead(result: Check) -> str:
 
 def _sections(result: Check) -> Iterator[ReportSection]:
     if result.claim is not None and result.base is not None:
-        yield ReportSection("conditions", "What carries the claim", (_forest(result),))
+        yield ReportSection("conditions", "What carries the claim", (_forest(result, result.claim),))
     lines = AnswerList(tuple(map(_line, result.answers)))
     yield ReportSection("questions", "Question by question", (lines,))
     yield ReportSection("figures", "The figures", (_estimates(result),) if result.claim is not None else ())
@@ -178,9 +178,7 @@ def _sections(result: Check) -> Iterator[ReportSection]:
     )
 
 
-def _forest(result: Check) -> Picture:
-    assert result.claim is not None
-    claim = result.claim
+def _forest(result: Check, claim: Claim) -> Picture:
     label = f"{claim.system} minus {claim.baseline} (right: {claim.system} is better)"
     value = None if result.base is None else result.base.value
     many = f", corrected for {claim.comparisons} comparisons" if claim.comparisons > 1 else ""
@@ -252,4 +250,5 @@ def _write(result: Check, job: Run) -> None:
 
 def _settings(values: Mapping[str, Any]) -> str:
     head = "# truerank check check.yaml runs this again; paths are seen from the folder of this file.\n"
-    return head + yaml.safe_dump({**values, "out": "."}, sort_keys=False, allow_unicode=True, width=120)
+    text: str = yaml.safe_dump({**values, "out": "."}, sort_keys=False, allow_unicode=True, width=120)
+    return head + text

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from truerank.claims.claim import Claim, ClaimEstimate
+from truerank.claims.claim import Claim, ClaimEstimate, Effect
 from truerank.claims.results import ClaimAnswer
 from truerank.measures import Significance, compare_evaluations, detectable_difference
 from truerank.measures.grammar import parse_measures
@@ -106,11 +106,11 @@ def _policies(claim: Claim, main: tuple[ClaimEstimate, ...], every: list[tuple[C
         f"missing topics); {spread}."
     )
     base = claim.base.effect
+    effect: Effect = base
     if turned:
         effect = "could turn" if base == "stands" else base
         told = f"The sign changes in {len(turned)} of {len(every)} policies: by {', '.join(by[:4])}."
     else:
-        effect = base
         told = f"The sign changes in none of {len(every)} policies; in {len(open_ones)} the interval includes 0."
     word = "DEPENDS" if turned else "DOES NOT DEPEND"
     facts = {"policies": len(every), "turned": turned, "not_shown": open_ones}
