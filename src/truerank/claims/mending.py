@@ -13,8 +13,8 @@ __all__ = ["changed_difference", "mended_effect"]
 def mended_effect(base: ClaimEstimate, after: ClaimEstimate, moved: bool) -> Effect:
     """What mending does to the claim.
 
-    It falls where the mended data do not show a difference, exclude the one that was claimed, and the change is more
-    than chance makes; it appears where they show what the data as they are do not.
+    It falls where the change is more than chance makes, and the difference turns its sign, or is no longer shown and
+    the size that was claimed is excluded. It appears where the mended data show what the data as they are do not.
 
     Args:
         base: the difference as the data are.
@@ -27,7 +27,7 @@ def mended_effect(base: ClaimEstimate, after: ClaimEstimate, moved: bool) -> Eff
         return "appears" if after.effect == "stands" and moved else base.effect
     if after.effect == "stands":
         return "stands"
-    excluded = after.high is not None and after.high < base.value
+    excluded = after.value <= 0 or (after.high is not None and after.high < base.value)
     return "falls" if moved and excluded else "not shown"
 
 

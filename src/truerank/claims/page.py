@@ -110,9 +110,12 @@ def _plan_table(result: Check) -> Table:
 
 
 def _flags(text: str) -> str:
-    """Names of options in backquotes as flags."""
+    """Names of options in backquotes as flags; commands stay as they are."""
     parts = text.split("`")
-    return "".join(f"--{part.replace('_', '-')}" if at % 2 else part for at, part in enumerate(parts))
+    for at in range(1, len(parts), 2):
+        name = parts[at]
+        parts[at] = f"--{name.replace('_', '-')}" if name.isidentifier() else f"'truerank {name}'"
+    return "".join(parts)
 
 
 def _verdict(result: Check) -> Verdict:

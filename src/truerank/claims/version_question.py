@@ -67,8 +67,8 @@ def versions_answer(given: Inquiry, claim: Claim, steps: AuditSteps) -> ClaimAns
     effect = _effect(claim.base, (carried, moved), clean)
     word = "CHANGED" if found["lost"] + found["ambiguous"] + found["flagged"] else "UNCHANGED"
     evidence = (
-        f"Of {found['compared']:,d} judged documents in both versions, {found['flagged']:,d} relevant ones may have lost "
-        f"what answered (BM25 and texts); {found['lost']:,d} judgments are of documents that are gone."
+        f"Of {found['compared']:,d} judged documents in both versions, {found['flagged']:,d} relevant ones may have "
+        f"lost what answered (BM25 and texts); {found['lost']:,d} judgments are of documents that are gone."
     )
     consequence = (
         f"With judgments of lost documents left out the difference is {carried.figures()}, without doubtful ones "
