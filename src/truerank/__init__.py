@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from truerank.audits import track as track
     from truerank.audits import transfer as transfer
     from truerank.audits.leakage.demo import demo as demo
+    from truerank.claims.checking import check as check
     from truerank.experiments import instances as instances
     from truerank.integrations.ir_datasets import register as register
     from truerank.lexical.building import build_index as build_index
@@ -47,6 +48,7 @@ _PUBLIC: Final = {
     "truerank.audits.survivorship": ("survivorship",),
     "truerank.audits.track": ("track",),
     "truerank.audits.transfer": ("transfer",),
+    "truerank.claims.checking": ("check",),
     "truerank.experiments": ("experiment",),
     "truerank.experiments.instances": ("instances",),
     "truerank.integrations.ir_datasets": ("register",),

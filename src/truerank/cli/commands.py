@@ -11,6 +11,7 @@ __all__ = ["COMMANDS", "GROUPS", "first_sentence"]
 
 #: In the order of `truerank --help`.
 COMMANDS: Final[Mapping[str, str]] = {
+    "check": "truerank.claims.checking:check",
     "leakage audit": "truerank.audits.leakage.audit:audit",
     "leakage examples": "truerank.audits.leakage.training_examples.audit:examples",
     "leakage calibrate": "truerank.audits.leakage.commands:calibrate",

@@ -22,7 +22,7 @@ from markupsafe import Markup
 from truerank.reports.listings import Listing
 from truerank.reports.tables import Column, Table, escape_html
 
-__all__ = ["Drawing", "Facts", "FileGroup", "Finding", "Page", "Part", "Prose", "Section"]
+__all__ = ["AnswerLine", "AnswerList", "Drawing", "Facts", "FileGroup", "Finding", "Page", "Part", "Prose", "Section"]
 
 #: "bad" is a filled badge, "good" an outlined one, "open" a dashed one: none needs its colour.
 Tone = Literal["bad", "good", "open"]
@@ -105,7 +105,37 @@ class Facts:
     values: Mapping[str, Any]
 
 
-Part = Prose | Table | Drawing | Listing | Facts
+@dataclass(frozen=True)
+class AnswerLine:
+    """One question and its answer in a list that reads from the top.
+
+    Args:
+        question: what is asked.
+        word: the answer in a word or two.
+        tone: how the word is shown.
+        evidence: what it rests on.
+        consequence: what follows from it; set apart.
+        settles: what to do next; empty for nothing.
+        link: a page that says more; empty for none.
+    """
+
+    question: str
+    word: str
+    tone: Tone
+    evidence: str
+    consequence: str = ""
+    settles: str = ""
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class AnswerList:
+    """Questions with their answers, one below the other."""
+
+    lines: tuple[AnswerLine, ...]
+
+
+Part = Prose | Table | Drawing | Listing | Facts | AnswerList
 
 
 @dataclass(frozen=True)
@@ -185,6 +215,8 @@ def _part(part: Part) -> Markup:
             return _drawing(part)
         case Listing():
             return Markup(_environment().get_template("listing.html.j2").render(listing=part))
+        case AnswerList():
+            return Markup(_environment().get_template("answers.html.j2").render(answers=part))
         case Facts(title, values):
             summary = f"<summary>{escape_html(title)}</summary>"
             return Markup(f'<details class="facts">{summary}\n{_facts(values)}</details>\n')

@@ -6,6 +6,7 @@ that it fits light and dark, and keeps its words as text.
 
 from truerank.reports.figures.distributions import cumulative_curves, side_by_side_histograms
 from truerank.reports.figures.export import page_svg, to_files, to_pdf, to_svg, to_svg_file
+from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot
 from truerank.reports.figures.heat_maps import HeatMap, heat_maps
 from truerank.reports.figures.intervals import IntervalPanel, IntervalRow, IntervalValue, interval_panels, interval_rows
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
@@ -16,6 +17,8 @@ from truerank.reports.figures.scatters import Panel, Series, scatter_panels
 from truerank.reports.figures.thresholds import histogram, precision_curve, stacked_histograms
 
 __all__ = [
+    "ForestMark",
+    "ForestRow",
     "HeatMap",
     "IntervalPanel",
     "IntervalRow",
@@ -27,6 +30,7 @@ __all__ = [
     "RunGroup",
     "Series",
     "cumulative_curves",
+    "forest_plot",
     "grouped_scores",
     "heat_maps",
     "histogram",

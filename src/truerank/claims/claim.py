@@ -1,0 +1,214 @@
+"""A claim that one run is better than another, as data: the scores of both by topic, and what becomes of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from truerank.errors import InputError, OptionError
+from truerank.measures import Evaluation, difference_interval
+from truerank.measures.equivalence import EquivalenceOptions
+from truerank.measures.grammar import lower_is_better, parse_measures
+from truerank.measures.scoring import evaluate
+from truerank.options import Scoring
+
+__all__ = ["EFFECTS", "Claim", "ClaimEstimate", "Effect", "chosen_claim", "effect_of"]
+
+Floats = NDArray[np.float64]
+#: What becomes of the claim under a condition.
+Effect = Literal["stands", "not shown", "falls", "could turn", "appears", "unknown"]
+#: In words, as the page says it.
+EFFECTS: Final[Mapping[Effect, str]] = {
+    "stands": "stands",
+    "not shown": "not shown",
+    "falls": "falls",
+    "could turn": "could turn",
+    "appears": "appears",
+    "unknown": "not known",
+}
+
+
+@dataclass(frozen=True)
+class ClaimEstimate:
+    """The difference under one condition.
+
+    Attributes:
+        label: the condition, in a few words.
+        value: the difference, positive where the claim's system is better; None where there is none.
+        low: the lower end of its interval, or of a range.
+        high: the upper end.
+        topics: topics that it is over.
+        effect: what becomes of the claim.
+        is_range: the ends are the least and the largest value under a condition, and no interval of chance.
+        measure: where it is another one than the claim's.
+    """
+
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    topics: int
+    effect: Effect
+    is_range: bool = False
+    measure: str = ""
+
+    def figures(self) -> str:
+        """The difference and its ends in figures."""
+        if self.value is None:
+            return "–"
+        ends = "" if self.low is None or self.high is None else f" ({self.low:+.3f} to {self.high:+.3f})"
+        return f"{self.value:+.3f}{ends}"
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """One run is better than another by a measure.
+
+    Attributes:
+        system: the run that is called better.
+        baseline: the other one.
+        measure: as it is spelled.
+        runs: all runs by name, columns topic_id, doc_id, score, rank.
+        qrels: the judgments, columns topic_id, doc_id, relevance.
+        scoring: how runs are scored.
+        evaluation: the scores of all runs by the measure.
+        comparisons: how many comparisons the claim was chosen from.
+        confidence: of all intervals together.
+    """
+
+    system: str
+    baseline: str
+    measure: str
+    runs: Mapping[str, pl.DataFrame]
+    qrels: pl.DataFrame
+    scoring: Scoring
+    evaluation: Evaluation
+    comparisons: int
+    confidence: float
+
+    @property
+    def pair(self) -> dict[str, pl.DataFrame]:
+        """The two runs."""
+        return {name: self.runs[name] for name in (self.system, self.baseline)}
+
+    @property
+    def level(self) -> float:
+        """The confidence of each interval, with Bonferroni's correction for the comparisons."""
+        return 1 - (1 - self.confidence) / self.comparisons
+
+    @property
+    def base(self) -> ClaimEstimate:
+        """The difference as the data are."""
+        return self.estimate(self.differences(self.evaluation), "as the data are")
+
+    def differences(self, evaluation: Evaluation) -> Floats:
+        """The differences by topic, shape (topics,), positive where the system is better; NaN for skipped topics."""
+        return self.differences_by(evaluation, evaluation.measures[0])
+
+    def differences_by(self, evaluation: Evaluation, measure: str) -> Floats:
+        """The same by one of several measures."""
+        sign = -1.0 if lower_is_better(measure) else 1.0
+        found: Floats = sign * (evaluation.of(self.system, measure) - evaluation.of(self.baseline, measure))
+        return found
+
+    def scored(
+        self,
+        qrels: pl.DataFrame | None = None,
+        *,
+        runs: Mapping[str, pl.DataFrame] | None = None,
+        measure: str | None = None,
+        scoring: Scoring | None = None,
+        equivalent: Mapping[str, str] | None = None,
+    ) -> Evaluation:
+        """Scores both runs under other conditions; what is not given stays as it is."""
+        return evaluate(
+            self.qrels if qrels is None else qrels,
+            dict(self.pair if runs is None else runs),
+            measure or self.measure,
+            scoring or self.scoring,
+            EquivalenceOptions(equivalent=equivalent or None),
+        )
+
+    def estimate(self, differences: Floats, label: str, *, measure: str = "") -> ClaimEstimate:
+        """The mean difference with its interval, and what becomes of the claim by it.
+
+        Args:
+            differences: by topic, shape (topics,); NaN where a topic is left out.
+            label: the condition.
+            measure: where it is another one than the claim's.
+        """
+        known = differences[~np.isnan(differences)]
+        found = difference_interval(known, np.zeros(len(known)), confidence=self.level)
+        effect = effect_of(found.mean, found.low)
+        return ClaimEstimate(label, found.mean, found.low, found.high, len(known), effect, measure=measure)
+
+
+def effect_of(value: float | None, low: float | None) -> Effect:
+    """What a difference and the lower end of its interval say of the claim, taken for themselves."""
+    if value is None or math.isnan(value):
+        return "unknown"
+    if low is not None and low > 0:
+        return "stands"
+    return "not shown" if value > 0 else "falls"
+
+
+def chosen_claim(
+    runs: Mapping[str, pl.DataFrame],
+    qrels: pl.DataFrame,
+    measure: str,
+    scoring: Scoring,
+    names: tuple[str | None, str | None],
+    *,
+    comparisons: int | None,
+    confidence: float,
+) -> Claim:
+    """The claim: of the named runs, or of the best ones.
+
+    Args:
+        runs: by name.
+        qrels: the judgments.
+        measure: the measure of the claim.
+        scoring: how runs are scored.
+        names: the system and the baseline; None for the best of the others.
+        comparisons: how many comparisons it was chosen from; None for what the runs allow.
+        confidence: of all intervals together.
+
+    Raises:
+        InputError: fewer than two runs, a run that is not there, or a measure that is no mean over topics.
+    """
+    if len(runs) < 2:
+        raise OptionError("run", "a claim needs two runs", "give more with `run`, or none to check the data alone")
+    if len(parse_measures(measure)) != 1:
+        raise OptionError("measure", f"'{measure}' is not one measure", "name others with `measures`")
+    found = evaluate(qrels, dict(runs), measure, scoring)
+    if found.aggregates[0] != "mean":
+        raise OptionError("measure", f"{measure} is no mean over topics", "choose a measure that is")
+    for option, name in zip(("system", "baseline"), names, strict=True):
+        if name is not None and name not in runs:
+            raise OptionError(option, f"there is no run '{name}'", f"choose one of {', '.join(runs)}")
+    if names[0] is not None and names[0] == names[1]:
+        raise OptionError("system", f"'{names[0]}' is the baseline too", "name two runs")
+    order = [name for name in found.sorted(found.measures[0]).runs if name not in names]
+    baseline = names[1] or (order[0] if names[0] else order[1])
+    system = names[0] or next(name for name in order if name != baseline)
+    others = len(runs) - 1 if names[1] else math.comb(len(runs), 2)
+    pair = found.of(system, found.measures[0]) - found.of(baseline, found.measures[0])
+    if np.isnan(pair).all():
+        raise InputError("the two runs share no topic", "score missing topics with `missing` default", where=system)
+    return Claim(
+        system=system,
+        baseline=baseline,
+        measure=found.measures[0],
+        runs=dict(runs),
+        qrels=qrels,
+        scoring=scoring,
+        evaluation=found,
+        comparisons=comparisons or others,
+        confidence=confidence,
+    )

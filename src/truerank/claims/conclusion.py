@@ -1,0 +1,97 @@
+"""What all answers say together, in one of five words; never more than they say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from truerank.claims.claim import Claim
+from truerank.claims.results import ClaimAnswer, Conclusion
+from truerank.claims.scoring_questions import smallest_shown
+
+__all__ = ["concluded", "no_claim"]
+
+#: Questions whose answer mends the data: what stands after it is the better figure.
+_REPAIRS: Final = ("leakage", "collection", "pools", "versions")
+#: What is open, as a sentence names it.
+_OPEN: Final = {
+    "significance": "chance",
+    "leakage": "leakage",
+    "collection": "faults of the collection",
+    "unjudged": "unjudged documents",
+    "pools": "the pools",
+    "models": "judgments of models",
+    "versions": "new versions of the documents",
+    "policies": "measure and conventions",
+}
+
+
+def concluded(claim: Claim, answers: Sequence[ClaimAnswer]) -> Conclusion:
+    """The conclusion on a claim.
+
+    DOES NOT HOLD: the data show the opposite, or a repair of the data takes the difference away by more than chance.
+    CANNOT TELL: the difference is not shown as the data are. HOLDS EXCEPT: it is shown, but not under some conditions.
+    HOLDS: it is shown under every condition that could be looked at. What was not answered is always named.
+
+    Args:
+        claim: the claim.
+        answers: to all questions.
+    """
+    base = claim.base
+    unknown = tuple(one.question for one in answers if one.effect == "unknown")
+    least = smallest_shown(claim)
+    fallen = [one for one in answers if one.question in _REPAIRS and one.effect == "falls"]
+    appearing = [one for one in answers if one.effect == "appears"]
+    named = f"{claim.system} is better than {claim.baseline}"
+    told = _told(unknown)
+    if base.effect == "unknown":
+        return Conclusion("UNKNOWN", f"There is no difference to look at.{told}", (), unknown, least)
+    if base.effect != "stands":
+        return _not_shown(claim, appearing, (unknown, least))
+    if fallen:
+        how = " ".join(one.consequence for one in fallen)
+        others = tuple(one.exception for one in answers if one.effect in ("falls", "could turn", "not shown"))
+        return Conclusion(
+            "DOES NOT HOLD", f"The lead goes when the data are mended. {how}{told}", others, unknown, least
+        )
+    open_ones = [one for one in answers if one.effect in ("falls", "could turn", "not shown")]
+    exceptions = tuple(one.exception for one in open_ones)
+    shown = f"By {base.figures()} {claim.measure} on {base.topics} topics, {named}"
+    if exceptions:
+        return Conclusion("HOLDS EXCEPT", f"{shown}, except {_listed(exceptions)}.{told}", exceptions, unknown, least)
+    looked = len(answers) - len(unknown)
+    return Conclusion(
+        "HOLDS", f"{shown}, under all {looked} conditions that could be looked at.{told}", (), unknown, least
+    )
+
+
+def _not_shown(
+    claim: Claim, appearing: Sequence[ClaimAnswer], rest: tuple[tuple[str, ...], float | None]
+) -> Conclusion:
+    """A difference that is not shown as the data are."""
+    base, (unknown, least) = claim.base, rest
+    after = "".join(f" {one.consequence}" for one in appearing)
+    opposite = base.high is not None and base.high < 0
+    if opposite and not appearing:
+        reason = f"The data show the opposite: {base.figures()} {claim.measure} on {base.topics} topics."
+        return Conclusion("DOES NOT HOLD", f"{reason}{_told(unknown)}", ("as the data are",), unknown, least)
+    reason = f"The difference is {base.figures()} {claim.measure} on {base.topics} topics"
+    reason += ": the opposite of the claim" if opposite else ", which chance explains"
+    if least is not None:
+        reason += f"; differences from {least:.3f} on could have been shown"
+    return Conclusion("CANNOT TELL", f"{reason}.{after}{_told(unknown)}", (), unknown, least)
+
+
+def no_claim(answers: Sequence[ClaimAnswer]) -> Conclusion:
+    """The conclusion where fewer than two runs were given."""
+    unknown = tuple(one.question for one in answers if one.word == "UNKNOWN")
+    reason = "There are no two runs, and so no claim to check; what was found about the data stands below."
+    return Conclusion("UNKNOWN", reason, (), unknown)
+
+
+def _told(unknown: Sequence[str]) -> str:
+    return f" Not known: {_listed([_OPEN[name] for name in unknown])}." if unknown else ""
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,177 @@
+"""Questions that audits of the data answer, and what mending the data does to the claim."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from truerank.audits.assessors.auditing import audit as judge_audit
+from truerank.audits.assessors.verdicts import verdicts_of
+from truerank.audits.collection.audit import audit as collection_audit
+from truerank.audits.collection.cleaning import clean as collection_clean
+from truerank.audits.collection.options import CollectionOptions, Parts
+from truerank.audits.collection.results import load_audit as load_collection_audit
+from truerank.audits.leakage.audit import audit as leakage_audit
+from truerank.audits.leakage.options import AuditOptions
+from truerank.claims.claim import Claim, Effect
+from truerank.claims.inquiry import Inquiry
+from truerank.claims.material import ClaimMaterial
+from truerank.claims.mending import changed_difference, mended_effect
+from truerank.claims.results import ClaimAnswer
+from truerank.claims.steps import AuditSteps
+from truerank.measures.placebo import placebo_removal
+from truerank.options import Resampling
+from truerank.work.progress import Progress
+
+__all__ = ["collection_answer", "leakage_answer", "models_answer"]
+
+_NO_CLAIM: Final = "There is no claim that this could change."
+_NAMED: Final = 3
+
+
+def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None, steps: AuditSteps) -> ClaimAnswer:
+    """(b) The leakage audit, and the claim on the topics that do not leak, beside random removals of as many."""
+    test = str(given.sources.test)
+    depends = {
+        "train": steps.inputs("train", given.sources.train), "test": steps.inputs("test", [test]),
+        "labels": steps.inputs("labels", given.judged.labels), "judged": given.judged,
+        "encoding": replace(given.encoding, cache=None),
+        "variants": steps.inputs("variants", [given.options.variants]),
+    }  # fmt: skip
+
+    def run(folder: Path, told: Progress) -> dict[str, Any]:
+        named = {} if given.options.variants is None else {material.test: given.options.variants}
+        options = AuditOptions(variants=named)
+        found = leakage_audit(
+            given.sources.train, [test], options=options, encoding=given.encoding, judged=given.judged,
+            out=folder, progress=told,
+        )  # fmt: skip
+        one = next(iter(found.summary["tests"].values()))
+        return {name: one[name] for name in ("verdict", "why", "settle", "leaked_topics", "topics")}
+
+    found = steps.once("leakage", depends, run)
+    leaked = frozenset(found["leaked_topics"])
+    settles = " ".join(found["settle"][:1])
+    facts = {"leaked_topics": sorted(leaked), "verdict": found["verdict"]}
+    answer = ClaimAnswer(
+        "leakage", found["verdict"], found["why"], "unknown", _NO_CLAIM, (), settles, "leakage", "leakage", facts
+    )  # fmt: skip
+    if claim is None:
+        return answer
+    return _without_leaked(claim, answer, leaked, given.resampling)
+
+
+def _without_leaked(claim: Claim, answer: ClaimAnswer, leaked: frozenset[str], resampling: Resampling) -> ClaimAnswer:
+    base, differences = claim.base, claim.differences(claim.evaluation)
+    gone = np.array([topic in leaked for topic in claim.evaluation.topics])
+    known = ~np.isnan(differences)
+    if not gone[known].any():
+        if answer.word == "CLEAN":
+            return replace(answer, effect=base.effect, consequence="No topic leaks: the difference stays as it is.")
+        told = "No judged topic is known to leak, so there is none to remove."
+        return replace(answer, effect="unknown", consequence=told)
+    after = claim.estimate(differences[~gone], f"{int((~gone & known).sum())} topics without a leak")
+    placebo = placebo_removal(
+        {"difference": differences[known]}, gone[known], measure=claim.measure, draws=resampling.resamples,
+        confidence=resampling.confidence, seed=resampling.seed,
+    )  # fmt: skip
+    moved = placebo.word == "moved more than chance"
+    effect = mended_effect(base, after, moved)
+    if not placebo.systems:
+        return replace(answer, effect="not shown", consequence=f"{placebo.reason}", exception="every topic leaks")
+    row = placebo.systems[0]
+    chance = "more than chance" if moved else "no more than chance"
+    consequence = (
+        f"On the topics without a leak the difference is {after.figures()}: {row.change:+.3f}, {chance} (as "
+        f"many random topics change it by {row.low:+.3f} to {row.high:+.3f}; p = {row.p:.2g})."
+    )
+    facts = {**answer.facts, "placebo": placebo.json()}
+    return replace(
+        answer, effect=effect, consequence=consequence, estimates=(after,),
+        exception="on the topics that do not leak", facts=facts,
+    )  # fmt: skip
+
+
+def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) -> ClaimAnswer:
+    """(c) The collection audit, and the claim on judgments and rankings that are mended."""
+    sources = given.sources
+    pair = {} if claim is None else claim.pair
+    measure = given.options.measure
+    depends = {
+        "qrels": steps.inputs("qrels", [sources.qrels]), "docs": steps.inputs("docs", [sources.docs]),
+        "topics": steps.inputs("topics", [sources.test]), "rel": given.scoring.rel,
+        "runs": steps.inputs("run", list(sources.run) if isinstance(sources.run, list | tuple) else [sources.run]),
+        "pair": list(pair), "measure": measure, "resampling": given.resampling,
+    }  # fmt: skip
+
+    def run(folder: Path, told: Progress) -> dict[str, Any]:
+        parts = Parts(qrels=sources.qrels, docs=sources.docs, topics=sources.test, run=pair)
+        options = CollectionOptions(
+            measures=measure, resamples=given.resampling.resamples, confidence=given.resampling.confidence,
+            seed=given.resampling.seed,
+        )  # fmt: skip
+        found = collection_audit(parts, options=options, scoring=given.scoring, out=folder, progress=told)
+        if sources.has("qrels"):
+            collection_clean(sources.qrels, found, out=folder / "clean")
+        whole = found.verdicts[0]
+        return {"verdict": whole.word, "why": whole.reason, "settle": whole.settle}
+
+    found = steps.once("collection", depends, run)
+    facts = {"verdict": found["verdict"]}
+    answer = ClaimAnswer(
+        "collection", found["verdict"], found["why"], "unknown", _NO_CLAIM, (), found["settle"], "collection",
+        "once the collection is mended", facts,
+    )  # fmt: skip
+    return answer if claim is None else _mended(claim, answer, steps.folder / "collection")
+
+
+def _mended(claim: Claim, answer: ClaimAnswer, folder: Path) -> ClaimAnswer:
+    base = claim.base
+    audit = load_collection_audit(folder)
+    cleaned = collection_clean(claim.qrels, audit)
+    groups = dict(cleaned.duplicates.iter_rows())
+    changed = len(cleaned.changes)
+    if not changed and not groups:
+        told = "Nothing is certain enough to be mended: the difference stays as it is."
+        effect: Effect = base.effect if answer.word == "SOUND" else "unknown"
+        return replace(answer, effect=effect, consequence=told)
+    after = claim.scored(cleaned.qrels, equivalent=groups)
+    estimate, moved, change = changed_difference(claim, after, "collection mended")
+    consequence = (
+        f"With {changed:,d} judgments mended and {len(groups):,d} copies counted once the difference is "
+        f"{estimate.figures()}, {change:+.3f} by the repair."
+    )
+    effect = mended_effect(base, estimate, moved)
+    facts = {**answer.facts, "changed": changed, "copies": len(groups), "moved": moved, "change": change}
+    return replace(answer, effect=effect, consequence=consequence, estimates=(estimate,), facts=facts)
+
+
+def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: AuditSteps) -> ClaimAnswer:
+    """(f) The audit of a model's judgments, and the claim by them in place of people's."""
+    steps.told.start("judgments of models")
+    found = judge_audit(
+        given.sources.qrels, dict(material.models), given.sources.run, measures=claim.measure,
+        resampling=given.resampling, scoring=given.scoring, out=steps.folder / "models",
+    )  # fmt: skip
+    verdicts = [one for one in verdicts_of(found) if one.use == "order"]
+    rows = []
+    for name in found.grades.judges:
+        scored = claim.scored(found.grades.qrels[name])
+        rows.append(claim.estimate(claim.differences(scored), f"by the judgments of {name}"))
+    base = claim.base
+    told = "; ".join(f"{one.label} {one.figures()}" for one in rows)
+    turned = [one.label for one in rows if one.effect == "falls"]
+    weak = [one.label for one in rows if one.effect == "not shown"]
+    effect: Effect = base.effect
+    if base.effect == "stands" and turned + weak:
+        effect = "could turn" if turned else "not shown"
+    words = list(dict.fromkeys(one.word for one in verdicts))
+    evidence = " ".join(f"{one.judge}: {one.reason}" for one in verdicts[:_NAMED])
+    return ClaimAnswer(
+        "models", " / ".join(words) or "UNKNOWN", evidence, effect, f"The difference is {told}.", tuple(rows),
+        next((one.settles for one in verdicts if one.settles), ""), "models", " and ".join(turned + weak),
+        {"verdicts": {one.judge: one.word for one in verdicts}},
+    )  # fmt: skip

@@ -1,0 +1,120 @@
+"""Questions that judgments and runs alone answer: chance, measures and conventions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from truerank.claims.claim import Claim, ClaimEstimate, Effect
+from truerank.claims.results import ClaimAnswer
+from truerank.measures import Significance, compare_evaluations, detectable_difference
+from truerank.measures.grammar import parse_measures
+from truerank.options import Missing, Scoring, Ties
+
+__all__ = ["policies_answer", "significance_answer", "smallest_shown"]
+
+_TIES: Final[tuple[Ties, ...]] = ("trec_eval", "ascending", "rank")
+_MISSING: Final[tuple[Missing, ...]] = ("default", "skip")
+#: The power with which a difference is called one that could have been shown.
+_POWER: Final = 0.8
+
+
+def significance_answer(claim: Claim) -> ClaimAnswer:
+    """(a) The paired t-test of the claim, corrected for the comparisons that it was chosen from."""
+    base = claim.base
+    many = claim.comparisons
+    testing = Significance(correction="bonferroni", confidence=claim.confidence, family=many)
+    row = compare_evaluations(claim.evaluation, claim.baseline, method=testing).of(claim.system, claim.measure)
+    of = f"Bonferroni over {many} comparisons" if many > 1 else "one comparison, no correction"
+    p = "has no value" if row.p is None else f"= {row.p:.2g}"
+    evidence = f"Paired t-test on {base.topics} topics: p {p}"
+    if row.p_corrected is not None and many > 1:
+        evidence += f", {row.p_corrected:.2g} corrected ({of})"
+    wins = "" if row.wins is None else f"; better on {row.wins} topics, worse on {row.losses}, equal on {row.ties}"
+    facts = {"p": row.p, "p_corrected": row.p_corrected, "effect_size": row.effect, "comparisons": many}
+    least = smallest_shown(claim)
+    shown = {"stands": "MORE THAN CHANCE", "not shown": "NOT SHOWN", "falls": "THE OTHER WAY ROUND"}
+    word = shown.get(base.effect, "UNKNOWN")
+    if base.effect == "falls" and (base.high is None or base.high >= 0):
+        word = "NOT SHOWN"
+    sentences = {
+        "stands": f"The interval {_ends(base)} is above 0.",
+        "not shown": f"The interval {_ends(base)} includes 0.",
+        "falls": f"The difference is {base.figures()}: not in favour of {claim.system}.",
+        "unknown": "There is no difference to test.",
+    }
+    settles = (
+        ""
+        if base.effect == "stands" or least is None
+        else f"Topics: {base.topics} show differences from {least:.3f} on."
+    )
+    return ClaimAnswer(
+        "significance",
+        word,
+        f"{evidence}{wins}.",
+        base.effect,
+        sentences[base.effect],
+        (base,),
+        settles,
+        exception="chance",
+        facts={**facts, "detectable": least},
+    )
+
+
+def smallest_shown(claim: Claim) -> float | None:
+    """The smallest true difference that the corrected test would find with a power of 0.8; None where it is unknown."""
+    found = claim.differences(claim.evaluation)
+    known = found[~np.isnan(found)]
+    if len(known) < 2:
+        return None
+    return detectable_difference(len(known), float(known.std(ddof=1)), alpha=1 - claim.level, power=_POWER)
+
+
+def _ends(one: ClaimEstimate) -> str:
+    return "of the difference" if one.low is None or one.high is None else f"from {one.low:+.3f} to {one.high:+.3f}"
+
+
+def policies_answer(claim: Claim, measures: str) -> ClaimAnswer:
+    """(h) The claim under every measure, order of ties and rule for missing topics."""
+    main: list[ClaimEstimate] = []
+    every: list[tuple[ClaimEstimate, str]] = []
+    names = dict.fromkeys((claim.measure, *(str(one) for one in parse_measures(measures))))
+    for ties in _TIES:
+        for missing in _MISSING:
+            scoring = Scoring(ties=ties, missing=missing, depth=claim.scoring.depth, rel=claim.scoring.rel)
+            found = claim.scored(measure=" ".join(names), scoring=scoring)
+            for place, name in enumerate(found.measures):
+                if (found.aggregates or ("mean",) * len(found.measures))[place] != "mean":
+                    continue
+                one = claim.estimate(claim.differences_by(found, name), f"by {name}", measure=name)
+                every.append((one, f"{name}, ties {ties}, missing topics {missing}"))
+                if (ties, missing) == (claim.scoring.ties, claim.scoring.missing):
+                    main.append(one)
+    return _policies(claim, tuple(main), every)
+
+
+def _policies(claim: Claim, main: tuple[ClaimEstimate, ...], every: list[tuple[ClaimEstimate, str]]) -> ClaimAnswer:
+    turned = [name for one, name in every if one.effect == "falls"]
+    open_ones = [name for one, name in every if one.effect == "not shown"]
+    by = list(dict.fromkeys(name.partition(",")[0] for name in turned))
+    own = [one for one, _ in every if one.measure == claim.measure]
+    values = [one.value for one in own if one.value is not None]
+    spread = f"{claim.measure} alone gives {min(values):+.3f} to {max(values):+.3f}" if values else "no value"
+    evidence = (
+        f"{len(every)} policies tried ({len(main)} measures, {len(_TIES)} orders of ties, {len(_MISSING)} rules for "
+        f"missing topics); {spread}."
+    )
+    base = claim.base.effect
+    effect: Effect = base
+    if turned:
+        effect = "could turn" if base == "stands" else base
+        told = f"The sign changes in {len(turned)} of {len(every)} policies: by {', '.join(by[:4])}."
+    else:
+        told = f"The sign changes in none of {len(every)} policies; in {len(open_ones)} the interval includes 0."
+    word = "DEPENDS" if turned else "DOES NOT DEPEND"
+    facts = {"policies": len(every), "turned": turned, "not_shown": open_ones}
+    rows = tuple(one for one in main if one.measure != claim.measure)
+    return ClaimAnswer(
+        "policies", word, evidence, effect, told, rows, exception=f"by {', '.join(by[:4])}", facts=facts
+    )  # fmt: skip

@@ -1,0 +1,89 @@
+"""The audits of a check, each in a folder of its own; one that is finished is not run again for the same input."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from truerank.errors import InputError
+from truerank.loading import json_file
+from truerank.records import Input
+from truerank.sources import beir, grammar
+from truerank.sources.inputs import input_of
+from truerank.version import __version__
+from truerank.work.artifacts import digest, write_text
+from truerank.work.progress import Progress
+from truerank.work.runs import plain
+
+__all__ = ["AuditSteps"]
+
+#: What finished audits found, by their names, below the folder of the check.
+_FILE: Final = "audits.json"
+
+
+@dataclass(frozen=True)
+class AuditSteps:
+    """Where the audits of a check lie, and whom they tell.
+
+    Attributes:
+        folder: of the check.
+        told: is told what happens.
+    """
+
+    folder: Path
+    told: Progress
+
+    def inputs(self, role: str, sources: Iterable[Any]) -> list[Input]:
+        """What an audit reads, with hashes where it lies in files."""
+        return [input_of(role, file) for one in sources if one is not None for file in _files(one)]
+
+    def once(
+        self, name: str, depends: Mapping[str, Any], run: Callable[[Path, Progress], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """What an audit found, as plain values; it is run unless it is there already.
+
+        Args:
+            name: of the audit and its folder.
+            depends: all that it depends on: inputs and options.
+            run: runs it in a folder.
+        """
+        inputs = [one for value in depends.values() if isinstance(value, list) for one in value]
+        traced = all(not isinstance(one, Input) or _is_traced(one) for one in inputs)
+        identity = digest({"version": __version__, **plain(dict(depends))})
+        known = self._known()
+        place = self.folder / name
+        if traced and known.get(name, {}).get("identity") == identity and (place / "manifest.json").is_file():
+            found: dict[str, Any] = known[name]["found"]
+            return found
+        found = run(place, self.told)
+        known[name] = {"identity": identity, "found": found}
+        write_text(self.folder / _FILE, json.dumps(known, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
+        return found
+
+    def _known(self) -> dict[str, Any]:
+        try:
+            known = json_file(self.folder / _FILE)
+        except InputError:
+            return {}
+        return known if isinstance(known, dict) else {}
+
+
+def _is_traced(one: Input) -> bool:
+    """Whether an input is known by its content, or by a name that stands for it."""
+    if one.sha256 is not None:
+        return True
+    return bool(one.source) and grammar.parse(one.source).scheme == "irds"
+
+
+def _files(source: Any) -> list[Any]:
+    """A source, or the files of a BEIR folder."""
+    if not isinstance(source, str | Path):
+        return [source]
+    spec = grammar.parse(str(source))
+    if spec.scheme != "file" or not spec.path.is_dir():
+        return [source]
+    files = (beir.queries_file(spec.path), beir.corpus_file(spec.path, missing_ok=True), beir.qrels_file(spec.path))
+    return [str(one) for one in files if one is not None]

@@ -1,0 +1,97 @@
+"""Do the judgments still fit the documents? A scan of both versions, and the claim on judgments that were carried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from truerank.audits.transfer.carrying import carry
+from truerank.audits.transfer.cleaning import Removal
+from truerank.audits.transfer.cleaning import clean as transfer_clean
+from truerank.audits.transfer.matching.finding import MatchOptions
+from truerank.audits.transfer.matching.links import Route
+from truerank.audits.transfer.scanning.scan import scan
+from truerank.claims.claim import Claim, ClaimEstimate, Effect
+from truerank.claims.inquiry import Inquiry
+from truerank.claims.mending import changed_difference, mended_effect
+from truerank.claims.results import ClaimAnswer
+from truerank.claims.steps import AuditSteps
+from truerank.records import Document
+from truerank.sources import open_documents, read_qrels_frame
+from truerank.work.progress import Progress
+
+__all__ = ["versions_answer"]
+
+_BEFORE, _NOW = "judged", "now"
+#: Documents that are looked at to see whether versions are matched by URL.
+_LOOKED_AT: Final = 100
+
+
+def versions_answer(given: Inquiry, claim: Claim, steps: AuditSteps) -> ClaimAnswer:
+    """(g) The judgments carried to the new documents: without lost ones, and without those that the scan doubts."""
+    sources = given.sources
+    depends = {
+        "previous": steps.inputs("previous", [sources.previous]), "docs": steps.inputs("docs", [sources.docs]),
+        "qrels": steps.inputs("qrels", [sources.qrels]), "topics": steps.inputs("topics", [sources.test]),
+        "rel": given.scoring.rel,
+    }  # fmt: skip
+
+    def run(folder: Path, told: Progress) -> dict[str, Any]:
+        versions = {_BEFORE: str(sources.previous), _NOW: str(sources.docs)}
+        by = "url" if _has_urls(str(sources.previous)) else "id"
+        found = scan(
+            versions, sources.qrels, str(sources.test), model="bm25", rel=given.scoring.rel,
+            matching=MatchOptions(match_by=by), out=folder, progress=told,  # type: ignore[arg-type]
+        )  # fmt: skip
+        carried = carry(
+            sources.qrels, route=Route(matched=folder / "matched", to=_NOW), rel=given.scoring.rel,
+            out=folder / "carried.qrels",
+        )  # fmt: skip
+        cleaned = transfer_clean(
+            str(folder / "carried.qrels"), scan=found, version_name=_NOW, removal=Removal(ids="version"),
+            rel=given.scoring.rel, out=folder / "clean.qrels",
+        )  # fmt: skip
+        return {
+            "compared": found.summary["compared"], "lost": carried.lost, "ambiguous": carried.ambiguous,
+            "flagged": sum(cleaned.removed.values()), "reasons": dict(cleaned.removed), "by": by,
+        }  # fmt: skip
+
+    found = steps.once("versions", depends, run)
+    folder = steps.folder / "versions"
+    rows = []
+    for file, label in (("carried.qrels", "lost documents left out"), ("clean.qrels", "doubtful ones left out too")):
+        rows.append(changed_difference(claim, claim.scored(read_qrels_frame(str(folder / file))), label))
+    (carried, moved, _), (clean, _, _) = rows
+    effect = _effect(claim.base, (carried, moved), clean)
+    word = "CHANGED" if found["lost"] + found["ambiguous"] + found["flagged"] else "UNCHANGED"
+    evidence = (
+        f"Of {found['compared']:,d} judged documents in both versions, {found['flagged']:,d} relevant ones may have "
+        f"lost what answered (BM25 and texts); {found['lost']:,d} judgments are of documents that are gone."
+    )
+    consequence = (
+        f"With judgments of lost documents left out the difference is {carried.figures()}, without doubtful ones "
+        f"{clean.figures()}."
+    )
+    settles = "Let people judge the doubtful documents (items.jsonl of the scan)." if found["flagged"] else ""
+    return ClaimAnswer(
+        "versions", word, evidence, effect, consequence, (carried, clean), settles, "versions",
+        "on the new version of the documents", found,
+    )  # fmt: skip
+
+
+def _effect(base: ClaimEstimate, carried: tuple[ClaimEstimate, bool], clean: ClaimEstimate) -> Effect:
+    """Lost documents are certain; what the scan doubts is no error yet, and can only leave the claim open."""
+    certain = mended_effect(base, *carried)
+    if certain != "stands" or clean.effect == "stands":
+        return certain
+    return "could turn"
+
+
+def _has_urls(source: str) -> bool:
+    """Whether the first documents have URLs."""
+    documents: Iterable[Document] = (
+        one for block in open_documents(source, keep_empty=True).batches() for one in block
+    )
+    return all(one.url for one in islice(documents, _LOOKED_AT))
