@@ -17,9 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -110,7 +108,8 @@ class Bench:
 
     @cached_property
     def leaked(self) -> tuple[str, ...]:
-        """A random half of the topics; each has a relevant document that makes a query, so that it can leak in any way."""
+        """A random half of the topics, of those that have a relevant document which makes a query: they can leak in
+        any way."""
         rule = CutRule(ends=self.collection.ends)
         relevant = self.qrels.filter(pl.col("relevance") > 0)
         whole = {doc_id for doc_id in relevant["doc_id"].unique() if doc_id in self.documents}
@@ -170,7 +169,9 @@ class Bench:
             scores = scored(model, list(self.topics.values()), [self.documents[one].text for one in every])
             best = np.argsort(-scores, axis=1, kind="stable")[:, :_POOLED]
             chosen = {every[place] for place in np.unique(best).tolist()}
-            chosen |= set(self.bm25.filter(pl.col("rank") <= _POOLED)["doc_id"]) | (set(self.qrels["doc_id"]) & self.documents.keys())
+            chosen |= set(self.bm25.filter(pl.col("rank") <= _POOLED)["doc_id"]) | (
+                set(self.qrels["doc_id"]) & self.documents.keys()
+            )
             for kind in KINDS[1:]:
                 rows = self.rows(kind)
                 chosen |= set(rows.filter(pl.col("role") == "test")["relevant_id"])
