@@ -7,8 +7,8 @@ import string
 
 import pytest
 
-from truerank.audits.leakage.rewordings import KINDS, reword
 from truerank.text.matching import core
+from truerank.text.rewordings import KINDS, reword
 from truerank.text.wording import LETTERS, WORDS, WordingProbe, one_letter_apart
 
 TOPICS = [
