@@ -12,6 +12,7 @@ __all__ = ["COMMANDS", "GROUPS", "first_sentence"]
 #: In the order of `truerank --help`.
 COMMANDS: Final[Mapping[str, str]] = {
     "leakage audit": "truerank.audits.leakage.audit:audit",
+    "leakage matrix": "truerank.audits.leakage.suites.making:matrix",
     "leakage calibrate": "truerank.audits.leakage.commands:calibrate",
     "leakage clean": "truerank.audits.leakage.commands:clean",
     "leakage effect": "truerank.audits.leakage.effect:effect",

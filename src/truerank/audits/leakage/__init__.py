@@ -22,6 +22,8 @@ from truerank.audits.leakage.options import AuditOptions, Redaction
 from truerank.audits.leakage.redaction import open_key, redact
 from truerank.audits.leakage.reduction import TestReduction
 from truerank.audits.leakage.results import AuditResult, load_audit
+from truerank.audits.leakage.suites.making import matrix
+from truerank.audits.leakage.suites.results import LeakageMatrix
 
 __all__ = [
     "AuditOptions",
@@ -33,6 +35,7 @@ __all__ = [
     "Effect",
     "EncoderJudge",
     "LeakRules",
+    "LeakageMatrix",
     "NewSince",
     "Redaction",
     "Spread",
@@ -47,6 +50,7 @@ __all__ = [
     "effect",
     "judge_with_encoder",
     "load_audit",
+    "matrix",
     "open_key",
     "redact",
     "since_baseline",
