@@ -1,7 +1,7 @@
 """The leakage matrix on real data, its cost, and that what was kept changes nothing.
 
     python benchmarks/matrix.py suite     query logs and MIRACL's training topics against all test topics
-    python benchmarks/matrix.py again     the same suite with one training set of 1% more, and from nothing: time, bytes
+    python benchmarks/matrix.py again     three logs, eight test sets; 1% more, and from nothing: time, bytes
     python benchmarks/matrix.py examples  generated training texts against 1,000 tests: time and memory by number
 
 The first two read the folder that TRUERANK_SHARED names (default: ../shared), and write the output where --out says.
@@ -22,11 +22,12 @@ from pathlib import Path
 
 import polars as pl
 
-from shared_data import LOGS, SHARED, require_shared
+from shared_data import LOGS, SHARED, log_path, require_shared
 from truerank.audits.leakage import LeakageMatrix, matrix
 from truerank.overlaps import KeptTexts, OverlapRules, compare, keep
 from truerank.work.jobs import Job
 
+SMALL = ("msmarco-dev-test", "nq-dev", "trivia-dev")
 LANGUAGES = ("ar", "en", "fi", "ja", "ru", "sw")
 OWN = (
     "robust04.trec.txt",
@@ -53,16 +54,27 @@ def tests() -> dict[str, str]:
     return found | {f"miracl-{code}": str(topics / "miracl" / f"{code}-dev.tsv.gz") for code in LANGUAGES}
 
 
-def suite(folder: Path, further: dict[str, str] | None = None) -> Path:
+def small_suite(folder: Path, further: dict[str, str]) -> Path:
+    """A suite file of three logs, others, and eight test sets."""
+    training = {name: f"queries: {log_path(name)}" for name in SMALL} | further
+    chosen = dict(list(tests().items())[:7]) | {"scifact": tests()["scifact"]}
+    return written(folder, training, chosen)
+
+
+def suite(folder: Path) -> Path:
     """The suite file of the measurement."""
-    training = {name: f"queries: {SHARED / 'query-logs' / name}.tsv.gz" for name in LOGS}
+    training = {name: f"queries: {log_path(name)}" for name in LOGS}
     for code in LANGUAGES:
         training[f"miracl-{code}-train"] = f"queries: {SHARED / 'topics' / 'miracl' / code}-train.tsv.gz"
-    training |= {name: f"queries: {place}" for name, place in (further or {}).items()}
     beir = {name: place for name, place in tests().items() if "/beir/" in place}
     training |= {name: f"topics: {place}" for name, place in beir.items()}
+    return written(folder, training, tests())
+
+
+def written(folder: Path, training: dict[str, str], test: dict[str, str]) -> Path:
+    """Writes a suite file."""
     lines = ["training:", *(f"  {name}:\n    {source}" for name, source in training.items())]
-    lines += ["test:", *(f"  {name}:\n    topics: {place}" for name, place in tests().items())]
+    lines += ["test:", *(f"  {name}:\n    topics: {place}" for name, place in test.items())]
     file = folder / "suite.yaml"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -104,8 +116,8 @@ def show(found: LeakageMatrix) -> None:
 def again(out: Path, encoder: str) -> None:
     """1% more data as a set of its own: what it costs after the suite, and whether the bytes are those from nothing."""
     queries = []
-    for name in LOGS:
-        with gzip.open(SHARED / "query-logs" / f"{name}.tsv.gz", "rt", encoding="utf-8", errors="replace") as lines:
+    for name in SMALL:
+        with gzip.open(log_path(name), "rt", encoding="utf-8", errors="replace") as lines:
             queries += [line.rstrip("\n").split("\t", 1)[-1] for line in lines]
     draw = random.Random(0)
     size = len(queries) // 100
@@ -115,10 +127,10 @@ def again(out: Path, encoder: str) -> None:
     )
     texts = [text for text in drawn if text.strip()][:size]
     more.write_text("".join(f"{number}\t{text}\n" for number, text in enumerate(texts)), encoding="utf-8")
-    first = timed(suite(out), out / "suite", encoder)
+    first = timed(small_suite(out, {}), out / "suite", encoder)
     count = sum(counts.get("query", 0) for name, counts in first.texts.items() if name.startswith("training"))
     print(f"{count:,} training texts, {size:,} more")
-    suite_file = suite(out, {"more": str(more)})
+    suite_file = small_suite(out, {"more": f"queries: {more}"})
     timed(suite_file, out / "suite", encoder)
     timed(suite_file, out / "nothing", encoder)
     for name in (
