@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from toy_encoder import TrigramEncoder
 from truerank.errors import InputError, OptionError
-from truerank.overlaps import EVIDENCE_KINDS, OverlapRules, compare, keep, open_kept
+from truerank.overlaps import EVIDENCE_KINDS, OverlapRules, compare, compare_all, keep, open_kept
+from truerank.vectors.encoders.base import Vectors
 from truerank.work.engines import LocalEngine
 from truerank.work.jobs import Job
 
@@ -73,8 +75,8 @@ def test_every_pair_has_the_values_of_the_definitions_and_none_is_missed() -> No
             fires = (
                 wanted["exact"]
                 or max(wanted["ngram_test"] or 0, wanted["ngram_training"] or 0) >= rules.ngram_share
-                or jaccard >= (1 if short else rules.near)
-                or (contained >= (1 if short else rules.inside) and min(sizes) >= rules.inside_words)
+                or jaccard >= (1 if short else rules.similarity)
+                or (contained >= (1 if short else rules.containment) and min(sizes) >= rules.contained_words)
             )
             row = rows.get((test_id, training_id))
             if fires:
@@ -123,16 +125,31 @@ def test_kept_texts_parts_and_processes_give_the_same_bytes(tmp_path: Path, monk
     kept = keep(training, OverlapRules(), Job(tmp_path / "training"))
     assert compare(test, open_kept(kept.folder), job=Job(tmp_path / "work")).frame.equals(once)
     assert compare(iter(test), iter(training), job=Job(tmp_path / "two", LocalEngine(2))).frame.equals(once)
-    monkeypatch.setattr("truerank.overlaps.keeping._PART", 25)
+    monkeypatch.setattr("truerank.overlaps.keeping.PART", 120)
     parts = keep(training, OverlapRules(), Job(tmp_path / "parts"))
-    assert len(parts.parts) > 5
+    assert len(parts.parts) == 3
     pieces = compare(test, parts).frame
     assert pieces.sort(pieces.columns).equals(once.sort(once.columns))
 
 
+def test_several_test_sides_together_have_what_each_has_alone(tmp_path: Path) -> None:
+    sets = [*_planted(3), _planted(5)[1], [("a", "how many moons does jupiter have"), ("b", "")]]
+    kept = [
+        keep(texts, OverlapRules(), Job(tmp_path / str(at)), TrigramEncoder() if at != 1 else None)
+        for at, texts in enumerate(sets)
+    ]
+    for training in kept[:3]:
+        together = compare_all(kept, training)
+        assert sum(len(found.frame) for found in together) > 20
+        for test, found in zip(kept, together, strict=True):
+            alone = compare(test, training)
+            assert found.frame.equals(alone.frame)
+            assert (found.semantic, found.texts) == (alone.semantic, alone.texts)
+
+
 def test_stricter_rules_need_no_new_comparison() -> None:
     test, training = _planted(7)
-    strict = OverlapRules(ngram_share=0.8, near=0.9, inside=0.95, inside_words=20)
+    strict = OverlapRules(ngram_share=0.8, similarity=0.9, containment=0.95, contained_words=20)
     found = compare(test, training).rethreshold(strict)
     assert found.frame.equals(compare(test, training, strict).frame)
     assert set(found.counts) == set(EVIDENCE_KINDS)
@@ -157,3 +174,59 @@ def test_texts_without_words_are_compared_as_texts_only() -> None:
 def test_a_folder_without_kept_texts_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no texts are kept"):
         open_kept(tmp_path)
+
+
+class _Pieces(TrigramEncoder):
+    """Cuts words of "w" and a number into two pieces, others into none."""
+
+    def pieces(self, texts: list[str]) -> list[int]:
+        return [2 * sum(word.startswith("w") for word in text.split()) for text in texts]
+
+
+def _windows(text: str) -> Vectors:
+    words = text.split()
+    windows = [words[at : at + 150] for at in range(0, max(1, len(words) - 75), 75)]
+    return TrigramEncoder().encode([" ".join(window) for window in windows])
+
+
+def test_cosines_are_those_of_the_most_similar_passages(tmp_path: Path) -> None:
+    test, training = ([*every[:20], *every[-20:]] for every in _planted(4))
+    test.append(("long", " ".join(text for _, text in _texts(8, 8))))
+    training.append(("long too", f"{test[-1][1]} {' '.join(text for _, text in _texts(9, 8))}"))
+    rules = OverlapRules(threshold=0.85)
+    found = compare(test, training, rules, Job(tmp_path), encoder=TrigramEncoder())
+    assert found.semantic == "compared"
+    rows = {(row["test_id"], row["training_id"]): row for row in found.frame.to_dicts()}
+    ours, theirs = ([(name, _windows(text)) for name, text in every] for every in (test, training))
+    above = 0
+    for test_id, one in ours:
+        for training_id, other in theirs:
+            cosine, row = float((one @ other.T).max()), rows.get((test_id, training_id))
+            if row is not None:
+                assert row["cosine"] == pytest.approx(cosine, abs=0.002)
+                assert (row["cosine"] > 0.85) == ("encoder" in row["evidence"])
+            if abs(cosine - 0.85) > 0.002:
+                assert cosine < 0.85 or row is not None
+                above += cosine > 0.85
+    assert 5 < above < len(test) * len(training) / 5
+
+
+def test_an_encoder_that_does_not_know_the_language_is_not_asked(tmp_path: Path) -> None:
+    test, training = _planted(4)
+    kept = keep(training, OverlapRules(), Job(tmp_path), _Pieces())
+    assert (kept.encoder, kept.asked) == (None, _Pieces().fingerprint)
+    found = compare(test, kept, encoder=_Pieces())
+    assert found.semantic == "unknown language"
+    assert found.frame["cosine"].null_count() == len(found.frame) > 0
+    english = [("1", "What is the use of what you have and are to them, and why do we all wait for it with him?")]
+    english.append(
+        ("2", "She and her mother should have been there when all of us could see that it was in your house")
+    )
+    english.append(("3", "some w1 w2 w3 w4"))
+    assert compare(english, english, encoder=_Pieces()).semantic == "compared"
+
+
+def test_vectors_of_other_encoders_are_not_compared() -> None:
+    texts = _texts(1, 5)
+    found = compare(texts, texts)
+    assert (found.semantic, found.frame["cosine"].drop_nulls().len()) == ("not asked", 0)

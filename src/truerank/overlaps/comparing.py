@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -18,17 +17,21 @@ from truerank.errors import InputError
 from truerank.near_duplicates import Documents, Sketches, between
 from truerank.near_duplicates.shingling import Hashes, Numbers, starts_of
 from truerank.near_duplicates.sketches import claim
-from truerank.overlaps.keeping import KeptTexts, TextPart, keep
+from truerank.overlaps.keeping import PART, KeptTexts, TextPart, keep
+from truerank.overlaps.meaning import cosines, similar
 from truerank.overlaps.options import OverlapRules
-from truerank.overlaps.results import OVERLAPS, Overlaps, with_evidence
+from truerank.overlaps.results import OVERLAPS, Overlaps, SemanticState, with_evidence
 from truerank.text.normalising import normalise
 from truerank.text.wording import LETTERS, WORDS, WordingProbe
+from truerank.vectors.encoders.base import Encoder
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 
-__all__ = ["compare"]
+__all__ = ["compare", "compare_all"]
 
 _FORMAT: Final = 1
+#: Texts with one shingle up to which all are compared: what is found does not depend on what else is compared.
+_CROWD: Final = 1 << 14
 #: Shingles that are compared at a time.
 _AT_ONCE: Final = 1 << 22
 _NUMBERS: Final[dict[str, Any]] = {"left": pl.Int64, "right": pl.Int64}
@@ -41,8 +44,10 @@ def compare(
     training: Documents | KeptTexts,
     rules: OverlapRules = OverlapRules(),
     job: Job | None = None,
+    *,
+    encoder: Encoder | None = None,
 ) -> Overlaps:
-    """Finds the texts of a test side that stand in a training side, by every kind of evidence but the encoder's.
+    """Finds the texts of a test side that stand in a training side.
 
     Args:
         test: pairs of id and text, or documents; a stream that is read once. Or what `keep` kept of them.
@@ -51,6 +56,7 @@ def compare(
         rules: what counts as an overlap.
         job: where unfinished work lies, what runs it, and whom it tells; by default a temporary folder and this
             process. A killed job continues if it gets the same texts and rules.
+        encoder: makes the vectors of streams; None for no semantic evidence. Kept texts have theirs or not.
 
     Returns:
         The pairs. Memory grows with the pairs and with a million texts of each side, not with the sides.
@@ -59,29 +65,55 @@ def compare(
         InputError: kept texts for other n-grams, a folder with other work, or a worker died.
     """
     with _folder(job) as work:
-        sides = tuple(
-            side if isinstance(side, KeptTexts) else keep(side, rules, work.part(f"{name}-texts"))
+        sides = [
+            side if isinstance(side, KeptTexts) else keep(side, rules, work.part(f"{name}-texts"), encoder)
             for name, side in (("test", test), ("training", training))
-        )
-        for side in sides:
-            if side.rules.ngram != rules.ngram:
-                fault = f"texts kept for n-grams of {side.rules.ngram} words, not of {rules.ngram}"
-                raise InputError(fault, "keep them again", where=side.folder)
-        itself = sides[0].folder.resolve() == sides[1].folder.resolve()
-        claim(work.folder, {"format": _FORMAT, "rules": asdict(rules), "sides": [_identity(side) for side in sides]})
+        ]
+        return compare_all(sides[:1], sides[1], rules, work)[0]
+
+
+def compare_all(
+    tests: Sequence[KeptTexts], training: KeptTexts, rules: OverlapRules = OverlapRules(), job: Job | None = None
+) -> tuple[Overlaps, ...]:
+    """Compares several test sides with one training side, which costs less than one after the other.
+
+    Args:
+        tests: kept texts; one of them may be those of the training side.
+        training: kept texts.
+        rules: what counts as an overlap.
+        job: as in `compare`.
+
+    Returns:
+        For each test side what `compare` finds; unless lists are crowded, the very same.
+
+    Raises:
+        InputError: as in `compare`.
+    """
+    for side in (*tests, training):
+        if side.rules.ngram != rules.ngram:
+            fault = f"texts kept for n-grams of {side.rules.ngram} words, not of {rules.ngram}"
+            raise InputError(fault, "keep them again", where=side.folder)
+    with _folder(job) as work:
+        identity = [_identity(side) for side in (*tests, training)]
+        claim(work.folder, {"format": _FORMAT, "rules": asdict(rules), "sides": identity})
         store = BlockStore(work.folder / "pairs")
-        places = list(product(range(len(sides[0].parts)), range(len(sides[1].parts))))
-        for number, (left, right) in enumerate(places):
-            if store.has(number) or (itself and left > right):
-                continue
-            part = work.part(f"compare-{number:05d}")
-            pair = _Parts(sides[0].parts[left], sides[1].parts[right], itself and left == right)
-            store.save(number, _compared(pair, rules, part))
-            shutil.rmtree(part.folder, ignore_errors=True)
-        found = [store.load(number) for number in range(len(places)) if store.has(number)]
-        crowded = sum(int(frame["crowded"][0]) for frame in found if len(frame))
-        frame = pl.concat([pl.DataFrame(schema=OVERLAPS), *(one.select(OVERLAPS.keys()) for one in found)])
-        return Overlaps(rules, (len(sides[0]), len(sides[1])), frame, crowded)
+        places = [(group, right) for group in _groups(tests, training) for right in range(len(training.parts))]
+        for number, (group, right) in enumerate(places):
+            if not store.has(number):
+                part = work.part(f"compare-{number:05d}")
+                store.save(number, _compared(group, _Right(right, training.parts[right]), rules, part))
+                shutil.rmtree(part.folder, ignore_errors=True)
+        frames = [store.load(number) for number in range(len(places))]
+    crowded = sum(int(frame["crowded"][0]) for frame in frames if len(frame))
+    pairs = pl.concat(
+        [pl.DataFrame(schema={**OVERLAPS, "test": pl.Int64}), *(frame.drop("crowded") for frame in frames)]
+    )
+    return tuple(
+        Overlaps(
+            rules, (len(test), len(training)), pairs.filter(test=at).drop("test"), _semantic(test, training), crowded
+        )
+        for at, test in enumerate(tests)
+    )
 
 
 @contextlib.contextmanager
@@ -95,30 +127,88 @@ def _folder(job: Job | None) -> Iterator[Job]:
 
 
 def _identity(side: KeptTexts) -> list[Any]:
-    return [[list(part.shingles.sizes), part.shingles.shingles, part.ngrams.shingles] for part in side.parts]
+    parts = [[list(part.shingles.sizes), part.shingles.shingles, part.ngrams.shingles] for part in side.parts]
+    return [parts, None if side.encoder is None else side.encoder[0]]
 
 
-class _Parts(NamedTuple):
-    left: TextPart
-    right: TextPart
+def _semantic(test: KeptTexts, training: KeptTexts) -> SemanticState:
+    """Whether vectors of both sides can be compared."""
+    if test.asked is None or training.asked is None or test.asked != training.asked:
+        return "not asked"
+    return "unknown language" if test.encoder is None or training.encoder is None else "compared"
+
+
+class _Member(NamedTuple):
+    """A part of a test side: of which side, its number there, whether the training side is the same one, and the
+    dimension of vectors to compare, or 0."""
+
+    test: int
+    number: int
+    part: TextPart
     itself: bool
+    dimension: int
 
 
-def _compared(parts: _Parts, rules: OverlapRules, job: Job) -> pl.DataFrame:
-    """The pairs of two parts with all evidence, ids in place of numbers, and how many lists were crowded."""
-    left, right, itself = parts
-    near = between(left.shingles, right.shingles, rules.shingles, job.part("near"), numbered=True)
-    ngrams = between(left.ngrams, right.ngrams, rules.ngrams, job.part("ngrams"), numbered=True)
-    wording = _wording(left, right, job.part("wording"))
-    pairs = pl.concat([each.pairs.select(pl.col("left", "right").cast(pl.Int64)) for each in (near, ngrams)]).unique()
-    pairs = pl.concat([_with_copies(pairs, right), wording.select("left", "right")]).unique().sort("left", "right")
-    if itself:
-        pairs = pairs.filter(pl.col("left") < pl.col("right"))
-    found = _measured(pairs, left, right, rules).join(wording, on=["left", "right"], how="left", maintain_order="left")
-    found = with_evidence(found.with_columns(cosine=pl.lit(None, pl.Float64)), rules)
-    found = found.with_columns(test_id=left.ids(found["left"]), training_id=right.ids(found["right"]))
+class _Right(NamedTuple):
+    """A part of the training side with its number."""
+
+    number: int
+    part: TextPart
+
+
+def _groups(tests: Sequence[KeptTexts], training: KeptTexts) -> Iterator[list[_Member]]:
+    """Parts of test sides that are compared together: up to a million texts."""
+    group: list[_Member] = []
+    for at, test in enumerate(tests):
+        itself = test.folder.resolve() == training.folder.resolve()
+        dimension = test.encoder[1] if _semantic(test, training) == "compared" and test.encoder else 0
+        for number, part in enumerate(test.parts):
+            if group and sum(len(one.part) for one in group) + len(part) > PART:
+                yield group
+                group = []
+            group.append(_Member(at, number, part, itself, dimension))
+    if group:
+        yield group
+
+
+def _compared(group: Sequence[_Member], theirs: _Right, rules: OverlapRules, job: Job) -> pl.DataFrame:
+    """The pairs of a group and a part of the training side with all evidence, by test side, text and text."""
+    left, right = TextPart.joined([one.part for one in group]), theirs.part
+    near = between(left.shingles, right.shingles, rules.shingles, job.part("near"), numbered=True, crowd=_CROWD)
+    ngrams = between(left.ngrams, right.ngrams, rules.ngrams, job.part("ngrams"), numbered=True, crowd=_CROWD)
+    every = pl.concat([each.pairs.select(pl.col("left", "right").cast(pl.Int64)) for each in (near, ngrams)]).unique()
+    every = _with_copies(every, right)
+    found, first = [], 0
+    for at, one in enumerate(group):
+        inside = (pl.col("left") >= first) & (pl.col("left") < first + len(one.part))
+        pairs = every.filter(inside).with_columns(pl.col("left") - first)
+        found.append(_of_member(pairs, one, theirs, rules, job.part(f"member-{at:05d}")))
+        first += len(one.part)
     crowded = pl.lit(near.crowded + ngrams.crowded, pl.Int64)
-    return found.select(OVERLAPS.keys()).cast(OVERLAPS).with_columns(crowded=crowded)  # type: ignore[arg-type]
+    return pl.concat(found).with_columns(crowded=crowded)
+
+
+def _of_member(pairs: pl.DataFrame, one: _Member, theirs: _Right, rules: OverlapRules, job: Job) -> pl.DataFrame:
+    """The pairs of a part of a test side, those that words and vectors propose among them, with all evidence."""
+    left, right = one.part, theirs.part
+    wording = _wording(left, right, job.part("wording"))
+    proposed = [pairs, wording.select("left", "right")]
+    if one.dimension:
+        proposed.append(similar(left, right, one.dimension, rules.threshold, job.part("meaning")))
+    pairs = pl.concat(proposed).unique().sort("left", "right")
+    if one.itself:
+        pairs = pairs.filter(
+            (pl.col("left") < pl.col("right")) if one.number == theirs.number else one.number < theirs.number
+        )
+    cosine = cosines(pairs, left, right, one.dimension) if one.dimension else pl.lit(None, pl.Float64)
+    found = _measured(pairs, left, right, rules).with_columns(cosine=cosine)
+    found = found.join(wording, on=["left", "right"], how="left", maintain_order="left")
+    found = with_evidence(found, rules)
+    sides = {"test": (left, found["left"]), "training": (right, found["right"])}
+    ids = {f"{name}_id": part.gathered("document_id", numbers) for name, (part, numbers) in sides.items()}
+    texts = {f"{name}_text": part.gathered("shown", numbers) for name, (part, numbers) in sides.items()}
+    found = found.with_columns(**ids, **texts)
+    return found.select(OVERLAPS.keys()).cast(OVERLAPS).with_columns(test=pl.lit(one.test, pl.Int64))  # type: ignore[arg-type]
 
 
 def _with_copies(pairs: pl.DataFrame, right: TextPart) -> pl.DataFrame:

@@ -18,18 +18,23 @@ from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.near_duplicates import Documents, Shingles, Sketches
 from truerank.near_duplicates.shingling import shingled
+from truerank.overlaps.meaning import SAMPLE, encoded, knows_language
 from truerank.overlaps.options import WORDING_LIMIT, OverlapRules
+from truerank.records import Document
 from truerank.sources.distinct import text_hashes
 from truerank.text.normalising import normalise
+from truerank.vectors.encoders.base import Encoder
 from truerank.work.artifacts import write_text
 from truerank.work.jobs import Job
 
-__all__ = ["KeptTexts", "TextPart", "keep", "open_kept"]
+__all__ = ["PART", "KeptTexts", "TextPart", "keep", "open_kept"]
 
 _FORMAT: Final = 1
 _MANIFEST: Final = "texts.json"
 #: Texts of a part; parts are compared one after the other, so that memory does not grow with a collection.
-_PART: Final = 1 << 20
+PART: Final = 1 << 20
+#: Characters of a long text that are kept to be shown.
+_SHOWN: Final = 200
 #: Signs at the end of a text that do not tell it apart.
 _CLOSING: Final = " .?!。？！؟"
 _HASH: Final = np.dtype("<u8")
@@ -38,13 +43,15 @@ _NGRAM_COLUMNS: Final = ("ngrams", "ngram_size")
 
 @dataclass(frozen=True)
 class _Beside:
-    """The columns that are kept beside the sketches: hash of the folded text, n-grams, short texts."""
+    """The columns that are kept beside the sketches: hash of the folded text, n-grams, short texts, vectors."""
 
     ngrams: Shingles
+    encoder: Encoder | None = None
 
     @property
     def identity(self) -> Mapping[str, str | int]:
-        return {"beside": _FORMAT, "ngram": self.ngrams.shingle_size, "wording_limit": WORDING_LIMIT}
+        own: dict[str, str | int] = {} if self.encoder is None else {"encoder": self.encoder.fingerprint}
+        return {"beside": _FORMAT, "ngram": self.ngrams.shingle_size, "wording_limit": WORDING_LIMIT, **own}
 
     def __call__(self, texts: Sequence[str]) -> Mapping[str, pl.Series]:
         found = shingled(texts, self.ngrams)
@@ -57,7 +64,33 @@ class _Beside:
             "ngrams": pl.Series([content[begin:end] for begin, end in pairwise(bounds)], dtype=pl.Binary),
             "ngram_size": pl.Series(np.diff(found.starts).astype(np.uint32)),
             "short": pl.Series(short, dtype=pl.String),
+            "shown": pl.Series(
+                [one or _beginning(text) for one, text in zip(short, texts, strict=True)], dtype=pl.String
+            ),
+            **({} if self.encoder is None else {"vectors": encoded(texts, self.encoder)}),
         }
+
+
+@dataclass(frozen=True)
+class _JoinedSketches(Sketches):
+    """The blocks of several sketches, one after the other."""
+
+    members: tuple[Sketches, ...] = ()
+
+    @cached_property
+    def _places(self) -> list[tuple[Sketches, int]]:
+        return [(member, block) for member in self.members for block in range(len(member.sizes))]
+
+    def load(self, block: int, *names: str) -> pl.DataFrame:
+        member, own = self._places[block]
+        return member.load(own, *names)
+
+    @classmethod
+    def of(cls, members: Sequence[Sketches]) -> Sketches:
+        first = members[0]
+        sizes = tuple(size for member in members for size in member.sizes)
+        shingles, empty = sum(member.shingles for member in members), sum(member.empty for member in members)
+        return cls(first.folder, first.options, sizes, shingles, empty, first.columns, tuple(members))
 
 
 @dataclass(frozen=True)
@@ -75,6 +108,14 @@ class TextPart:
     def __len__(self) -> int:
         return len(self.shingles)
 
+    @classmethod
+    def joined(cls, parts: Sequence[TextPart]) -> TextPart:
+        """Several parts as one, their texts one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        sides = [[getattr(part, name) for part in parts] for name in ("shingles", "ngrams")]
+        return cls(*map(_JoinedSketches.of, sides))
+
     @cached_property
     def firsts(self) -> Any:
         """The number of the first text of each block, and at the end how many there are."""
@@ -89,14 +130,14 @@ class TextPart:
         """The texts of a block that are short enough to compare their words; null for longer ones."""
         return self.shingles.load(block, "short")["short"]
 
-    def ids(self, numbers: Any) -> pl.Series:
-        """The ids of texts by their numbers."""
+    def gathered(self, column: str, numbers: Any) -> pl.Series:
+        """A column of texts by their numbers: `document_id`, or `shown` (of a long text its beginning)."""
         every, place = np.unique(np.asarray(numbers, np.int64), return_inverse=True)
         block_of = np.searchsorted(self.firsts, every, side="right") - 1
-        found = [pl.Series("id", [], pl.String)]
+        found = [pl.Series(column, [], pl.String)]
         for block in np.unique(block_of).tolist():
             inside = every[block_of == block] - self.firsts[block]
-            found.append(self.shingles.ids(block).gather(inside).alias("id"))
+            found.append(self.shingles.load(block, column)[column].gather(inside))
         return pl.concat(found).gather(place)
 
 
@@ -108,11 +149,16 @@ class KeptTexts:
         folder: where they lie.
         rules: whose `ngram` they were made for; thresholds do not matter here.
         parts: of at most about a million texts.
+        encoder: fingerprint of the encoder, and the dimension of its vectors; None where none was asked, or where it
+            does not know the language.
+        asked: fingerprint of the encoder that was asked.
     """
 
     folder: Path
     rules: OverlapRules
     parts: tuple[TextPart, ...]
+    encoder: tuple[str, int] | None = None
+    asked: str | None = None
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
@@ -123,14 +169,17 @@ class KeptTexts:
         return sum(part.shingles.empty for part in self.parts)
 
 
-def keep(texts: Documents, rules: OverlapRules, job: Job) -> KeptTexts:
-    """Makes and keeps what texts are compared by; about 20 bytes for each word.
+def keep(texts: Documents, rules: OverlapRules, job: Job, encoder: Encoder | None = None) -> KeptTexts:
+    """Makes and keeps what texts are compared by.
+
+    It takes about 20 bytes for each word, and with an encoder two bytes for each dimension of each passage.
 
     Args:
         texts: pairs of id and text, or documents; a stream that is read once. Ids may repeat.
         rules: what an n-gram is.
         job: the folder that keeps it, what runs the work, and whom it tells; a killed job continues if it gets the same
             texts.
+        encoder: makes vectors, where it knows the language of the first texts; None for none.
 
     Returns:
         The texts, which `compare` takes in place of a stream.
@@ -139,13 +188,25 @@ def keep(texts: Documents, rules: OverlapRules, job: Job) -> KeptTexts:
         InputError: the folder has texts kept with other rules; a worker died.
     """
     stream = iter(texts)
-    beside, count = _Beside(rules.ngrams), 0
+    if encoder is not None:
+        sample = list(islice(stream, SAMPLE))
+        stream = chain(sample, stream)
+        known = knows_language([one.text if isinstance(one, Document) else one[1] for one in sample], encoder)
+    used = encoder if encoder is not None and known else None
+    beside, count = _Beside(rules.ngrams, used), 0
     while (first := next(stream, None)) is not None:
-        part: Iterator[Any] = chain([first], islice(stream, _PART - 1))
+        part: Iterator[Any] = chain([first], islice(stream, PART - 1))
         near_duplicates.keep(part, rules.shingles, job.part(_name(count)), beside)
         count += 1
     job.folder.mkdir(parents=True, exist_ok=True)
-    write_text(job.folder / _MANIFEST, json.dumps({"format": _FORMAT, "ngram": rules.ngram, "parts": count}) + "\n")
+    found = {
+        "format": _FORMAT,
+        "ngram": rules.ngram,
+        "parts": count,
+        "encoder": None if used is None else [used.fingerprint, used.dimension],
+        "asked": None if encoder is None else encoder.fingerprint,
+    }
+    write_text(job.folder / _MANIFEST, json.dumps(found) + "\n")
     return open_kept(job.folder, rules)
 
 
@@ -168,7 +229,9 @@ def open_kept(folder: Path, rules: OverlapRules = OverlapRules()) -> KeptTexts:
     if kept.get("ngram") != rules.ngram:
         fault = f"texts kept for n-grams of {kept.get('ngram')} words, not of {rules.ngram}"
         raise InputError(fault, "keep them again", where=folder)
-    return KeptTexts(folder, rules, tuple(_part(folder / _name(part), rules) for part in range(kept["parts"])))
+    parts = tuple(_part(folder / _name(part), rules) for part in range(kept["parts"]))
+    encoder = None if kept["encoder"] is None else (str(kept["encoder"][0]), int(kept["encoder"][1]))
+    return KeptTexts(folder, rules, parts, encoder, kept["asked"])
 
 
 def _part(folder: Path, rules: OverlapRules) -> TextPart:
@@ -187,3 +250,7 @@ def _name(part: int) -> str:
 def folded(text: str) -> str:
     """What makes texts the same: normalised; case and marks at the end do not count."""
     return normalise(text).casefold().rstrip(_CLOSING)
+
+
+def _beginning(text: str) -> str:
+    return " ".join(text[: 2 * _SHOWN].split())[:_SHOWN]

@@ -26,23 +26,24 @@ class OverlapRules(Options):
         ngram: words in an n-gram.
         ngram_share: share of the n-grams of either text that the other one has, from which on it counts; of the text
             with fewer n-grams.
-        near: Jaccard similarity of the three-word shingles from which on texts are near-duplicates.
-        inside: share of the three-word shingles of the smaller text that the larger one has, from which on it counts.
-        inside_words: a text with fewer words is not looked for inside others.
-        cosine: cosine similarity of two texts, or of two of their passages, above which it counts.
+        similarity: Jaccard similarity of the three-word shingles from which on texts are near-duplicates.
+        containment: share of the three-word shingles of the smaller text that the larger one has, from which on the
+            pair counts.
+        contained_words: a text with fewer words is not looked for inside others.
+        threshold: cosine similarity of two texts, or of two of their passages, above which it counts.
     """
 
     ngram: Annotated[int, Range(at_least=4, at_most=64)] = 13
     ngram_share: Annotated[float, Range(above=0, at_most=1)] = 0.5
-    near: Annotated[float, Range(above=0, at_most=1)] = 0.8
-    inside: Annotated[float, Range(above=0, at_most=1)] = 0.8
-    inside_words: Annotated[int, Range(at_least=3)] = 5
-    cosine: Annotated[float, Range(at_least=-1, below=1)] = 0.91
+    similarity: Annotated[float, Range(above=0, at_most=1)] = 0.8
+    containment: Annotated[float, Range(above=0, at_most=1)] = 0.8
+    contained_words: Annotated[int, Range(at_least=3)] = 5
+    threshold: Annotated[float, Range(at_least=-1, below=1)] = 0.91
 
     @property
     def shingles(self) -> Shingles:
         """How near-duplicates are looked for."""
-        return Shingles(similarity=self.near, containment=self.inside, contained_words=self.inside_words)
+        return Shingles(similarity=self.similarity, containment=self.containment, contained_words=self.contained_words)
 
     @property
     def ngrams(self) -> Shingles:

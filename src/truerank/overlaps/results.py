@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import polars as pl
 
 from truerank.errors import OptionError
 from truerank.overlaps.options import OverlapRules
 
-__all__ = ["EVIDENCE_KINDS", "OVERLAPS", "Overlaps", "with_evidence"]
+__all__ = ["EVIDENCE_KINDS", "OVERLAPS", "Overlaps", "SemanticState", "with_evidence"]
 
 #: What can make a pair an overlap, in the order in which the column `evidence` joins them with "+".
 EVIDENCE_KINDS: Final = ("exact", "ngram", "near", "contains", "words", "letters", "encoder")
@@ -27,10 +27,14 @@ OVERLAPS: Final[dict[str, Any]] = {
     "cosine": pl.Float64,
     "test_words": pl.Int64,
     "training_words": pl.Int64,
+    "test_text": pl.String,
+    "training_text": pl.String,
     "evidence": pl.String,
 }
+SemanticState = Literal["compared", "unknown language", "not asked"]
+
 #: Columns of thresholds that may be raised without comparing again.
-_THRESHOLDS: Final = ("ngram_share", "near", "inside", "inside_words", "cosine")
+_THRESHOLDS: Final = ("ngram_share", "similarity", "containment", "contained_words", "threshold")
 
 
 @dataclass(frozen=True)
@@ -40,13 +44,16 @@ class Overlaps:
     Attributes:
         rules: what counts.
         texts: how many texts were compared, of the test side and of the training side.
-        frame: columns as in `OVERLAPS`, in the order of the test side, then of the training side; a pair stands once.
+        frame: columns as in `OVERLAPS`, in the order of the test side, then of the training side (of each million texts
+            of the training side); a pair stands once.
             `exact`: the same text; blanks, case and marks at the end do not count. `ngram_test`: the share of the test
             text's distinct n-grams that stand in the training text; `ngram_training`: the other way round; null where
             one of the two has fewer words than an n-gram. `jaccard`, `containment`: of the sets of three-word shingles;
             containment is that of the smaller text in the larger one. `wording`: "words" where short texts have the
             same content words, "letters" where these are one letter apart, else null. `cosine`: null where the encoder
-            was not asked or does not know the language. `evidence`: the kinds (`EVIDENCE_KINDS`) that count.
+            was not asked or does not know the language. `test_text`, `training_text`: of texts of more than 32 words,
+            the first 200 characters. `evidence`: the kinds (`EVIDENCE_KINDS`) that count.
+        semantic: whether the encoder compared; it does not where it does not know the language of a side.
         crowded: shingles and n-grams that so many texts have that not all pairs with them were compared; where above 0,
             pairs may be missing among texts that share nothing rarer.
     """
@@ -54,6 +61,7 @@ class Overlaps:
     rules: OverlapRules
     texts: tuple[int, int]
     frame: pl.DataFrame
+    semantic: SemanticState = "not asked"
     crowded: int = 0
 
     @property
@@ -84,7 +92,7 @@ class Overlaps:
             value, had = getattr(rules, name), getattr(self.rules, name)
             if value < had:
                 raise OptionError(name, f"{value:g} is below {had:g}", "compare the texts again with it")
-        return Overlaps(rules, self.texts, with_evidence(self.frame, rules), self.crowded)
+        return Overlaps(rules, self.texts, with_evidence(self.frame, rules), self.semantic, self.crowded)
 
 
 def with_evidence(frame: pl.DataFrame, rules: OverlapRules) -> pl.DataFrame:
@@ -96,15 +104,15 @@ def with_evidence(frame: pl.DataFrame, rules: OverlapRules) -> pl.DataFrame:
     """
     fewest = pl.min_horizontal("test_words", "training_words")
     short = fewest < rules.ngram
-    inside = (fewest >= rules.inside_words) & (pl.col("test_words") != pl.col("training_words"))
+    inside = (fewest >= rules.contained_words) & (pl.col("test_words") != pl.col("training_words"))
     fires = {
         "exact": pl.col("exact"),
         "ngram": pl.max_horizontal("ngram_test", "ngram_training") >= rules.ngram_share,
-        "near": pl.col("jaccard") >= pl.when(short).then(1.0).otherwise(rules.near),
-        "contains": inside & (pl.col("containment") >= pl.when(short).then(1.0).otherwise(rules.inside)),
+        "near": pl.col("jaccard") >= pl.when(short).then(1.0).otherwise(rules.similarity),
+        "contains": inside & (pl.col("containment") >= pl.when(short).then(1.0).otherwise(rules.containment)),
         "words": pl.col("wording") == "words",
         "letters": pl.col("wording") == "letters",
-        "encoder": pl.col("cosine") > rules.cosine,
+        "encoder": pl.col("cosine") > rules.threshold,
     }
     names = [pl.when(fires[kind]).then(pl.lit(kind)) for kind in EVIDENCE_KINDS]
     evidence = pl.concat_str(names, separator="+", ignore_nulls=True)

@@ -94,6 +94,12 @@ class GraphEncoder(OpenedEncoder):
         self._model = model
         self._threads = spec.threads or available_cpus()
 
+    def pieces(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text has, without special ones and up to the length that the model reads."""
+        lengths = self._model.tokenizer.ids(["", *texts]).lengths
+        found: list[int] = (lengths[1:] - lengths[0]).tolist()
+        return found
+
     def _encode(self, texts: Sequence[str]) -> Vectors:
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         ids = self._model.tokenizer.ids(texts)

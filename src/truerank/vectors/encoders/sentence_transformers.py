@@ -58,6 +58,11 @@ class SentenceTransformerEncoder(OpenedEncoder):
         )  # fmt: skip
         super().__init__(spec, name=name, dimension=_dimension(model), fingerprint=key)
 
+    def pieces(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text has, without special ones and up to the length that the model reads."""
+        found = self._model.tokenizer(list(texts), add_special_tokens=False, truncation=True)["input_ids"]
+        return [len(ids) for ids in found]
+
     def _encode(self, texts: Sequence[str]) -> Vectors:
         # Half a surrogate pair is no character: the tokenizers refuse it.
         whole = [text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for text in texts]
