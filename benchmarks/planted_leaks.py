@@ -138,7 +138,7 @@ def _framed(text: str, other: str, draw: random.Random) -> str:
 def _marked(text: str, other: str, draw: random.Random) -> str:
     every = html.escape(text, quote=False).split()
     for at in draw.sample(range(len(every)), max(1, len(every) // 6)):
-        every[at] = draw.choice(("<em>{}</em>", "<span class='x'>{}</span>", "<a href=\"/p/1\">{}</a>")).format(every[at])
+        every[at] = draw.choice(("<em>{}</em>", "<span class='x'>{}</span>", '<a href="/p/1">{}</a>')).format(every[at])
     return f"<div>\n<p>{' '.join(every)}</p>\n</div>"
 
 
@@ -224,7 +224,8 @@ def _paraphrased(text: str, other: str, draw: random.Random) -> str | None:
         cut = draw.randrange(len(every)) if len(every) > 3 else 0
         parts.append(" ".join(every[cut:] + every[:cut]))
     changed = " ".join(parts)
-    return changed if sum((Counter(text.split()) - Counter(changed.split())).values()) * 8 >= len(text.split()) else None
+    other_words = sum((Counter(text.split()) - Counter(changed.split())).values())
+    return changed if other_words * 8 >= len(text.split()) else None
 
 
 _CHANGES: Mapping[str, Callable[[str, str, random.Random], str | None]] = dict(
@@ -264,7 +265,7 @@ def make(names: Sequence[str], per_cell: int, seed: int = SEED) -> Bench:
         named = [(f"{length}/{number}", text) for number, text in enumerate(own[: 20 * per_cell])]
         tests |= dict(named)
         for kind in KINDS:
-            lines += _plants(kind, length, named, spare, per_cell, seed)
+            lines += _plants(kind, length, named, spare, wanted=per_cell, seed=seed)
         lines += _harmless(length, named, spare, per_cell * len(KINDS) // len(HARMLESS), seed)
     lines = _without_real_copies(tests, lines)
     draw.shuffle(lines)
@@ -286,7 +287,7 @@ def _draw(*names: object) -> random.Random:
 
 
 def _plants(
-    kind: str, length: str, named: Sequence[tuple[str, str]], spare: Sequence[str], wanted: int, seed: int
+    kind: str, length: str, named: Sequence[tuple[str, str]], spare: Sequence[str], *, wanted: int, seed: int
 ) -> Iterator[Line]:
     order = _draw(seed, kind, length).sample(list(named), len(named))
     found = 0

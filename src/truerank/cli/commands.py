@@ -13,6 +13,7 @@ __all__ = ["COMMANDS", "GROUPS", "first_sentence"]
 COMMANDS: Final[Mapping[str, str]] = {
     "leakage audit": "truerank.audits.leakage.audit:audit",
     "leakage examples": "truerank.audits.leakage.training_examples.audit:examples",
+    "leakage matrix": "truerank.audits.leakage.suites.making:matrix",
     "leakage calibrate": "truerank.audits.leakage.commands:calibrate",
     "leakage clean": "truerank.audits.leakage.commands:clean",
     "leakage effect": "truerank.audits.leakage.effect:effect",

@@ -27,7 +27,7 @@ from truerank.vectors.encoders.base import Encoder
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 
-__all__ = ["compare", "compare_all"]
+__all__ = ["compare", "compare_all", "semantic_state"]
 
 _FORMAT: Final = 1
 #: Texts with one shingle up to which all are compared: what is found does not depend on what else is compared.
@@ -73,7 +73,12 @@ def compare(
 
 
 def compare_all(
-    tests: Sequence[KeptTexts], training: KeptTexts, rules: OverlapRules = OverlapRules(), job: Job | None = None
+    tests: Sequence[KeptTexts],
+    training: KeptTexts,
+    rules: OverlapRules = OverlapRules(),
+    job: Job | None = None,
+    *,
+    in_full: bool = False,
 ) -> tuple[Overlaps, ...]:
     """Compares several test sides with one training side, which costs less than one after the other.
 
@@ -82,6 +87,8 @@ def compare_all(
         training: kept texts.
         rules: what counts as an overlap.
         job: as in `compare`.
+        in_full: a test side with the kept texts of the training side is one that was trained on, and each of its texts
+            has its pair; by default it is compared with itself.
 
     Returns:
         For each test side what `compare` finds; unless lists are crowded, the very same.
@@ -95,9 +102,9 @@ def compare_all(
             raise InputError(fault, "keep them again", where=side.folder)
     with _folder(job) as work:
         identity = [_identity(side) for side in (*tests, training)]
-        claim(work.folder, {"format": _FORMAT, "rules": asdict(rules), "sides": identity})
+        claim(work.folder, {"format": _FORMAT, "rules": asdict(rules), "sides": identity, "in_full": in_full})
         store = BlockStore(work.folder / "pairs")
-        places = [(group, right) for group in _groups(tests, training) for right in range(len(training.parts))]
+        places = [(group, right) for group in _groups(tests, training, in_full) for right in range(len(training.parts))]
         for number, (group, right) in enumerate(places):
             if not store.has(number):
                 part = work.part(f"compare-{number:05d}")
@@ -110,7 +117,11 @@ def compare_all(
     )
     return tuple(
         Overlaps(
-            rules, (len(test), len(training)), pairs.filter(test=at).drop("test"), _semantic(test, training), crowded
+            rules,
+            (len(test), len(training)),
+            pairs.filter(test=at).drop("test"),
+            semantic_state(test, training),
+            crowded,
         )
         for at, test in enumerate(tests)
     )
@@ -131,7 +142,7 @@ def _identity(side: KeptTexts) -> list[Any]:
     return [parts, None if side.encoder is None else side.encoder[0]]
 
 
-def _semantic(test: KeptTexts, training: KeptTexts) -> SemanticState:
+def semantic_state(test: KeptTexts, training: KeptTexts) -> SemanticState:
     """Whether vectors of both sides can be compared."""
     if test.asked is None or training.asked is None or test.asked != training.asked:
         return "not asked"
@@ -156,12 +167,12 @@ class _Right(NamedTuple):
     part: TextPart
 
 
-def _groups(tests: Sequence[KeptTexts], training: KeptTexts) -> Iterator[list[_Member]]:
+def _groups(tests: Sequence[KeptTexts], training: KeptTexts, in_full: bool) -> Iterator[list[_Member]]:
     """Parts of test sides that are compared together: up to a million texts."""
     group: list[_Member] = []
     for at, test in enumerate(tests):
-        itself = test.folder.resolve() == training.folder.resolve()
-        dimension = test.encoder[1] if _semantic(test, training) == "compared" and test.encoder else 0
+        itself = not in_full and test.folder.resolve() == training.folder.resolve()
+        dimension = test.encoder[1] if semantic_state(test, training) == "compared" and test.encoder else 0
         for number, part in enumerate(test.parts):
             if group and sum(len(one.part) for one in group) + len(part) > PART:
                 yield group

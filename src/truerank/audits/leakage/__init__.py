@@ -22,6 +22,8 @@ from truerank.audits.leakage.options import AuditOptions, Redaction
 from truerank.audits.leakage.redaction import open_key, redact
 from truerank.audits.leakage.reduction import TestReduction
 from truerank.audits.leakage.results import AuditResult, load_audit
+from truerank.audits.leakage.suites.making import matrix
+from truerank.audits.leakage.suites.results import LeakageMatrix
 from truerank.audits.leakage.training_examples.audit import examples
 from truerank.audits.leakage.training_examples.options import ExampleOptions
 from truerank.audits.leakage.training_examples.results import ExampleAudit, KindVerdict, load_examples
@@ -39,6 +41,7 @@ __all__ = [
     "ExampleOptions",
     "KindVerdict",
     "LeakRules",
+    "LeakageMatrix",
     "NewSince",
     "Redaction",
     "Spread",
@@ -55,6 +58,7 @@ __all__ = [
     "judge_with_encoder",
     "load_audit",
     "load_examples",
+    "matrix",
     "open_key",
     "redact",
     "since_baseline",

@@ -153,7 +153,7 @@
       };
       for (const button of this.root.querySelectorAll("button[data-action]"))
         button.addEventListener("click", actions[button.dataset.action]);
-      window.addEventListener("hashchange", () => { if (this.addressed()) { this.read(); this.update(); } });
+      window.addEventListener("hashchange", () => { if (this.addressed()) { this.read(); this.update(); this.root.scrollIntoView(); } });
       window.addEventListener("beforeprint", () => this.render(0, this.printed, true));
       window.addEventListener("afterprint", () => this.render(this.page * ROWS, ROWS, false));
     }
