@@ -242,6 +242,7 @@ VOCABULARY = {
     "seed": "of whatever is drawn",
     "seeds": "draws, with as many seeds",
     "select": "which relevant documents are selected",
+    "semantic": "which texts an encoder compares",
     "set_": "a parameter by name",
     "settings": "rare settings in a file",
     "shards": "folders of the jobs of an array",

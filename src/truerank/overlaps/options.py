@@ -8,10 +8,14 @@ from typing import Annotated, Final
 from truerank.near_duplicates import Shingles
 from truerank.options import Options, Range
 
-__all__ = ["WORDING_LIMIT", "OverlapRules"]
+__all__ = ["BRIEF_SHARE", "BRIEF_WORDS", "WORDING_LIMIT", "OverlapRules"]
 
 #: Texts with more words than this are not compared by their content words.
 WORDING_LIMIT: Final = 32
+#: In a text with fewer words, another word in some places may make another question. So near-duplicates and containment
+#: ask for at least this share there, however low the thresholds are.
+BRIEF_WORDS: Final = 20
+BRIEF_SHARE: Final = 0.8
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,8 @@ class OverlapRules(Options):
 
     A text with fewer words than `ngram` is short, and so is a pair with one: changing one word of a short text changes
     what it says. So *near* asks for the same words in the same order there, and *contains* for all shingles. Short
-    texts are compared by their content words besides.
+    texts are compared by their content words besides. With fewer than 20 words, *near* and *contains* ask for at least
+    0.8, and *ngram* for at least a half, where the thresholds are lower.
 
     Attributes:
         ngram: words in an n-gram.

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 import polars as pl
 
 from truerank.errors import OptionError
-from truerank.overlaps.options import OverlapRules
+from truerank.overlaps.options import BRIEF_SHARE, BRIEF_WORDS, OverlapRules
 
 __all__ = ["EVIDENCE_KINDS", "OVERLAPS", "Overlaps", "SemanticState", "with_evidence"]
 
@@ -104,12 +104,17 @@ def with_evidence(frame: pl.DataFrame, rules: OverlapRules) -> pl.DataFrame:
     """
     fewest = pl.min_horizontal("test_words", "training_words")
     short = fewest < rules.ngram
+
+    def least(share: float, brief: float) -> pl.Expr:
+        return pl.when(fewest < BRIEF_WORDS).then(max(share, brief)).otherwise(share)
+
     inside = (fewest >= rules.contained_words) & (pl.col("test_words") != pl.col("training_words"))
     fires = {
         "exact": pl.col("exact"),
-        "ngram": pl.max_horizontal("ngram_test", "ngram_training") >= rules.ngram_share,
-        "near": pl.col("jaccard") >= pl.when(short).then(1.0).otherwise(rules.similarity),
-        "contains": inside & (pl.col("containment") >= pl.when(short).then(1.0).otherwise(rules.containment)),
+        "ngram": pl.max_horizontal("ngram_test", "ngram_training") >= least(rules.ngram_share, 0.5),
+        "near": pl.col("jaccard") >= pl.when(short).then(1.0).otherwise(least(rules.similarity, BRIEF_SHARE)),
+        "contains": inside
+        & (pl.col("containment") >= pl.when(short).then(1.0).otherwise(least(rules.containment, BRIEF_SHARE))),
         "words": pl.col("wording") == "words",
         "letters": pl.col("wording") == "letters",
         "encoder": pl.col("cosine") > rules.threshold,

@@ -132,15 +132,16 @@ def test_what_is_not_given_is_unknown_with_the_remedy(collection: Path, tmp_path
 
 def test_clean_names_what_was_found_of_planted_changes(collection: Path, tmp_path: Path) -> None:
     train = write_lines(tmp_path / "train.jsonl", HARMLESS)
-    found = leakage.examples(train, collection, kinds=("document-corpus",), sample=40, ngram_share=0.3)
+    found = leakage.examples(train, collection, kinds=("document-corpus",), sample=40)
     (verdict,) = found.kinds
     assert verdict.verdict == "CLEAN"
     assert "boilerplate added" in " ".join(verdict.evidence)
     shares = {row["kind"]: row["share"] for row in verdict.sensitivity}
     assert shares["re-wrapped"] == shares["markup"] == 1
-    # Words in another order and by others are what words alone cannot see, and the audit says so.
-    assert shares["paraphrase"] < 0.95
-    assert "paraphrase" in " ".join(verdict.evidence)
+    blind = [kind for kind, share in shares.items() if share < 0.95]
+    said = " ".join(verdict.evidence).partition("blind to these")[2]
+    assert all(f"{kind} (" in said for kind in blind)
+    assert not any(f"{kind} (" in said for kind in shares.keys() - set(blind))
 
 
 def test_same_bytes_and_killed_runs_continue(

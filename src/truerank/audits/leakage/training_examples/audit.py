@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -13,18 +13,28 @@ from typing import Annotated, NamedTuple
 
 import polars as pl
 
-from truerank.audits.leakage.training_examples.joining import ComparedTexts, joined
-from truerank.audits.leakage.training_examples.kinds import ANY_DOCUMENT
+from truerank.audits.leakage.encoders import Models
+from truerank.audits.leakage.training_examples.comparing import (
+    ComparedTexts,
+    ComparingTexts,
+    KeptSides,
+    Semantic,
+    compare_plants,
+    compare_sides,
+    keep_sides,
+)
+from truerank.audits.leakage.training_examples.joining import joined
 from truerank.audits.leakage.training_examples.locating import AnswerTexts, locate
-from truerank.audits.leakage.training_examples.options import ExampleOptions
+from truerank.audits.leakage.training_examples.options import RULES, ExampleOptions
 from truerank.audits.leakage.training_examples.reading import TestTexts, TrainingTexts, counted
 from truerank.audits.leakage.training_examples.results import ExampleAudit
 from truerank.audits.leakage.training_examples.sensitivity import ExampleSensitivity, ExampleSight, PlantMaterial, check
 from truerank.audits.leakage.training_examples.verdicts import ExampleEvidence, verdicts
 from truerank.loading import json_file
-from truerank.options import Flag, Out, Workers, command
-from truerank.overlaps import KeptTexts, OverlapRules, compare, keep, open_kept
+from truerank.options import Encoding, Flag, Out, Workers, command
+from truerank.overlaps import OverlapRules
 from truerank.sources.inputs import inputs_of
+from truerank.version import __version__
 from truerank.work.artifacts import digest, write_text
 from truerank.work.engines import check_kept, open_engine
 from truerank.work.jobs import Job
@@ -42,7 +52,8 @@ def examples(
     test: Annotated[str | Path, Flag(metavar="SRC", reads=str)],
     *,
     options: ExampleOptions = ExampleOptions(),
-    rules: OverlapRules = OverlapRules(),
+    rules: OverlapRules = RULES,
+    encoding: Encoding = Encoding(),
     work: Workers = Workers(),
     out: Out = None,
     progress: Progress | None = None,
@@ -60,6 +71,7 @@ def examples(
         test: test topics; a BEIR folder brings its documents and judgments along.
         options: what is compared.
         rules: what counts as an overlap.
+        encoding: what turns texts into vectors, where the encoder is asked.
         work: where the comparison runs.
         out: a folder for the pairs, the report, the summary and the manifest.
         progress: is told what happens.
@@ -89,13 +101,15 @@ def examples(
         TrainingTexts.of(sources, options.roles, strict=options.strict),
         options,
         rules,
+        encoding,
     )
     engine, progress = open_engine(work.engine, work.workers), progress or Quiet()
     if out is None:
         with TemporaryDirectory() as temporary:
             return prepared.result(Job(Path(temporary), engine, progress))
+    asked = {} if options.semantic == "none" else {"encoding": encoding}
     inputs = inputs_of(train=sources, **prepared.test.given)
-    with started("leakage examples", inputs, {"options": options, "rules": rules}, out) as job:
+    with started("leakage examples", inputs, {"options": options, "rules": rules, **asked}, out) as job:
         folder = job.unfinished(prepared.identity())
         found = replace(prepared.result(Job(folder, engine, progress)), folder=job.folder)
         job.skipped = {name: source["skipped"] for name, source in found.sources.items() if source["skipped"]}
@@ -112,17 +126,20 @@ class PreparedExamples:
         training: the training examples.
         options: what is compared.
         rules: what counts as an overlap.
+        encoding: what turns texts into vectors, where the encoder is asked.
     """
 
     test: TestTexts
     training: TrainingTexts
     options: ExampleOptions
     rules: OverlapRules
+    encoding: Encoding
 
     def identity(self) -> str:
         """A hash of all that the unfinished work depends on."""
         known = {"test": self.test.fingerprint(), "training": self.training.fingerprint()}
-        return digest({**known, "options": plain(self.options), "rules": plain(self.rules)})
+        given = {"options": plain(self.options), "rules": plain(self.rules), "encoding": plain(self.encoding)}
+        return digest({**known, **given, "version": __version__})
 
     def result(self, job: Job) -> ExampleAudit:
         """Compares everything.
@@ -130,18 +147,20 @@ class PreparedExamples:
         Args:
             job: where unfinished work lies, what runs it, and whom it tells.
         """
-        kept = self._kept(job)
-        found = self._compared(kept, job)
-        wanted = {one for frame in found for one in frame["training_id"].unique()}
+        ways = ComparingTexts(self.rules, Semantic(self.options.semantic, lambda: Models.of(self.encoding).encoder))
+        kept = keep_sides(self.test, self.training, ways, job)
+        found = compare_sides(kept, self.rules, job)
+        wanted = {one for frame in found[:3] for one in frame["training_id"].unique()}
         job.progress.start("finding the examples")
         located = locate(self.training, wanted, self._answers(found))
         job.progress.start("sensitivity check")
         texts = self._texts(found.documents["test_id"].unique())
-        seen = self._checked(kept, texts, job)
+        seen = self._checked(kept, texts, ways, job)
         leaks = joined(self.test, found, located, texts.named)
         sources = {name: {**counted(one), **located.counts[name]} for name, one in self.training.sources}
-        documents = (len(kept["documents"]) if "documents" in kept else 0, texts.present)
-        known = ExampleEvidence(self.test, leaks, sources, seen, self.options, self.rules, documents)
+        documents = (0 if kept.documents is None else len(kept.documents), texts.present)
+        semantic = dict(zip(("query-query", "query-document", "document"), found.semantic, strict=True))
+        known = ExampleEvidence(self.test, leaks, sources, seen, self.options, self.rules, documents, semantic)
         return ExampleAudit(
             kinds=tuple(verdicts(known)),
             leaks=leaks,
@@ -149,35 +168,7 @@ class PreparedExamples:
             sources=sources,
             rules=plain(self.rules),
             others=seen.others,
-        )
-
-    def _kept(self, job: Job) -> dict[str, KeptTexts]:
-        """All texts as they are compared."""
-        streams: dict[str, Iterable[tuple[str, str]]] = {
-            "queries": self.test.queries(),
-            "training-queries": self.training.distinct(("query",)),
-            "training-documents": self.training.distinct(ANY_DOCUMENT),
-        }
-        if self.test.docs is not None:
-            streams["documents"] = self.test.documents()
-        found = {}
-        for name, stream in streams.items():
-            part = job.part(name)
-            whole = (part.folder / "texts.json").is_file()
-            found[name] = open_kept(part.folder, self.rules) if whole else keep(stream, self.rules, part)
-        return found
-
-    def _compared(self, kept: Mapping[str, KeptTexts], job: Job) -> ComparedTexts:
-        def pairs(test: str, training: str) -> pl.DataFrame:
-            if test not in kept:
-                return compare((), (), self.rules).frame
-            return compare(kept[test], kept[training], self.rules, job.part(f"{test}-in-{training}")).frame
-
-        short = pl.col("test_words") >= self.rules.inside_words
-        return ComparedTexts(
-            pairs("queries", "training-queries"),
-            pairs("queries", "training-documents").filter(short),
-            pairs("documents", "training-documents"),
+            boilerplate=tuple(kept.passages.iter_rows(named=True)),
         )
 
     def _answers(self, found: ComparedTexts) -> AnswerTexts:
@@ -201,7 +192,8 @@ class PreparedExamples:
         found: dict[str, str] = {}
         samples = (_Sample(self.options.sample), _Sample(self.options.sample))
         present = 0
-        for doc_id, text in self.test.documents():
+        for document in self.test.docs or ():
+            doc_id, text = document.doc_id, document.text
             if doc_id in named:
                 found[doc_id] = text
             samples[0].add(doc_id, text)
@@ -210,7 +202,7 @@ class PreparedExamples:
                 samples[1].add(doc_id, text)
         return _Texts(found, samples[0].texts(), samples[1].texts(), present)
 
-    def _checked(self, kept: Mapping[str, KeptTexts], texts: _Texts, job: Job) -> ExampleSensitivity:
+    def _checked(self, kept: KeptSides, texts: _Texts, ways: ComparingTexts, job: Job) -> ExampleSensitivity:
         """The sensitivity check, or what an interrupted run has of it."""
         path = job.folder / "sensitivity.json"
         if path.is_file():
@@ -221,16 +213,19 @@ class PreparedExamples:
             self.test.texts, texts.documents, texts.relevant, {name: relevant[name] for name in texts.relevant}
         )
 
-        def sight(test: str, plants: Iterable[tuple[str, str]]) -> pl.DataFrame:
-            with TemporaryDirectory() as folder:
-                return compare(kept[test], plants, self.rules, replace(job, folder=Path(folder))).frame
+        def of_documents(plants: Iterable[tuple[str, str]]) -> pl.DataFrame:
+            side = kept.documents
+            if side is None:
+                raise ValueError("no documents were kept")
+            return compare_plants(side, plants, ways, job, document=True)
 
         found = check(
             material,
             ExampleSight(
-                lambda plants: sight("queries", plants),
-                (lambda plants: sight("documents", plants)) if "documents" in kept else None,
-                self.rules.inside_words,
+                lambda document, plants: compare_plants(kept.queries, plants, ways, job, document=document),
+                None if kept.documents is None else of_documents,
+                self.rules.contained_words,
+                kept.form,
             ),
             sample=self.options.sample,
             seed=self.options.seed,

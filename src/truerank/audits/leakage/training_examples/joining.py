@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 import polars as pl
 
+from truerank.audits.leakage.training_examples.comparing import ComparedTexts
 from truerank.audits.leakage.training_examples.kinds import KINDS
 from truerank.audits.leakage.training_examples.locating import ExamplePlaces
 from truerank.audits.leakage.training_examples.reading import TestTexts
 from truerank.audits.leakage.training_examples.results import LEAKS
-from truerank.overlaps import OVERLAPS
 
-__all__ = ["ComparedTexts", "joined"]
+__all__ = ["joined"]
 
-_EVIDENCE: Final = [name for name in OVERLAPS if not name.endswith("_id")]
-
-
-class ComparedTexts(NamedTuple):
-    """Pairs of texts, columns as in `overlaps.OVERLAPS`.
-
-    Attributes:
-        queries: of test queries and training queries.
-        query_documents: of test queries and training documents.
-        documents: of test documents and training documents.
-    """
-
-    queries: pl.DataFrame
-    query_documents: pl.DataFrame
-    documents: pl.DataFrame
+#: What the pairs show of their texts; the whole texts are joined.
+_SHOWN: Final = ("test_text", "training_text")
 
 
 def joined(test: TestTexts, found: ComparedTexts, located: ExamplePlaces, texts: Mapping[str, str]) -> pl.DataFrame:
@@ -51,6 +38,11 @@ def joined(test: TestTexts, found: ComparedTexts, located: ExamplePlaces, texts:
         schema={"test_id": pl.String, "doc_id": pl.String, "test_text": pl.String},
     )
     relevant = list(test.relevant or ())
+    found = found._replace(
+        queries=found.queries.drop(_SHOWN),
+        query_documents=found.query_documents.drop(_SHOWN),
+        documents=found.documents.drop(_SHOWN),
+    )
     frames = []
     for kind in KINDS:
         if kind.name == "pair":

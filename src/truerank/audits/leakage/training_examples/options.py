@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Final, Literal
 
 from truerank.audits.leakage.options import FIELDS
 from truerank.audits.leakage.training_examples.kinds import KINDS
 from truerank.errors import OptionError
 from truerank.options import Flag, Names, Options, Range, Seed, Source
+from truerank.overlaps import OverlapRules
 
-__all__ = ["ExampleOptions"]
+__all__ = ["RULES", "ExampleOptions"]
+
+#: The rule for whole examples: long texts leak in parts. Chosen on Vaswani with benchmarks/tools.py.
+RULES: Final = OverlapRules(ngram_share=0.2, similarity=0.4, containment=0.5)
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,7 @@ class ExampleOptions(Options):
             document-corpus; by default all.
         fields: the fields of topics that are compared: title, description, narrative.
         rel: the lowest grade that counts as relevant.
+        semantic: which texts an encoder compares, too: none, queries, or all (each training document is encoded).
         sample: texts of each side that are planted for the sensitivity check, changed in every way.
         seed: of the sensitivity check.
         strict: bytes that are not UTF-8 are an error.
@@ -38,6 +43,7 @@ class ExampleOptions(Options):
     kinds: Names = ()
     fields: Annotated[tuple[str, ...], Flag(metavar="NAME,…", reads=str)] = ("title", "description")
     rel: Annotated[int, Range(at_least=1)] = 1
+    semantic: Literal["none", "queries", "all"] = "none"
     sample: Annotated[int, Range(at_least=20, at_most=2000)] = 100
     seed: Seed = 0
     strict: bool = False

@@ -29,9 +29,40 @@ from truerank.sources.markup import html_text
 from truerank.sources.roles import Roles
 from truerank.text.normalising import normalise
 
-__all__ = ["TestTexts", "TrainingTexts", "counted", "hashed", "unmarked"]
+__all__ = ["ComparedForm", "TestTexts", "TrainingTexts", "counted", "hashed"]
 
 _MARKED: Final = re.compile(r"</?[a-zA-Z][^<>]{0,300}>|&#?\w{2,8};")
+
+
+@dataclass(frozen=True)
+class ComparedForm:
+    """The form in which a text is compared: without tags and entities, and without boilerplate.
+
+    Attributes:
+        passages: those that many texts of the test collection hold; what a training text shares with them says nothing.
+    """
+
+    passages: tuple[str, ...] = ()
+
+    def __call__(self, text: str) -> str:
+        """The text in this form; as it is where nothing would be left."""
+        made = text
+        if _MARKED.search(text):
+            found = html_text(text)
+            made = f"{found.title} {found.body}".strip()
+        if self._boilerplate is not None:
+            made = self._boilerplate.sub(" ", made)
+        return made if made.strip() else text
+
+    @cached_property
+    def _boilerplate(self) -> re.Pattern[str] | None:
+        """All passages, the longest first; what stands between their words does not count."""
+        passages = [re.findall(r"\w+", passage) for passage in self.passages]
+        longest = sorted((words for words in passages if words), key=len, reverse=True)
+        if not longest:
+            return None
+        patterns = (r"\b" + r"\W+".join(map(re.escape, words)) + r"\b" for words in longest)
+        return re.compile("|".join(patterns), re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -84,13 +115,13 @@ class TestTexts:
         named = {"test": test, "docs": docs, "qrels": qrels}
         return cls(topics, tuple(texts), opened, relevant, {role: one for role, one in named.items() if one})
 
-    def queries(self) -> Iterator[tuple[str, str]]:
-        """The texts of topics, with their places as ids."""
-        return ((str(place), unmarked(text.text)) for place, text in enumerate(self.texts))
+    def queries(self, form: ComparedForm) -> Iterator[tuple[str, str]]:
+        """The texts of topics as they are compared, with their places as ids."""
+        return ((str(place), form(text.text)) for place, text in enumerate(self.texts))
 
-    def documents(self) -> Iterator[tuple[str, str]]:
-        """The documents by their ids; none without documents."""
-        return ((document.doc_id, unmarked(document.text)) for document in self.docs or ())
+    def documents(self, form: ComparedForm) -> Iterator[tuple[str, str]]:
+        """The documents as they are compared, by their ids; none without documents."""
+        return ((document.doc_id, form(document.text)) for document in self.docs or ())
 
     def fingerprint(self) -> list[Any]:
         """The identity of all that is compared."""
@@ -149,32 +180,25 @@ class TrainingTexts:
             else frozenset()
         )
 
-    def distinct(self, roles: Collection[str]) -> Iterator[tuple[str, str]]:
+    def distinct(self, roles: Collection[str], form: ComparedForm) -> Iterator[tuple[str, str]]:
         """The texts of some roles, each once, with a hash of the normalised text as id.
 
         Memory is bounded: beyond some millions of distinct texts, one may come again, with the same id.
 
         Args:
             roles: of `roles.ROLES`.
+            form: how texts are compared.
         """
         seen = DistinctTexts()
         for _, source in self.sources:
             for block in source.batches():
                 texts = [normalise(text) for role, text in zip(block.roles, block.texts, strict=True) if role in roles]
                 new = [texts[place] for place in seen.new(texts)]
-                yield from zip(map(hashed, text_hashes(new).tolist()), map(unmarked, new), strict=True)
+                yield from zip(map(hashed, text_hashes(new).tolist()), map(form, new), strict=True)
 
     def fingerprint(self) -> list[list[str]]:
         """The identity of all sources and their roles."""
         return [[name, source.fingerprint] for name, source in self.sources]
-
-
-def unmarked(text: str) -> str:
-    """A text as it is compared: without tags and entities, which the other side may lack."""
-    if not _MARKED.search(text):
-        return text
-    found = html_text(text)
-    return f"{found.title} {found.body}".strip() or text
 
 
 def hashed(number: int) -> str:

@@ -11,6 +11,7 @@ import polars as pl
 from truerank.audits.leakage.report import SIGNS, TONES
 from truerank.audits.leakage.training_examples.kinds import KINDS, kind_named
 from truerank.audits.leakage.training_examples.results import ExampleAudit
+from truerank.overlaps.options import BRIEF_SHARE, BRIEF_WORDS
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Facts, Part, Prose
 from truerank.reports.report import Report, ReportSection, Verdict
@@ -65,7 +66,7 @@ def _report(result: ExampleAudit) -> Report:
         verdicts=tuple(_verdicts(result)),
         sections=(
             ReportSection("kinds", "What leaks", (kinds, Prose(tuple(_kind_sentences())))),
-            ReportSection("rule", "What counts as an overlap", (Prose(tuple(rule_sentences(result.rules))),)),
+            ReportSection("rule", "What counts as an overlap", tuple(_rule(result))),
             ReportSection("sensitivity", "What this audit can see", tuple(_sensitivity(result))),
             ReportSection("sources", "What was read", tuple(_sources(result))),
             *(ReportSection(name, f"Pairs: {kind_named(name).title}", (_listing(result, name),)) for name in listed),
@@ -165,6 +166,20 @@ def _kind_sentences() -> Iterator[str]:
         yield f"{kind.title.capitalize()}: {kind.meaning}"
 
 
+def _rule(result: ExampleAudit) -> Iterator[Part]:
+    yield Prose(tuple(rule_sentences(result.rules)))
+    if result.boilerplate:
+        yield Table.of(
+            result.boilerplate,
+            (
+                Column("Passage", source="passage"),
+                Column("Texts", source="documents", **_NUMBER),
+                Column("Share", source="share", align="right", format=".1%"),
+            ),
+            "Boilerplate of the test collection, which was left out of both sides.",
+        )
+
+
 def rule_sentences(rules: Any) -> Iterator[str]:
     """The rule by which evidence makes a pair of texts an overlap.
 
@@ -180,17 +195,18 @@ def rule_sentences(rules: Any) -> Iterator[str]:
         f"the other one; texts of fewer than {n} words have none. The list has the shares of both texts, and their "
         "lengths."
     )
-    yield f"Near: the sets of three-word shingles have a Jaccard similarity of at least {rules['near']:g}."
+    yield f"Near: the sets of three-word shingles have a Jaccard similarity of at least {rules['similarity']:g}."
     yield (
-        f"Contains: the larger text has at least {rules['inside']:.0%} of the three-word shingles of the smaller one; "
-        f"texts of fewer than {rules['inside_words']} words are not looked for in others. Where one text has fewer "
-        f"than {n} words, near and contains ask for all shingles."
+        f"Contains: the larger text has at least {rules['containment']:.0%} of the three-word shingles of the smaller "
+        f"one; texts of fewer than {rules['contained_words']} words are not looked for in others. Where one text has "
+        f"fewer than {n} words, near and contains ask for all shingles; with fewer than {BRIEF_WORDS} words, for at "
+        f"least {BRIEF_SHARE:.0%} of them, and n-gram for at least a half."
     )
     yield (
         "Words and letters: texts of at most 32 words have the same content words, in any order and inflection, or "
         "these are one letter apart."
     )
-    yield f"Encoder: the cosine similarity is above {rules['cosine']:g}, where an encoder was asked."
+    yield f"Encoder: the cosine similarity is above {rules['threshold']:g}, where an encoder was asked."
 
 
 def sensitivity_table(result: ExampleAudit) -> Table:

@@ -33,7 +33,7 @@ LEAKS: Final[dict[str, Any]] = {
     "example_id": pl.String,
     "examples": pl.Int64,
     "training_text": pl.String,
-    **{name: kind for name, kind in OVERLAPS.items() if not name.endswith("_id")},
+    **{name: kind for name, kind in OVERLAPS.items() if not name.endswith(("_id", "_text"))},
     "document_text": pl.String,
     "training_document": pl.String,
     "document_evidence": pl.String,
@@ -104,6 +104,7 @@ class ExampleAudit(Result, shown_in="truerank.audits.leakage.training_examples.r
         sources: what was read of each training source, with the roles of its columns.
         rules: the thresholds of the evidence.
         others: how often a text of the test collection is taken for another one, for queries and documents.
+        boilerplate: passages that many texts of the test collection hold; they were left out of both sides.
         folder: where it was written; None where it was not.
     """
 
@@ -115,6 +116,7 @@ class ExampleAudit(Result, shown_in="truerank.audits.leakage.training_examples.r
     sources: Mapping[str, Mapping[str, Any]]
     rules: Mapping[str, Any]
     others: Mapping[str, OtherTopics]
+    boilerplate: tuple[Mapping[str, Any], ...] = ()
     folder: Path | None = None
 
     def of(self, kind: str) -> KindVerdict:
@@ -133,6 +135,7 @@ class ExampleAudit(Result, shown_in="truerank.audits.leakage.training_examples.r
             "rules": dict(self.rules),
             "kinds": {one.kind: one.json() for one in self.kinds},
             "other_texts": dict(self.others),
+            "boilerplate": [dict(passage) for passage in self.boilerplate],
         }
 
 
@@ -152,7 +155,8 @@ def load_examples(folder: str | Path) -> ExampleAudit:
         leaks = pl.read_parquet(folder / "leaks.parquet", glob=False).select(list(LEAKS))
         kinds = tuple(_kind(kind.name, summary["kinds"][kind.name]) for kind in KINDS if kind.name in summary["kinds"])
         parts = {name: summary[name] for name in ("test", "sources", "rules")}
-        return ExampleAudit(kinds, leaks, **parts, others=summary["other_texts"], folder=folder)
+        others, passages = summary["other_texts"], tuple(summary["boilerplate"])
+        return ExampleAudit(kinds, leaks, **parts, others=others, boilerplate=passages, folder=folder)
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"no audit of training examples here ({reason})", remedy, where=folder) from error

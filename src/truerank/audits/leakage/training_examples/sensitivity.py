@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Final, Literal, NamedTuple
 
@@ -16,7 +17,7 @@ from truerank.audits.leakage.results import KindFound, OtherTopics
 from truerank.audits.leakage.rewordings import KINDS as REWORDINGS
 from truerank.audits.leakage.rewordings import SEEN_KINDS, reword
 from truerank.audits.leakage.training_examples.changes import CHANGES, TextChange, changed
-from truerank.audits.leakage.training_examples.reading import unmarked
+from truerank.audits.leakage.training_examples.reading import ComparedForm
 from truerank.overlaps import EVIDENCE_KINDS
 from truerank.records import TopicText
 
@@ -73,14 +74,16 @@ class ExampleSight:
     """With what the audit looks: each compares texts by place with the kept texts of the test collection.
 
     Attributes:
-        queries: with the queries.
+        queries: with the queries; also takes whether the texts stand for documents.
         documents: with the documents; None without any.
         fewest_words: queries with fewer words are not looked for inside documents.
+        form: how texts are compared.
     """
 
-    queries: Callable[[Iterable[tuple[str, str]]], pl.DataFrame]
+    queries: Callable[[bool, Iterable[tuple[str, str]]], pl.DataFrame]
     documents: Callable[[Iterable[tuple[str, str]]], pl.DataFrame] | None
     fewest_words: int
+    form: ComparedForm
 
 
 class _Plant(NamedTuple):
@@ -107,13 +110,16 @@ def check(material: PlantMaterial, sight: ExampleSight, *, sample: int, seed: in
     """
     planted = list(_query_plants(material, sample, seed, sight.fewest_words))
     halves = list(_pair_queries(material, seed))
-    both = _seen([*planted, *halves], sight.queries)
-    found, of_pairs = both[: len(planted)], both[len(planted) :]
-    rows = {kind: _rows(kind, planted, found) for kind in ("query-query", "query-document")}
-    others = {"queries": _others("query-query", planted, found)}
+    asked = [plant for plant in planted if plant.kind == "query-query"]
+    hosted = [plant for plant in planted if plant.kind == "query-document"]
+    both = _seen([*asked, *halves], partial(sight.queries, False), sight.form)
+    found, of_pairs = both[: len(asked)], both[len(asked) :]
+    rows = {"query-query": _rows("query-query", asked, found)}
+    rows["query-document"] = _rows("query-document", hosted, _seen(hosted, partial(sight.queries, True), sight.form))
+    others = {"queries": _others("query-query", asked, found)}
     if sight.documents is not None:
         copies = list(_document_plants(material, seed))
-        seen = _seen(copies, sight.documents)
+        seen = _seen(copies, sight.documents, sight.form)
         rows |= {kind: _rows(kind, copies, seen) for kind in ("positive-relevant", "document-corpus")}
         rows["negative-relevant"] = rows["positive-relevant"]
         answers = [by for plant, (by, _) in zip(copies, seen, strict=True) if plant.kind == "positive-relevant"]
@@ -191,11 +197,13 @@ def _reworded(text: str, rng: Random) -> str:
     return next(filter(None, ways), text)
 
 
-def _seen(plants: Sequence[_Plant], compare: Callable[[Iterable[tuple[str, str]]], pl.DataFrame]) -> list[_Seen]:
+def _seen(
+    plants: Sequence[_Plant], compare: Callable[[Iterable[tuple[str, str]]], pl.DataFrame], form: ComparedForm
+) -> list[_Seen]:
     """What would have found each plant."""
     by: list[set[str]] = [set() for _ in plants]
     others = [False for _ in plants]
-    frame = compare((str(place), unmarked(plant.text)) for place, plant in enumerate(plants))
+    frame = compare((str(place), form(plant.text)) for place, plant in enumerate(plants))
     for test_id, training_id, evidence in frame.select("test_id", "training_id", "evidence").iter_rows():
         place = int(training_id)
         if test_id in plants[place].own:

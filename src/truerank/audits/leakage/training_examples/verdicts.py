@@ -40,6 +40,8 @@ class ExampleEvidence:
         options: what was compared.
         rules: what counts as an overlap.
         documents: documents of the collection, and how many of them are relevant.
+        semantic: what became of the encoder's evidence: "compared", "unknown language", "not asked"; for query-query,
+            query-document and document.
     """
 
     test: TestTexts
@@ -49,6 +51,7 @@ class ExampleEvidence:
     options: ExampleOptions
     rules: OverlapRules
     documents: tuple[int, int]
+    semantic: Mapping[str, str]
 
     def counts(self) -> dict[str, Any]:
         """What was compared of the test collection."""
@@ -95,12 +98,13 @@ def _verdict(kind: LeakKind, known: ExampleEvidence) -> KindVerdict:
     rows = known.leaks.filter(pl.col("kind") == kind.name)
     of, noun = _asked(kind, known), kind.noun[1]
     if not of:
-        why = f"Not looked for: every query has fewer than {known.rules.inside_words} words."
+        why = f"Not looked for: every query has fewer than {known.rules.contained_words} words."
         return KindVerdict(kind.name, "UNKNOWN", why, settle=("Give topics with longer texts (--fields).",))
     leaked = rows["topic_id" if kind.test == "query" else "doc_id"].n_unique()
     share = proportion(leaked, of, method="exact")
     counted = rows.unique(["source", "role", "training_text", "training_document"])
     sensitivity = tuple(known.seen.changes.get(kind.name, ()))
+    seen = (*_seen(sensitivity), *_encoder(kind, known))
     facts: dict[str, Any] = {
         "leaked": leaked,
         "of": of,
@@ -117,16 +121,16 @@ def _verdict(kind: LeakKind, known: ExampleEvidence) -> KindVerdict:
             f"{leaked:,d} of {of:,d} {several} leak ({leaked / of:.1%}, 95% interval {share.low:.1%} to "
             f"{share.high:.1%})."
         )
-        evidence = (kind.meaning, *_by_evidence(rows), *_seen(sensitivity))
+        evidence = (kind.meaning, *_by_evidence(rows), *seen)
         remedy = ("Look at the pairs; remove the examples with 'truerank leakage clean', and audit what is left.",)
         return KindVerdict(kind.name, "CONTAMINATED", why, evidence, remedy, **facts)
     gaps = list(_gaps(kind, known, sensitivity))
     if gaps:
         why = f"No leak was found, but {'; '.join(fault for fault, _ in gaps)}."
         settle = tuple(dict.fromkeys(remedy for _, remedy in gaps))
-        return KindVerdict(kind.name, "UNKNOWN", why, tuple(_seen(sensitivity)), settle, **facts)
+        return KindVerdict(kind.name, "UNKNOWN", why, seen, settle, **facts)
     why = f"Everything was read, and none of {of:,d} {noun} was found."
-    return KindVerdict(kind.name, "CLEAN", why, tuple(_seen(sensitivity)), (), **facts)
+    return KindVerdict(kind.name, "CLEAN", why, seen, (), **facts)
 
 
 def _absent(kind: LeakKind, known: ExampleEvidence) -> str | None:
@@ -144,7 +148,7 @@ def _asked(kind: LeakKind, known: ExampleEvidence) -> int:
         return known.documents[1]
     texts = known.test.texts
     if kind.name == "query-document":
-        texts = tuple(text for text in texts if len(text.text.split()) >= known.rules.inside_words)
+        texts = tuple(text for text in texts if len(text.text.split()) >= known.rules.contained_words)
     topics = {text.topic_id for text in texts}
     if kind.name == "pair":
         topics &= set().union(*(known.test.relevant or {}).values())
@@ -179,8 +183,18 @@ def _gaps(kind: LeakKind, known: ExampleEvidence, sensitivity: tuple[KindFound, 
         named = "; ".join(f"{row['kind']} ({row['found']} of {row['planted']})" for row in unseen)
         yield (
             f"the audit would not find enough of these planted changes: {named}",
-            "Lower --ngram-share, --near or --inside.",
+            "Lower --ngram-share, --similarity or --containment.",
         )
+
+
+def _encoder(kind: LeakKind, known: ExampleEvidence) -> Iterator[str]:
+    """That the encoder compared nothing, where it did not."""
+    state = known.semantic[kind.name if kind.name in known.semantic else "document"]
+    if state == "unknown language":
+        yield "The encoder does not know the language of these texts: paraphrases are UNKNOWN."
+    elif state == "not asked":
+        wanted = "queries" if kind.name in ("query-query", "pair") else "all"
+        yield f"The encoder was not asked (--semantic {wanted} asks it): other words for the same are not found."
 
 
 def _by_evidence(rows: pl.DataFrame) -> Iterator[str]:
