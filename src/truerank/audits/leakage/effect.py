@@ -41,6 +41,7 @@ __all__ = [
     "difference_sds",
     "effect",
     "evaluated_means",
+    "leaked_topics",
     "matched_strata",
     "random_removals",
     "spreads",
@@ -174,7 +175,7 @@ def effect(
     """
     confidence, seed = resampling.confidence, resampling.seed
     scores = evaluated_means(qrels, run, measures, ties)
-    test_name, leaked_ids = _leaked(audit, test_set)
+    test_name, leaked_ids = leaked_topics(audit, test_set)
     leaked = np.array([topic in leaked_ids for topic in scores.topics])
     if leaked_ids and not leaked.any():
         raise InputError(
@@ -301,8 +302,18 @@ def evaluated_means(qrels: QrelSource, runs: RunSource, measures: str | Sequence
     return scores
 
 
-def _leaked(audit: AuditResult | str | Path | Collection[str], test_set: str | None) -> tuple[str, frozenset[str]]:
-    """The test set's name (empty for bare ids) and its leaked topics."""
+def leaked_topics(
+    audit: AuditResult | str | Path | Collection[str], test_set: str | None
+) -> tuple[str, frozenset[str]]:
+    """The test set's name (empty for bare ids) and its leaked topics.
+
+    Args:
+        audit: the folder that `leakage audit` wrote, an audit, or the ids of the leaked topics.
+        test_set: the test set, where the audit has several.
+
+    Raises:
+        InputError: no audit there, or the test set is not named or not in it.
+    """
     if not isinstance(audit, AuditResult | str | Path):
         return test_set or "", frozenset(audit)
     tests = (audit if isinstance(audit, AuditResult) else load_audit(audit)).summary["tests"]

@@ -299,8 +299,19 @@ class _CardSummary(Summary):
         return card_markdown(Card(dict(self.json))) if form == "markdown" else super().show(form)
 
 
+class _ExportSummary(Summary):
+    """A statement for another place: the text that belongs there, and Markdown; lines are not added."""
+
+    def show(self, form: Format = "text") -> str:
+        if form in ("text", "markdown"):
+            return str(self.parts[form == "markdown"])
+        return super().show(form)
+
+
 @summarises(Card)
 def _card(result: Card) -> Summary:
+    if "for" in result.content:
+        return _ExportSummary((result.text, result.markdown), result.content)
     return _CardSummary((json.dumps(result.content, indent=2, ensure_ascii=False),), result.content)
 
 
