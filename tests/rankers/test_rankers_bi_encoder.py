@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import instances_example
 import tiny_models
 from truerank.errors import InputError
 from truerank.rankers.base import Pair
@@ -86,6 +87,22 @@ def test_the_seed_decides(folder):
     first, again, other = trained(3), trained(3), trained(4)
     assert first[0] == again[0] and np.array_equal(first[1], again[1])
     assert first[0] != other[0]
+
+
+def test_a_set_with_leaks_is_trained_on_and_scored(folder, tmp_path):
+    """The way from collection and topics to cosines, as benchmarks/fine_tuning.py goes it."""
+    world = instances_example.make(tmp_path / "world")
+    options = {"queries_from_documents": str(world.folder / "docs.tsv"), "topics": str(world.folder / "topics.tsv"),
+               "qrels": str(world.folder / "test.qrels"), "exclude_qrels": str(world.folder / "test.qrels"),
+               "index": str(world.folder / "index"), "leaks": 6}  # fmt: skip
+    built = instances_example.build_set("test-reworded", [32], tmp_path / "set", options)
+    pairs = [Pair(*row) for row in built.lazy().select("query", "relevant").collect().rows()]
+    model = open_bi_encoder(folder, 64)
+    before = vectors(model, world.topics.values())
+    losses = fine_tune(model, pairs, FineTuning(batch=8, learning_rate=1e-3))
+    after = vectors(model, world.topics.values())
+    assert len(pairs) == 16 and len(losses) == 2
+    assert np.isfinite(after).all() and not np.allclose(before, after)
 
 
 def test_faults_of_the_user(folder, tmp_path):
