@@ -36,6 +36,15 @@ def folder(tmp_path_factory):
     return place / "whole"
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Threads wait for each other longer than so small a model computes."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 def vectors(model, texts):
     return model.encode(list(texts), normalize_embeddings=True)
 
@@ -82,7 +91,7 @@ def test_training_lowers_the_loss(folder):
 def test_the_seed_decides(folder):
     def trained(seed):
         model = open_bi_encoder(folder, 32)
-        return fine_tune(model, PAIRS, FineTuning(epochs=2, batch=3), seed=seed), vectors(model, ["sound of water"])
+        return fine_tune(model, PAIRS, FineTuning(batch=3), seed=seed), vectors(model, ["sound of water"])
 
     first, again, other = trained(3), trained(3), trained(4)
     assert first[0] == again[0] and np.array_equal(first[1], again[1])
