@@ -94,6 +94,7 @@ VOCABULARY = {
     "estimate_for": "workers that a cost is estimated for",
     "evaluation": "what `evaluate` wrote",
     "evidence": "what names candidates",
+    "exclude_qrels": "judgments whose relevant documents get into no row without a leak",
     "expert_qrels": "judgments of experts",
     "expert_rel": "lowest grade of an expert that counts as relevant",
     "extrapolate_to": "the last depth of an extrapolation",

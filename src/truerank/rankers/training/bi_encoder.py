@@ -98,7 +98,7 @@ def fine_tune(model: Any, pairs: Sequence[Pair], how: FineTuning = FineTuning(),
     """
     try:
         import torch
-        from sentence_transformers.losses import MultipleNegativesRankingLoss
+        from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
     except ImportError as error:
         raise MissingExtraError("fine-tuning an embedding model", "neural") from error
     torch.manual_seed(seed)
