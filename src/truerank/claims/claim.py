@@ -18,9 +18,11 @@ from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.measures.scoring import evaluate
 from truerank.options import Scoring
 
-__all__ = ["EFFECTS", "Claim", "ClaimEstimate", "Effect", "chosen_claim", "effect_of"]
+__all__ = ["EFFECTS", "Claim", "ClaimEstimate", "Effect", "chosen_claim", "effect_of", "signed"]
 
 Floats = NDArray[np.float64]
+#: Smaller differences are rounding.
+_ROUNDING: Final = 1e-12
 #: What becomes of the claim under a condition.
 Effect = Literal["stands", "not shown", "falls", "could turn", "appears", "unknown"]
 #: In words, as the page says it.
@@ -62,8 +64,13 @@ class ClaimEstimate:
         """The difference and its ends in figures."""
         if self.value is None:
             return "–"
-        ends = "" if self.low is None or self.high is None else f" ({self.low:+.3f} to {self.high:+.3f})"
-        return f"{self.value:+.3f}{ends}"
+        ends = "" if self.low is None or self.high is None else f" ({signed(self.low)} to {signed(self.high)})"
+        return f"{signed(self.value)}{ends}"
+
+
+def signed(value: float) -> str:
+    """A difference with its sign, three decimals."""
+    return f"{value:+.3f}".replace("-", "−")
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +162,7 @@ def effect_of(value: float | None, low: float | None) -> Effect:
         return "unknown"
     if low is not None and low > 0:
         return "stands"
-    return "not shown" if value > 0 else "falls"
+    return "not shown" if value > -_ROUNDING else "falls"
 
 
 def chosen_claim(

@@ -16,7 +16,7 @@ from truerank.audits.collection.options import CollectionOptions, Parts
 from truerank.audits.collection.results import load_audit as load_collection_audit
 from truerank.audits.leakage.audit import audit as leakage_audit
 from truerank.audits.leakage.options import AuditOptions
-from truerank.claims.claim import Claim, Effect
+from truerank.claims.claim import Claim, Effect, signed
 from truerank.claims.inquiry import Inquiry
 from truerank.claims.material import ClaimMaterial
 from truerank.claims.mending import changed_difference, mended_effect
@@ -83,10 +83,10 @@ def _without_leaked(claim: Claim, answer: ClaimAnswer, leaked: frozenset[str], r
     if not placebo.systems:
         return replace(answer, effect="not shown", consequence=f"{placebo.reason}", exception="every topic leaks")
     row = placebo.systems[0]
-    chance = "more than chance" if moved else "no more than chance"
     consequence = (
-        f"On the topics without a leak the difference is {after.figures()}: {row.change:+.3f}, {chance} (as "
-        f"many random topics change it by {row.low:+.3f} to {row.high:+.3f}; p = {row.p:.2g})."
+        f"On the {after.topics} topics without a leak the difference is {after.figures()}. It changes by "
+        f"{signed(row.change)}; the removal of as many random topics changes it by {signed(row.low)} to "
+        f"{signed(row.high)} (p = {row.p:.2g})."
     )
     facts = {**answer.facts, "placebo": placebo.json()}
     return replace(
@@ -117,7 +117,11 @@ def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) ->
         if sources.has("qrels"):
             collection_clean(sources.qrels, found, out=folder / "clean")
         whole = found.verdicts[0]
-        return {"verdict": whole.word, "why": whole.reason, "settle": whole.settle}
+        return {
+            "verdict": whole.word,
+            "why": whole.reason,
+            "settle": "Read the audit: it names every instance and its remedy.",
+        }
 
     found = steps.once("collection", depends, run)
     facts = {"verdict": found["verdict"]}
@@ -142,7 +146,7 @@ def _mended(claim: Claim, answer: ClaimAnswer, folder: Path) -> ClaimAnswer:
     estimate, moved, change = changed_difference(claim, after, "collection mended")
     consequence = (
         f"With {changed:,d} judgments mended and {len(groups):,d} copies counted once the difference is "
-        f"{estimate.figures()}, {change:+.3f} by the repair."
+        f"{estimate.figures()}; the repair changes it by {signed(change)}."
     )
     effect = mended_effect(base, estimate, moved)
     facts = {**answer.facts, "changed": changed, "copies": len(groups), "moved": moved, "change": change}
@@ -171,7 +175,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
     words = list(dict.fromkeys(one.word for one in verdicts))
     evidence = " ".join(f"{one.judge}: {one.reason}" for one in verdicts[:_NAMED])
     return ClaimAnswer(
-        "models", " / ".join(words) or "UNKNOWN", evidence, effect, f"The difference is {told}.", tuple(rows),
-        next((one.settles for one in verdicts if one.settles), ""), "models", " and ".join(turned + weak),
+        "models", " / ".join(words) or "UNKNOWN", evidence, effect, f"The difference {told}.", tuple(rows),
+        "", "models", " and ".join(turned + weak),
         {"verdicts": {one.judge: one.word for one in verdicts}},
     )  # fmt: skip

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from truerank.audits.reusability.pools.depth import depth_pool, first_documents
 from truerank.audits.reusability.simulation.leave_out import unique_documents
-from truerank.claims.claim import Claim, ClaimEstimate, Effect
+from truerank.claims.claim import Claim, ClaimEstimate, Effect, signed
 from truerank.claims.results import ClaimAnswer
 from truerank.measures import difference_interval, evaluate
 from truerank.measures.grammar import parse_measures
@@ -106,7 +106,7 @@ def unjudged_answer(claim: Claim) -> ClaimAnswer:
         return ClaimAnswer(
             "unjudged", "ALL JUDGED", evidence, base.effect, "Nothing is open here.", facts=facts
         )  # fmt: skip
-    span = f"{bounds.low:+.3f} to {bounds.high:+.3f}"
+    span = f"{signed(bounds.low)} to {signed(bounds.high)}"
     both = ClaimEstimate(
         "unjudged: any grades", base.value, bounds.low, bounds.high, base.topics, base.effect, is_range=True
     )
@@ -175,7 +175,7 @@ def pools_answer(claim: Claim, teams: Mapping[str, str]) -> ClaimAnswer:
     favoured = claim.system if (ends.mean or 0.0) > 0 else claim.baseline
     evidence += f": more of {favoured}'s, beyond chance"
     if favoured == claim.baseline:
-        told = f"That favours {claim.baseline}, and so speaks for the claim rather than against it."
+        told = f"The pools favour {claim.baseline}, so they do not explain the lead."
         return ClaimAnswer("pools", "UNEVEN", f"{evidence}.", base.effect, told, facts=facts)
     if estimate is None:
         return ClaimAnswer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import yaml
@@ -39,7 +40,7 @@ _MARKS: Final[dict[Effect, ForestMark]] = {
 }  # fmt: skip
 #: Headings in the forest plot.
 _SHORT: Final = {
-    "significance": "as the data are",
+    "significance": "As the data are",
     "leakage": "Leakage",
     "collection": "Collection",
     "unjudged": "Unjudged documents",
@@ -134,9 +135,9 @@ def forest_rows(result: Check) -> tuple[ForestRow, ...]:
     rows: list[ForestRow] = []
     for answer in result.answers:
         if answer.question == "significance":
-            rows += [ForestRow("As the data are"), *map(_forest_row, answer.estimates)]
+            rows += [replace(_forest_row(one), label="As the data are", bold=True) for one in answer.estimates]
             continue
-        rows.append(ForestRow(_SHORT[answer.question], figures="" if answer.estimates else _without(answer)))
+        rows.append(ForestRow(_SHORT[answer.question], bold=True, figures="" if answer.estimates else _without(answer)))
         rows += map(_forest_row, answer.estimates)
     return tuple(rows)
 
@@ -147,8 +148,8 @@ def _without(answer: ClaimAnswer) -> str:
 
 def _forest_row(one: ClaimEstimate) -> ForestRow:
     mark: ForestMark = "range" if one.is_range else _MARKS.get(one.effect, "")
-    figures = f"{one.low:+.3f} to {one.high:+.3f}" if one.is_range else one.figures()
-    return ForestRow(f"  {one.label}", mark, one.value, one.low, one.high, figures)
+    figures = one.figures().partition(" ")[2].strip("()") if one.is_range else one.figures()
+    return ForestRow(one.label, mark, one.value, one.low, one.high, figures)
 
 
 @reports(Check)
@@ -203,11 +204,12 @@ def _line(answer: ClaimAnswer) -> AnswerLine:
 
 
 def _estimates(result: Check) -> Table:
+    measure = "" if result.claim is None else result.claim.measure
     rows = tuple(
         (
-            QUESTIONS[answer.question],
+            _SHORT[answer.question],
             one.label,
-            one.measure,
+            one.measure or measure,
             one.topics,
             one.value,
             one.low,
@@ -219,7 +221,7 @@ def _estimates(result: Check) -> Table:
     )
     number: dict[str, Any] = {"align": "right", "format": "+.4f"}
     columns = (
-        Column("Question"), Column("Condition"), Column("Measure"), Column("Topics", align="right", format=",d"),
+        Column(""), Column("Condition"), Column("Measure"), Column("Topics", align="right", format=",d"),
         Column("Difference", **number), Column("From", **number), Column("To", **number), Column("The claim"),
     )  # fmt: skip
     return Table("The difference under each condition.", columns, rows)

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from truerank.claims.claim import Claim, ClaimEstimate, Effect
+from truerank.claims.claim import Claim, ClaimEstimate, Effect, signed
 from truerank.claims.results import ClaimAnswer
 from truerank.measures import Significance, compare_evaluations, detectable_difference
 from truerank.measures.grammar import parse_measures
@@ -72,7 +72,9 @@ def smallest_shown(claim: Claim) -> float | None:
 
 
 def _ends(one: ClaimEstimate) -> str:
-    return "of the difference" if one.low is None or one.high is None else f"from {one.low:+.3f} to {one.high:+.3f}"
+    return (
+        "of the difference" if one.low is None or one.high is None else f"from {signed(one.low)} to {signed(one.high)}"
+    )
 
 
 def policies_answer(claim: Claim, measures: str) -> ClaimAnswer:
@@ -100,7 +102,7 @@ def _policies(claim: Claim, main: tuple[ClaimEstimate, ...], every: list[tuple[C
     by = list(dict.fromkeys(name.partition(",")[0] for name in turned))
     own = [one for one, _ in every if one.measure == claim.measure]
     values = [one.value for one in own if one.value is not None]
-    spread = f"{claim.measure} alone gives {min(values):+.3f} to {max(values):+.3f}" if values else "no value"
+    spread = f"{claim.measure} alone gives {signed(min(values))} to {signed(max(values))}" if values else "no value"
     evidence = (
         f"{len(every)} policies tried ({len(main)} measures, {len(_TIES)} orders of ties, {len(_MISSING)} rules for "
         f"missing topics); {spread}."
@@ -111,7 +113,8 @@ def _policies(claim: Claim, main: tuple[ClaimEstimate, ...], every: list[tuple[C
         effect = "could turn" if base == "stands" else base
         told = f"The sign changes in {len(turned)} of {len(every)} policies: by {', '.join(by[:4])}."
     else:
-        told = f"The sign changes in none of {len(every)} policies; in {len(open_ones)} the interval includes 0."
+        weak = f"in {len(open_ones)} of them the interval includes 0" if open_ones else "all intervals are above 0"
+        told = f"The sign changes in none of {len(every)} policies; {weak}."
     word = "DEPENDS" if turned else "DOES NOT DEPEND"
     facts = {"policies": len(every), "turned": turned, "not_shown": open_ones}
     rows = tuple(one for one in main if one.measure != claim.measure)

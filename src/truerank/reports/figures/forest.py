@@ -41,6 +41,7 @@ class ForestRow:
         low: the lower end; None where unknown.
         high: the upper end.
         figures: at the right.
+        bold: whether the label is.
     """
 
     label: str
@@ -49,6 +50,7 @@ class ForestRow:
     low: float | None = None
     high: float | None = None
     figures: str = ""
+    bold: bool = False
 
 
 def forest_plot(rows: Sequence[ForestRow], *, x_label: str, reference: float | None) -> Figure:
@@ -67,11 +69,10 @@ def forest_plot(rows: Sequence[ForestRow], *, x_label: str, reference: float | N
             axes.axvline(reference, color=QUIET, linewidth=0.9, linestyle=(0, (1.2, 2)))
         for place, row in enumerate(rows):
             _draw(axes, place, row)
-        labels = axes.set_yticks(range(len(rows)), [plain(row.label) for row in rows], fontsize=8)
+        axes.set_yticks(range(len(rows)), [plain(row.label) for row in rows], fontsize=8)
         for tick, row in zip(axes.get_yticklabels(), rows, strict=True):
             tick.set_horizontalalignment("left")
-            tick.set_fontweight("normal" if row.mark else "bold")
-        del labels
+            tick.set_fontweight("bold" if row.bold else "normal")
         width = max((_width(row) for row in rows), default=0.0)
         axes.tick_params(axis="y", length=0, pad=4 + width)
         axes.set_ylim(len(rows) - 0.4, -0.7)
@@ -84,13 +85,13 @@ def forest_plot(rows: Sequence[ForestRow], *, x_label: str, reference: float | N
 
 def _width(row: ForestRow) -> float:
     """About how many points a label takes: labels begin at the same place, and the longest must fit."""
-    return len(row.label) * (4.35 if row.mark else 4.9)
+    return len(row.label) * (4.9 if row.bold else 4.35)
 
 
 def _draw(axes: Any, place: int, row: ForestRow) -> None:
     axes.annotate(
         plain(row.figures), (1.0, place), xycoords=("axes fraction", "data"), xytext=(6, 0), textcoords="offset points",
-        fontsize=7.5, va="center", color=INK if row.mark else QUIET, annotation_clip=False,
+        fontsize=7.5, va="center", color=INK if row.mark else QUIET, fontweight="normal", annotation_clip=False,
     )  # fmt: skip
     if not row.mark or row.value is None:
         return
