@@ -70,6 +70,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "evaluate": "truerank.measures.scoring:evaluate",
     "compare": "truerank.measures.run_comparison:compare",
     "merge": "truerank.work.merging:merge",
+    "machine": "truerank.rankers.machine:machine",
     "demo": "truerank.audits.leakage.demo:demo",
 }
 #: The packages of groups of commands.

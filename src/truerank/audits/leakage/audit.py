@@ -39,7 +39,7 @@ from truerank.sources import (
 from truerank.sources.inputs import input_of, pinned, shown_source
 from truerank.text.normalising import normalise
 from truerank.text.wording import WordingProbe
-from truerank.vectors.encoders.measuring import Choice, processor_name
+from truerank.vectors.encoders.measuring import ChosenWay, processor_name
 from truerank.vectors.prefilter import would_pass
 from truerank.vectors.search import SearchPlan
 from truerank.version import __version__
@@ -224,7 +224,7 @@ class Audit:
         return (*train, *tests, *variants, used, *labels, *before)
 
     def result(
-        self, folder: Path, progress: Progress | None, told: Callable[[Choice], None] = lambda choice: None
+        self, folder: Path, progress: Progress | None, told: Callable[[ChosenWay], None] = lambda choice: None
     ) -> AuditResult:
         """Compares everything.
 
@@ -318,7 +318,7 @@ def _train_input(name: str, source: QuerySource, rows: int) -> Input:
     return Input(name, shown, "train", rows, rest.partition(";")[0] if kind == "sha256" else None)
 
 
-def _log_choice(job: Run, choice: Choice) -> None:
+def _log_choice(job: Run, choice: ChosenWay) -> None:
     """Figures of this machine go to the log, the only file that differs from run to run."""
     measured = {"ways": choice.json()["ways"]} if choice.measured else {}
     job.log("first pass", processor=processor_name(), taken=asdict(choice.way), **measured)

@@ -20,7 +20,7 @@ from truerank.text.normalising import normalise
 from truerank.text.wording import WordingProbe
 from truerank.vectors.encoders import CachedEncoder, Encoder, EncoderSpec, Vectors, open_spec
 from truerank.vectors.encoders.choosing import choose_first_pass, first_passes, spec_of_way, usual_first_pass
-from truerank.vectors.encoders.measuring import Choice, Way, way_of
+from truerank.vectors.encoders.measuring import ChosenWay, Way, way_of
 from truerank.vectors.prefilter import DEFAULT_CUTS, FilterPlan
 from truerank.vectors.search import SearchPlan
 from truerank.vectors.texts import Rows
@@ -58,7 +58,7 @@ class Models:
         return cls(exact, resolved, encoding.cache, encoder)
 
     def plan(
-        self, texts: Sequence[TopicText], options: AuditOptions, folder: Path, told: Callable[[Choice], None]
+        self, texts: Sequence[TopicText], options: AuditOptions, folder: Path, told: Callable[[ChosenWay], None]
     ) -> SearchPlan:
         """What to look for with these models; the topic texts are encoded from now on, while the log is read.
 
@@ -96,7 +96,7 @@ class _FirstPass:
     models: Models
     choice: Path
     measured: bool
-    told: Callable[[Choice], None]
+    told: Callable[[ChosenWay], None]
 
     def __call__(self, rows: Rows) -> tuple[Callable[[], Encoder], str] | None:
         """What opens the encoder of the first pass, and how that is called; None where there is better none."""

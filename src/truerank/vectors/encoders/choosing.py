@@ -23,7 +23,7 @@ from truerank.vectors.encoders.base import Encoder, Vectors
 from truerank.vectors.encoders.graph_encoder import available_cpus
 from truerank.vectors.encoders.measuring import (
     CLOCK,
-    Choice,
+    ChosenWay,
     Clock,
     MeasuredWay,
     Trial,
@@ -103,7 +103,7 @@ def choose_first_pass(
     opened: Callable[[EncoderSpec], Encoder] = open_spec,
     clock: Clock = CLOCK,
     anew: bool = False,
-) -> Choice:
+) -> ChosenWay:
     """The fastest way of a first pass on this machine; the reference, where it is better to have none.
 
     Args:
@@ -123,7 +123,7 @@ def choose_first_pass(
     return kept_choice(key, measure, usual_first_pass(spec).way, FIRST_PASS_ERROR, anew=anew)
 
 
-def usual_first_pass(spec: EncoderSpec) -> Choice:
+def usual_first_pass(spec: EncoderSpec) -> ChosenWay:
     """The way of a first pass where none is measured: int8 with OpenVINO, none otherwise.
 
     Args:
@@ -131,7 +131,7 @@ def usual_first_pass(spec: EncoderSpec) -> Choice:
     """
     others = first_passes(spec) if spec.backend == "openvino" else ()
     usual = others[0] if others and others[0].precision == "int8" else spec
-    return Choice((MeasuredWay(_way(usual), 0.0, 0.0),), 0, measured=False)
+    return ChosenWay((MeasuredWay(_way(usual), 0.0, 0.0),), 0, measured=False)
 
 
 def measure_encoder(

@@ -27,7 +27,7 @@ from truerank.vectors.encoders.graph_encoder import available_cpus, fingerprint
 
 __all__ = [
     "CLOCK",
-    "Choice",
+    "ChosenWay",
     "Clock",
     "MeasuredWay",
     "Trial",
@@ -100,7 +100,7 @@ class MeasuredWay:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenWay:
     """All ways that were measured, and the one that is taken.
 
     Attributes:
@@ -186,7 +186,7 @@ def fastest(ways: Sequence[MeasuredWay], allowed: float) -> int:
 
 def kept_choice(
     key: str, measure: Callable[[], Sequence[MeasuredWay]], usual: Way, allowed: float, *, anew: bool = False
-) -> Choice:
+) -> ChosenWay:
     """The choice that is kept under a key; made and kept if there is none.
 
     Where it cannot be kept, nothing is measured and the usual way is taken: otherwise each run might choose anew.
@@ -203,9 +203,9 @@ def kept_choice(
     if found is not None:
         return found
     if not _can_write(file.parent):
-        return Choice((MeasuredWay(usual, 0.0, 0.0),), 0, measured=False)
+        return ChosenWay((MeasuredWay(usual, 0.0, 0.0),), 0, measured=False)
     ways = tuple(measure())
-    choice = Choice(ways, fastest(ways, allowed))
+    choice = ChosenWay(ways, fastest(ways, allowed))
     with contextlib.suppress(OSError):
         temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
         temporary.write_text(json.dumps({"key": key, **choice.json()}, indent=1) + "\n", encoding="utf-8")
@@ -225,14 +225,14 @@ def way_of(content: Mapping[str, Any]) -> Way:
     return Way(**content)
 
 
-def _read(file: Path, key: str) -> Choice | None:
+def _read(file: Path, key: str) -> ChosenWay | None:
     """What is kept; None for nothing, or for something that is damaged or of another version."""
     try:
         content = json_file(file)
         if content["key"] != key:
             return None
         ways = tuple(MeasuredWay(way_of(each.pop("way")), **each) for each in content["ways"])
-        return Choice(ways, range(len(ways))[content["taken"]])
+        return ChosenWay(ways, range(len(ways))[content["taken"]])
     except (InputError, OSError, ValueError, KeyError, IndexError, TypeError, AttributeError):
         return None
 

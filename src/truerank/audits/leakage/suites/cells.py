@@ -10,9 +10,9 @@ import polars as pl
 
 from truerank.audits.leakage.estimating import kinds_seen
 from truerank.audits.leakage.results import Sensitivity
-from truerank.audits.leakage.rewordings import SEEN_KINDS
 from truerank.measures.intervals import proportion
 from truerank.overlaps.results import SemanticState
+from truerank.text.rewordings import SEEN_KINDS
 
 __all__ = ["COLUMNS", "Compared", "cell_of", "pair_cell", "upper_bound"]
 

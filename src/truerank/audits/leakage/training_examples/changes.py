@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Final, Literal
 
-from truerank.audits.leakage.rewordings import reword
 from truerank.text.passages import sentences
+from truerank.text.rewordings import reword
 
 __all__ = ["CHANGES", "TextChange", "changed"]
 

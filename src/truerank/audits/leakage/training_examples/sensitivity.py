@@ -14,12 +14,12 @@ import polars as pl
 
 from truerank.audits.leakage.estimating import share_interval
 from truerank.audits.leakage.results import KindFound, OtherTopics
-from truerank.audits.leakage.rewordings import KINDS as REWORDINGS
-from truerank.audits.leakage.rewordings import SEEN_KINDS, reword
 from truerank.audits.leakage.training_examples.changes import CHANGES, TextChange, changed
 from truerank.audits.leakage.training_examples.reading import ComparedForm
 from truerank.overlaps import EVIDENCE_KINDS
 from truerank.records import TopicText
+from truerank.text.rewordings import KINDS as REWORDINGS
+from truerank.text.rewordings import SEEN_KINDS, reword
 
 __all__ = ["REQUIRED", "ExampleSensitivity", "ExampleSight", "PlantMaterial", "check"]
 

@@ -35,7 +35,8 @@ from truerank.lexical.searching import topic_queries
 from truerank.options import Flag, Out, Range, Runtime, Source, command
 from truerank.rankers.base import Ranker, RankerSpec, spec_of
 from truerank.rankers.kinds import default_model
-from truerank.rankers.reranking.agreement import agreement, calibrated
+from truerank.rankers.reranking.agreement import agreement
+from truerank.rankers.reranking.choosing import settled
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Input
 from truerank.sources.inputs import inputs_of
@@ -223,7 +224,7 @@ class _Work:
             local = engine.in_process
             scores = RowScoring(one.opened if local else one.spec, texts, one.policy, cache)
             blocks = Job(folder / one.opened.fingerprint[:16], engine, self.told)
-            found.append(score_rows(rows, scores, blocks, scoring.block_size))
+            found.append(score_rows(rows, scores, one.opened, blocks, scoring.block_size))
             job.log("scored", ranker=one.opened.name, **_counts(found[-1]))
             job.read(Input(one.opened.name, named.name, "model", None, one.opened.fingerprint))
         job.options |= {"models": [_ranker_options(spec) for spec in plan.rankers]}
@@ -348,7 +349,7 @@ def _with_index(spec: RankerSpec, judged: Version, folder: Path, told: Progress)
 def _prepared(spec: RankerSpec, rows: pl.DataFrame, texts: Mapping[str, Path], plan: ScanPlan) -> _Prepared:
     policy = policy_named(plan.split)
     sample = partial(sample_pairs, rows, RowScoring(spec, texts, policy, None))
-    spec = calibrated(spec, sample)
+    spec = settled(spec, sample)
     opened = spec.open()
     return _Prepared(spec, opened, policy, agreement(spec, opened, sample))
 
