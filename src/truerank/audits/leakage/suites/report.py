@@ -154,7 +154,7 @@ def _sets(result: LeakageMatrix) -> Iterator[Part]:
         names = list(dict.fromkeys(kind[1] for kind in kinds))
         shares = {(name, kind): share for name, kind, _, _, share in kinds}
         yield Table(
-            "Shares of planted rewordings of titles that would have been found, of a sample of at most 100 topics.",
+            "Shares of planted rewordings of titles that would have been found, of a sample of at most 40 topics.",
             (Column("Test"), *(Column(name.capitalize(), align="right", format=".2f") for name in names)),
             tuple((test, *(shares.get((test, name)) for name in names)) for test in result.checks),
         )
