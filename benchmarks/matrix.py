@@ -1,16 +1,16 @@
 """The leakage matrix on real data, its cost, and that what was kept changes nothing.
 
     python benchmarks/matrix.py suite     query logs and MIRACL's training topics against all test topics
-    python benchmarks/matrix.py again     the same suite with one training set of 1% more, and from nothing: time, bytes
+    python benchmarks/matrix.py again     three logs, eight test sets; 1% more, and from nothing: time, bytes
     python benchmarks/matrix.py examples  generated training texts against 1,000 tests: time and memory by number
 
-The first two read the folder that TRUERANK_SHARED names (default: ../shared), and write the output where --out says.
+`--first N` takes the first N queries of each log only. The first two read the folder that TRUERANK_SHARED names (by
+default ../shared), and write the output where --out says.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import hashlib
 import os
 import random
@@ -22,11 +22,13 @@ from pathlib import Path
 
 import polars as pl
 
-from shared_data import LOGS, SHARED, require_shared
+from shared_data import LOGS, SHARED, log_path, require_shared
 from truerank.audits.leakage import LeakageMatrix, matrix
 from truerank.overlaps import KeptTexts, OverlapRules, compare, keep
+from truerank.sources import open_queries
 from truerank.work.jobs import Job
 
+SMALL = ("msmarco-dev-test", "nq-dev", "trivia-dev")
 LANGUAGES = ("ar", "en", "fi", "ja", "ru", "sw")
 OWN = (
     "robust04.trec.txt",
@@ -53,16 +55,38 @@ def tests() -> dict[str, str]:
     return found | {f"miracl-{code}": str(topics / "miracl" / f"{code}-dev.tsv.gz") for code in LANGUAGES}
 
 
-def suite(folder: Path, further: dict[str, str] | None = None) -> Path:
+def log(folder: Path, name: str, first: int) -> str:
+    """A log, or its first queries."""
+    if not first:
+        return f"queries: {log_path(name)}"
+    place = folder / f"{name}.tsv"
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [query for query, _ in zip(open_queries(str(log_path(name))), range(first), strict=False)]
+    place.write_text("".join(f"{one.query_id}\t{' '.join(one.text.split())}\n" for one in rows), encoding="utf-8")
+    return f"queries: {place}"
+
+
+def small_suite(folder: Path, first: int, further: dict[str, str]) -> Path:
+    """A suite file of three logs, others, and eight test sets."""
+    training = {name: log(folder, name, first) for name in SMALL} | further
+    chosen = dict(list(tests().items())[:7]) | {"scifact": tests()["scifact"]}
+    return written(folder, training, chosen)
+
+
+def suite(folder: Path, first: int) -> Path:
     """The suite file of the measurement."""
-    training = {name: f"queries: {SHARED / 'query-logs' / name}.tsv.gz" for name in LOGS}
+    training = {name: log(folder, name, first) for name in LOGS}
     for code in LANGUAGES:
         training[f"miracl-{code}-train"] = f"queries: {SHARED / 'topics' / 'miracl' / code}-train.tsv.gz"
-    training |= {name: f"queries: {place}" for name, place in (further or {}).items()}
     beir = {name: place for name, place in tests().items() if "/beir/" in place}
     training |= {name: f"topics: {place}" for name, place in beir.items()}
+    return written(folder, training, tests())
+
+
+def written(folder: Path, training: dict[str, str], test: dict[str, str]) -> Path:
+    """Writes a suite file."""
     lines = ["training:", *(f"  {name}:\n    {source}" for name, source in training.items())]
-    lines += ["test:", *(f"  {name}:\n    topics: {place}" for name, place in tests().items())]
+    lines += ["test:", *(f"  {name}:\n    topics: {place}" for name, place in test.items())]
     file = folder / "suite.yaml"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -101,12 +125,11 @@ def show(found: LeakageMatrix) -> None:
         )
 
 
-def again(out: Path, encoder: str) -> None:
+def again(out: Path, encoder: str, first: int) -> None:
     """1% more data as a set of its own: what it costs after the suite, and whether the bytes are those from nothing."""
-    queries = []
-    for name in LOGS:
-        with gzip.open(SHARED / "query-logs" / f"{name}.tsv.gz", "rt", encoding="utf-8", errors="replace") as lines:
-            queries += [line.rstrip("\n").split("\t", 1)[-1] for line in lines]
+    out.mkdir(parents=True, exist_ok=True)
+    places = [log(out, name, first).removeprefix("queries: ") for name in SMALL]
+    queries = [query.text for place in places for query in open_queries(place)]
     draw = random.Random(0)
     size = len(queries) // 100
     more = out / "more.tsv"
@@ -115,10 +138,10 @@ def again(out: Path, encoder: str) -> None:
     )
     texts = [text for text in drawn if text.strip()][:size]
     more.write_text("".join(f"{number}\t{text}\n" for number, text in enumerate(texts)), encoding="utf-8")
-    first = timed(suite(out), out / "suite", encoder)
+    first = timed(small_suite(out, first, {}), out / "suite", encoder)
     count = sum(counts.get("query", 0) for name, counts in first.texts.items() if name.startswith("training"))
     print(f"{count:,} training texts, {size:,} more")
-    suite_file = suite(out, {"more": str(more)})
+    suite_file = small_suite(out, first, {"more": f"queries: {more}"})
     timed(suite_file, out / "suite", encoder)
     timed(suite_file, out / "nothing", encoder)
     for name in (
@@ -176,14 +199,15 @@ def main() -> None:
     parser.add_argument("what", choices=("suite", "again", "examples"))
     parser.add_argument("--out", type=Path, default=Path("matrix-benchmark"))
     parser.add_argument("--encoder", default="packaged")
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--number", type=int, nargs="*", default=[100_000, 1_000_000, 10_000_000])
     given = parser.parse_args()
     if given.what != "examples":
         require_shared()
     if given.what == "suite":
-        show(timed(suite(given.out), given.out / "suite", given.encoder))
+        show(timed(suite(given.out, given.first), given.out / "suite", given.encoder))
     elif given.what == "again":
-        again(given.out, given.encoder)
+        again(given.out, given.encoder, given.first)
     else:
         examples(given.out, given.number)
 

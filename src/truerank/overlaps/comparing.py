@@ -17,9 +17,10 @@ from truerank.errors import InputError
 from truerank.near_duplicates import Documents, Sketches, between
 from truerank.near_duplicates.shingling import Hashes, Numbers, starts_of
 from truerank.near_duplicates.sketches import claim
-from truerank.overlaps.keeping import PART, KeptTexts, TextPart, keep
+from truerank.overlaps.keeping import PART, KeptTexts, keep
 from truerank.overlaps.meaning import cosines, similar
 from truerank.overlaps.options import OverlapRules
+from truerank.overlaps.parts import TextPart
 from truerank.overlaps.results import OVERLAPS, Overlaps, SemanticState, with_evidence
 from truerank.text.normalising import normalise
 from truerank.text.wording import LETTERS, WORDS, WordingProbe

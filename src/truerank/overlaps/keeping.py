@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -16,10 +15,11 @@ import polars as pl
 from truerank import near_duplicates
 from truerank.errors import InputError
 from truerank.loading import json_file
-from truerank.near_duplicates import Documents, Shingles, Sketches
+from truerank.near_duplicates import Documents, Shingles
 from truerank.near_duplicates.shingling import shingled
 from truerank.overlaps.meaning import SAMPLE, encoded, knows_language
 from truerank.overlaps.options import WORDING_LIMIT, OverlapRules
+from truerank.overlaps.parts import TextPart
 from truerank.records import Document
 from truerank.sources.distinct import text_hashes
 from truerank.text.normalising import normalise
@@ -27,7 +27,7 @@ from truerank.vectors.encoders.base import Encoder
 from truerank.work.artifacts import write_text
 from truerank.work.jobs import Job
 
-__all__ = ["PART", "KeptTexts", "TextPart", "keep", "open_kept"]
+__all__ = ["PART", "KeptTexts", "keep", "open_kept"]
 
 _FORMAT: Final = 1
 _MANIFEST: Final = "texts.json"
@@ -69,76 +69,6 @@ class _Beside:
             ),
             **({} if self.encoder is None else {"vectors": encoded(texts, self.encoder)}),
         }
-
-
-@dataclass(frozen=True)
-class _JoinedSketches(Sketches):
-    """The blocks of several sketches, one after the other."""
-
-    members: tuple[Sketches, ...] = ()
-
-    @cached_property
-    def _places(self) -> list[tuple[Sketches, int]]:
-        return [(member, block) for member in self.members for block in range(len(member.sizes))]
-
-    def load(self, block: int, *names: str) -> pl.DataFrame:
-        member, own = self._places[block]
-        return member.load(own, *names)
-
-    @classmethod
-    def of(cls, members: Sequence[Sketches]) -> Sketches:
-        first = members[0]
-        sizes = tuple(size for member in members for size in member.sizes)
-        shingles, empty = sum(member.shingles for member in members), sum(member.empty for member in members)
-        return cls(first.folder, first.options, sizes, shingles, empty, first.columns, tuple(members))
-
-
-@dataclass(frozen=True)
-class TextPart:
-    """Up to a million texts as they are compared.
-
-    Attributes:
-        shingles: by shingles of three words.
-        ngrams: the same texts by n-grams.
-    """
-
-    shingles: Sketches
-    ngrams: Sketches
-
-    def __len__(self) -> int:
-        return len(self.shingles)
-
-    @classmethod
-    def joined(cls, parts: Sequence[TextPart]) -> TextPart:
-        """Several parts as one, their texts one after the other."""
-        if len(parts) == 1:
-            return parts[0]
-        sides = [[getattr(part, name) for part in parts] for name in ("shingles", "ngrams")]
-        return cls(*map(_JoinedSketches.of, sides))
-
-    @cached_property
-    def firsts(self) -> Any:
-        """The number of the first text of each block, and at the end how many there are."""
-        return np.concatenate(([0], np.cumsum(self.shingles.sizes))).astype(np.int64)
-
-    def column(self, name: str) -> Any:
-        """A column of numbers of all texts: `folded`, `sequence` or `words`."""
-        blocks = [self.shingles.column(block, name) for block in range(len(self.shingles.sizes))]
-        return np.concatenate([np.zeros(0, np.uint64), *blocks])
-
-    def short(self, block: int) -> pl.Series:
-        """The texts of a block that are short enough to compare their words; null for longer ones."""
-        return self.shingles.load(block, "short")["short"]
-
-    def gathered(self, column: str, numbers: Any) -> pl.Series:
-        """A column of texts by their numbers: `document_id`, or `shown` (of a long text its beginning)."""
-        every, place = np.unique(np.asarray(numbers, np.int64), return_inverse=True)
-        block_of = np.searchsorted(self.firsts, every, side="right") - 1
-        found = [pl.Series(column, [], pl.String)]
-        for block in np.unique(block_of).tolist():
-            inside = every[block_of == block] - self.firsts[block]
-            found.append(self.shingles.load(block, column)[column].gather(inside))
-        return pl.concat(found).gather(place)
 
 
 @dataclass(frozen=True)

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from truerank.near_duplicates.shingling import Numbers
+from truerank.overlaps.parts import TextPart
 from truerank.text.normalising import normalise
 from truerank.text.passages import Sliding
 from truerank.text.words import FUNCTION_WORDS, words
 from truerank.vectors.encoders.base import Encoder, Vectors
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
-
-if TYPE_CHECKING:
-    from truerank.overlaps.keeping import TextPart
 
 __all__ = ["SAMPLE", "cosines", "encoded", "knows_language", "similar"]
 

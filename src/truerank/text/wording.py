@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Final, NamedTuple
 
 from truerank.text.matching import FORM_WORDS, Core, asks, core, core_of, folded, key
@@ -86,8 +86,8 @@ class WordingProbe:
         """Triples of (place in `texts`, number of the topic text, `WORDS` or `LETTERS`)."""
         found: list[tuple[int, int, int]] = []
         for place, text in enumerate(texts):
-            tokens = [self._token(token) for token in text.split()]
-            if all(token.possible for token in tokens):
+            tokens = list(takewhile(lambda token: token.possible, map(self._token, written := text.split())))
+            if len(tokens) == len(written):
                 query = core_of(self._spelled([word for token in tokens for word in token.words]))
                 found += ((place, number, what) for number, what in sorted(self._matches(query).items()))
         return found

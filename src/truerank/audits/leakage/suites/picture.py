@@ -42,14 +42,14 @@ def matrix_svg(cells: pl.DataFrame, rows: Sequence[str], columns: Sequence[str],
     longest = _LETTER * max((len(_short(name)) for name in columns), default=0)
     head = 34 + longest * math.sin(_SLANT)
     width = max(left + _CELL * len(columns) + longest * math.cos(_SLANT) + 8, left + 430)
-    height = (head + _CELL * len(rows) + 16) * len(parts) + 44
+    height = (head + _CELL * len(rows) + 16) * len(parts) + 56
     drawn: list[str] = []
     for at, part in enumerate(parts):
         top = at * (head + _CELL * len(rows) + 16)
         inside = {(row["training"], row["test"]): row for row in cells.filter(part=part).iter_rows(named=True)}
         drawn.append(_text(0, top + 14, _NOUNS[part], size=12, weight="bold"))
         drawn += _panel(inside, rows, columns, (left, top + head), listing)
-    drawn += _legend(left, height - 26)
+    drawn += _legend(left, height - 40)
     size = f'width="{width:.1f}pt" height="{height:.1f}pt" viewBox="0 0 {width:.1f} {height:.1f}"'
     label = "Training sets in rows, test sets in columns; the darker a cell, the more of the test set leaks."
     body = "\n".join(drawn)
@@ -101,7 +101,7 @@ def _cell(cell: Mapping[str, Any], x: float, y: float) -> Iterator[str]:
             x + _CELL / 2, y + 0.63 * _CELL, _count(cell["leaking"]), size=8.5, anchor="middle",
             colour=_WHITE if dark else INK,
         )  # fmt: skip
-    if cell["proposed"]:
+    elif cell["proposed"]:
         yield f'<path d="M{x + 1:.1f} {y + 1:.1f}h7l-7 7z" fill="{INK}"/>'
     if cell["verdict"] == "CLEAN":
         yield f'<circle cx="{x + _CELL / 2:.1f}" cy="{y + _CELL / 2:.1f}" r="2.2" fill="{QUIET}"/>'
@@ -109,20 +109,21 @@ def _cell(cell: Mapping[str, Any], x: float, y: float) -> Iterator[str]:
 
 
 def _legend(x: float, y: float) -> Iterator[str]:
+    start = x
     for (_, darkness), words in zip(_STEPS, _LEGEND, strict=True):
         yield _box(x, y, 12, darkness)
         yield _text(x + 16, y + 10, words, size=9.5)
-        x += 22 + _LETTER * len(words)
+        x += 26 + _LETTER * len(words)
+    x, y = start, y + 20
+    dashes = f'<rect x="{x:.1f}" y="{y:.1f}" width="12" height="12" fill="none" stroke="{QUIET}"'
     for shape, words in (
-        (f'<path d="M{x:.1f} {y:.1f}h7l-7 7z" fill="{INK}"/>', "same words only, unjudged"),
-        (f'<circle cx="{x + 176:.1f}" cy="{y + 6:.1f}" r="2.2" fill="{QUIET}"/>', "CLEAN"),
+        (f'{dashes} stroke-dasharray="2.5 2"/>', "UNKNOWN"),
+        (f'<path d="M{x + 80:.1f} {y:.1f}h7l-7 7z" fill="{INK}"/>', "the same words, unjudged"),
+        (f'<circle cx="{x + 246:.1f}" cy="{y + 6:.1f}" r="2.2" fill="{QUIET}"/>', "CLEAN"),
     ):
         yield shape
-        place = x + 14 if words != "CLEAN" else x + 184
-        yield _text(place, y + 10, words, size=9.5)
-    dashes = f'<rect x="{x + 230:.1f}" y="{y:.1f}" width="12" height="12" fill="none" stroke="{QUIET}"'
-    yield f'{dashes} stroke-dasharray="2.5 2"/>'
-    yield _text(x + 247, y + 10, "UNKNOWN", size=9.5)
+        place = {"UNKNOWN": 16, "CLEAN": 254}.get(words, 92)
+        yield _text(x + place, y + 10, words, size=9.5)
 
 
 def _box(x: float, y: float, size: float, darkness: float) -> str:

@@ -14,7 +14,7 @@ from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Drawing, Part, Prose, Tone
 from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, reports, summarises, writes
-from truerank.reports.tables import Column, Table
+from truerank.reports.tables import Cell, Column, Table
 from truerank.work.publishing import write_tables
 from truerank.work.runs import Run
 
@@ -35,7 +35,9 @@ _CAPTION: Final = (
 @summarises(LeakageMatrix)
 def _summary(result: LeakageMatrix) -> Summary:
     notes = () if result.folder is None else (f"report: {result.folder / 'report.html'}", *result.work)
-    return Summary((cells_table(result),), result.json(), tuple(_verdicts(result)), notes, width=_WIDTH)
+    return Summary(
+        (_rows_table(result), cells_table(result)), result.json(), tuple(_verdicts(result)), notes, width=_WIDTH
+    )
 
 
 @writes(LeakageMatrix)
@@ -59,11 +61,12 @@ def _report(result: LeakageMatrix) -> Report:
         verdicts=tuple(_verdicts(result)),
         sections=(
             ReportSection("matrix", "The matrix", (Drawing(page_svg(_svg(result, _LISTING)), _CAPTION, dense=True),)),
+            ReportSection("rows", "Training sets", (_rows_table(result),)),
             ReportSection("cells", "Cells with pairs", (cells_table(result), Prose(tuple(_rules(result))))),
             ReportSection("sets", "What was compared", tuple(_sets(result))),
             ReportSection("pairs", "Pairs", tuple(_pairs(result))),
         ),
-        tables={"cells": cells_table(result)},
+        tables={"cells": cells_table(result), "training": _rows_table(result)},
         json=result.json(),
         footer=("Above the threshold means greater than it. This page asks the network for nothing.",),
     )
@@ -88,25 +91,42 @@ def cells_table(result: LeakageMatrix) -> Table:
 
 
 def _verdicts(result: LeakageMatrix) -> Iterator[Verdict]:
-    """One for each training set: the worst of its cells."""
-    for row in result.suite.training:
-        cells = result.cells.filter(training=row.name)
-        if cells.is_empty():
-            continue
-        by = {word: cells.filter(verdict=word) for word in LeakageMatrix.verdict_words}
-        word = next(word for word, found in by.items() if len(found))
-        counted = ", ".join(f"{len(found)} {each.lower()}" for each, found in by.items() if len(found))
+    """One of the whole: the worst of the cells."""
+    by = {word: result.cells.filter(verdict=word) for word in LeakageMatrix.verdict_words}
+    word = next((word for word, found in by.items() if len(found)), "UNKNOWN")
+    counted = ", ".join(f"{len(found):,} {each}" for each, found in by.items() if len(found))
+    evidence = ""
+    if word == "CONTAMINATED":
         worst = by[word].sort(pl.col("leaking") / pl.col("items").clip(1), descending=True, maintain_order=True)
-        first = worst.row(0, named=True)
-        share = first["leaking"] / max(1, first["items"])
-        yield Verdict(
-            word=word,
-            reason=f"{len(cells)} cells: {counted}.",
-            evidence=f"{first['test']} ({first['part']}): {first['reason']}",
-            subject=row.name,
-            tone=_TONES[word],
-            share=share if word == "CONTAMINATED" else None,
-        )
+        names = worst.head(3).select("training", "test", "leaking", "items").rows()
+        shown = "; ".join(f"{test} in {train}: {leaking:,} of {items:,}" for train, test, leaking, items in names)
+        evidence = f"The largest shares: {shown}."
+    yield Verdict(
+        word=word,
+        reason=f"Of {len(result.cells):,} cells: {counted or 'none compared'}.",
+        evidence=evidence,
+        what_would_change_it="UNKNOWN is not clean: the table of all cells says why. Judge the pairs, or remove them.",
+        subject="All cells",
+        tone=_TONES[word],
+    )
+
+
+def _rows_table(result: LeakageMatrix) -> Table:
+    """The training sets with their cells by verdict."""
+    rows: list[tuple[Cell, ...]] = []
+    for one in result.suite.training:
+        cells = result.cells.filter(training=one.name)
+        counts = [len(cells.filter(verdict=word)) for word in LeakageMatrix.verdict_words]
+        rows.append((one.name, *counts, int(cells["leaking"].sum())))
+    return Table(
+        "Cells of each training set by verdict, and the topics and documents that leak in all of them.",
+        (
+            Column("Training"),
+            *(Column(w.capitalize(), align="right", format=",d") for w in LeakageMatrix.verdict_words),
+            Column("Leaking", align="right", format=",d"),
+        ),
+        tuple(rows),
+    )
 
 
 def _rules(result: LeakageMatrix) -> Iterator[str]:
@@ -154,7 +174,7 @@ def _sets(result: LeakageMatrix) -> Iterator[Part]:
         names = list(dict.fromkeys(kind[1] for kind in kinds))
         shares = {(name, kind): share for name, kind, _, _, share in kinds}
         yield Table(
-            "Shares of planted rewordings of titles that would have been found, of a sample of at most 100 topics.",
+            "Shares of planted rewordings of titles that would have been found, of a sample of at most 40 topics.",
             (Column("Test"), *(Column(name.capitalize(), align="right", format=".2f") for name in names)),
             tuple((test, *(shares.get((test, name)) for name in names)) for test in result.checks),
         )
