@@ -159,6 +159,18 @@ class ExampleSource(StreamedSource):
         if block.ids:
             yield block
 
+    def records(self) -> Iterator[tuple[int, str, list[tuple[str, str]]]]:
+        """Each record of a file with the line (in Parquet: the row) on which it stands, its id, and its texts by role.
+
+        Raises:
+            InputError: a fault in the source; a source that has no records.
+        """
+        if self.spec.scheme == "irds" or self._form in ("beir", "lines", "trec", "xml", "qna"):
+            raise InputError("no records in it", "give a table of examples", where=self.spec.location)
+        for row in self._rows():
+            texts = [(role, well_formed(text)) for role, text in _texts(row.values, self.roles)]
+            yield row.line, identifier_of(row, self.roles.identifier), texts
+
     def _examples(self) -> Iterator[tuple[str, list[tuple[str, str]], bool]]:
         if self._form == "beir":
             yield from self._of_folder()

@@ -185,3 +185,33 @@ def test_no_leak_leaves_an_empty_table(collection: Path, tmp_path: Path) -> None
     found = leakage.examples(train, collection, kinds=("pair",), sample=20)
     assert found.leaks.is_empty()
     assert found.leaks.schema == pl.Schema(LEAKS)
+
+
+def test_clean_drops_the_examples_that_leak(audit: leakage.ExampleAudit, tmp_path: Path) -> None:
+    assert audit.folder is not None
+    train = audit.folder.parent / "train.jsonl"
+    done = leakage.clean(audit.folder, train, out=tmp_path / "clean.jsonl")
+    assert isinstance(done, leakage.TrainCleaning)
+    left = (tmp_path / "clean.jsonl").read_text().splitlines()
+    # The query in a document, and the document of no topic, are no reason unless asked for.
+    assert [json.loads(line) for line in left] == [*HARMLESS[:15], LEAKING[3], *HARMLESS[15:]]
+    assert (done.read, done.kept, done.removed, done.not_found) == (35, 31, 4, 0)
+    listed = done.removed_file.read_text().splitlines()
+    assert listed[0].split("\t") == ["example_id", "kinds", "topics", "documents", "line"]
+    assert {line.split("\t")[1] for line in listed[1:]} >= {"query-query", "negative-relevant;positive-relevant"}
+    wider = leakage.clean(audit.folder, train, out=tmp_path / "wider.jsonl", kinds=("query-document",))
+    assert isinstance(wider, leakage.TrainCleaning)
+    assert wider.removed == 1
+    pairs = leakage.clean(audit, train, out=tmp_path / "pairs.jsonl", kinds=("pair",))
+    assert isinstance(pairs, leakage.TrainCleaning)
+    assert pairs.removed == 2
+
+
+def test_clean_drops_the_topics_that_leak(audit: leakage.ExampleAudit, collection: Path, tmp_path: Path) -> None:
+    topics = write_lines(tmp_path / "topics.jsonl", [{"_id": name, "text": text} for name, text in QUERIES.items()])
+    assert audit.folder is not None
+    for given, name in ((audit.folder, "a"), (audit, "b")):
+        left = leakage.clean(given, out=tmp_path / f"{name}.jsonl", test=topics, remove="test")
+        assert isinstance(left, leakage.TestReduction)
+        assert left.removed == ("t1", "t2")
+    assert "t3" in (tmp_path / "a.jsonl").read_text()
