@@ -17,6 +17,7 @@ from truerank.audits.leakage.cleaning import Cleaning, LeakRules, TrainCleaning
 from truerank.audits.leakage.commands import Spread, calibrate, clean
 from truerank.audits.leakage.demo import DemoResult, demo
 from truerank.audits.leakage.effect import Effect, difference_sds, effect
+from truerank.audits.leakage.guarding import DroppedRow, GuardReport, LeakageGuard, guard
 from truerank.audits.leakage.model_labels import EncoderJudge, judge_with_encoder
 from truerank.audits.leakage.options import AuditOptions, Redaction
 from truerank.audits.leakage.redaction import open_key, redact
@@ -30,9 +31,12 @@ __all__ = [
     "Card",
     "Cleaning",
     "DemoResult",
+    "DroppedRow",
     "Effect",
     "EncoderJudge",
+    "GuardReport",
     "LeakRules",
+    "LeakageGuard",
     "NewSince",
     "Redaction",
     "Spread",
@@ -45,6 +49,7 @@ __all__ = [
     "demo",
     "difference_sds",
     "effect",
+    "guard",
     "judge_with_encoder",
     "load_audit",
     "open_key",

@@ -50,7 +50,7 @@ from truerank.work.publishing import publish
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["PACKAGES", "Audit", "audit"]
+__all__ = ["PACKAGES", "Audit", "audit", "read_tests"]
 
 PACKAGES: Final = (
     "scipy",
@@ -162,7 +162,7 @@ class Audit:
     ) -> Audit:
         """Opens everything, also what is needed at the end only: a fault in it should not cost a scan."""
         train, test = ([one] if isinstance(one, str) else list(one) for one in (train, test))
-        sources, tests = _sources(train, options), _tests(test, options)
+        sources, tests = _sources(train, options), read_tests(test, options)
         texts = topic_texts(tests, options.fields)
         if not texts:
             raise InputError(
@@ -273,7 +273,16 @@ def _sources(specs: Sequence[str], options: AuditOptions) -> list[tuple[str, Que
     return [(name, open_queries(spec, strict=options.strict)) for name, spec in zip(names, parsed, strict=True)]
 
 
-def _tests(specs: Sequence[str], options: AuditOptions) -> list[TopicSet]:
+def read_tests(specs: Sequence[str], options: AuditOptions) -> list[TopicSet]:
+    """The test sets, under names by which they can be told apart, with their variants.
+
+    Args:
+        specs: sources of topics.
+        options: variants by the name of a test set.
+
+    Raises:
+        OptionError: no test set, or variants of something else.
+    """
     if not specs:
         raise OptionError("test", "no test set", "name at least one")
     names = unique_names([parse(spec) for spec in specs])

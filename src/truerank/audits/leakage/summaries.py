@@ -13,6 +13,7 @@ from truerank.audits.leakage.calibration_results import Calibration, plain
 from truerank.audits.leakage.card import Card
 from truerank.audits.leakage.cleaning import BASES, TrainCleaning
 from truerank.audits.leakage.effect import Effect
+from truerank.audits.leakage.guarding import GuardReport
 from truerank.audits.leakage.reduction import TestReduction
 from truerank.audits.leakage.results import columns_read
 from truerank.errors import InputError
@@ -27,6 +28,7 @@ __all__ = [
     "card_table",
     "cleaning_table",
     "effect_table",
+    "guard_table",
     "order_table",
     "placebo_tables",
     "reduction_table",
@@ -290,6 +292,26 @@ def placebo_tables(placebos: Sequence[Placebo], matched_by: str | None) -> Itera
                 f"above {placebos[0].smallest:g}, the verdict on scores that moved like random ones is 'cannot tell'.",
             ),
         )
+
+
+@summarises(GuardReport)
+def _guard(result: GuardReport) -> Summary:
+    return Summary((guard_table(result),), result.json(), width=100)
+
+
+def guard_table(result: GuardReport) -> Table:
+    """The first dropped rows."""
+    columns = ("row", "text", "test", "topic_id", "topic_text", "similarity", "evidence")
+    leaked = sum(map(len, result.topics.values()))
+    return Table.of(
+        result.rows.head(20).select(columns),
+        [Column(name, align="right" if name == "similarity" else "left") for name in columns],
+        title=f"{result.dropped:,d} of {result.read:,d} rows dropped: they hold {leaked:,d} test queries.",
+        notes=(
+            f"Compared: {', '.join(result.columns)}. Similarity above {result.threshold:g} under {result.encoder}, the "
+            "same content words, or nearly the same letters.",
+        ),
+    )
 
 
 class _CardSummary(Summary):
