@@ -38,6 +38,7 @@ from truerank.sources import (
     with_variants,
 )
 from truerank.sources.inputs import input_of, pinned, shown_source
+from truerank.sources.run_metadata import trained_on
 from truerank.text.normalising import normalise
 from truerank.vectors.prefilter import would_pass
 from truerank.vectors.search import SearchPlan
@@ -87,7 +88,8 @@ def audit(
     gets a verdict: CONTAMINATED, UNKNOWN or CLEAN. A run that was killed continues when it is started again.
 
     Args:
-        train: training queries, a path, irds:ID or hf:ORG/NAME; repeat in the order of the cumulative columns.
+        train: training queries, a path, irds:ID or hf:ORG/NAME[@REVISION]; repeat in the order of the cumulative
+            columns. A run with an ir_metadata header stands for the training data of ir_datasets that it names.
         test: test topics, a path, irds:ID or hf:ORG/NAME; repeat for several test sets, each with a verdict of its own.
         options: what is compared, and what counts as a candidate.
         encoding: what turns texts into vectors.
@@ -266,7 +268,7 @@ class Audit:
 def _sources(specs: Sequence[str], options: AuditOptions) -> list[tuple[str, QuerySource]]:
     if not specs:
         raise OptionError("train", "no training source", "name at least one")
-    parsed = [parse(spec) for spec in specs]
+    parsed = [parse(part) for spec in specs for part in trained_on(spec)]
     if options.all_columns:
         parsed = [part for spec in parsed for part in by_column(spec, strict=options.strict)]
     names = unique_names(parsed)

@@ -33,6 +33,7 @@ __all__ = [
     "placebo_tables",
     "reduction_table",
     "swap_table",
+    "training_table",
 ]
 
 _TIES: Final[dict[str, str]] = {
@@ -172,6 +173,7 @@ def _effect(result: Effect) -> Summary:
     tables = [effect_table(result), *([order_table(result)] if result.orders else [])]
     tables += [swap_table(result)] if any(order.swaps for order in result.orders) else []
     tables += placebo_tables(result.placebos, result.settings["matched_by"])
+    tables += [training_table(result)] if result.training else []
     return Summary(tuple(tables), result.json())
 
 
@@ -211,6 +213,17 @@ def effect_table(result: Effect) -> Table:
             f"Ties: {_TIES[result.settings['ties']]}. Missing topics score the measure's default.",
             "Leaked topics may be easier for other reasons than the leak.",
         ),
+    )
+
+
+def training_table(result: Effect) -> Table:
+    """What the runs say that their systems were trained on."""
+    words = {True: "yes", False: "no", None: "unknown"}
+    return Table(
+        title="Training data that the runs name in their metadata.",
+        columns=(Column("run"), Column("training data"), Column("source"), Column("compared by the audit")),
+        rows=tuple((one.run, one.name, one.source, words[one.audited]) for one in result.training),
+        notes=("What a run does not name may have been used all the same.",),
     )
 
 
