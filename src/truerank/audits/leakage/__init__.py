@@ -17,6 +17,7 @@ from truerank.audits.leakage.cleaning import Cleaning, LeakRules, TrainCleaning
 from truerank.audits.leakage.commands import Spread, calibrate, clean
 from truerank.audits.leakage.demo import DemoResult, demo
 from truerank.audits.leakage.effect import Effect, difference_sds, effect
+from truerank.audits.leakage.exports.target import CardTarget
 from truerank.audits.leakage.guarding import DroppedRow, GuardReport, LeakageGuard, guard
 from truerank.audits.leakage.model_labels import EncoderJudge, judge_with_encoder
 from truerank.audits.leakage.options import AuditOptions, Redaction
@@ -29,6 +30,7 @@ __all__ = [
     "AuditResult",
     "Calibration",
     "Card",
+    "CardTarget",
     "Cleaning",
     "DemoResult",
     "DroppedRow",
