@@ -65,13 +65,16 @@ def clean_task(
             self.convert_v1_dataset_format_to_v2(num_proc=None)
             self.dataset = _filtered(self.dataset, leaked, part, name)
 
-    kind = type(name, (type(task),), {"metadata": metadata, "load_data": load_data, "__doc__": metadata.description})
+    kind: Any = type(
+        name, (type(task),), {"metadata": metadata, "load_data": load_data, "__doc__": metadata.description}
+    )
     made: Any = copy.copy(task)
     made.__class__ = kind
     if task.data_loaded:
         made.convert_v1_dataset_format_to_v2(num_proc=None)
         made.dataset = _filtered(made.dataset, leaked, part, name)
-    return made  # type: ignore[no-any-return]
+    filtered: AbsTaskRetrieval = made
+    return filtered
 
 
 def _filtered(dataset: Mapping[str, Any], leaked: frozenset[str], part: str, name: str) -> dict[str, Any]:

@@ -21,6 +21,8 @@ from truerank.audits.leakage.cleaning import Cleaning, LeakRules, TrainCleaning
 from truerank.audits.leakage.commands import Spread, calibrate, clean
 from truerank.audits.leakage.demo import DemoResult, demo
 from truerank.audits.leakage.effect import Effect, difference_sds, effect
+from truerank.audits.leakage.exports.target import CardTarget
+from truerank.audits.leakage.guarding import DroppedRow, GuardReport, LeakageGuard, guard
 from truerank.audits.leakage.model_labels import EncoderJudge, judge_with_encoder
 from truerank.audits.leakage.options import AuditOptions, Redaction
 from truerank.audits.leakage.redaction import open_key, redact
@@ -40,14 +42,18 @@ __all__ = [
     "AuditResult",
     "Calibration",
     "Card",
+    "CardTarget",
     "Cleaning",
     "DemoResult",
+    "DroppedRow",
     "Effect",
     "EncoderJudge",
     "ExampleAudit",
     "ExampleOptions",
+    "GuardReport",
     "KindVerdict",
     "LeakRules",
+    "LeakageGuard",
     "LeakageMatrix",
     "NewSince",
     "Redaction",
@@ -62,6 +68,7 @@ __all__ = [
     "difference_sds",
     "effect",
     "examples",
+    "guard",
     "judge_with_encoder",
     "load_audit",
     "load_examples",

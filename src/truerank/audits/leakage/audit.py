@@ -37,6 +37,7 @@ from truerank.sources import (
     with_variants,
 )
 from truerank.sources.inputs import input_of, pinned, shown_source
+from truerank.sources.run_metadata import trained_on
 from truerank.text.normalising import normalise
 from truerank.text.wording import WordingProbe
 from truerank.vectors.encoders.measuring import ChosenWay, processor_name
@@ -51,7 +52,7 @@ from truerank.work.publishing import publish
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["PACKAGES", "Audit", "audit"]
+__all__ = ["PACKAGES", "Audit", "audit", "read_tests"]
 
 PACKAGES: Final = (
     "scipy",
@@ -88,7 +89,8 @@ def audit(
     gets a verdict: CONTAMINATED, UNKNOWN or CLEAN. A run that was killed continues when it is started again.
 
     Args:
-        train: training queries, a path, irds:ID or hf:ORG/NAME; repeat in the order of the cumulative columns.
+        train: training queries, a path, irds:ID or hf:ORG/NAME[@REVISION]; repeat in the order of the cumulative
+            columns. A run with an ir_metadata header stands for the training data of ir_datasets that it names.
         test: test topics, a path, irds:ID or hf:ORG/NAME; repeat for several test sets, each with a verdict of its own.
         options: what is compared, and what counts as a candidate.
         encoding: what turns texts into vectors.
@@ -166,7 +168,7 @@ class Audit:
     ) -> Audit:
         """Opens everything, also what is needed at the end only: a fault in it should not cost a scan."""
         train, test = ([one] if isinstance(one, str) else list(one) for one in (train, test))
-        sources, tests = _sources(train, options), _tests(test, options)
+        sources, tests = _sources(train, options), read_tests(test, options)
         texts = topic_texts(tests, options.fields)
         if not texts:
             raise InputError(
@@ -272,14 +274,23 @@ class Audit:
 def _sources(specs: Sequence[str], options: AuditOptions) -> list[tuple[str, QuerySource]]:
     if not specs:
         raise OptionError("train", "no training source", "name at least one")
-    parsed = [parse(spec) for spec in specs]
+    parsed = [parse(part) for spec in specs for part in trained_on(spec)]
     if options.all_columns:
         parsed = [part for spec in parsed for part in by_column(spec, strict=options.strict)]
     names = unique_names(parsed)
     return [(name, open_queries(spec, strict=options.strict)) for name, spec in zip(names, parsed, strict=True)]
 
 
-def _tests(specs: Sequence[str], options: AuditOptions) -> list[TopicSet]:
+def read_tests(specs: Sequence[str], options: AuditOptions) -> list[TopicSet]:
+    """The test sets, under names by which they can be told apart, with their variants.
+
+    Args:
+        specs: sources of topics.
+        options: variants by the name of a test set.
+
+    Raises:
+        OptionError: no test set, or variants of something else.
+    """
     if not specs:
         raise OptionError("test", "no test set", "name at least one")
     names = unique_names([parse(spec) for spec in specs])
