@@ -172,6 +172,8 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
     effect: Effect = base.effect
     if base.effect == "stands" and turned + weak:
         effect = "could turn" if turned else "not shown"
+    elif base.effect != "stands" and any(one.effect == "stands" for one in rows):
+        effect = "appears"
     words = list(dict.fromkeys(one.word for one in verdicts))
     evidence = " ".join(f"{one.judge}: {one.reason}" for one in verdicts[:_NAMED])
     return ClaimAnswer(
