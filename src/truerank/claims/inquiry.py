@@ -171,4 +171,4 @@ def _placed(text: str, path: Path) -> str:
     """A source as seen from here; one that a file names is seen from its folder."""
     if text.startswith(("irds:", "hf:")) or Path(text).is_absolute():
         return text
-    return str(path.parent / text)
+    return os.path.normpath(path.parent / text)

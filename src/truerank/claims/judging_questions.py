@@ -191,6 +191,9 @@ def pools_answer(claim: Claim, teams: Mapping[str, str]) -> ClaimAnswer:
     evidence += f": more of {favoured}'s, beyond chance."
     if estimate is None:
         return _uneven_alone(claim, favoured, evidence, facts)
+    if not unique:
+        told = f"{favoured}'s team alone brought no relevant document, so that this does not explain the difference."
+        return ClaimAnswer("pools", "UNEVEN", evidence, base.effect, told, facts=facts)
     consequence = (
         f"Without the {unique:,d} relevant documents that only {favoured}'s team brought the difference is "
         f"{estimate.figures()}."
