@@ -62,12 +62,14 @@ class Prose:
 class Drawing:
     """A figure with its caption; the SVG must be inert, as `figures.to_svg` makes it.
 
-    A dense figure has words close to one another: on a narrow screen it scrolls in place of getting larger letters.
+    A dense figure has words close to one another: on a narrow screen it scrolls in place of getting larger letters. A
+    figure with two layouts stands there twice, once for wide and once for narrow screens.
     """
 
     svg: str
     caption: str
     dense: bool = False
+    screen: Literal["every", "wide", "narrow"] = "every"
 
 
 @dataclass(frozen=True)
@@ -167,11 +169,12 @@ def _part(part: Part) -> Markup:
             return Markup("").join(Markup(f"<p>{escape_html(paragraph)}</p>\n") for paragraph in paragraphs)
         case Table():
             return _table(part)
-        case Drawing(svg, caption, dense):
+        case Drawing(svg, caption, dense, screen):
             drawn = (
                 f'<div class="dense" role="region" tabindex="0" aria-label="Figure">\n{svg}</div>\n' if dense else svg
             )
-            return Markup(f"<figure>\n{drawn}<figcaption>{escape_html(caption)}</figcaption>\n</figure>\n")
+            only = "" if screen == "every" else f' class="{screen}-only"'
+            return Markup(f"<figure{only}>\n{drawn}<figcaption>{escape_html(caption)}</figcaption>\n</figure>\n")
         case Listing():
             return Markup(_environment().get_template("listing.html.j2").render(listing=part))
         case AnswerList():
