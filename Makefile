@@ -10,7 +10,7 @@ export TRUERANK_SHARED ?= $(abspath ../shared)
 .PHONY: demo test test-all lint types unit slow wheel attack docs runs clean
 
 demo: $(VENV)/.demo
-	$(BIN)/truerank demo --out demo-report
+	$(BIN)/truerank check sample --out demo-report
 
 test: lint types unit
 

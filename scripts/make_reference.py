@@ -26,6 +26,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
 #: What a user of the Python package imports: the homes of the names of `truerank`, then what their options hold.
 MODULES = (
+    "truerank.claims",
     "truerank.audits.leakage",
     "truerank.audits.transfer",
     "truerank.audits.survivorship",

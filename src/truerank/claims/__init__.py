@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from truerank.claims.options import ClaimSources as ClaimSources
     from truerank.claims.results import Check as Check
     from truerank.claims.results import ClaimAnswer as ClaimAnswer
-    from truerank.claims.results import Conclusion as Conclusion
+    from truerank.claims.results import ClaimConclusion as ClaimConclusion
     from truerank.claims.results import PlannedQuestion as PlannedQuestion
 
 __getattr__, __dir__ = lazily(__name__, __file__)

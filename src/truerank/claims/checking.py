@@ -16,7 +16,7 @@ from truerank.claims.judging_questions import pools_answer, unjudged_answer
 from truerank.claims.material import ClaimMaterial, completed, read_material
 from truerank.claims.options import ClaimOptions, ClaimSources
 from truerank.claims.planning import planned
-from truerank.claims.results import QUESTIONS, Check, ClaimAnswer, Conclusion, PlannedQuestion
+from truerank.claims.results import QUESTIONS, Check, ClaimAnswer, ClaimConclusion, PlannedQuestion
 from truerank.claims.scoring_questions import policies_answer, significance_answer
 from truerank.claims.steps import AuditSteps
 from truerank.claims.version_question import versions_answer
@@ -95,7 +95,7 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
 
 
 def _planned_only(given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...]) -> Check:
-    waiting = Conclusion("UNKNOWN", "Nothing was run: this is the plan.", (), tuple(QUESTIONS))
+    waiting = ClaimConclusion("UNKNOWN", "Nothing was run: this is the plan.", (), tuple(QUESTIONS))
     return Check(None, None, (), waiting, plan, written_settings(given, Path()), material.test)
 
 
@@ -104,7 +104,7 @@ def _checked(
 ) -> Check:
     """Answers every question that can be answered, in their order."""
     claim = _claim(given, material)
-    work = Asking(given, material, claim, folder, told)
+    work = _Questions(given, material, claim, folder, told)
     asked = dict(work.questions())
     answers = []
     for one in plan:
@@ -145,7 +145,7 @@ def _unanswered(one: PlannedQuestion) -> ClaimAnswer:
 
 
 @dataclass(frozen=True, eq=False)
-class Asking:
+class _Questions:
     """What answers need: everything that was read, and where audits write.
 
     Attributes:

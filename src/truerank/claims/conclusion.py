@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from truerank.claims.claim import Claim
-from truerank.claims.results import ClaimAnswer, Conclusion
+from truerank.claims.results import ClaimAnswer, ClaimConclusion
 from truerank.claims.scoring_questions import smallest_shown
 
 __all__ = ["concluded", "no_claim"]
@@ -26,7 +26,7 @@ _OPEN: Final = {
 }
 
 
-def concluded(claim: Claim, answers: Sequence[ClaimAnswer]) -> Conclusion:
+def concluded(claim: Claim, answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
     """The conclusion on a claim.
 
     DOES NOT HOLD: the data show the opposite, or a repair of the data takes the difference away by more than chance.
@@ -45,48 +45,50 @@ def concluded(claim: Claim, answers: Sequence[ClaimAnswer]) -> Conclusion:
     named = f"{claim.system} is better than {claim.baseline}"
     told = _told(unknown)
     if base.effect == "unknown":
-        return Conclusion("UNKNOWN", f"There is no difference to look at.{told}", (), unknown, least)
+        return ClaimConclusion("UNKNOWN", f"There is no difference to look at.{told}", (), unknown, least)
     if base.effect != "stands":
         return _not_shown(claim, appearing, (unknown, least))
     if fallen:
         how = " ".join(one.consequence for one in fallen)
         others = tuple(one.exception for one in answers if one.effect in ("falls", "could turn", "not shown"))
-        return Conclusion(
+        return ClaimConclusion(
             "DOES NOT HOLD", f"The lead goes when the data are mended. {how}{told}", others, unknown, least
         )
     open_ones = [one for one in answers if one.effect in ("falls", "could turn", "not shown")]
     exceptions = tuple(one.exception for one in open_ones)
     shown = f"By {base.figures()} {claim.measure} on {base.topics} topics, {named}"
     if exceptions:
-        return Conclusion("HOLDS EXCEPT", f"{shown}, except {_listed(exceptions)}.{told}", exceptions, unknown, least)
+        return ClaimConclusion(
+            "HOLDS EXCEPT", f"{shown}, except {_listed(exceptions)}.{told}", exceptions, unknown, least
+        )
     looked = len(answers) - len(unknown)
-    return Conclusion(
+    return ClaimConclusion(
         "HOLDS", f"{shown}, under all {looked} conditions that could be looked at.{told}", (), unknown, least
     )
 
 
 def _not_shown(
     claim: Claim, appearing: Sequence[ClaimAnswer], rest: tuple[tuple[str, ...], float | None]
-) -> Conclusion:
+) -> ClaimConclusion:
     """A difference that is not shown as the data are."""
     base, (unknown, least) = claim.base, rest
     after = "".join(f" {one.consequence}" for one in appearing)
     opposite = base.high is not None and base.high < 0
     if opposite and not appearing:
         reason = f"The data show the opposite: {base.figures()} {claim.measure} on {base.topics} topics."
-        return Conclusion("DOES NOT HOLD", f"{reason}{_told(unknown)}", ("as the data are",), unknown, least)
+        return ClaimConclusion("DOES NOT HOLD", f"{reason}{_told(unknown)}", ("as the data are",), unknown, least)
     reason = f"The difference is {base.figures()} {claim.measure} on {base.topics} topics"
     reason += ": the opposite of the claim" if opposite else ", which chance explains"
     if least is not None:
         reason += f"; differences from {least:.3f} on could have been shown"
-    return Conclusion("CANNOT TELL", f"{reason}.{after}{_told(unknown)}", (), unknown, least)
+    return ClaimConclusion("CANNOT TELL", f"{reason}.{after}{_told(unknown)}", (), unknown, least)
 
 
-def no_claim(answers: Sequence[ClaimAnswer]) -> Conclusion:
+def no_claim(answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
     """The conclusion where fewer than two runs were given."""
     unknown = tuple(one.question for one in answers if one.word == "UNKNOWN")
     reason = "There are no two runs, and so no claim to check; what was found about the data stands below."
-    return Conclusion("UNKNOWN", reason, (), unknown)
+    return ClaimConclusion("UNKNOWN", reason, (), unknown)
 
 
 def _told(unknown: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ from truerank.measures.placebo import placebo_removal
 from truerank.options import Resampling
 from truerank.work.progress import Progress
 
-__all__ = ["collection_answer", "leakage_answer", "models_answer"]
+__all__ = ["collection_answer", "leakage_answer", "models_answer", "without_leaked"]
 
 _NO_CLAIM: Final = "There is no claim that this could change."
 _NAMED: Final = 3
@@ -61,10 +61,18 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
     )  # fmt: skip
     if claim is None:
         return answer
-    return _without_leaked(claim, answer, leaked, given.resampling)
+    return without_leaked(claim, answer, leaked, given.resampling)
 
 
-def _without_leaked(claim: Claim, answer: ClaimAnswer, leaked: frozenset[str], resampling: Resampling) -> ClaimAnswer:
+def without_leaked(claim: Claim, answer: ClaimAnswer, leaked: frozenset[str], resampling: Resampling) -> ClaimAnswer:
+    """The answer on leakage with what the removal of leaked topics does to the claim.
+
+    Args:
+        claim: the claim.
+        answer: what the audit says.
+        leaked: ids of leaked topics.
+        resampling: random removals, confidence and seed.
+    """
     base, differences = claim.base, claim.differences(claim.evaluation)
     gone = np.array([topic in leaked for topic in claim.evaluation.topics])
     known = ~np.isnan(differences)
@@ -108,7 +116,7 @@ def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) ->
     }  # fmt: skip
 
     def run(folder: Path, told: Progress) -> dict[str, Any]:
-        parts = Parts(qrels=sources.qrels, docs=sources.docs, topics=sources.test, run=pair)
+        parts = Parts(qrels=sources.qrels, docs=sources.docs, topics=sources.test, run=pair or ())
         options = CollectionOptions(
             measures=measure, resamples=given.resampling.resamples, confidence=given.resampling.confidence,
             seed=given.resampling.seed,
@@ -172,6 +180,8 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
     effect: Effect = base.effect
     if base.effect == "stands" and turned + weak:
         effect = "could turn" if turned else "not shown"
+    elif base.effect != "stands" and any(one.effect == "stands" for one in rows):
+        effect = "appears"
     words = list(dict.fromkeys(one.word for one in verdicts))
     evidence = " ".join(f"{one.judge}: {one.reason}" for one in verdicts[:_NAMED])
     return ClaimAnswer(

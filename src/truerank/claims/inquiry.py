@@ -86,12 +86,19 @@ def written_settings(given: Inquiry, folder: Path) -> dict[str, Any]:
         plain, own = getattr(Inquiry(), group), getattr(given, group)
         for field in dataclasses.fields(own):
             value = getattr(own, field.name)
-            if value == getattr(plain, field.name) or field.name == "dry_run":
+            if _is_default(value, getattr(plain, field.name)) or field.name == "dry_run":
                 continue
             shown = _written(field.name, value, folder)
             if shown is not None:
                 found[field.name] = shown
     return found
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    """Whether an option was left as it is; a frame of a program never equals a default."""
+    if isinstance(value, list | tuple) and isinstance(default, list | tuple):
+        return not value and not default
+    return type(value) is type(default) and bool(value == default)
 
 
 def _written(name: str, value: Any, folder: Path) -> Any:
@@ -141,7 +148,7 @@ def resolved(settings: str | Path, given: Inquiry) -> Inquiry:
         plain, own = getattr(Inquiry(), group), getattr(given, group)
         names = {field.name: getattr(own, field.name) for field in dataclasses.fields(own)}
         read = {name: _read(name, values.pop(name), path) for name in list(values) if name in names}
-        changed = {name: value for name, value in names.items() if value != getattr(plain, name)}
+        changed = {name: value for name, value in names.items() if not _is_default(value, getattr(plain, name))}
         groups[group] = replace(plain, **{**read, **changed})
     if values:
         raise InputError(f"there is no option '{next(iter(values))}'", _REMEDY, where=path)
@@ -164,4 +171,4 @@ def _placed(text: str, path: Path) -> str:
     """A source as seen from here; one that a file names is seen from its folder."""
     if text.startswith(("irds:", "hf:")) or Path(text).is_absolute():
         return text
-    return str(path.parent / text)
+    return os.path.normpath(path.parent / text)

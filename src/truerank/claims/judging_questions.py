@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -27,11 +27,19 @@ _KEYS: Final = ["topic_id", "doc_id"]
 
 
 class UnjudgedBounds(NamedTuple):
-    """The least and the largest mean difference that grades of unjudged documents can give, and their number."""
+    """The least and the largest mean difference that grades of unjudged documents can give.
+
+    Attributes:
+        low: the least.
+        high: the largest.
+        unjudged: how many documents are unjudged.
+        could_show: whether the largest would be more than chance.
+    """
 
     low: float
     high: float
     unjudged: int
+    could_show: bool
 
 
 def cutoff_of(claim: Claim) -> int:
@@ -43,7 +51,8 @@ def cutoff_of(claim: Claim) -> int:
 def judged_shares(claim: Claim, depth: int) -> dict[str, Floats]:
     """The share of the first results that is judged, by run of the claim and topic, shape (topics,)."""
     name = f"Judged@{depth}"
-    found = evaluate(claim.qrels, dict(claim.pair), name, claim.scoring)
+    # A topic that a run lacks has no results whose judgments could be counted.
+    found = evaluate(claim.qrels, dict(claim.pair), name, replace(claim.scoring, missing="skip"))
     return {run: found.of(run, name) for run in claim.pair}
 
 
@@ -62,6 +71,7 @@ def unjudged_bounds(claim: Claim, depth: int) -> UnjudgedBounds:
     unjudged = _unjudged(claim, depth)
     grade = max(int(claim.qrels["relevance"].max() or 1), claim.scoring.rel)  # type: ignore[arg-type]
     ends = []
+    could_show = False
     for sign in (-1, 1):
         by = pl.col("benefit") * sign
         ordered = unjudged.sort("topic_id", by, "doc_id", descending=[False, True, False], maintain_order=True)
@@ -74,7 +84,8 @@ def unjudged_bounds(claim: Claim, depth: int) -> UnjudgedBounds:
             # A topic without so many unjudged documents keeps what fewer gave.
             extreme = np.fmax(extreme, values)
         ends.append(sign * float(np.nanmean(extreme)))
-    return UnjudgedBounds(ends[0], ends[1], len(unjudged))
+        could_show = sign > 0 and claim.estimate(extreme, "").effect == "stands"
+    return UnjudgedBounds(ends[0], ends[1], len(unjudged), could_show)
 
 
 def _unjudged(claim: Claim, depth: int) -> pl.DataFrame:
@@ -120,7 +131,8 @@ def unjudged_answer(claim: Claim) -> ClaimAnswer:
         )  # fmt: skip
     condensed = {name: run.join(claim.qrels, on=_KEYS, how="semi") for name, run in claim.pair.items()}
     alone = claim.estimate(claim.differences(claim.scored(runs=condensed)), "judged documents only")
-    both, consequence, effect = _unjudged_effect(claim, both, alone, span)
+    consequence, effect = _unjudged_effect(base, bounds, alone)
+    both = replace(both, effect=effect)
     settles = f"Judge the unjudged documents of the first {depth} ranks: {bounds.unjudged:,d} pairs."
     return ClaimAnswer(
         "unjudged", f"{bounds.unjudged:,d} UNJUDGED", evidence, effect, consequence, (alone, both), settles,
@@ -128,17 +140,20 @@ def unjudged_answer(claim: Claim) -> ClaimAnswer:
     )  # fmt: skip
 
 
-def _unjudged_effect(
-    claim: Claim, both: ClaimEstimate, alone: ClaimEstimate, span: str
-) -> tuple[ClaimEstimate, str, Effect]:
-    """The range with its effect, what the answer says, and what becomes of the claim."""
-    told = f"Grades of the unjudged documents can give any difference from {span}; "
-    judged = f"judged documents alone give {alone.figures()}."
-    if both.effect != "stands":
-        return both, told + judged, both.effect
-    if both.low is not None and both.low > 0:
-        return both, f"Whatever they are, the difference stays above 0 ({span}).", "stands"
-    return replace(both, effect="could turn"), told + judged, "could turn"
+def _unjudged_effect(base: ClaimEstimate, bounds: UnjudgedBounds, alone: ClaimEstimate) -> tuple[str, Effect]:
+    """What the answer says, and what becomes of the claim."""
+    span = f"{signed(bounds.low)} to {signed(bounds.high)}"
+    told = (
+        f"Grades of the unjudged documents can give any difference from {span}; judged documents alone give "
+        f"{alone.figures()}."
+    )
+    if base.effect == "stands":
+        if bounds.low > 0:
+            return f"Whatever they are, the difference stays above 0 ({span}).", "stands"
+        return told, "could turn"
+    if alone.effect == "stands":
+        return told, "appears"
+    return told, "could turn" if bounds.could_show else base.effect
 
 
 def pools_answer(claim: Claim, teams: Mapping[str, str]) -> ClaimAnswer:
@@ -165,36 +180,53 @@ def pools_answer(claim: Claim, teams: Mapping[str, str]) -> ClaimAnswer:
     uneven = ends.low is not None and ends.high is not None and not ends.low <= 0 <= ends.high
     base = claim.base
     by_team = {name: teams.get(name) or name for name in claim.runs}
-    unique, estimate = _without_unique(claim, by_team, depth)
+    favoured = claim.system if (ends.mean or 0.0) > 0 else claim.baseline
+    unique, estimate = _without_unique(claim, by_team, depth, favoured)
     facts = {"judged": means, "unique_relevant": unique, "teams": len(set(by_team.values())), "uneven": uneven}
     if not uneven:
         told = "Neither run has an advantage of the pools that shows."
         return ClaimAnswer(
             "pools", "ALIKE", f"{evidence}: no difference beyond chance.", base.effect, told, facts=facts
-        )
-    favoured = claim.system if (ends.mean or 0.0) > 0 else claim.baseline
-    evidence += f": more of {favoured}'s, beyond chance"
-    if favoured == claim.baseline:
-        told = f"The pools favour {claim.baseline}, so they do not explain the lead."
-        return ClaimAnswer("pools", "UNEVEN", f"{evidence}.", base.effect, told, facts=facts)
-    if estimate is None:
-        return ClaimAnswer(
-            "pools", "UNEVEN", f"{evidence}.", "could turn",
-            f"{claim.system} may lead because its documents were judged and {claim.baseline}'s were not.",
-            settles="Give the other pooled runs too (three teams or more), or judge the baseline's first documents.",
-            exception="if the pools favour the system", facts=facts,
         )  # fmt: skip
-    what = f"{unique:,d} relevant documents that only {claim.system} brought"
-    consequence = f"Without {what} the difference is {estimate.figures()}."
+    evidence += f": more of {favoured}'s, beyond chance."
+    if estimate is None:
+        return _uneven_alone(claim, favoured, evidence, facts)
+    if not unique:
+        told = f"{favoured}'s team alone brought no relevant document, so that this does not explain the difference."
+        return ClaimAnswer("pools", "UNEVEN", evidence, base.effect, told, facts=facts)
+    consequence = (
+        f"Without the {unique:,d} relevant documents that only {favoured}'s team brought the difference is "
+        f"{estimate.figures()}."
+    )
+    effect: Effect = base.effect
+    if base.effect == "stands" and favoured == claim.system:
+        effect = estimate.effect
+    elif base.effect != "stands" and favoured == claim.baseline and estimate.effect == "stands":
+        effect = "appears"
+    other = claim.baseline if favoured == claim.system else claim.system
     return ClaimAnswer(
-        "pools", "UNEVEN", f"{evidence}.", estimate.effect if base.effect == "stands" else base.effect, consequence,
-        (estimate,), f"Judge {claim.baseline}'s first {depth} documents.",
-        exception=f"without the documents that only {claim.system} brought into the judgments", facts=facts,
+        "pools", "UNEVEN", evidence, effect, consequence, (estimate,), f"Judge {other}'s first {depth} documents.",
+        exception=f"without the documents that only {favoured} brought into the judgments", facts=facts,
     )  # fmt: skip
 
 
-def _without_unique(claim: Claim, teams: Mapping[str, str], depth: int) -> tuple[int, ClaimEstimate | None]:
-    """Relevant documents that the system's team alone brought, and the difference without them."""
+def _uneven_alone(claim: Claim, favoured: str, evidence: str, facts: Mapping[str, Any]) -> ClaimAnswer:
+    """Uneven shares, where too few teams are there to see what one of them brought."""
+    base = claim.base
+    settles = "Give the other pooled runs too (three teams or more), or judge the other run's first documents."
+    if (favoured == claim.system) == (base.effect == "stands"):
+        told = f"{favoured}'s documents were judged and the other run's were not, which may decide the difference."
+        return ClaimAnswer(
+            "pools", "UNEVEN", evidence, "could turn", told, (), settles, exception="if the pools decide", facts=facts
+        )  # fmt: skip
+    told = f"The pools favour {favoured}, so they do not explain the difference."
+    return ClaimAnswer("pools", "UNEVEN", evidence, base.effect, told, (), settles, facts=facts)
+
+
+def _without_unique(
+    claim: Claim, teams: Mapping[str, str], depth: int, favoured: str
+) -> tuple[int, ClaimEstimate | None]:
+    """Relevant documents that the favoured run's team alone brought, and the difference without them."""
     names = list(dict.fromkeys(teams.values()))
     if len(names) < _FEWEST_TEAMS or teams[claim.system] == teams[claim.baseline]:
         return 0, None
@@ -202,11 +234,11 @@ def _without_unique(claim: Claim, teams: Mapping[str, str], depth: int) -> tuple
         team: depth_pool({name: run for name, run in claim.runs.items() if teams[name] == team}, depth)
         for team in names
     }
-    alone = unique_documents(pools).filter(pl.col("team") == teams[claim.system])
+    alone = unique_documents(pools).filter(pl.col("team") == teams[favoured])
     relevant = claim.qrels.filter(pl.col("relevance") >= claim.scoring.rel)
     gone = relevant.join(alone, on=_KEYS, how="semi")
     left = claim.qrels.join(gone, on=_KEYS, how="anti")
     # Topics that lose all judgments stay, as the official ones do.
     kept = claim.qrels.join(left, on="topic_id", how="anti").with_columns(pl.lit(0).cast(pl.Int32).alias("relevance"))
     found = claim.scored(pl.concat([left, kept.cast(left.schema)]))
-    return len(gone), claim.estimate(claim.differences(found), f"without documents only {claim.system} brought")
+    return len(gone), claim.estimate(claim.differences(found), f"without what only {favoured} brought")

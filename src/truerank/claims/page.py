@@ -10,7 +10,7 @@ import yaml
 
 from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect
 from truerank.claims.results import QUESTIONS, Check, ClaimAnswer, ConclusionWord
-from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot
+from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot, narrow_forest_plot
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.pages import AnswerLine, AnswerList, Prose, Tone
 from truerank.reports.report import Report, ReportSection, Verdict
@@ -173,7 +173,7 @@ def _lead(result: Check) -> str:
 
 def _sections(result: Check) -> Iterator[ReportSection]:
     if result.claim is not None and result.base is not None:
-        yield ReportSection("conditions", "What carries the claim", (_forest(result, result.claim),))
+        yield ReportSection("conditions", "What carries the claim", tuple(_forest(result, result.claim)))
     lines = AnswerList(tuple(map(_line, result.answers)))
     yield ReportSection("questions", "Question by question", (lines,))
     yield ReportSection("figures", "The figures", (_estimates(result),) if result.claim is not None else ())
@@ -182,7 +182,8 @@ def _sections(result: Check) -> Iterator[ReportSection]:
     )
 
 
-def _forest(result: Check, claim: Claim) -> Picture:
+def _forest(result: Check, claim: Claim) -> Iterator[Picture]:
+    """The forest plot in two layouts."""
     label = f"{claim.system} minus {claim.baseline} (right: {claim.system} is better)"
     value = None if result.base is None else result.base.value
     many = f", corrected for {claim.comparisons} comparisons" if claim.comparisons > 1 else ""
@@ -191,7 +192,10 @@ def _forest(result: Check, claim: Claim) -> Picture:
         f"measure are in the unit of that measure, all others in {claim.measure}. The dotted line is the difference as "
         "the data are."
     )
-    return Picture("forest", caption, forest_plot(forest_rows(result), x_label=label, reference=value))
+    rows = forest_rows(result)
+    yield Picture("forest", caption, forest_plot(rows, x_label=label, reference=value), screen="wide")
+    narrow = narrow_forest_plot(rows, x_label=label, reference=value)
+    yield Picture("forest-narrow", caption, narrow, screen="narrow")
 
 
 def _line(answer: ClaimAnswer) -> AnswerLine:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Literal
 from truerank.claims.claim import Claim, ClaimEstimate, Effect
 from truerank.reports.results import Result
 
-__all__ = ["QUESTIONS", "Check", "ClaimAnswer", "Conclusion", "ConclusionWord", "PlannedQuestion"]
+__all__ = ["QUESTIONS", "Check", "ClaimAnswer", "ClaimConclusion", "ConclusionWord", "PlannedQuestion"]
 
 ConclusionWord = Literal["DOES NOT HOLD", "CANNOT TELL", "UNKNOWN", "HOLDS EXCEPT", "HOLDS"]
 
@@ -81,7 +81,7 @@ class ClaimAnswer:
 
 
 @dataclass(frozen=True)
-class Conclusion:
+class ClaimConclusion:
     """What all answers say together.
 
     Attributes:
@@ -119,7 +119,7 @@ class Check(Result, shown_in="truerank.claims.page"):
     claim: Claim | None
     base: ClaimEstimate | None
     answers: tuple[ClaimAnswer, ...]
-    conclusion: Conclusion
+    conclusion: ClaimConclusion
     plan: tuple[PlannedQuestion, ...]
     settings: Mapping[str, Any]
     test: str

@@ -25,7 +25,7 @@ def significance_answer(claim: Claim) -> ClaimAnswer:
     base = claim.base
     many = claim.comparisons
     testing = Significance(correction="bonferroni", confidence=claim.confidence, family=many)
-    row = compare_evaluations(claim.evaluation, claim.baseline, method=testing).of(claim.system, claim.measure)
+    row = compare_evaluations(claim.scored(), claim.baseline, method=testing).of(claim.system, claim.measure)
     of = f"Bonferroni over {many} comparisons" if many > 1 else "one comparison, no correction"
     p = "has no value" if row.p is None else f"= {row.p:.2g}"
     evidence = f"Paired t-test on {base.topics} topics: p {p}"
@@ -115,6 +115,10 @@ def _policies(claim: Claim, main: tuple[ClaimEstimate, ...], every: list[tuple[C
     else:
         weak = f"in {len(open_ones)} of them the interval includes 0" if open_ones else "all intervals are above 0"
         told = f"The sign changes in none of {len(every)} policies; {weak}."
+    shown = [name for one, name in every if one.measure == claim.measure and one.effect == "stands"]
+    if base != "stands" and shown:
+        effect = "appears"
+        told = f"With {shown[0].partition(', ')[2]} the difference of {claim.measure} is above 0 beyond chance."
     word = "DEPENDS" if turned else "DOES NOT DEPEND"
     facts = {"policies": len(every), "turned": turned, "not_shown": open_ones}
     rows = tuple(one for one in main if one.measure != claim.measure)

@@ -38,7 +38,9 @@ class AuditSteps:
 
     def inputs(self, role: str, sources: Iterable[Any]) -> list[Input]:
         """What an audit reads, with hashes where it lies in files."""
-        return [input_of(role, file) for one in sources if one is not None for file in _files(one)]
+        found = [input_of(role, file) for one in sources if one is not None for file in _files(one)]
+        # What a file holds counts, not the way to it.
+        return [one if one.sha256 is None else one._replace(source="") for one in found]
 
     def once(
         self, name: str, depends: Mapping[str, Any], run: Callable[[Path, Progress], dict[str, Any]]

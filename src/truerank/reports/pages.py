@@ -89,12 +89,14 @@ class Prose:
 class Drawing:
     """A figure with its caption; the SVG must be inert, as `figures.to_svg` makes it.
 
-    A dense figure has words close to one another: on a narrow screen it scrolls in place of getting larger letters.
+    A dense figure has words close to one another: on a narrow screen it scrolls in place of getting larger letters. A
+    figure with two layouts stands there twice, once for wide and once for narrow screens.
     """
 
     svg: str
     caption: str
     dense: bool = False
+    screen: Literal["every", "wide", "narrow"] = "every"
 
 
 @dataclass(frozen=True)
@@ -227,9 +229,10 @@ def _drawing(drawing: Drawing) -> Markup:
     if drawing.dense:
         drawn = f'<div class="dense" role="region" tabindex="0" aria-label="Figure">\n{drawn}</div>\n'
     size = _VIEW_BOX.search(drawing.svg)
-    if size is not None and float(size[2]) > _TALL * float(size[1]):
+    if drawing.screen == "every" and size is not None and float(size[2]) > _TALL * float(size[1]):
         drawn = f"<details><summary>Show the figure</summary>\n{drawn}</details>\n"
-    return Markup(f"<figure>\n{drawn}<figcaption>{escape_html(drawing.caption)}</figcaption>\n</figure>\n")
+    only = "" if drawing.screen == "every" else f' class="{drawing.screen}-only"'
+    return Markup(f"<figure{only}>\n{drawn}<figcaption>{escape_html(drawing.caption)}</figcaption>\n</figure>\n")
 
 
 def _table(table: Table) -> Markup:

@@ -124,5 +124,5 @@ class Report:
 
 def _shown(part: ReportPart, drawn: Callable[[Picture], str]) -> Any:
     if isinstance(part, Picture):
-        return Drawing(page_svg(drawn(part)), part.caption, dense=True)
+        return Drawing(page_svg(drawn(part)), part.caption, part.screen != "narrow", part.screen)
     return part

@@ -6,7 +6,7 @@ that it fits light and dark, and keeps its words as text.
 
 from truerank.reports.figures.distributions import cumulative_curves, side_by_side_histograms
 from truerank.reports.figures.export import page_svg, to_files, to_pdf, to_svg, to_svg_file
-from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot
+from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot, narrow_forest_plot
 from truerank.reports.figures.heat_maps import HeatMap, heat_maps
 from truerank.reports.figures.intervals import IntervalPanel, IntervalRow, IntervalValue, interval_panels, interval_rows
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
@@ -37,6 +37,7 @@ __all__ = [
     "interval_panels",
     "interval_rows",
     "line_panels",
+    "narrow_forest_plot",
     "ordered_scores",
     "page_svg",
     "precision_curve",

@@ -11,11 +11,15 @@ from truerank.reports.figures.style import ACCENT, INK, QUIET, new_figure, plain
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["ForestMark", "ForestRow", "forest_plot"]
+__all__ = ["ForestMark", "ForestRow", "forest_plot", "narrow_forest_plot"]
 
 ForestMark = Literal["above", "includes", "below", "range", ""]
 
 _ROW: Final = 0.205
+#: Inches: the narrow plot's width, the height of its rows without and with a value, and of a value below its label.
+_NARROW_WIDTH: Final = 3.7
+_NARROW: Final = {False: 0.19, True: 0.36}
+_BELOW: Final = 0.16
 #: Marks that are told apart without colour: filled, hollow, a cross.
 _LOOKS: Final[dict[str, dict[str, Any]]] = {
     "above": {"marker": "s", "markerfacecolor": INK, "markeredgecolor": INK, "markersize": 5.2},
@@ -23,8 +27,8 @@ _LOOKS: Final[dict[str, dict[str, Any]]] = {
     "below": {"marker": "x", "markeredgecolor": ACCENT, "markersize": 5.6, "markeredgewidth": 1.6},
 }
 _WORDS: Final = {
-    "above": "better, and the interval is above 0",
-    "includes": "better, but the interval includes 0",
+    "above": "the interval is above 0",
+    "includes": "the interval includes 0",
     "below": "not better",
     "range": "all values that are possible",
 }
@@ -83,6 +87,40 @@ def forest_plot(rows: Sequence[ForestRow], *, x_label: str, reference: float | N
     return figure
 
 
+def narrow_forest_plot(rows: Sequence[ForestRow], *, x_label: str, reference: float | None) -> Figure:
+    """The same for narrow screens: the label and the figures of a row stand above it.
+
+    Args:
+        rows: headings and values.
+        x_label: of the values.
+        reference: where a dotted line stands.
+    """
+    with settings():
+        figure = new_figure(1.0 + sum(_NARROW[bool(row.mark)] for row in rows))
+        figure.set_figwidth(_NARROW_WIDTH)
+        axes = figure.subplots()
+        axes.axvline(0, color=INK, linewidth=0.9)
+        if reference is not None:
+            axes.axvline(reference, color=QUIET, linewidth=0.9, linestyle=(0, (1.2, 2)))
+        at = 0.0
+        for row in rows:
+            weight = "bold" if row.bold else "normal"
+            look: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "fontsize": 7.5, "va": "center"}
+            axes.annotate(plain(row.label), (0.0, at), fontweight=weight, **look)
+            axes.annotate(plain(row.figures), (1.0, at), ha="right", color=INK if row.mark else QUIET, **look)
+            if row.mark:
+                at += _BELOW
+                _mark(axes, at, row)
+            at += _NARROW[True] - _BELOW if row.mark else _NARROW[False]
+        axes.set_ylim(at, -0.15)
+        axes.set_yticks([])
+        axes.spines["left"].set_visible(False)
+        axes.set_xlabel(plain(x_label), fontsize=7)
+        axes.tick_params(axis="x", labelsize=7)
+        _legend(figure, {row.mark for row in rows})
+    return figure
+
+
 def _width(row: ForestRow) -> float:
     """About how many points a label takes: labels begin at the same place, and the longest must fit."""
     return len(row.label) * (4.9 if row.bold else 4.35)
@@ -93,6 +131,11 @@ def _draw(axes: Any, place: int, row: ForestRow) -> None:
         plain(row.figures), (1.0, place), xycoords=("axes fraction", "data"), xytext=(6, 0), textcoords="offset points",
         fontsize=7.5, va="center", color=INK if row.mark else QUIET, fontweight="normal", annotation_clip=False,
     )  # fmt: skip
+    _mark(axes, place, row)
+
+
+def _mark(axes: Any, place: float, row: ForestRow) -> None:
+    """The value and its interval."""
     if not row.mark or row.value is None:
         return
     if row.low is not None and row.high is not None:

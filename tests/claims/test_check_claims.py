@@ -1,0 +1,249 @@
+"""A claim under each condition: against SciPy, all gradings of unjudged documents, and planted faults."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.stats
+
+import truerank
+from truerank.claims.claim import Claim, ClaimEstimate, Effect, chosen_claim
+from truerank.claims.conclusion import concluded
+from truerank.claims.data_questions import without_leaked
+from truerank.claims.judging_questions import unjudged_bounds
+from truerank.claims.mending import mended_effect
+from truerank.claims.results import ClaimAnswer
+from truerank.claims.scoring_questions import significance_answer
+from truerank.errors import OptionError
+from truerank.measures import evaluate
+from truerank.options import Resampling, Scoring
+
+Runs = Mapping[str, Mapping[str, Mapping[str, float]]]
+Grades = dict[str, dict[str, int]]
+WORDS = "river stone lamp field cloud paper glass tower bread winter garden market bridge copper".split()
+
+
+def collection(
+    topics: int = 24, seed: int = 3, lead: float = 1.0
+) -> tuple[Grades, dict[str, dict[str, dict[str, float]]]]:
+    """Judgments and three runs, of which "good" is better than "plain" by about `lead` standard deviations of noise."""
+    draw = random.Random(seed)
+    grades: Grades = {}
+    runs: dict[str, dict[str, dict[str, float]]] = {"good": {}, "plain": {}, "third": {}}
+    for topic in (f"t{n}" for n in range(topics)):
+        grades[topic] = {f"{topic}-d{n}": int(n < 4) for n in range(16)}
+        for name, sight in (("good", 1 + lead), ("plain", 1.0), ("third", 0.8)):
+            runs[name][topic] = {key: sight * grade + draw.gauss(0, 1) for key, grade in grades[topic].items()}
+    return grades, runs
+
+
+def claim(grades: Grades, runs: Runs, **changes: object) -> Claim:
+    """The claim that "good" is better than "plain"."""
+    frames = {
+        name: pl.DataFrame(
+            [(t, d, n, s) for t, held in run.items() for n, (d, s) in enumerate(held.items(), 1)],
+            schema={"topic_id": pl.String, "doc_id": pl.String, "rank": pl.Int64, "score": pl.Float64},
+            orient="row",
+        )
+        for name, run in runs.items()
+    }
+    rows = [(t, d, g) for t, held in grades.items() for d, g in held.items()]
+    qrels = pl.DataFrame(rows, schema={"topic_id": pl.String, "doc_id": pl.String, "relevance": pl.Int32}, orient="row")
+    options: dict[str, object] = {"comparisons": None, "confidence": 0.95, **changes}
+    return chosen_claim(frames, qrels, "nDCG@10", Scoring(), ("good", "plain"), **options)  # type: ignore[arg-type]
+
+
+def effects(result: truerank.claims.Check) -> dict[str, Effect]:  # type: ignore[name-defined]
+    return {one.question: one.effect for one in result.answers}
+
+
+def test_the_interval_says_what_the_corrected_test_says() -> None:
+    for seed, lead in itertools.product(range(6), (0.0, 0.3, 0.6)):
+        grades, runs = collection(seed=seed, lead=lead)
+        found = claim(grades, runs, comparisons=3)
+        scores = evaluate(grades, {name: runs[name] for name in ("good", "plain")}, "nDCG@10")
+        p = float(scipy.stats.ttest_rel(scores.of("good", "nDCG@10"), scores.of("plain", "nDCG@10")).pvalue)
+        base = found.base
+        assert base.value is not None and base.low is not None and base.high is not None
+        assert (base.low > 0 or base.high < 0) == (3 * p < 0.05)
+        answer = significance_answer(found)
+        assert answer.facts["p_corrected"] == pytest.approx(min(1.0, 3 * p))
+        assert (answer.word == "MORE THAN CHANCE") == (base.low > 0)
+
+
+def test_the_claim_is_that_of_the_named_runs_or_of_the_best() -> None:
+    grades, runs = collection()
+    best = truerank.check(qrels=grades, run=runs).claim
+    assert best is not None
+    assert (best.system, best.baseline, best.comparisons) == ("good", "plain", 3)
+    named = truerank.check(qrels=grades, run=runs, baseline="third").claim
+    assert named is not None
+    assert (named.system, named.baseline, named.comparisons) == ("good", "third", 2)
+    with pytest.raises(OptionError, match="there is no run 'other'"):
+        truerank.check(qrels=grades, run=runs, baseline="other")
+    with pytest.raises(OptionError, match="is the baseline too"):
+        truerank.check(qrels=grades, run=runs, baseline="good", system="good")
+
+
+def test_bounds_of_unjudged_documents_are_those_of_all_gradings() -> None:
+    grades: Grades = {"t1": {"a": 1, "b": 0, "c": 1}, "t2": {"a": 0, "d": 1}}
+    runs = {
+        "good": {"t1": {"a": 9.0, "x": 8.0, "b": 7.0, "y": 6.0}, "t2": {"d": 9.0, "u": 8.0, "v": 7.0}},
+        "plain": {"t1": {"x": 9.0, "z": 8.0, "c": 7.0, "a": 6.0}, "t2": {"v": 9.0, "a": 8.0, "d": 7.0}},
+    }
+    found = claim(grades, runs)
+    bounds = unjudged_bounds(found, 10)
+    values = []
+    for given in itertools.product((0, 1), repeat=5):
+        x, y, z, u, v = given
+        full = {"t1": {**grades["t1"], "x": x, "y": y, "z": z}, "t2": {**grades["t2"], "u": u, "v": v}}
+        scores = evaluate(full, runs, "nDCG@10")
+        values.append(float(scores.of("good", "nDCG@10").mean() - scores.of("plain", "nDCG@10").mean()))
+    assert bounds.unjudged == 5
+    assert (bounds.low, bounds.high) == (pytest.approx(min(values)), pytest.approx(max(values)))
+
+
+def test_a_claim_without_a_fault_holds_and_says_what_is_not_known() -> None:
+    grades, runs = collection()
+    result = truerank.check(qrels=grades, run=runs, baseline="plain")
+    assert result.conclusion.word == "HOLDS"
+    assert result.conclusion.unknown == ("leakage", "collection", "models", "versions")
+    assert "Not known: leakage" in result.conclusion.reason
+    assert {effects(result)[name] for name in ("significance", "unjudged", "pools", "policies")} == {"stands"}
+
+
+def test_chance_is_told_with_the_difference_that_could_have_been_shown() -> None:
+    grades, runs = collection(lead=0.0)
+    result = truerank.check(qrels=grades, run=runs, system="good", baseline="plain")
+    assert result.conclusion.word == "CANNOT TELL"
+    assert result.conclusion.detectable is not None
+    assert f"{result.conclusion.detectable:.3f}" in result.conclusion.reason
+
+
+def test_the_opposite_does_not_hold() -> None:
+    grades, runs = collection()
+    result = truerank.check(qrels=grades, run=runs, system="third", baseline="good")
+    assert (result.conclusion.word, result.sentence()[:26]) == ("DOES NOT HOLD", "third is worse than good b")
+
+
+def test_a_lead_that_rests_on_leaked_topics_falls_and_any_other_does_not() -> None:
+    grades, runs = collection(topics=40, lead=0.0)
+    leaked = frozenset(f"t{n}" for n in range(20))
+    for topic in leaked:
+        runs["good"][topic] = {
+            key: 10 * grade + place / 100 for place, (key, grade) in enumerate(grades[topic].items())
+        }
+    found = claim(grades, runs)
+    assert found.base.effect == "stands"
+    open_one = ClaimAnswer("leakage", "CONTAMINATED", "", "unknown", "")
+    mended = without_leaked(found, open_one, leaked, Resampling(resamples=500))
+    assert mended.effect == "falls"
+    assert concluded(found, [mended]).word == "DOES NOT HOLD"
+    even = claim(*collection(topics=40, lead=1.5))
+    assert without_leaked(even, open_one, leaked, Resampling(resamples=500)).effect == "stands"
+    nothing = without_leaked(even, ClaimAnswer("leakage", "CLEAN", "", "unknown", ""), frozenset(), Resampling())
+    assert (nothing.effect, nothing.estimates) == ("stands", ())
+
+
+def test_judgments_of_documents_that_do_not_exist_carry_no_claim() -> None:
+    grades, runs = collection(lead=0.0)
+    draw = random.Random(5)
+    docs = {key: " ".join(draw.choices(WORDS, k=30)) + f" {key}" for held in grades.values() for key in held}
+    for topic, held in grades.items():
+        held |= {f"{topic}-ghost{n}": 1 for n in range(3)}
+        runs["good"][topic] |= {f"{topic}-ghost{n}": 50.0 - n for n in range(3)}
+    result = truerank.check(qrels=grades, run=runs, docs=docs, system="good", baseline="plain")
+    assert result.answer("collection").word == "FAULTY"
+    assert effects(result)["significance"] == "stands"
+    assert (effects(result)["collection"], result.conclusion.word) == ("falls", "DOES NOT HOLD")
+
+
+def test_unjudged_documents_and_missing_topics_leave_a_claim_open() -> None:
+    grades, runs = collection(lead=0.2, topics=30)
+    own = {topic: sorted(held, key=held.__getitem__)[-10:] for topic, held in runs["plain"].items()}
+    theirs = {topic: sorted(held, key=held.__getitem__)[-10:] for topic, held in runs["good"].items()}
+    for topic, held in grades.items():
+        for key in set(own[topic]) - set(theirs[topic]):
+            held.pop(key)
+    result = truerank.check(qrels=grades, run=runs, system="good", baseline="plain")
+    assert effects(result)["unjudged"] == "could turn"
+    assert result.answer("pools").word == "UNEVEN"
+    grades, runs = collection(lead=0.0, topics=30)
+    gone = [topic for n, topic in enumerate(grades) if n % 3 == 0]
+    lacking = {**runs, "plain": {topic: held for topic, held in runs["plain"].items() if topic not in gone}}
+    result = truerank.check(qrels=grades, run=lacking, system="good", baseline="plain")
+    assert effects(result)["significance"] == "stands"
+    skipped = {name: {t: h for t, h in run.items() if t not in gone} for name, run in runs.items()}
+    left = claim({t: g for t, g in grades.items() if t not in gone}, skipped).base
+    turned = result.answer("policies").facts["turned"]
+    assert any("missing topics skip" in one for one in turned) == (left.effect == "falls" and left.value < 0)
+
+
+def test_judgments_of_relevant_documents_only_leave_pools_unknown() -> None:
+    grades, runs = collection()
+    only = {topic: {key: 1 for key, grade in held.items() if grade} for topic, held in grades.items()}
+    result = truerank.check(qrels=only, run=runs, baseline="plain")
+    assert [effects(result)[name] for name in ("unjudged", "pools")] == ["unknown", "unknown"]
+
+
+def test_a_model_that_prefers_the_other_run_is_an_exception() -> None:
+    grades, runs = collection()
+    first = {topic: sorted(held, key=held.__getitem__)[-6:] for topic, held in runs["plain"].items()}
+    model = {topic: {key: int(key in first[topic]) for key in held} for topic, held in grades.items()}
+    result = truerank.check(qrels=grades, run=runs, baseline="plain", model_judgments={"judge": model}, resamples=50)
+    assert effects(result)["models"] == "could turn"
+    assert result.conclusion.word == "HOLDS EXCEPT"
+    assert "by the judgments of judge" in result.conclusion.reason
+
+
+def test_documents_that_are_gone_are_told_from_doubtful_ones() -> None:
+    grades, runs = collection(topics=12, lead=2.0)
+    draw = random.Random(8)
+    topics = {topic: " ".join(draw.sample(WORDS, 3)) for topic in grades}
+    before = {
+        key: f"{topics[topic] if grade else ''} {' '.join(draw.choices(WORDS, k=25))} {key}"
+        for topic, held in grades.items()
+        for key, grade in held.items()
+    }
+    now = {key: text for key, text in before.items() if not key.endswith("-d0")}
+    result = truerank.check(
+        qrels=grades, run=runs, test=topics, docs=now, previous=before, system="good", baseline="plain"
+    )  # fmt: skip
+    answer = result.answer("versions")
+    assert (answer.word, answer.facts["lost"], answer.facts["by"]) == ("CHANGED", 12, "id")
+    kept = {topic: {key: g for key, g in held.items() if not key.endswith("-d0")} for topic, held in grades.items()}
+    assert answer.estimates[0].value == pytest.approx(claim(kept, runs).base.value)
+
+
+@pytest.mark.parametrize(
+    ("after", "moved", "effect"),
+    [
+        ((0.06, 0.01, 0.10), True, "stands"),
+        ((-0.01, -0.05, 0.09), True, "falls"),
+        ((0.01, -0.02, 0.04), True, "falls"),
+        ((0.03, -0.02, 0.08), True, "not shown"),
+        ((-0.01, -0.05, 0.09), False, "not shown"),
+    ],
+)
+def test_what_mending_does(after: tuple[float, float, float], moved: bool, effect: Effect) -> None:
+    base = ClaimEstimate("", 0.05, 0.01, 0.09, 40, "stands")
+    state: Effect = "stands" if after[1] > 0 else "not shown" if after[0] > 0 else "falls"
+    assert mended_effect(base, ClaimEstimate("", *after, 40, state), moved) == effect
+    weak = ClaimEstimate("", 0.01, -0.03, 0.05, 40, "not shown")
+    shown = ClaimEstimate("", 0.05, 0.01, 0.09, 40, "stands")
+    assert mended_effect(weak, shown, True) == "appears"
+    assert mended_effect(weak, shown, False) == "not shown"
+
+
+def test_a_measure_where_less_is_better_keeps_its_sense() -> None:
+    grades, runs = collection()
+    by_rank = truerank.check(qrels=grades, run=runs, baseline="plain", measure="MFR", measures="nDCG@10")
+    assert by_rank.claim is not None and by_rank.base is not None
+    means = evaluate(grades, runs, "MFR").mean[:, 0]
+    assert by_rank.base.value == pytest.approx(means[1] - means[0])
+    assert np.sign(by_rank.base.value or 0) == 1
