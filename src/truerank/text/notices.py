@@ -61,7 +61,8 @@ class _Plain(NamedTuple):
         """The text, folded."""
         plain = _plain(text)
         places = (match.end() for match in _WORDS.finditer(f" {plain}"))
-        return cls(plain, frozenset(plain[place - 1 : place - 1 + _START] for place in places), _ANY_NO_BLANKS.search(plain) is None)
+        starts = frozenset(plain[place - 1 : place - 1 + _START] for place in places)
+        return cls(plain, starts, _ANY_NO_BLANKS.search(plain) is None)
 
 
 class _Thing(NamedTuple):
