@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from truerank.text.notices import _plain, _signs
+from truerank.text.notices import _Plain, _signs
 from truerank.text.page_faults import PageWords, page_fault
 
 BEFORE = PageWords(
@@ -114,7 +114,7 @@ def test_short_texts_of_their_own_subject(title: str, body: str) -> None:
     ],
 )
 def test_the_quick_look_finds_what_the_patterns_find(text: str) -> None:
-    plain = _plain(text)
+    plain = _Plain.of(text)
     for things in _signs().values():
         for thing in things:
-            assert thing.spoken_of(plain) == (thing.pattern.search(plain) is not None), thing
+            assert thing.spoken_of(plain) == (thing.pattern.search(plain.text) is not None), thing
