@@ -53,6 +53,7 @@ class SearchPlan:
         choose_screen: for a source that is worth a first pass, says what opens the encoder of that pass, and how that
             is called; None for no such pass.
         screen: how the first pass is called.
+        device: where the encoders run.
         topic_vectors: gives the full-precision unit vectors of the topic texts, shape (topics, dimension); asked for
             when the first text is compared, so that they can be computed while texts are filtered.
         floor: pairs above this similarity are wanted.
@@ -75,6 +76,7 @@ class SearchPlan:
     error: float | None = None
     block_size: int = 8192
     screen: str = "low precision"
+    device: str | None = None
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,9 @@ def search(rows: Rows, plan: SearchPlan, job: Job) -> NeighbourPairs:
 
 
 def _scan(rows: Rows, plan: SearchPlan, job: Job) -> tuple[pl.DataFrame, ScreenCheck | None]:
-    exact = ScanTask(plan.open_exact, plan.topic_vectors(), plan.floor, plan.top_k, probe=plan.probe)
+    exact = ScanTask(
+        plan.open_exact, plan.topic_vectors(), plan.floor, plan.top_k, probe=plan.probe, device=plan.device
+    )
     plan = _with_screen(rows, plan)
     if plan.open_screen is None:
         job.progress.start("encoding and comparing")

@@ -237,7 +237,7 @@ class Audit:
         """
         options, _, _, redaction = self.given
         progress = progress or Quiet()
-        plan = self.models.plan(self.texts, options, folder, told)
+        plan = self.models.plan(self.texts, options, len(self.sources), folder, told)
         key = open_key(redaction.redact_key) if redaction.redact else b""
         proposed = propose(self.sources, self.texts, plan, Job(folder, open_engine(options.engine), progress, key))
         progress.start("sensitivity check")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
@@ -39,13 +39,16 @@ class Models:
 
     Attributes:
         exact: how the encoder was asked for.
-        resolved: how it was opened, where a first pass in low precision may go before it.
+        opened: how it was opened: with the backend and the device that were found; None for an encoder of another
+            package.
+        screened: whether a first pass in low precision may go before it.
         cache: the folder that keeps vectors.
         encoder: the encoder.
     """
 
     exact: EncoderSpec
-    resolved: EncoderSpec | None
+    opened: EncoderSpec | None
+    screened: bool
     cache: str | None
     encoder: Encoder
 
@@ -54,17 +57,23 @@ class Models:
         """Opens the encoder."""
         exact = EncoderSpec(encoding.encoder, backend=encoding.backend, device=encoding.device)
         encoder = _open(exact, encoding.cache)
-        resolved = getattr(_open(exact, None), "spec", None) if encoding.precision == "auto" else None
-        return cls(exact, resolved, encoding.cache, encoder)
+        opened = getattr(_open(exact, None), "spec", None)
+        return cls(exact, opened, encoding.precision == "auto", encoding.cache, encoder)
 
     def plan(
-        self, texts: Sequence[TopicText], options: AuditOptions, folder: Path, told: Callable[[ChosenWay], None]
+        self,
+        texts: Sequence[TopicText],
+        options: AuditOptions,
+        sources: int,
+        folder: Path,
+        told: Callable[[ChosenWay], None],
     ) -> SearchPlan:
         """What to look for with these models; the topic texts are encoded from now on, while the log is read.
 
         Args:
             texts: the topic texts.
             options: of the audit.
+            sources: how many training sources there are.
             folder: keeps how the first pass runs.
             told: is told what was chosen.
         """
@@ -72,17 +81,23 @@ class Models:
         prefilter, probe = None, WordingProbe(normalised)
         if options.mode == "prefilter":
             cuts = {**DEFAULT_CUTS, **options.prefilter_cut}
-            prefilter = FilterPlan(normalised, tuple(text.field for text in texts), cuts, probe)
+            prefilter = FilterPlan(normalised, tuple(text.field for text in texts), cuts, probe, sources=sources)
+        # Other processes open what was found here, whatever they would find themselves.
+        exact, opened = self.exact, self.opened
+        if opened is not None and options.engine.startswith("ray"):
+            exact = opened = _anywhere(opened)
+        measured = options.engine in ("local", "ray")
         return SearchPlan(
-            open_exact=partial(_open, self.exact, self.cache),
+            open_exact=partial(_open, exact, self.cache),
             # Jobs of an array and machines of a cluster have to run the same pass, which all of them can.
-            choose_screen=_FirstPass(self, folder / "first-pass.json", options.engine in ("local", "ray"), told),
+            choose_screen=_FirstPass(self, opened, folder / "first-pass.json", measured, told),
             topic_vectors=_begun(partial(self.encoder.encode, normalised)),
             floor=options.lowest,
             top_k=options.k,
             probe=probe,
             prefilter=prefilter,
             block_size=options.block_size,
+            device=exact.device,
         )
 
 
@@ -94,14 +109,15 @@ class _FirstPass:
     """
 
     models: Models
+    spec: EncoderSpec | None
     choice: Path
     measured: bool
     told: Callable[[ChosenWay], None]
 
     def __call__(self, rows: Rows) -> tuple[Callable[[], Encoder], str] | None:
         """What opens the encoder of the first pass, and how that is called; None where there is better none."""
-        models, spec = self.models, self.models.resolved
-        if spec is None or not (others := first_passes(spec)):
+        models, spec = self.models, self.spec
+        if spec is None or not models.screened or not (others := first_passes(spec)):
             return None
         way = self._begun_with(spec, others) or self._chosen(spec, rows)
         chosen = spec_of_way(way, spec, others)
@@ -127,6 +143,11 @@ class _FirstPass:
         return choice.way
 
 
+def _anywhere(spec: EncoderSpec) -> EncoderSpec:
+    """The same for a process that has a GPU of its own, or a part of one: to it, that is the first."""
+    return replace(spec, device="cuda") if (spec.device or "").startswith("cuda:") else spec
+
+
 def _begun(work: Callable[[], Vectors]) -> Callable[[], Vectors]:
     """Begins the work in a thread; what comes back waits for its result."""
     pool = ThreadPoolExecutor(1)
@@ -138,5 +159,4 @@ def _begun(work: Callable[[], Vectors]) -> Callable[[], Vectors]:
 @lru_cache(maxsize=4)
 def _open(spec: EncoderSpec, cache: str | None) -> Encoder:
     # Each process opens a model once, however many passes it works on.
-    encoder = open_spec(spec)
-    return encoder if cache is None else CachedEncoder(encoder, Path(cache))
+    return open_spec(spec) if cache is None else CachedEncoder(_open(spec, None), Path(cache))

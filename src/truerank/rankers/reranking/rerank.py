@@ -16,7 +16,7 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.lexical.searching import topic_queries, write_run
 from truerank.options import Flag, Options, OutFile, Range, Runtime, Source, command
-from truerank.rankers.base import Pair, Ranker, RankerSpec, spec_of
+from truerank.rankers.base import Pair, Ranker, RankerSpec, device_of_ranker, placed, spec_of
 from truerank.rankers.reranking.agreement import agreement
 from truerank.rankers.reranking.choosing import settled
 from truerank.rankers.reranking.document_texts import DocumentTexts
@@ -181,7 +181,8 @@ def _made(
         spec = settled(spec, sample)
     opened = spec.open() if isinstance(spec, RankerSpec) else spec
     about = {"ranker": {"name": opened.name, "fingerprint": opened.fingerprint}, **about}
-    task = _Task(opened if engine.in_process else spec, texts, chosen, passages, options.cache)
+    elsewhere = placed(spec, opened) if isinstance(spec, RankerSpec) else spec
+    task = _Task(opened if engine.in_process else elsewhere, texts, chosen, passages, options.cache)
     # Another ranker's blocks are others, so that options may change between two attempts.
     job = Job(folder / opened.fingerprint[:16], engine, told)
     # Scores that are kept may need no vectors at all: then each block encodes what it lacks.
@@ -222,6 +223,11 @@ class _Task:
     aggregation: Aggregation
     cache: str | Path | None
     vectors: tuple[Path, int] | None = None
+
+    @property
+    def device(self) -> str | None:
+        """Where the ranker runs."""
+        return device_of_ranker(self.ranker)
 
     def passages_of(self, block: _Block) -> list[str]:
         """The passages that a block scores."""

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.rankers.base import Ranker, RankerSpec
+from truerank.rankers.base import Ranker, RankerSpec, device_of_ranker
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 
@@ -53,6 +53,11 @@ class _TextsBlock(NamedTuple):
 @dataclass(frozen=True)
 class _EncodeTask:
     ranker: Ranker | RankerSpec
+
+    @property
+    def device(self) -> str | None:
+        """Where the ranker runs."""
+        return device_of_ranker(self.ranker)
 
     def open(self) -> Callable[[_TextsBlock], pl.DataFrame]:
         """Opens the ranker."""

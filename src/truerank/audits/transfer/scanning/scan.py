@@ -33,7 +33,7 @@ from truerank.errors import InputError, OptionError
 from truerank.lexical import analyser_of, build_index
 from truerank.lexical.searching import topic_queries
 from truerank.options import Flag, Out, Range, Runtime, Source, command
-from truerank.rankers.base import Ranker, RankerSpec, spec_of
+from truerank.rankers.base import Ranker, RankerSpec, placed, spec_of
 from truerank.rankers.kinds import default_model
 from truerank.rankers.reranking.agreement import agreement
 from truerank.rankers.reranking.choosing import settled
@@ -222,7 +222,7 @@ class _Work:
         found = []
         for one, named in zip(prepared, plan.rankers, strict=True):
             local = engine.in_process
-            scores = RowScoring(one.opened if local else one.spec, texts, one.policy, cache)
+            scores = RowScoring(one.opened if local else placed(one.spec, one.opened), texts, one.policy, cache)
             blocks = Job(folder / one.opened.fingerprint[:16], engine, self.told)
             found.append(score_rows(rows, scores, one.opened, blocks, scoring.block_size))
             job.log("scored", ranker=one.opened.name, **_counts(found[-1]))

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from truerank.rankers.base import Pair, Ranker, RankerSpec
+from truerank.rankers.base import Pair, Ranker, RankerSpec, device_of_ranker
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.rankers.reranking.score_cache import CachedScores, ScoreCache
 from truerank.rankers.reranking.shared_vectors import encode_shared, with_vectors
@@ -57,6 +57,11 @@ class RowScoring:
     policy: Policy
     cache: str | None
     vectors: tuple[Path, int] | None = None
+
+    @property
+    def device(self) -> str | None:
+        """Where the ranker runs."""
+        return device_of_ranker(self.ranker)
 
     def passages_of(self, block: _Block) -> list[str]:
         """The passages that a block scores."""
