@@ -8,16 +8,18 @@ prints well in a terminal and in a notebook all the same.
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar
 
 from truerank.errors import TruerankError
-from truerank.reports.tables import Table
+from truerank.reports.tables import Table, escape_html
 
 if TYPE_CHECKING:
+    from truerank.reports.figures.pictures import Picture
     from truerank.reports.report import Report, Verdict
 
 __all__ = ["Format", "Result", "Summary", "report", "reports", "summarises", "summary", "writer", "writes"]
@@ -43,6 +45,7 @@ class Summary:
         notes: where files are; on stderr of a terminal, without one at the end of the text on stdout.
         width: characters per line of tables in text; None for as wide as they are.
         fault: an error that ends the command after its result was printed.
+        pictures: draws the figures that a notebook shows below the tables.
     """
 
     parts: tuple[Table | str, ...]
@@ -51,6 +54,7 @@ class Summary:
     notes: tuple[str, ...] = ()
     width: int | None = None
     fault: TruerankError | None = field(default=None, compare=False)
+    pictures: Callable[[], Iterable[Picture]] = field(default=tuple, compare=False)
 
     def show(self, form: Format = "text") -> str:
         """The summary in one of the forms of `--format`."""
@@ -89,8 +93,21 @@ class Result:
         return summary(self).show().rstrip("\n")
 
     def _repr_html_(self) -> str:
-        parts = summary(self).parts
-        return "\n".join(part.html() for part in parts if isinstance(part, Table))
+        found = summary(self)
+        tables = [part.html() for part in found.parts if isinstance(part, Table)]
+        return "\n".join((*tables, *(_figure(picture) for picture in found.pictures())))
+
+
+def _figure(picture: Picture) -> str:
+    """A figure as an element; its ids hold a hash, since one notebook may show several figures of one name."""
+    from truerank.reports.figures.export import to_svg
+
+    drawn = to_svg(picture.figure, name=picture.name, description=picture.caption)
+    name = f"{picture.name}-{hashlib.sha256(drawn.encode()).hexdigest()[:8]}"
+    for sign in ('id="', "#"):
+        drawn = drawn.replace(f"{sign}{picture.name}-", f"{sign}{name}-")
+    caption = escape_html(picture.caption)
+    return f'<figure style="max-width: 50rem">\n{drawn}<figcaption>{caption}</figcaption>\n</figure>'
 
 
 def summarises(kind: type[R]) -> Callable[[Callable[[R], Summary]], Callable[[R], Summary]]:
