@@ -8,7 +8,6 @@ prints well in a terminal and in a notebook all the same.
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -94,20 +93,12 @@ class Result:
 
     def _repr_html_(self) -> str:
         found = summary(self)
-        tables = [part.html() for part in found.parts if isinstance(part, Table)]
-        return "\n".join((*tables, *(_figure(picture) for picture in found.pictures())))
+        parts = [part.html() if isinstance(part, Table) else _text(part) for part in found.parts]
+        return "\n".join((*parts, *(picture._repr_html_() for picture in found.pictures())))
 
 
-def _figure(picture: Picture) -> str:
-    """A figure as an element; its ids hold a hash, since one notebook may show several figures of one name."""
-    from truerank.reports.figures.export import to_svg
-
-    drawn = to_svg(picture.figure, name=picture.name, description=picture.caption)
-    name = f"{picture.name}-{hashlib.sha256(drawn.encode()).hexdigest()[:8]}"
-    for sign in ('id="', "#"):
-        drawn = drawn.replace(f"{sign}{picture.name}-", f"{sign}{name}-")
-    caption = escape_html(picture.caption)
-    return f'<figure style="max-width: 50rem">\n{drawn}<figcaption>{caption}</figcaption>\n</figure>'
+def _text(text: str) -> str:
+    return f'<pre style="white-space: pre-wrap">{escape_html(text.strip())}</pre>'
 
 
 def summarises(kind: type[R]) -> Callable[[Callable[[R], Summary]], Callable[[R], Summary]]:
