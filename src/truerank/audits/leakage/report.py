@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from truerank.audits.leakage.demo import DemoResult, truth_table
-from truerank.audits.leakage.page import calibrated_for, counted, lead, sections, title
+from truerank.audits.leakage.page import calibrated_for, counted, lead, sections, similarity_pictures, title
 from truerank.audits.leakage.results import AuditResult, AuditSummary, TestSummary, VerdictWord, columns_read
 from truerank.audits.leakage.review import review
 from truerank.audits.leakage.seen import short_sensitivity_tables
@@ -66,7 +67,8 @@ def _summary(result: AuditResult) -> Summary:
             for topic, table in zip(result.topics, tables, strict=True)
         }
     notes = () if result.folder is None else (f"report: {result.folder / 'report.html'}", *result.left_over)
-    return Summary((*parts, *tables), shown, tuple(_that_count(result.summary)), notes, width=100)
+    pictures = functools.partial(similarity_pictures, result)
+    return Summary((*parts, *tables), shown, tuple(_that_count(result.summary)), notes, width=100, pictures=pictures)
 
 
 @reports(AuditResult)
