@@ -17,13 +17,13 @@ from truerank.audits.leakage.audit import read_tests
 from truerank.audits.leakage.encoders import Models
 from truerank.audits.leakage.options import AuditOptions
 from truerank.audits.leakage.proposing import topic_texts
-from truerank.audits.leakage.wording import EVIDENCE, WORDS, WordingProbe
 from truerank.errors import InputError, OptionError
 from truerank.options import Encoding, Flag, command
 from truerank.records import TopicText
 from truerank.reports.results import Result
 from truerank.sources.roles import roles_of, texts_of
 from truerank.text.normalising import normalise
+from truerank.text.wording import EVIDENCE, WORDS, WordingProbe
 from truerank.vectors.encoders import Encoder, Vectors
 
 __all__ = ["DroppedRow", "GuardReport", "LeakageGuard", "guard"]
