@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from truerank.audits.leakage.training_examples.audit import examples
     from truerank.audits.leakage.training_examples.options import ExampleOptions
     from truerank.audits.leakage.training_examples.results import ExampleAudit, KindVerdict, load_examples
+    from truerank.overlaps import OverlapRules
 
 __all__ = [
     "AuditOptions",
@@ -50,6 +51,7 @@ __all__ = [
     "LeakRules",
     "LeakageMatrix",
     "NewSince",
+    "OverlapRules",
     "Redaction",
     "Spread",
     "TestReduction",

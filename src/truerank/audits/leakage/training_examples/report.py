@@ -9,6 +9,7 @@ from typing import Any, Final
 import polars as pl
 
 from truerank.audits.leakage.report import SIGNS, TONES
+from truerank.audits.leakage.training_examples.comparing import PART_WORDS
 from truerank.audits.leakage.training_examples.kinds import KINDS, kind_named
 from truerank.audits.leakage.training_examples.results import ExampleAudit
 from truerank.overlaps.options import BRIEF_SHARE, BRIEF_WORDS
@@ -198,9 +199,9 @@ def rule_sentences(rules: Any) -> Iterator[str]:
     yield f"Near: the sets of three-word shingles have a Jaccard similarity of at least {rules['similarity']:g}."
     yield (
         f"Contains: the larger text has at least {rules['containment']:.0%} of the three-word shingles of the smaller "
-        f"one; texts of fewer than {rules['contained_words']} words are not looked for in others. Where one text has "
-        f"fewer than {n} words, near and contains ask for all shingles; with fewer than {BRIEF_WORDS} words, for at "
-        f"least {BRIEF_SHARE:.0%} of them, and n-gram for at least a half."
+        f"one. Test texts of fewer than {rules['contained_words']} words are not looked for in others, nor training "
+        f"texts of fewer than {PART_WORDS}. Where one text has fewer than {n} words, near and contains ask for all "
+        f"shingles; with fewer than {BRIEF_WORDS}, for at least {BRIEF_SHARE:.0%}, and n-gram for at least a half."
     )
     yield (
         "Words and letters: texts of at most 32 words have the same content words, in any order and inflection, or "
@@ -221,7 +222,7 @@ def sensitivity_table(result: ExampleAudit) -> Table:
         "Planted changes of the test collection's texts that the audit would have found.",
         (
             Column("Kind"),
-            Column("TextChange"),
+            Column("Change"),
             Column("Planted", **_NUMBER),
             Column("Found", **_NUMBER),
             Column("Share", **share),
