@@ -27,11 +27,12 @@ __all__ = ["kinds_table", "rule_sentences"]
 _WIDTH: Final = 100
 #: Pairs of one kind that the page lists, and characters of a text that it shows.
 _LISTED: Final = 1000
-_SHOWN: Final = 600
+_SHOWN: Final = 300
 _NUMBER: Final[dict[str, Any]] = {"align": "right", "format": ",d"}
+#: Kinds whose training texts have more than one role.
+_SEVERAL_ROLES: Final = tuple(kind.name for kind in KINDS if len(kind.training) > 1 and kind.name != "pair")
 _MEANINGS: Final = {
-    "CONTAMINATED": "Scores of a model that was trained on these examples say less about new queries. Look at the "
-    "pairs before you believe them.",
+    "CONTAMINATED": "Scores of a model that was trained on these examples say less about new queries.",
     "CLEAN": "Everything was read, and nothing that this audit can see was found. What it can see is measured with "
     "changed copies of these very texts.",
     "UNKNOWN": "This is no clean result: something was not given, not read, or cannot be seen.",
@@ -102,7 +103,7 @@ def _verdicts(result: ExampleAudit) -> Iterator[Verdict]:
             reason=one.why,
             evidence=" ".join(one.evidence),
             what_would_change_it=change,
-            subject=kind_named(one.kind).title,
+            subject=kind_named(one.kind).title.capitalize(),
             tone=TONES[one.verdict],
             share=one.leaked / one.of if one.of and one.verdict != "UNKNOWN" else None,
             sign=SIGNS[one.verdict],
@@ -303,22 +304,27 @@ def _listing(result: ExampleAudit, kind: str) -> Listing:
             ListingColumn("document_evidence", "Evidence of the answer", texts("document_evidence"), kind="label"),
         ]
     columns += [
-        ListingColumn("source", "Source", texts("source"), kind="label", filter="choose"),
-        ListingColumn("role", "Role", texts("role"), kind="label", filter="choose"),
-        ListingColumn("example", "Example", texts("example_id"), kind="code"),
-        ListingColumn("examples", "Examples", shown["examples"].to_list(), kind="number", digits=0),
         ListingColumn("evidence", "Evidence", texts("evidence"), kind="label", filter="choose"),
+        ListingColumn("examples", "Examples", shown["examples"].to_list(), kind="number", digits=0),
+        ListingColumn("example", "Example", texts("example_id"), kind="code"),
+        ListingColumn(
+            "source", "Source", texts("source"), kind="label", filter="choose", shown=len(result.sources) > 1
+        ),
+        ListingColumn("role", "Role", texts("role"), kind="label", filter="choose", shown=kind in _SEVERAL_ROLES),
         *(
-            ListingColumn(name, title, shown[name].fill_null(0.0).to_list(), kind="number", digits=2)
+            ListingColumn(name, title, shown[name].fill_null(0.0).to_list(), kind="number", digits=2, shown=False)
             for name, title in (
                 ("ngram_test", "N-grams of the test text"),
                 ("ngram_training", "N-grams of the training text"),
                 ("jaccard", "Jaccard"),
                 ("containment", "Containment"),
+                ("cosine", "Cosine"),
             )
         ),
-        ListingColumn("test_words", "Words, test", shown["test_words"].to_list(), kind="number", digits=0),
-        ListingColumn("training_words", "Words, training", shown["training_words"].to_list(), kind="number", digits=0),
+        *(
+            ListingColumn(name, title, shown[name].to_list(), kind="number", digits=0, shown=False)
+            for name, title in (("test_words", "Words, test"), ("training_words", "Words, training"))
+        ),
     ]
     return Listing(
         name=kind,
