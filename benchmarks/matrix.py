@@ -138,8 +138,8 @@ def again(out: Path, encoder: str, first: int) -> None:
     )
     texts = [text for text in drawn if text.strip()][:size]
     more.write_text("".join(f"{number}\t{text}\n" for number, text in enumerate(texts)), encoding="utf-8")
-    first = timed(small_suite(out, first, {}), out / "suite", encoder)
-    count = sum(counts.get("query", 0) for name, counts in first.texts.items() if name.startswith("training"))
+    base = timed(small_suite(out, first, {}), out / "suite", encoder)
+    count = sum(counts.get("query", 0) for name, counts in base.texts.items() if name.startswith("training"))
     print(f"{count:,} training texts, {size:,} more")
     suite_file = small_suite(out, first, {"more": f"queries: {more}"})
     timed(suite_file, out / "suite", encoder)
