@@ -164,9 +164,10 @@ def compare_sides(kept: KeptSides, rules: OverlapRules, job: Job) -> ComparedTex
 
 
 def _without_parts(pairs: pl.DataFrame) -> pl.DataFrame:
-    """The pairs without those of a few words that are a part of a test text, and nothing else."""
+    """The pairs, each once, without those of a few words that are a part of a test text, and nothing else."""
     part = (pl.col("training_words") < PART_WORDS) & (pl.col("training_words") < pl.col("test_words"))
-    return pairs.filter(~(part & (pl.col("evidence") == "contains")))
+    once = pairs.unique(["test_id", "training_id"], keep="first", maintain_order=True)
+    return once.filter(~(part & (pl.col("evidence") == "contains")))
 
 
 def compare_plants(
