@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from truerank.audits.leakage.training_examples.audit import examples
     from truerank.audits.leakage.training_examples.options import ExampleOptions
     from truerank.audits.leakage.training_examples.results import ExampleAudit, KindVerdict, load_examples
+    from truerank.overlaps import OverlapRules
 
 __all__ = [
     "AuditOptions",
@@ -56,6 +57,7 @@ __all__ = [
     "LeakageGuard",
     "LeakageMatrix",
     "NewSince",
+    "OverlapRules",
     "Redaction",
     "Spread",
     "TestReduction",
