@@ -19,7 +19,7 @@ from truerank.audits.leakage.card import card
 from truerank.audits.leakage.exports import mteb
 from truerank.audits.leakage.exports.conda import CONDA_HEADER
 from truerank.audits.leakage.exports.contamination import contaminations
-from truerank.audits.leakage.exports.target import CardTarget
+from truerank.audits.leakage.options import CardTarget
 from truerank.errors import InputError, OptionError
 from truerank.reports.results import summary
 

@@ -11,8 +11,7 @@ from typing import Annotated, Any, Final
 
 from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.calibration_results import Calibration
-from truerank.audits.leakage.exports.target import CardTarget, exported
-from truerank.audits.leakage.options import Redaction, opened_labels
+from truerank.audits.leakage.options import CardTarget, Redaction, opened_labels
 from truerank.audits.leakage.redaction import hash_text, open_key
 from truerank.audits.leakage.results import AuditResult, load_audit
 from truerank.errors import OptionError
@@ -101,6 +100,9 @@ def card(
         return Card(_statement(result, date, pairs, calibration, redact_key))
     if redact_key is not None:
         raise OptionError("redact", "names are what this place asks for", "leave it out, or state it with `for` alone")
+    # Imported here: the statement itself needs no form of another place.
+    from truerank.audits.leakage.exports.target import exported
+
     made = exported(
         result,
         target,
