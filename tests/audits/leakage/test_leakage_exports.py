@@ -229,3 +229,19 @@ def test_what_an_eval_result_lacks_is_named(folder: Path, tmp_path: Path) -> Non
 def test_names_are_not_redacted_for_another_place(folder: Path) -> None:
     with pytest.raises(OptionError, match="names are what this place asks for"):
         card(folder, for_="conda", redact=True)
+
+
+def test_both_audits_can_be_stated_in_one_card(folder: Path, tmp_path: Path) -> None:
+    import truerank
+
+    (tmp_path / "bad.qrels").write_text("1 0 a 1\n1 0 a 0\n")
+    (tmp_path / "README.md").write_text(README, encoding="utf-8")
+    found = truerank.collection.audit(qrels=str(tmp_path / "bad.qrels"))
+    readme = str(tmp_path / "README.md")
+    once = summary(truerank.collection.card(found, into=readme)).show()
+    (tmp_path / "README.md").write_text(once, encoding="utf-8")
+    assert summary(truerank.collection.card(found, into=readme)).show() == once
+    both = huggingface_hub.DatasetCard(summary(card(folder, for_="dataset-card", into=readme)).show())
+    assert both.data.tags == ["retrieval", "collection-audit-faulty", "train-test-leakage-contaminated"]
+    assert both.data["collection_audit"] == {"verdict": "FAULTY", "judgments": "FAULTY"}
+    assert both.text.count("## Collection audit") == both.text.count("## Train–test leakage") == 1

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from truerank.audits.leakage.exports.conda import CONDA_HEADER, conda_csv, conda_request, conda_rows
 from truerank.audits.leakage.exports.contamination import Contamination, contaminations
-from truerank.audits.leakage.exports.huggingface import card_with, eval_results
+from truerank.audits.leakage.exports.huggingface import eval_results, leakage_statement
 from truerank.audits.leakage.exports.mteb import TaskEntry, meta_patch, python_entries, statistics, task_entries
 from truerank.audits.leakage.options import CardTarget
 from truerank.audits.leakage.results import AuditResult
 from truerank.errors import OptionError
 from truerank.loading import json_file, text_file
+from truerank.reports.cards import CardKind, card_with
 
 __all__ = ["Exported", "exported"]
 
@@ -63,8 +64,8 @@ def exported(audit: AuditResult, target: CardTarget, section: Callable[[], str],
         made = _score(found, target, date)
     else:
         readme = "" if target.into is None else text_file(target.into)
-        kind: Literal["dataset-card", "model-card"] = "dataset-card" if target.for_ == "dataset-card" else "model-card"
-        card = card_with(kind, readme, section(), found, target.called)
+        kind: CardKind = "dataset-card" if target.for_ == "dataset-card" else "model-card"
+        card = card_with(kind, readme, leakage_statement(section(), found, target.called))
         made = Exported({"card": card}, card, card)
     return Exported({"schema": _SCHEMA, "for": target.for_, **made.content}, made.text, made.markdown)
 
