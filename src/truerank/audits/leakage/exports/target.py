@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from truerank.audits.leakage.exports.conda import CONDA_HEADER, conda_csv, conda_request, conda_rows
-from truerank.audits.leakage.exports.contamination import Contamination, contaminations
+from truerank.audits.leakage.exports.contamination import Contamination
 from truerank.audits.leakage.exports.huggingface import eval_results, leakage_statement
 from truerank.audits.leakage.exports.mteb import TaskEntry, meta_patch, python_entries, statistics, task_entries
 from truerank.audits.leakage.options import CardTarget
-from truerank.audits.leakage.results import AuditResult
 from truerank.errors import OptionError
 from truerank.loading import json_file, text_file
 from truerank.reports.cards import CardKind, card_with
@@ -37,11 +36,13 @@ class Exported:
     markdown: str
 
 
-def exported(audit: AuditResult, target: CardTarget, section: Callable[[], str], date: str | None) -> Exported:
+def exported(
+    found: Sequence[Contamination], target: CardTarget, section: Callable[[], str], date: str | None
+) -> Exported:
     """What an audit found, in the form of a place other than truerank's own.
 
     Args:
-        audit: the audit.
+        found: what leaks where.
         target: the place.
         section: the statement as Markdown.
         date: of the evaluation, for eval-results.
@@ -49,7 +50,6 @@ def exported(audit: AuditResult, target: CardTarget, section: Callable[[], str],
     Raises:
         InputError: a name that the place does not know, or a file that cannot be read.
     """
-    found = contaminations(audit)
     unknown = target.called.keys() - {name for one in found for name in (one.train, one.test)}
     if unknown:
         known = ", ".join(dict.fromkeys(name for one in found for name in (one.test, one.train)))
