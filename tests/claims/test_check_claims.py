@@ -16,7 +16,7 @@ from truerank.claims.claim import Claim, ClaimEstimate, Effect, chosen_claim
 from truerank.claims.conclusion import concluded
 from truerank.claims.data_questions import without_leaked
 from truerank.claims.judging_questions import unjudged_bounds
-from truerank.claims.mending import mended_effect
+from truerank.claims.repairing import repaired_effect
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.scoring_questions import significance_answer
 from truerank.errors import OptionError
@@ -141,9 +141,9 @@ def test_a_lead_that_rests_on_leaked_topics_falls_and_any_other_does_not() -> No
     found = claim(grades, runs)
     assert found.base.effect == "stands"
     open_one = ClaimAnswer("leakage", "CONTAMINATED", "", "unknown", "")
-    mended = without_leaked(found, open_one, leaked, Resampling(resamples=500))
-    assert mended.effect == "falls"
-    assert concluded(found, [mended]).word == "DOES NOT HOLD"
+    repaired = without_leaked(found, open_one, leaked, Resampling(resamples=500))
+    assert repaired.effect == "falls"
+    assert concluded(found, [repaired]).word == "DOES NOT HOLD"
     even = claim(*collection(topics=40, lead=1.5))
     assert without_leaked(even, open_one, leaked, Resampling(resamples=500)).effect == "stands"
     nothing = without_leaked(even, ClaimAnswer("leakage", "CLEAN", "", "unknown", ""), frozenset(), Resampling())
@@ -230,14 +230,14 @@ def test_documents_that_are_gone_are_told_from_doubtful_ones() -> None:
         ((-0.01, -0.05, 0.09), False, "not shown"),
     ],
 )
-def test_what_mending_does(after: tuple[float, float, float], moved: bool, effect: Effect) -> None:
+def test_what_repairing_does(after: tuple[float, float, float], moved: bool, effect: Effect) -> None:
     base = ClaimEstimate("", 0.05, 0.01, 0.09, 40, "stands")
     state: Effect = "stands" if after[1] > 0 else "not shown" if after[0] > 0 else "falls"
-    assert mended_effect(base, ClaimEstimate("", *after, 40, state), moved) == effect
+    assert repaired_effect(base, ClaimEstimate("", *after, 40, state), moved) == effect
     weak = ClaimEstimate("", 0.01, -0.03, 0.05, 40, "not shown")
     shown = ClaimEstimate("", 0.05, 0.01, 0.09, 40, "stands")
-    assert mended_effect(weak, shown, True) == "appears"
-    assert mended_effect(weak, shown, False) == "not shown"
+    assert repaired_effect(weak, shown, True) == "appears"
+    assert repaired_effect(weak, shown, False) == "not shown"
 
 
 def test_a_measure_where_less_is_better_keeps_its_sense() -> None:

@@ -32,7 +32,7 @@ _MEANINGS: Final[dict[ConclusionWord, str]] = {
     "HOLDS": "The difference is above 0 beyond chance, under every condition that could be looked at.",
     "HOLDS EXCEPT": "The difference is above 0 beyond chance as the data are. Under the conditions named it is not.",
     "CANNOT TELL": "These topics do not show a difference of this size. That is no proof that there is none.",
-    "DOES NOT HOLD": "The data, or the data once they are mended, do not show this difference.",
+    "DOES NOT HOLD": "The data, or the repaired data, do not show this difference.",
     "UNKNOWN": "Nothing that was given decides it.",
 }
 _MARKS: Final[dict[Effect, ForestMark]] = {
