@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 export TRUERANK_SHARED ?= $(abspath ../shared)
 
-.PHONY: demo test test-all lint types unit slow wheel attack docs runs clean
+.PHONY: demo test test-all lint types unit slow wheel attack docs release container runs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/truerank check sample --out demo-report
@@ -49,6 +49,18 @@ docs: $(VENV)/.docs
 	$(BIN)/python scripts/make_reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo 'site/ is built; to read it: python -m http.server --directory site'
+
+# A release: `make release VERSION=0.2.0` writes version and changelog, builds, and uses the wheel in empty environments,
+# alone and with each of EXTRAS. Without VERSION it builds what is there. Nothing is uploaded.
+EXTRAS ?= fast neural ray web track pages mlflow
+release: $(VENV)/.docs
+	$(BIN)/python -m pip install --quiet --group release
+	$(if $(VERSION),$(BIN)/python scripts/release.py prepare $(VERSION))
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python scripts/release.py build $(foreach extra,$(EXTRAS),--extra $(extra))
+
+# The Containerfile, built and run; without a container engine, its steps in an empty environment.
+container: $(VENV)/.demo
+	$(BIN)/python scripts/check_container.py
 
 # 33 runs of 8 teams over each of two small collections, for `truerank pool`: minutes.
 runs: $(VENV)/.test

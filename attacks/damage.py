@@ -15,16 +15,38 @@ import random
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from command_lines import words
 from options import call
+from small_data import write_inputs
 
 sys.path[:0] = [str(Path(__file__).resolve().parent / "plugin")]
 
 _SECONDS: Final = 60
+
+
+_AUDIT: Final = (
+    "leakage audit --train IN/train.tsv --test IN/topics.trec --encoder letters --threshold 0.95 --block-size 640"
+)
+_VERSIONS: Final = "--version old=IN/old.jsonl --version new=IN/new.jsonl --qrels IN/old.qrels"
+_SCAN: Final = f"transfer scan --model bm25 {_VERSIONS} --topics IN/old.topics"
+_RERANK: Final = (
+    "rerank --run IN/first.run --topics IN/topics.tsv --docs IN/docs.jsonl --depth 10 --model bm25:IN/index"
+)
+#: IN is the folder of whole things.
+_MAKES: Final = (
+    "index IN/docs.jsonl --out IN/index",
+    f"{_AUDIT} --cache IN/vectors --out IN/audit",
+    f"{_SCAN} --out IN/scan",
+    "evaluate --qrels IN/qrels --run IN/first.run --out IN/evaluated",
+    f"{_RERANK} --cache IN/scores.sqlite --out IN/x.run",
+    "judge new IN/store --scheme relevance-documents --items IN/items.jsonl --annotators ann,bob",
+    "judge import IN/store ann=IN/labels.csv",
+    f"transfer match {_VERSIONS} --out IN/matched",
+)
 
 
 @dataclass(frozen=True)
@@ -34,203 +56,76 @@ class Kept:
     Attributes:
         name: for the output.
         path: the file or folder, in the folder of whole things.
-        reads: command lines that read it; they are given its damaged copy and a folder for their output.
+        reads: command lines that read it: COPY is its damaged copy, OUT a folder for their output.
     """
 
     name: str
     path: str
-    reads: tuple[Callable[[str, str], list[str]], ...]
+    reads: tuple[str, ...]
 
 
-def made(folder: Path) -> tuple[Kept, ...]:
+_KEPT: Final = (
+    Kept(
+        "index",
+        "index",
+        (
+            "search --index COPY --topics IN/topics.tsv -k 5 --out OUT/r.run",
+            "search --index COPY --topics IN/topics.tsv --model bm25+rm3 --out OUT/m.run",
+        ),
+    ),
+    Kept(
+        "audit",
+        "audit",
+        (
+            "leakage card COPY",
+            "judge new OUT/s --items COPY",
+            "leakage clean --audit COPY --train IN/train.tsv --threshold 0.95 --out OUT/c.tsv",
+            f"{_AUDIT} --baseline COPY",
+        ),
+    ),
+    Kept(
+        "scan",
+        "scan",
+        (
+            "transfer clean --qrels IN/old.qrels --scan COPY --out OUT/q",
+            "transfer select --scan COPY --qrels IN/old.qrels --out OUT/t",
+            "transfer card COPY",
+        ),
+    ),
+    Kept("matched versions", "matched", (f"{_SCAN} --matched COPY",)),
+    Kept("evaluation", "evaluated", ("compare COPY", "track report COPY --out OUT/t")),
+    Kept(
+        "judging store",
+        "store",
+        (
+            "judge export COPY OUT/l.jsonl",
+            "judge agreement --labels COPY",
+            "judge import COPY bob=IN/labels.csv",
+            "judge table --labels COPY",
+        ),
+    ),
+    Kept("score cache", "scores.sqlite", (f"{_RERANK} --cache COPY --out OUT/x.run",)),
+    Kept("vector cache", "vectors", (f"{_AUDIT} --cache COPY",)),
+)
+
+
+def make(folder: Path) -> None:
     """Makes one of each kind.
 
     Raises:
         RuntimeError: a command that makes one fails.
     """
-    import commands
-
-    commands.write_inputs(folder)
-    at = lambda name: str(folder / name)  # noqa: E731
-    audit = [
-        "leakage",
-        "audit",
-        "--train",
-        at("train.tsv"),
-        "--test",
-        at("topics.trec"),
-        "--encoder",
-        "letters",
-        "--threshold",
-        "0.95",
-        "--block-size",
-        "640",
-    ]
-    scan = [
-        "transfer",
-        "scan",
-        "--model",
-        "bm25",
-        "--version",
-        f"old={at('old.jsonl')}",
-        "--version",
-        f"new={at('new.jsonl')}",
-        "--qrels",
-        at("old.qrels"),
-        "--topics",
-        at("old.topics"),
-    ]
-    evaluate = ["evaluate", "--qrels", at("qrels"), "--run", at("first.run")]
-    rerank = [
-        "rerank",
-        "--run",
-        at("first.run"),
-        "--topics",
-        at("topics.tsv"),
-        "--docs",
-        at("docs.jsonl"),
-        "--depth",
-        "10",
-        "--model",
-        f"bm25:{at('index')}",
-    ]
-    items = Path(at("items.jsonl"))
-    items.write_text(
+    write_inputs(folder)
+    (folder / "items.jsonl").write_text(
         "".join(f'{{"topic_id": "{n}", "query": "q{n}", "doc_id": "d{n}", "text": "t{n}"}}\n' for n in range(6))
     )
-    labels = Path(at("labels.csv"))
-    labels.write_text("topic_id,doc_id,query,text,label\n" + "".join(f"{n},d{n},q{n},t{n},{n % 2}\n" for n in range(6)))
-    new = [
-        "judge",
-        "new",
-        at("store"),
-        "--scheme",
-        "relevance-documents",
-        "--items",
-        str(items),
-        "--annotators",
-        "ann,bob",
-    ]
-    for words in (
-        ["index", at("docs.jsonl"), "--out", at("index")],
-        [*audit, "--cache", at("vectors"), "--out", at("audit")],
-        [*scan, "--out", at("scan")],
-        [*evaluate, "--out", at("evaluated")],
-        [*rerank, "--cache", at("scores.sqlite"), "--out", at("x.run")],
-        new,
-        ["judge", "import", at("store"), f"ann={labels}"],
-        [
-            "transfer",
-            "match",
-            "--version",
-            f"old={at('old.jsonl')}",
-            "--version",
-            f"new={at('new.jsonl')}",
-            "--qrels",
-            at("old.qrels"),
-            "--out",
-            at("matched"),
-        ],
-    ):
-        code, said = call(words)
-        if code not in (0, 1):
-            raise RuntimeError(f"{' '.join(words)}: {said[-1000:]}")
-    return (
-        Kept(
-            "index",
-            "index",
-            (
-                lambda path, out: [
-                    "search",
-                    "--index",
-                    path,
-                    "--topics",
-                    at("topics.tsv"),
-                    "-k",
-                    "5",
-                    "--out",
-                    f"{out}/r.run",
-                ],
-                lambda path, out: [
-                    "search",
-                    "--index",
-                    path,
-                    "--topics",
-                    at("topics.tsv"),
-                    "--model",
-                    "bm25+rm3",
-                    "--out",
-                    f"{out}/m.run",
-                ],
-            ),
-        ),
-        Kept(
-            "audit",
-            "audit",
-            (
-                lambda path, out: ["leakage", "card", path],
-                lambda path, out: ["judge", "new", f"{out}/s", "--items", path],
-                lambda path, out: [
-                    "leakage",
-                    "clean",
-                    "--audit",
-                    path,
-                    "--train",
-                    at("train.tsv"),
-                    "--threshold",
-                    "0.95",
-                    "--out",
-                    f"{out}/c.tsv",
-                ],
-                lambda path, out: [*audit, "--baseline", path],
-            ),
-        ),
-        Kept(
-            "scan",
-            "scan",
-            (
-                lambda path, out: [
-                    "transfer",
-                    "clean",
-                    "--qrels",
-                    at("old.qrels"),
-                    "--scan",
-                    path,
-                    "--out",
-                    f"{out}/q",
-                ],
-                lambda path, out: [
-                    "transfer",
-                    "select",
-                    "--scan",
-                    path,
-                    "--qrels",
-                    at("old.qrels"),
-                    "--out",
-                    f"{out}/t",
-                ],
-                lambda path, out: ["transfer", "card", path],
-            ),
-        ),
-        Kept("matched versions", "matched", (lambda path, out: [*scan, "--matched", path],)),
-        Kept(
-            "evaluation",
-            "evaluated",
-            (lambda path, out: ["compare", path], lambda path, out: ["track", "report", path, "--out", f"{out}/t"]),
-        ),
-        Kept(
-            "judging store",
-            "store",
-            (
-                lambda path, out: ["judge", "export", path, f"{out}/l.jsonl"],
-                lambda path, out: ["judge", "agreement", "--labels", path],
-                lambda path, out: ["judge", "import", path, f"bob={labels}"],
-                lambda path, out: ["judge", "table", "--labels", path],
-            ),
-        ),
-        Kept("score cache", "scores.sqlite", (lambda path, out: [*rerank, "--cache", path, "--out", f"{out}/x.run"],)),
-        Kept("vector cache", "vectors", (lambda path, out: [*audit, "--cache", path],)),
+    (folder / "labels.csv").write_text(
+        "topic_id,doc_id,query,text,label\n" + "".join(f"{n},d{n},q{n},t{n},{n % 2}\n" for n in range(6))
     )
+    for line in _MAKES:
+        code, said = call(words(line, IN=folder))
+        if code not in (0, 1):
+            raise RuntimeError(f"{line}: {said[-1000:]}")
 
 
 def damage(path: Path, draw: random.Random) -> str:
@@ -282,26 +177,26 @@ def damage(path: Path, draw: random.Random) -> str:
     return f"{file.name} ({kind})"
 
 
-def attack(runs: int, seed: int, whole: Path, kept: Sequence[Kept]) -> list[str]:
+def attack(runs: int, seed: int, whole: Path) -> list[str]:
     """Damages and reads; the faults, one line each."""
     draw, faults = random.Random(seed), {}
     for number in range(runs):
-        one = kept[number % len(kept)]
+        one = _KEPT[number % len(_KEPT)]
         with tempfile.TemporaryDirectory(prefix="attack-") as folder:
             copy, out = Path(folder) / "copy", Path(folder) / "out"
             source = whole / one.path
             shutil.copytree(source, copy) if source.is_dir() else shutil.copy(source, copy)
             out.mkdir()
             done = damage(copy, draw)
-            words = draw.choice(one.reads)(str(copy), str(out))
+            line = words(draw.choice(one.reads), IN=whole, COPY=copy, OUT=out)
             faulthandler.dump_traceback_later(_SECONDS, exit=True)
-            code, said = call(words)
+            code, said = call(line)
             faulthandler.cancel_dump_traceback_later()
             if code not in (0, 1, 2) or "Traceback" in said:
                 last = said.strip().splitlines()[-1][:250] if said.strip() else ""
-                key = f"{one.name}: {' '.join(words[:2])}: {last.replace(folder, '')}"
+                key = f"{one.name}: {' '.join(line[:2])}: {last.replace(folder, '')}"
                 if key not in faults:
-                    faults[key] = f"{one.name}, {done}, {' '.join(words[:2])}: {code} {last}"
+                    faults[key] = f"{one.name}, {done}, {' '.join(line[:2])}: {code} {last}"
                     print(f"    FAULT {faults[key]}", flush=True)
     return list(faults.values())
 
@@ -314,9 +209,9 @@ def main() -> int:
     given = parser.parse_args()
     os.environ["ATTACK_SECONDS"] = "0"
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
-        kept = made(Path(folder))
-        faults = attack(given.runs, given.seed, Path(folder), kept)
-    print(f"damage: {given.runs:,} damaged files of {len(kept)} kinds; {len(faults)} faults")
+        make(Path(folder))
+        faults = attack(given.runs, given.seed, Path(folder))
+    print(f"damage: {given.runs:,} damaged files of {len(_KEPT)} kinds; {len(faults)} faults")
     return int(bool(faults))
 
 

@@ -24,7 +24,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from commands import PLANTED, import_all, left_over, make, outputs, run, start
+from commands import left_over, make, outputs
+from processes import import_all, run, start
+from small_data import PLANTED
 
 #: The experiment trains networks in processes of their own, and takes longest.
 COMMANDS: Final = (

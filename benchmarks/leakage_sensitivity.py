@@ -21,14 +21,14 @@ from pathlib import Path
 
 from shared_data import SHARED, log_path, require_shared, table
 from truerank.audits.leakage import audit
-from truerank.audits.leakage.encoders import low_precision
 from truerank.audits.leakage.proposing import topic_texts
 from truerank.audits.leakage.sensitivity import Sight, check
-from truerank.audits.leakage.wording import EVIDENCE, WordingProbe
 from truerank.options import Encoding
 from truerank.sources import open_queries, read_topics
 from truerank.text.normalising import normalise
+from truerank.text.wording import EVIDENCE, WordingProbe
 from truerank.vectors.encoders import EncoderSpec, open_spec
+from truerank.vectors.encoders.choosing import first_passes
 from truerank.vectors.search import SearchPlan, search
 from truerank.vectors.texts import Rows
 from truerank.work.jobs import Job
@@ -61,8 +61,8 @@ def log_rows(lines: int) -> Rows:
 def plan_for(texts: list[str]) -> SearchPlan:
     """The plan of an exhaustive audit with the packaged encoder."""
     exact = EncoderSpec("packaged")
-    screen = low_precision(exact)
     encoder = open_spec(exact)
+    screen = next(iter(first_passes(encoder.spec)), None)
     vectors = encoder.encode(texts)
     return SearchPlan(
         open_exact=lambda: encoder,

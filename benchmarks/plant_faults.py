@@ -11,7 +11,8 @@ that no scan had seen when conditional differences and several rankers were adde
 `records` are of the second family, `planted/records.py`: one record a document, wordings of public projects. `third`
 has wordings that were collected, and a seed that was drawn, when the rules on the damaged version were committed.
 `fourth` has the kinds and shares of `third`; its wordings and its seed are those of a developer who had not read the
-rules.
+rules. `fifth` has wordings of public places that were looked for when the rules on parked domains, kept beginnings and
+cuts were committed.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ DRAWS: dict[str, Draw] = {
     "records": Draw(20261123, "report", "records"),
     "third": Draw(20270314, "third", "records"),
     "fourth": Draw(31415927, "fourth", "records"),
+    "fifth": Draw(27182818, "fifth", "records"),
 }
 
 

@@ -26,10 +26,10 @@ import polars as pl
 from scipy import stats
 
 from shared_data import LOGS, SHARED, log_path, require_shared, table
-from truerank.audits.leakage.wording import WordingProbe
 from truerank.sources import open_queries, read_topics
 from truerank.text.matching import is_question
 from truerank.text.normalising import normalise
+from truerank.text.wording import WordingProbe
 from truerank.vectors.encoders import CachedEncoder, Encoder, Vectors, open_encoder
 from truerank.vectors.prefilter import (
     DEFAULT_CUTS,

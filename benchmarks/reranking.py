@@ -1,11 +1,15 @@
 """Reranking throughput of a MiniLM cross-encoder against `sentence_transformers.CrossEncoder.predict`.
 
     python benchmarks/reranking.py [vaswani|cacm] [--topics 20] [--repeats 3] [--int8] [--bi-encoder]
+    python benchmarks/reranking.py [vaswani|cacm] --run [--topics 45] [--repeats 3]
 
 The encoder is the packaged MiniLM with a head drawn from a seed; the pairs are the BM25 top 100 of the collection's
 topics. `--bi-encoder`: the packaged MiniLM itself, against `SentenceTransformer.encode` of the distinct texts. All ways
 score the same pairs in turn, several times; the median is printed, and how far the scores are from those of the first
 way. Loading and compiling are not counted; the first round warms every way up.
+
+`--run`: a whole run by the bi-encoder, with the vectors that blocks share and with each block by itself, in turn;
+median processor time, and how many documents were encoded.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ import numpy as np
 
 from shared_data import SHARED, require_shared, table
 from truerank.lexical import build_index, model_of, search, topic_queries
+from truerank.lexical.searching import write_run
 from truerank.rankers.base import Pair, Ranker, open_ranker
 from truerank.sources import read_documents
 
@@ -94,6 +99,49 @@ def ways(pairs: list[Pair], folder: Path, *, int8: bool, bi: bool) -> dict[str, 
     return found
 
 
+def whole_run(name: str, topics: int, repeats: int) -> None:
+    """Reranks one run with shared vectors and without."""
+    import truerank
+    from truerank.rankers.reranking import rerank as reranking
+    from truerank.rankers.reranking.shared_vectors import encode_shared
+
+    docs, source = collection(name)
+    ranker = open_ranker("ance:packaged", device="cpu")
+    encoded: list[int] = []
+    encode = ranker.all_vectors  # type: ignore[attr-defined]
+
+    def counted(rows: list[object], *, queries: bool) -> object:
+        encoded.append(0 if queries else len(rows))
+        return encode(rows, queries=queries)
+
+    ranker.all_vectors = counted  # type: ignore[attr-defined]
+    shares = {"each block by itself": lambda *given: None, "shared between blocks": encode_shared}
+    seconds: dict[str, list[float]] = {way: [] for way in shares}
+    counts, runs = {}, {}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        index = build_index(docs, folder / "index")
+        queries = topic_queries(source)[:topics]
+        found = search(index, queries, model_of("anserini", "bm25", {}), k=DEPTH).run
+        write_run(found, folder / "bm25.run")
+        for _ in range(repeats):
+            for way, share in shares.items():
+                reranking.encode_shared = share
+                encoded.clear()
+                begun = time.process_time()
+                made = truerank.rerank(folder / "bm25.run", ranker, source, docs, depth=DEPTH)
+                seconds[way].append(time.process_time() - begun)
+                counts[way], runs[way] = sum(encoded), made.run
+    first, second = runs.values()
+    both = first.join(second, on=["topic_id", "doc_id"])
+    difference = float((both["score"] - both["score_right"]).abs().max())  # type: ignore[arg-type]
+    print(
+        f"{name}: {len(found):,} pairs, {found['doc_id'].n_unique():,} documents; largest difference {difference:.1e}\n"
+    )
+    rows = [(way, f"{counts[way]:,}", f"{statistics.median(values):.1f}") for way, values in seconds.items()]
+    print(table(("documents are encoded", "documents encoded", "processor s"), rows))
+
+
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -102,8 +150,12 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--int8", action="store_true", help="also eight bits; calibrating takes a minute")
     parser.add_argument("--bi-encoder", action="store_true", help="a bi-encoder in place of the cross-encoder")
+    parser.add_argument("--run", action="store_true", help="a whole run by the bi-encoder")
     given = parser.parse_args()
     require_shared()
+    if given.run:
+        whole_run(given.collection, given.topics, given.repeats)
+        return
     with tempfile.TemporaryDirectory() as temporary:
         pairs = candidates(given.collection, given.topics, Path(temporary))
         timed = ways(pairs, Path(temporary), int8=given.int8, bi=given.bi_encoder)

@@ -9,8 +9,9 @@
 `records-development`; the figures of the docs are those of `--draw fresh`, which has its own seed, and its own texts of
 error pages, notices and boilerplate, of `--collection cacm --draw records`, with wordings of other projects and
 kinds of faults that were never planted before, of `--collection cacm --draw third`, whose wordings were collected after
-the rule on the damaged version, and of `--collection cacm --draw fourth`, with wordings and templates of harmless
-changes by a developer who had not read the rules. Reported draws are never tuned on. bm25:
+the rule on the damaged version, of `--collection cacm --draw fourth`, with wordings and templates of harmless
+changes by a developer who had not read the rules, and of `--collection cacm --draw fifth`, with wordings of public
+places, looked for after the rules were last changed. Reported draws are never tuned on. bm25:
 statistics of the judged version. embedding: cosine of the packaged MiniLM. knrm, monobert (begun from MiniLM): trained
 on abstracts of the topics of the other folds, one relevant abstract against one that BM25 finds, or a random one; each
 fold's topics are scanned with the ranker that has not seen them, and all topics at once by those that learn nothing. A

@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 from planted.abstracts import Abstract
 from planted.pages import Body, Page, dressed, section_text, texts
 
-#: Whose wordings are used; there are a third and a fourth part for records alone, see notices.toml.
-Half = Literal["development", "report", "third", "fourth"]
+#: Whose wordings are used; there are three more parts for records alone, see notices.toml.
+Half = Literal["development", "report", "third", "fourth", "fifth"]
 
 #: Share of the judged pages by fault; the rest changes harmlessly.
 SHARES = {

@@ -71,7 +71,7 @@ THIRD_HARMLESS: Final[dict[str, float]] = {
     "hyphenated": 0.03,
 }
 #: Draws that have these kinds, too.
-FURTHER: Final[tuple[Half, ...]] = ("third", "fourth")
+FURTHER: Final[tuple[Half, ...]] = ("third", "fourth", "fifth")
 #: The shares of the other kinds beside them.
 _BESIDE_HARMFUL: Final = 0.7
 _BESIDE_HARMLESS: Final = 0.6

@@ -42,7 +42,7 @@ class Plan(NamedTuple):
         shares: of the judged pages, by fault.
         second: share of the faults that lie in the second version: most, as with MS MARCO.
         family: pages of several abstracts, see `faults`, or one record each, see `records`.
-        outside: another collection, of which some records of the third and fourth draws are.
+        outside: another collection, of which some records of the third draw and later ones are.
     """
 
     seed: int

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from truerank.measures import order_changes as order_changes
     from truerank.options import Runtime as Runtime
     from truerank.options import Scoring as Scoring
+    from truerank.rankers.machine import machine as machine
     from truerank.rankers.reranking.rerank import rerank as rerank
     from truerank.rankers.training.train import train as train
     from truerank.reports.results import report as report
@@ -67,6 +68,7 @@ _PUBLIC: Final = {
         "order_changes",
     ),
     "truerank.options": ("Runtime", "Scoring"),
+    "truerank.rankers.machine": ("machine",),
     "truerank.rankers.reranking.rerank": ("rerank",),
     "truerank.rankers.training.train": ("train",),
     "truerank.reports.results": ("report", "summary"),

@@ -140,8 +140,9 @@ class HttpClient:
             NetworkError: no answer; the classes above say of what kind the fault is.
         """
         asked = _Asked(method, url, {**self._headers, **(headers or {})}, body)
-        attempt = asyncio.run_coroutine_threadsafe(self._attempt(asked, seconds, largest), _loop())
+        # Begun under the lock, so that `stop` sees every attempt that a server can know of.
         with self._lock:
+            attempt = asyncio.run_coroutine_threadsafe(self._attempt(asked, seconds, largest), _loop())
             self._running.add(attempt)
         try:
             return attempt.result()

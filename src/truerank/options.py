@@ -452,8 +452,8 @@ class Encoding(Options):
         encoder: a Hugging Face id, a local folder, or packaged.
         backend: what runs the encoder; auto takes OpenVINO, ONNX Runtime or torch, the first that is installed.
         device: where the torch backend runs, such as cuda:0.
-        precision: auto runs a first pass in int8 where OpenVINO is installed, with the same pairs above the floor; full
-            does not.
+        precision: auto runs a first pass in less than full precision where this machine is faster so, with the same
+            pairs above the floor; full does not. See machine.
         cache: a folder that keeps vectors, so that the next run encodes only what is new.
     """
 
@@ -470,14 +470,18 @@ class Runtime(Options):
 
     Attributes:
         device: cpu, cuda, cuda:1, mps; by default a GPU where there is one.
-        precision: fp16 and bf16 run on a GPU, int8 in OpenVINO; how far scores differ from fp32 is printed.
+        precision: fp16 runs on a GPU, int8 in OpenVINO, bf16 on both; how far scores differ from fp32 is printed. With
+            auto, ways of running the model are measured on some of the pairs, and the fastest is taken whose scores
+            differ from those of fp32 by no more than `tolerance`.
+        tolerance: with precision auto, how far a score of the measured pairs may differ.
         backend: auto takes OpenVINO where it is installed and runs the model, else torch.
         threads: processors to use; by default all that the process may use.
         calibration: pairs from which int8 learns its ranges, about 250 of the kind to be scored.
     """
 
     device: str | None = None
-    precision: Literal["fp32", "fp16", "bf16", "int8"] = "fp32"
+    precision: Literal["fp32", "fp16", "bf16", "int8", "auto"] = "fp32"
+    tolerance: Annotated[float, Range(above=0)] = 1e-4
     backend: Literal["auto", "torch", "openvino"] = "auto"
     threads: Processes | None = None
     calibration: Annotated[tuple[Any, ...], Flag(hidden=True)] = ()

@@ -83,6 +83,7 @@ def test_what_a_grid_leaves(whole: GridRun) -> None:
     assert "done" in repr(whole) and whole.estimate is not None and "20 runs" in whole.estimate.sentence()
 
 
+@pytest.mark.slow
 def test_killed_interrupted_and_resumed_it_equals_the_uninterrupted_one(whole: GridRun, tmp_path: Path) -> None:
     design = write_example(tmp_path, _LONG)
     out = tmp_path / "out"
@@ -109,6 +110,7 @@ def test_killed_interrupted_and_resumed_it_equals_the_uninterrupted_one(whole: G
     _same_results(out, whole.folder)
 
 
+@pytest.mark.slow
 def test_ray_gives_the_same_numbers(whole: GridRun, tmp_path: Path) -> None:
     ray = pytest.importorskip("ray")
     design = read_design(write_example(tmp_path, DESIGN.replace("seeds: [0, 1]", "seeds: [0]")))

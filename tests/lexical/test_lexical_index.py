@@ -21,6 +21,7 @@ from places import ROOT
 from truerank.errors import InputError
 from truerank.lexical import Analyser, Index, Searcher, build_index
 from truerank.lexical.index import LETTERS, NUMBER, WORD, term_flags
+from truerank.lexical.merging import new_array
 from truerank.lexical.tokenising import TOKENISERS
 from truerank.records import Document
 from truerank.reports.results import summary
@@ -264,3 +265,12 @@ def test_what_a_killed_build_left_is_removed_by_the_next(docs: str, tmp_path: Pa
     build_index(docs, tmp_path / "index")
     assert not list(tmp_path.glob(".index.*"))
     assert content(tmp_path / "index") == before
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="this system cannot set blocks of a file aside")
+def test_blocks_of_a_mapped_array_are_set_aside(tmp_path: Path) -> None:
+    # A write to a sparse page of a full disk ends the process with SIGBUS.
+    new_array(tmp_path / "array.npy", np.dtype(np.int32), (1 << 20, 2))
+    status = (tmp_path / "array.npy").stat()
+    assert status.st_blocks * 512 >= status.st_size > 1 << 23
+    assert not np.load(tmp_path / "array.npy", mmap_mode="r").any()

@@ -25,6 +25,7 @@ from truerank.near_duplicates import (
     Equivalents,
     Shingles,
     between,
+    comparing,
     joining,
     keep,
     open_sketches,
@@ -399,7 +400,7 @@ def test_both_ways_of_a_small_and_a_large_side_agree(monkeypatch: pytest.MonkeyP
 
 def test_crowds_are_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """A form letter to many: not all pairs are compared, and each letter is in the group."""
-    monkeypatch.setattr(joining, "CROWD", 40)
+    monkeypatch.setattr(comparing, "CROWD", 40)
     letter = "dear {} we are glad to tell you that your order will arrive on monday and thank you for it".format
     texts = [(f"d{number}", letter(f"name{number}")) for number in range(400)]
     found = within(texts)

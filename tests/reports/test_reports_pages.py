@@ -2,6 +2,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib import resources
 
@@ -160,6 +161,35 @@ def test_facts_show_nested_values():
     assert "<dt>seed</dt><dd><bdi>3</bdi></dd>" in html
     assert "<dt>on</dt><dd><bdi>yes</bdi></dd>" in html
     assert '<th scope="row">a</th><td>2</td>' in html
+
+
+def test_verdicts_have_badges_and_figures_have_none():
+    findings = (Finding("robust04", "CLEAN", "good", "Nothing."), Finding("prf", "+2.7 %", "good", "Better."))
+    html = page(findings=findings).html()
+    assert html.count('<p class="badge">') == html.count('<p class="figure">') == 1
+    assert '<p class="figure">+2.7 %</p>' in html
+
+
+def test_many_findings_are_folded_away():
+    findings = tuple(Finding(f"set {number}", "CLEAN", "good", "Nothing.") for number in range(15))
+    html = page(findings=findings).html()
+    assert "<summary>3 more findings</summary>" in html
+    assert html.count("<article") == 15
+
+
+def test_files_are_linked_at_the_top_by_folder():
+    names = ("summary.json", "tables/a b.csv", "tables/a b.tex", "figures/x.svg", "manifest.json")
+    html = replace(page(), files=names).html()
+    links = [attributes["href"] for tag, attributes in Tags(html).seen if tag == "a" and "href" in attributes]
+    files = ["summary.json", "manifest.json", "tables/a%20b.csv", "tables/a%20b.tex", "figures/x.svg"]
+    assert [link for link in links if not link.startswith("#")] == files
+    assert "<summary>tables (2)</summary>" in html
+    assert html.index("summary.json") < html.index("<main")
+
+
+def test_a_tall_figure_is_folded_away():
+    drawings = [Drawing(f'<svg viewBox="0 0 100 {height}"></svg>', "A figure.") for height in (150, 170)]
+    assert page(*drawings).html().count("<summary>Show the figure</summary>") == 1
 
 
 def luminance(colour):

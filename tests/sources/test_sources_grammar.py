@@ -8,6 +8,7 @@ import pytest
 
 from truerank.errors import InputError
 from truerank.sources import parse, unique_names
+from truerank.sources.inputs import pinned
 
 
 def test_irds() -> None:
@@ -23,12 +24,23 @@ def test_irds() -> None:
         ("hf:org/name:train", ("org/name", None, "train", None, "org/name:train")),
         ("hf:org/name/v2.1:train#query", ("org/name", "v2.1", "train", "query", "org/name/v2.1:train")),
         ("hf:org/name#anchor", ("org/name", None, None, "anchor", "org/name")),
+        ("hf:org/name@v1.0/config:train#q", ("org/name", "config", "train", "q", "org/name/config:train")),
+        ("hf:org/name@abc123", ("org/name", None, None, None, "org/name")),
     ],
 )
 def test_hugging_face(text: str, expected: tuple[str | None, ...]) -> None:
     spec = parse(text)
     assert spec.scheme == "hf"
     assert (spec.location, spec.config, spec.split, spec.column, spec.name) == expected
+
+
+def test_a_revision_is_no_part_of_the_name() -> None:
+    assert parse("hf:org/name@abc:train").revision == "abc"
+    assert parse("hf:org/name/a@b").revision is None
+    names = ["hf:org/name@one:train", "hf:org/name@two:train", "hf:org/name"]
+    assert unique_names([parse(name) for name in names]) == (*names[:2], "org/name")
+    one = parse("hf:org/name/config:train#anchor")
+    assert pinned(one, "hf:org/name/config:train;revision=123;column=anchor") == "hf:org/name@123/config:train#anchor"
 
 
 @pytest.mark.parametrize(

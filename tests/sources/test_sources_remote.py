@@ -249,9 +249,12 @@ def test_hugging_face(hub: str, tmp_path: Path) -> None:
         ("queries", "hf:org/name:dev"),
         ("queries", "hf:org/name:train#absent"),
         ("queries", "hf:org/none"),
+        ("queries", f"hf:org/name@{COMMIT}:train"),
+        ("queries", "hf:org/name@main:train"),
+        ("queries", "hf:org/name@gone:train"),
     ]
     found, written = answers(asked, HF_HOME=cache, HF_ENDPOINT=hub, NO_PROXY="127.0.0.1", HF_HUB_DISABLE_XET="1")
-    train, test, topics, dev, absent, none = found
+    train, test, topics, dev, absent, none, *pinned, gone = found
     assert train.get("queries", train) == [["1", "lyme disease"], ["2", "black bears"], ["3", "third"]]
     assert train["again"] and train["name"] == "org/name:train"
     assert train["fingerprint"] == f"hf:org/name:train;revision={COMMIT}"
@@ -259,6 +262,8 @@ def test_hugging_face(hub: str, tmp_path: Path) -> None:
     assert topics["topics"] == [["7", "from jsonl", "", "", []]]
     assert "hf:org/name:dev: no split 'dev'. there are" in dev["error"]
     assert "no column or key 'absent'" in absent["error"]
+    assert pinned == [train, train]
+    assert "Hugging Face has no data set 'org/name' with the revision 'gone'" in gone["error"]
     assert "Hugging Face has no data set 'org/none', or it needs permission (HTTP 404)" in none["error"]
     assert written == ""
 
@@ -268,10 +273,13 @@ def test_hugging_face_without_network(hub: str, tmp_path: Path) -> None:
     fill = f"import huggingface_hub as h; h.snapshot_download('org/name', repo_type='dataset', revision='{COMMIT}')"
     environment = {**os.environ, "HF_HOME": cache, "HF_ENDPOINT": hub, "HF_HUB_DISABLE_XET": "1"}
     subprocess.run([sys.executable, "-c", fill], env=environment, check=True, capture_output=True, timeout=120)
-    asked = [("queries", "hf:org/name:train"), ("queries", "hf:org/other")]
-    (train, other), written = answers(asked, HF_HOME=cache, HF_HUB_OFFLINE="1")
+    asked = [("queries", "hf:org/name:train"), ("queries", "hf:org/other"), ("queries", f"hf:org/name@{COMMIT}:train")]
+    asked.append(("queries", "hf:org/name@0000000:train"))
+    (train, other, pinned, gone), written = answers(asked, HF_HOME=cache, HF_HUB_OFFLINE="1")
     assert train.get("queries", train) == [["1", "lyme disease"], ["2", "black bears"], ["3", "third"]]
     assert train["fingerprint"] == f"hf:org/name:train;revision={COMMIT}"
+    assert pinned == train
+    assert "hf download --repo-type dataset org/name --revision 0000000" in gone["error"]
     assert "not in the cache" in other["error"]
     assert "hf download --repo-type dataset org/other" in other["error"]
     assert written == ""

@@ -152,6 +152,7 @@ def test_openvino_gives_the_same_vectors_and_the_same_bytes(onnx: Encoder) -> No
     assert encode_in_process("fp32", "openvino", 1) == encode_in_process("fp32", "openvino", 3)
 
 
+@pytest.mark.slow
 @needs_openvino
 def test_int8_is_near_and_is_made_again_the_same(
     onnx: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -267,6 +268,7 @@ def test_quantising_prints_nothing_and_sends_nothing(tmp_path: Path) -> None:
     assert not (home / "intel").exists()
 
 
+@pytest.mark.slow
 @needs_openvino
 def test_memory_does_not_grow_with_the_shapes_of_int8() -> None:
     """Once the bounds are reached, twice as many shapes again take next to nothing.

@@ -13,6 +13,8 @@ __all__ = ["COMMANDS", "GROUPS", "first_sentence"]
 COMMANDS: Final[Mapping[str, str]] = {
     "check": "truerank.claims.checking:check",
     "leakage audit": "truerank.audits.leakage.audit:audit",
+    "leakage examples": "truerank.audits.leakage.training_examples.audit:examples",
+    "leakage matrix": "truerank.audits.leakage.suites.making:matrix",
     "leakage calibrate": "truerank.audits.leakage.commands:calibrate",
     "leakage clean": "truerank.audits.leakage.commands:clean",
     "leakage effect": "truerank.audits.leakage.effect:effect",
@@ -68,6 +70,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "evaluate": "truerank.measures.scoring:evaluate",
     "compare": "truerank.measures.run_comparison:compare",
     "merge": "truerank.work.merging:merge",
+    "machine": "truerank.rankers.machine:machine",
     "demo": "truerank.audits.leakage.demo:demo",
 }
 #: The packages of groups of commands.

@@ -1,1 +1,1 @@
-"""truerank inside other packages: ir_measures, ranx and ir_datasets. Nothing here is imported unless you ask for it."""
+"""truerank inside other packages, one module for each. Nothing here is imported unless you ask for it."""

@@ -14,12 +14,11 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.lib.format import open_memmap
 
 from truerank.errors import InputError, OptionError
 from truerank.lexical.analysis import Analyser
 from truerank.lexical.index import FORMAT_VERSION, KIND, Index, term_flags
-from truerank.lexical.merging import StoredRun, merge_runs, store_run, write_strings
+from truerank.lexical.merging import StoredRun, merge_runs, new_array, store_run, write_strings
 from truerank.lexical.postings import Block, BlockTask, IndexField, RunBuffer
 from truerank.lexical.presets import DEFAULT_PRESET, PresetName, analyser_of
 from truerank.options import Flag, Options, Processes, command
@@ -257,7 +256,7 @@ def _write_order(folder: Path, documents: DocumentSource) -> None:
 def _write_flags(folder: Path) -> None:
     starts = np.load(folder / "terms.starts.npy", mmap_mode="r")
     raw = (folder / "terms.bin").read_bytes()
-    flags = open_memmap(folder / "terms.flags.npy", "w+", np.dtype(np.uint8), (len(starts) - 1,))
+    flags = new_array(folder / "terms.flags.npy", np.dtype(np.uint8), (len(starts) - 1,))
     for at, (a, b) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
         flags[at] = term_flags(raw[a:b])
     flags.flush()

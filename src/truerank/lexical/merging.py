@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import heapq
 import itertools
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 
 from truerank.lexical.postings import SortedRun
 
-__all__ = ["StoredRun", "merge_runs", "store_run", "write_strings"]
+__all__ = ["StoredRun", "merge_runs", "new_array", "store_run", "write_strings"]
 
 #: Postings that are moved at once.
 _CHUNK: Final = 1 << 21
@@ -153,8 +155,8 @@ def _merge_postings(
 ) -> None:
     """The postings of each term, run after run: since runs follow one another, so do the documents of a term."""
     shape, kind = counting
-    documents = open_memmap(folder / "postings.documents.npy", "w+", np.dtype(np.int32), shape[:1])
-    counts = open_memmap(folder / "postings.counts.npy", "w+", kind, shape)
+    documents = new_array(folder / "postings.documents.npy", np.dtype(np.int32), shape[:1])
+    counts = new_array(folder / "postings.counts.npy", kind, shape)
     totals = np.zeros((len(starts) - 1, shape[1]), np.int64)
     free = starts[:-1].copy()
     for run, place in zip(runs, places, strict=True):
@@ -180,8 +182,8 @@ def _merge_vectors(
     counting: _Counting,
 ) -> None:
     shape, kind = counting
-    terms = open_memmap(folder / "vectors.terms.npy", "w+", np.dtype(np.int32), shape[:1])
-    counts = open_memmap(folder / "vectors.counts.npy", "w+", kind, shape)
+    terms = new_array(folder / "vectors.terms.npy", np.dtype(np.int32), shape[:1])
+    counts = new_array(folder / "vectors.counts.npy", kind, shape)
     at = 0
     for run, place in zip(runs, places, strict=True):
         run_terms, run_counts = run.array("vector_terms"), run.array("vector_counts")
@@ -193,6 +195,31 @@ def _merge_vectors(
     terms.flush()
     counts.flush()
     np.save(folder / "vectors.starts.npy", _starts(np.concatenate([run.array("vector_sizes") for run in runs])))
+
+
+def new_array(file: Path, kind: np.dtype[Any], shape: tuple[int, ...]) -> np.memmap[Any, Any]:
+    """A memory-mapped array in a new `.npy` file, whose blocks the disk has already set aside.
+
+    Without them the file is sparse, and the first write to a page that a full disk has no room for ends the process
+    with a signal instead of an error.
+
+    Args:
+        file: the new file.
+        kind: of its values.
+        shape: of the array.
+
+    Raises:
+        OSError: the disk has no room for it.
+    """
+    array = open_memmap(file, "w+", kind, shape)
+    if hasattr(os, "posix_fallocate"):
+        with file.open("r+b") as opened:
+            try:
+                os.posix_fallocate(opened.fileno(), 0, os.fstat(opened.fileno()).st_size)
+            except OSError as error:
+                if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
+                    raise
+    return array
 
 
 def _term_chunks(starts: Longs) -> Iterator[tuple[int, int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import polars as pl
@@ -13,12 +13,15 @@ from truerank.measures.comparison import MARK, Comparison, Difference
 from truerank.measures.correlation import ranks
 from truerank.measures.cross_validation import CrossValidation
 from truerank.measures.ordering import OrderChanges
+from truerank.measures.pictures import comparison_pictures, evaluation_pictures
 from truerank.measures.results import Evaluation
 from truerank.measures.run_comparison import RunComparison
 from truerank.measures.significance import CASES, TESTS
 from truerank.measures.topic_comparison import TopicDifferences
+from truerank.reports.figures.pictures import Picture
 from truerank.reports.results import Result, Summary, summarises, summary, writes
 from truerank.reports.tables import Cell, Column, Table
+from truerank.work.publishing import write_pictures
 from truerank.work.runs import Run
 
 __all__ = [
@@ -220,21 +223,32 @@ def choice_table(validation: CrossValidation) -> Table:
 @summarises(Evaluation)
 def _evaluation(evaluation: Evaluation) -> Summary:
     by_topic = (scores_by_topic(evaluation),) if evaluation.per_topic else ()
-    return Summary((evaluation_table(evaluation), *by_topic), evaluation.json(per_topic=evaluation.per_topic))
+    return Summary(
+        (evaluation_table(evaluation), *by_topic),
+        evaluation.json(per_topic=evaluation.per_topic),
+        pictures=lambda: evaluation_pictures(evaluation),
+    )
 
 
 @summarises(Comparison)
 def _comparison(comparison: Comparison) -> Summary:
     # The means are for people: other forms have them in the table of differences.
     means = score_table(comparison).text().rstrip("\n")
-    return Summary((means, difference_table(comparison)), comparison.json())
+    return Summary(
+        (means, difference_table(comparison)), comparison.json(), pictures=lambda: comparison_pictures(comparison)
+    )
 
 
 @summarises(RunComparison)
 def _run_comparison(found: RunComparison) -> Summary:
     shown: list[Result] = [*([] if found.comparison is None else [found.comparison]), *found.topics, *found.orders]
     parts = tuple(part for one in shown for part in summary(one).parts)
-    return Summary(parts, found.json())
+    return Summary(parts, found.json(), pictures=lambda: _compared_pictures(found))
+
+
+def _compared_pictures(found: RunComparison) -> Iterator[Picture]:
+    if found.comparison is not None:
+        yield from comparison_pictures(found.comparison, found.drawn)
 
 
 @summarises(TopicDifferences)
@@ -255,14 +269,19 @@ def _validation(validation: CrossValidation) -> Summary:
 
 @writes(Evaluation)
 def _write_evaluation(evaluation: Evaluation, run: Run) -> None:
-    """Writes `per_topic.parquet` and `summary.json`, which `load_evaluation` reads."""
+    """Writes `per_topic.parquet` and `summary.json`, which `load_evaluation` reads, and figures if asked for."""
     run.parquet("per_topic.parquet", evaluation.frame())
     run.json("summary.json", evaluation.json())
+    if evaluation.plot:
+        write_pictures(run, evaluation_pictures(evaluation))
 
 
 @writes(RunComparison)
 def _write_comparison(found: RunComparison, run: Run) -> None:
-    """Writes what there is of `comparison`, `per_topic`, `order` and `swaps`, each as .json, .csv, .md and .tex."""
+    """Writes what there is of `comparison`, `per_topic`, `order` and `swaps`, each as .json, .csv, .md and .tex.
+
+    Figures, if asked for, are in figures/ as .svg and .pdf.
+    """
     if found.comparison is not None:
         _write(run, "comparison", found.comparison.json(), difference_table(found.comparison))
     if found.topics:
@@ -277,6 +296,8 @@ def _write_comparison(found: RunComparison, run: Run) -> None:
             swaps = {name: swap_table(order) for name, order in changed.items()}
             pairs = {name: {key: order.json()[key] for key in _PAIRS} for name, order in changed.items()}
             _write(run, "swaps", pairs, _stacked("Pairs of systems whose order changes.", swaps))
+    if found.plot:
+        write_pictures(run, _compared_pictures(found))
 
 
 @writes(CrossValidation)

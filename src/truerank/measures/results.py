@@ -64,6 +64,7 @@ class Evaluation(Result, shown_in="truerank.measures.report"):
         remarks: what has to be said of single measures.
         inputs: what was read: sources and their numbers of rows.
         per_topic: whether the scores of every topic are shown too.
+        plot: whether figures are written with the scores.
     """
 
     runs: tuple[str, ...]
@@ -77,6 +78,7 @@ class Evaluation(Result, shown_in="truerank.measures.report"):
     remarks: tuple[str, ...] = ()
     inputs: Mapping[str, Any] = field(default_factory=dict)
     per_topic: bool = False
+    plot: bool = False
 
     def __post_init__(self) -> None:
         shape = (len(self.runs), len(self.measures), len(self.topics))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from truerank.errors import InputError, OptionError
 from truerank.measures.comparing import compare_evaluations
@@ -14,7 +14,7 @@ from truerank.measures.correlation import Variant
 from truerank.measures.method import Significance
 from truerank.measures.ordering import OrderChanges, evaluation_order_changes
 from truerank.measures.results import Evaluation
-from truerank.measures.scoring import QrelSource, RunSource, evaluate, named_runs
+from truerank.measures.scoring import QrelSource, RunSource, check_plot, evaluate, named_runs
 from truerank.measures.systems import open_evaluations
 from truerank.measures.topic_comparison import TopicDifferences, topic_differences
 from truerank.options import Flag, Out, Scoring, command
@@ -25,8 +25,10 @@ from truerank.sources.inputs import input_of, inputs_of
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["RunComparison", "compare"]
+__all__ = ["MOST_PANELS", "RunComparison", "compare"]
 
+#: Pairs whose differences by topic one figure shows.
+MOST_PANELS: Final = 8
 #: What `evaluate` wrote, or returned.
 Evaluated = str | Path | Evaluation
 
@@ -40,12 +42,16 @@ class RunComparison(Result, shown_in="truerank.measures.report"):
         topics: the differences by topic of one run, by measure.
         orders: the change of order between two evaluations, by measure.
         inputs: by evaluation, what was read.
+        drawn: the differences by topic that the figures show, by measure and pair.
+        plot: whether figures are written with the tables.
     """
 
     comparison: Comparison | None
     topics: tuple[TopicDifferences, ...] = ()
     orders: tuple[OrderChanges, ...] = ()
     inputs: Mapping[str, Any] = field(default_factory=dict)
+    drawn: tuple[TopicDifferences, ...] = ()
+    plot: bool = False
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
@@ -69,6 +75,7 @@ def compare(
     tau: Variant = "b",
     testing: Significance = Significance(),
     scoring: Scoring = Scoring(),
+    plot: bool = False,
     out: Out = None,
 ) -> RunComparison:
     """Compares runs with a baseline or with each other: differences, tests, and what survives the correction.
@@ -90,6 +97,8 @@ def compare(
         tau: variant of Kendall's τ between two conditions; b accounts for ties.
         testing: how runs are compared.
         scoring: how runs are scored.
+        plot: also draw the differences with their intervals, those by topic, and the order of the runs with those that
+            no test tells apart, as SVG and PDF in the folder of `out`.
         out: a folder for the tables and JSON.
 
     Returns:
@@ -105,12 +114,16 @@ def compare(
         truerank compare --qrels dl19.qrels --run bm25.run --run monot5.run --measures "nDCG@10 AP(rel=2)"
         --significance randomisation --correction holm --out comparison/
 
+        truerank compare --qrels dl19.qrels --run bm25.run --run monot5.run --run splade.run --plot --out comparison/
+
         truerank compare --evaluation without-leakage/ --evaluation with-leakage/
 
         truerank compare --evaluation depth-1/ --also full/ --baseline full --significance welch
     """
+    check_plot(plot, out)
     named = _opened(qrels, run, evaluation, measures, scoring)
     found = _compared(named, len(evaluation) > 0, also, (baseline, measures, topics_of, tau), testing)
+    found = replace(found, plot=plot)
     if out is not None:
         # What was scored just now is scored as `scoring` says, what was saved as its own policy says.
         options: dict[str, Any] = {"measures": measures, "baseline": baseline, "topics_of": topics_of, "tau": tau}
@@ -152,7 +165,18 @@ def _compared(
             raise OptionError("topics_of", "differences by topic need a baseline", "name one with `baseline`")
         topics = topic_differences(found, topics_of, baseline, comparison.measures, tie=testing.tie)
     inputs = {name: dict(evaluation.inputs) for name, evaluation in named.items()}
-    return RunComparison(comparison, topics, orders, inputs)
+    return RunComparison(comparison, topics, orders, inputs, tuple(_drawn(found, comparison)))
+
+
+def _drawn(found: Evaluation | dict[str, Evaluation], comparison: Comparison | None) -> Iterator[TopicDifferences]:
+    """Differences by topic of the pairs that a figure has room for, the largest differences where there are more."""
+    if comparison is None or not comparison.method.paired:
+        return
+    for measure in comparison.measures:
+        rows = [row for row in comparison.differences if row.measure == measure and row.difference is not None]
+        largest = sorted(rows, key=lambda row: -abs(row.difference or 0.0))[:MOST_PANELS]
+        for row in largest if len(rows) > MOST_PANELS else rows:
+            yield from topic_differences(found, row.run, row.baseline, [measure], tie=comparison.method.tie)
 
 
 def _opened(

@@ -32,7 +32,7 @@ from truerank.sources.runs import RUN_SCHEMA
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["OneRun", "QrelSource", "RunSource", "evaluate", "named_runs", "qrel_frame", "run_frame"]
+__all__ = ["OneRun", "QrelSource", "RunSource", "check_plot", "evaluate", "named_runs", "qrel_frame", "run_frame"]
 
 #: Judgments: a source, records, a frame, or grades by topic and document as pytrec_eval takes them.
 QrelSource: TypeAlias = str | Path | SourceSpec | pl.DataFrame | Mapping[str, Mapping[str, int]] | Iterable[Qrel]
@@ -130,6 +130,7 @@ def evaluate(
     *,
     sort: Annotated[str | None, Flag(metavar="MEASURE")] = None,
     per_topic: bool = False,
+    plot: bool = False,
     out: Out = None,
 ) -> Evaluation:
     """Scores runs against relevance judgments, under policies that are printed with the scores.
@@ -147,6 +148,7 @@ def evaluate(
         equivalence: documents that count as one.
         sort: order the runs by this measure, the best first.
         per_topic: also show the scores of every topic.
+        plot: also draw the means with their intervals, as SVG and PDF in the folder of `out`.
         out: a folder for per_topic.parquet, summary.json and manifest.json.
 
     Returns:
@@ -165,16 +167,27 @@ def evaluate(
         truerank evaluate --qrels irds:cord19/trec-covid --run a.run --run b.run --sort nDCG@10 --format latex
         --out evaluation/
     """
+    check_plot(plot, out)
     # Read twice: once for the scores, once for the manifest.
     run = list(run) if isinstance(run, Iterator) else run
     found = _evaluated(qrels, run, measures, scoring, equivalence)
-    found = replace(found if sort is None else found.sorted(sort), per_topic=per_topic)
+    found = replace(found if sort is None else found.sorted(sort), per_topic=per_topic, plot=plot)
     if out is not None:
         options = {"measures": list(found.measures), "scoring": scoring, "sort": sort, **equivalence.json()}
         given = [*_inputs(qrels, run, found), *inputs_of(equivalent=equivalence.equivalent)]
         with started("evaluate", given, options, out, packages=("ir-measures",)) as job:
             publish(found, job)
     return found
+
+
+def check_plot(plot: bool, out: str | Path | None) -> None:
+    """Figures need a folder.
+
+    Raises:
+        OptionError: there is none.
+    """
+    if plot and out is None:
+        raise OptionError("plot", "there is no folder for the figures", "name one with `out`")
 
 
 def _inputs(qrels: QrelSource, run: RunSource, found: Evaluation) -> list[Input]:

@@ -23,7 +23,7 @@ it guarantees, what it misses, and what it costs.
 from truerank.near_duplicates.comparing import between, within
 from truerank.near_duplicates.options import Shingles
 from truerank.near_duplicates.results import BOILERPLATE, GROUPS, KINDS, PAIRS, Equivalents
-from truerank.near_duplicates.sketches import Documents, Sketches, keep, open_sketches
+from truerank.near_duplicates.sketches import Documents, ExtraColumns, Sketches, keep, open_sketches
 
 __all__ = [
     "BOILERPLATE",
@@ -32,6 +32,7 @@ __all__ = [
     "PAIRS",
     "Documents",
     "Equivalents",
+    "ExtraColumns",
     "Shingles",
     "Sketches",
     "between",

@@ -17,7 +17,7 @@ from truerank.near_duplicates.equals import NO_TWIN, find_equals
 from truerank.near_duplicates.joining import find_candidates
 from truerank.near_duplicates.options import Shingles
 from truerank.near_duplicates.passages import boilerplate
-from truerank.near_duplicates.plan import ComparisonPlan
+from truerank.near_duplicates.plan import CROWD, ComparisonPlan
 from truerank.near_duplicates.results import BOILERPLATE, GROUPS, KINDS, PAIRS, Equivalents, groups_of
 from truerank.near_duplicates.sketches import Documents, Sketches, claim, keep
 from truerank.near_duplicates.verifying import RELATIONS, verify
@@ -51,7 +51,7 @@ def within(documents: Documents | Sketches, options: Shingles = Shingles(), job:
     """
     with _folder(job) as work:
         sketches = _sketches(documents, options, work.part("sketches"))
-        plan = ComparisonPlan(work.folder, (sketches,), options)
+        plan = ComparisonPlan(work.folder, (sketches,), options, CROWD)
         passages = boilerplate(sketches.all_passages, len(sketches), options.boilerplate)
         pairs, crowded = _compare(plan, replace(work, engine=_here(work.engine)), passages["passage"])
         named = _named(plan, pairs)
@@ -65,6 +65,9 @@ def between(
     right: Documents | Sketches,
     options: Shingles = Shingles(),
     job: Job | None = None,
+    *,
+    numbered: bool = False,
+    crowd: int = CROWD,
 ) -> Equivalents:
     """Finds documents of two collections that say the same; pairs within one of them are not looked for.
 
@@ -74,6 +77,8 @@ def between(
         right: the same of the other collection.
         options: what counts as nearly the same.
         job: as in `within`.
+        numbered: name documents by their places from 0, as integers, in place of ids.
+        crowd: documents with one shingle up to which all are compared; more take more time.
 
     Returns:
         Pairs of a document of `left` and one of `right`. Every document of `left` has its pairs; documents of `right`
@@ -86,12 +91,16 @@ def between(
         sides = tuple(
             _sketches(side, options, work.part(f"{name}-sketches")) for name, side in (("left", left), ("right", right))
         )
-        plan = ComparisonPlan(work.folder, sides, options)
+        plan = ComparisonPlan(work.folder, sides, options, crowd)
         pairs, crowded = _compare(plan, replace(work, engine=_here(work.engine)))
         sizes = len(sides[0]), len(sides[1])
         groups, passages = pl.DataFrame(schema=GROUPS), pl.DataFrame(schema=BOILERPLATE)
         empty = sides[0].empty + sides[1].empty
-        return Equivalents(options, sizes, empty, _named(plan, pairs), groups, passages, crowded)
+        if numbered:
+            found = pairs.with_columns(pl.col("right") - len(sides[0])).select(PAIRS.keys())
+        else:
+            found = _named(plan, pairs)
+        return Equivalents(options, sizes, empty, found, groups, passages, crowded)
 
 
 @contextlib.contextmanager
@@ -135,7 +144,7 @@ def _compare(plan: ComparisonPlan, job: Job, passages: Iterable[str] = ()) -> tu
     if plan.firsts[-1] >= NO_TWIN:
         raise InputError(f"{plan.firsts[-1]:,} documents, more than can be numbered", "compare them in parts")
     sides = [[*side.sizes, side.shingles, side.empty] for side in plan.sides]
-    claim(plan.folder, {"format": _FORMAT, "options": plain(plan.options), "sides": sides})
+    claim(plan.folder, {"format": _FORMAT, "options": plain(plan.options), "sides": sides, "crowd": plan.crowd})
     plan.write_sizes()
     plan.write_boilerplate(passages)
     equals = find_equals(plan, job)

@@ -22,7 +22,7 @@ from truerank.near_duplicates.shingling import Hashes, Numbers, runs_of, starts_
 from truerank.near_duplicates.shuffling import Piece, Records, Shuffle, load_array, run_pieces, save_array, spans
 from truerank.work.jobs import Job
 
-__all__ = ["CROWD", "find_candidates"]
+__all__ = ["find_candidates"]
 
 _POSTINGS: Final = (("shingle", "<u8"), ("document", "<u4"))
 #: A shingle of a document that others have: how many of these there are, and which list names them.
@@ -30,8 +30,6 @@ _SHARED: Final = (("document", "<u4"), ("others", "<u4"), ("list", "<u4"))
 _REQUESTS: Final = (("list", "<u4"), ("document", "<u4"))
 _PAIRS: Final = (("left", "<u4"), ("right", "<u4"))
 
-#: In a list of more documents than this, each is compared with the first ones and with its neighbours only.
-CROWD: Final = 128
 _FIRST_ONES: Final = 8
 _NEIGHBOURS: Final = 24
 #: Pairs that are made at a time.
@@ -243,14 +241,14 @@ class _FindCandidates:
             starts = load_array(_list_path(self.lists, piece.number, "starts"), np.int64)
             asked = _asked(requests, members, starts, self.plan.border)
             found = [np.zeros(0, np.uint64)]
-            for pairs in _pairs(asked, members, sizes):
+            for pairs in _pairs(asked, members, sizes, self.plan.crowd):
                 found.append(pairs)
                 if sum(map(len, found)) > 4 * _AT_ONCE:
                     found = [np.unique(np.concatenate(found))]
             pairs = np.unique(np.concatenate(found))
             records = np.empty(len(pairs), list(_PAIRS))
             records["left"], records["right"] = pairs >> np.uint64(32), pairs & np.uint64(0xFFFFFFFF)
-            crowded = np.unique(requests["list"][asked.length > CROWD])
+            crowded = np.unique(requests["list"][asked.length > self.plan.crowd])
             save_array(self.lists / f"{piece.number:06d}.crowded", np.array([len(crowded)]))
             self.pairs.write(piece.number, records, self.plan.block_bounds(records["left"]))
 
@@ -278,9 +276,11 @@ def _asked(requests: Records, members: NDArray[np.uint32], starts: Numbers, bord
     return _Asked(documents, begin, end - begin)
 
 
-def _pairs(asked: _Asked, members: NDArray[np.uint32], sizes: NDArray[np.uint32]) -> Iterator[NDArray[np.uint64]]:
+def _pairs(
+    asked: _Asked, members: NDArray[np.uint32], sizes: NDArray[np.uint32], most: int
+) -> Iterator[NDArray[np.uint64]]:
     """Pairs, the left one in the upper half of a number: of documents that ask for a list and those in it."""
-    crowded = asked.length > CROWD
+    crowded = asked.length > most
     for every, crowd in ((asked.some(~crowded), False), (asked.some(crowded), True)):
         taken = np.full(len(every.length), _FIRST_ONES + _NEIGHBOURS) if crowd else every.length
         for first, end in spans(taken, _AT_ONCE):

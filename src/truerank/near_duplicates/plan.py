@@ -16,11 +16,13 @@ from truerank.near_duplicates.shingling import Hashes, Numbers, shingled, starts
 from truerank.near_duplicates.shuffling import load_array, save_array
 from truerank.near_duplicates.sketches import Sketches
 
-__all__ = ["ComparisonPlan", "SketchBlock"]
+__all__ = ["CROWD", "ComparisonPlan", "SketchBlock"]
 
 #: Shingles that a part sorts at a time, and the most parts there are.
 _PART: Final = 1 << 21
 _MOST_PARTS: Final = 1 << 12
+#: Of documents with one shingle: in a longer list, each is compared with the first ones and with its neighbours only.
+CROWD: Final = 128
 _BOILERPLATE: Final = "boilerplate.u8"
 
 
@@ -39,11 +41,13 @@ class ComparisonPlan:
         folder: where unfinished work lies.
         sides: one collection, or two.
         options: what counts as nearly the same.
+        crowd: documents with one shingle up to which all are compared.
     """
 
     folder: Path
     sides: tuple[Sketches, ...]
     options: Shingles
+    crowd: int = CROWD
 
     @cached_property
     def places(self) -> tuple[SketchBlock, ...]:

@@ -9,10 +9,10 @@ import hashlib
 import itertools
 import json
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -27,7 +27,7 @@ from truerank.work.artifacts import digest, write_text
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 
-__all__ = ["Documents", "Sketches", "claim", "keep", "open_sketches"]
+__all__ = ["Documents", "ExtraColumns", "Sketches", "claim", "keep", "open_sketches"]
 
 #: Documents, or pairs of id and text.
 Documents: TypeAlias = Iterable[Document | tuple[str, str]]
@@ -59,6 +59,17 @@ class _Block(NamedTuple):
     texts: list[str]
 
 
+class ExtraColumns(Protocol):
+    """Columns that are kept beside the sketches, made of the same texts while they are at hand; must be picklable."""
+
+    @property
+    def identity(self) -> Mapping[str, str | int]:
+        """What the columns depend on beside the texts."""
+
+    def __call__(self, texts: Sequence[str]) -> Mapping[str, pl.Series]:
+        """The columns of a block, one value for each text."""
+
+
 @dataclass(frozen=True)
 class Sketches:
     """A collection as it is compared; made by `keep`.
@@ -69,6 +80,7 @@ class Sketches:
         sizes: documents in each block.
         shingles: in all documents together.
         empty: documents without words.
+        columns: which columns hold the shingles and how many there are: others where a second kind is kept beside.
     """
 
     folder: Path
@@ -76,6 +88,7 @@ class Sketches:
     sizes: tuple[int, ...]
     shingles: int
     empty: int
+    columns: tuple[str, str] = ("shingles", "size")
 
     def __len__(self) -> int:
         return sum(self.sizes)
@@ -83,33 +96,36 @@ class Sketches:
     def column(self, block: int, name: str) -> Any:
         """A column of numbers of a block: `text` (a hash; 0 for an empty one), `sequence` (a hash of the words; 0
         without words), `words` or `size` (how many words and distinct shingles)."""
-        return self._load(block, name)[name].to_numpy()
+        name = self.columns[1] if name == "size" else name
+        return self.load(block, name)[name].to_numpy()
 
     def ids(self, block: int) -> pl.Series:
         """The ids of a block."""
-        return self._load(block, "document_id")["document_id"]
+        return self.load(block, "document_id")["document_id"]
 
     def shingles_of(self, block: int) -> Hashes:
         """The shingles of a block, one document after the other, ascending in each."""
-        return np.frombuffer(b"".join(self._load(block, "shingles")["shingles"]), _HASH)
+        return np.frombuffer(b"".join(self.load(block, self.columns[0])[self.columns[0]]), _HASH)
 
     def all_passages(self) -> Iterator[BlockPassages]:
         """The windows that documents of each block share."""
         for block in range(len(self.sizes)):
-            windows, documents, passages = self._load(block, *_OF_BLOCK).row(0)
+            windows, documents, passages = self.load(block, *_OF_BLOCK).row(0)
             yield BlockPassages(np.frombuffer(windows, _HASH), np.frombuffer(documents, _COUNT), passages)
 
-    def _load(self, block: int, *names: str) -> pl.DataFrame:
+    def load(self, block: int, *names: str) -> pl.DataFrame:
+        """Some columns of a block."""
         return BlockStore(self.folder).load(block, names)
 
 
-def keep(documents: Documents, options: Shingles, job: Job) -> Sketches:
+def keep(documents: Documents, options: Shingles, job: Job, extra: ExtraColumns | None = None) -> Sketches:
     """Makes and keeps what a collection is compared by; about 10 bytes for each word.
 
     Args:
         documents: the documents, or pairs of id and text; a stream that is read once.
         options: what a shingle is.
         job: the folder that keeps it, what runs the work, and whom it tells; a killed job continues.
+        extra: makes columns that are kept beside the sketches.
 
     Returns:
         The sketches, which `within` and `between` take in place of documents.
@@ -118,9 +134,10 @@ def keep(documents: Documents, options: Shingles, job: Job) -> Sketches:
         InputError: the folder has sketches of other shingles; a worker died.
     """
     store = BlockStore(job.folder)
-    claim(job.folder, _identity(options))
+    identity = {**_identity(options), **({} if extra is None else extra.identity)}
+    claim(job.folder, identity)
     job.progress.start("reading documents")
-    count = run_blocks(_SketchTask(options), _told(_blocks(documents), job), store, job.engine)
+    count = run_blocks(_SketchTask(options, extra), _told(_blocks(documents), job), store, job.engine)
     sizes, shingles, empty = [], 0, 0
     for number in range(count):
         frame = store.load(number, ["words", "size"])
@@ -128,7 +145,7 @@ def keep(documents: Documents, options: Shingles, job: Job) -> Sketches:
         shingles += int(frame["size"].sum())
         empty += int((frame["words"] == 0).sum())
     found = {"sizes": sizes, "shingles": shingles, "empty": empty}
-    write_text(job.folder / _MANIFEST, json.dumps({**_identity(options), **found}) + "\n")
+    write_text(job.folder / _MANIFEST, json.dumps({**identity, **found}) + "\n")
     return Sketches(job.folder, options, tuple(sizes), shingles, empty)
 
 
@@ -149,8 +166,13 @@ def claim(folder: Path, identity: Mapping[str, Any]) -> None:
         raise InputError("work with other documents or options", "give each work a folder of its own", where=folder)
 
 
-def open_sketches(folder: Path, options: Shingles) -> Sketches:
+def open_sketches(folder: Path, options: Shingles, extra: ExtraColumns | None = None) -> Sketches:
     """Opens what `keep` has kept.
+
+    Args:
+        folder: where it lies.
+        options: what a shingle is.
+        extra: what makes the columns beside the sketches, where there are any.
 
     Raises:
         InputError: nothing there, or made with other shingles or another version.
@@ -159,7 +181,7 @@ def open_sketches(folder: Path, options: Shingles) -> Sketches:
     if not path.is_file():
         raise InputError("no sketches here", "keep them first, or let the work finish", where=folder)
     kept = json.loads(path.read_text(encoding="utf-8"))
-    for name, value in _identity(options).items():
+    for name, value in {**_identity(options), **({} if extra is None else extra.identity)}.items():
         if kept.get(name) != value:
             raise InputError(f"made with {name} {kept.get(name)}, not {value}", "make them again", where=folder)
     return Sketches(folder, options, tuple(kept["sizes"]), kept["shingles"], kept["empty"])
@@ -199,6 +221,7 @@ def _told(blocks: Iterator[_Block], job: Job) -> Iterator[_Block]:
 @dataclass(frozen=True)
 class _SketchTask:
     options: Shingles
+    extra: ExtraColumns | None = None
 
     def open(self) -> Callable[[_Block], pl.DataFrame]:
         return self._sketch
@@ -225,6 +248,7 @@ class _SketchTask:
             pl.Series("windows", [windows, *rest], pl.Binary),
             pl.Series("documents", [documents, *rest], pl.Binary),
             pl.Series("passages", [shared.passages, *rest], PASSAGES),
+            **({} if self.extra is None else self.extra(block.texts)),
         )
 
 

@@ -25,7 +25,9 @@ __all__ = [
     "RankerSpec",
     "Runtime",
     "Scores",
+    "device_of_ranker",
     "open_ranker",
+    "placed",
     "read_description",
     "rounded",
     "spec_of",
@@ -89,6 +91,10 @@ class RankerSpec:
 
     def open(self) -> Ranker:
         """Opens the ranker; errors as in `open_ranker`."""
+        if self.runtime.precision == "auto":
+            # Who has pairs to measure with chooses a precision first, see `reranking.choosing`.
+            full = replace(self, runtime=replace(self.runtime, precision="fp32"))
+            return full.open()
         kind, place = _kind_and_place(self.name)
         folder = Path(place).expanduser()
         settings = dict(self.settings)
@@ -132,6 +138,27 @@ def open_ranker(name: str, **options: Any) -> Ranker:
 def spec_of(name: str, runtime: Runtime, settings: Mapping[str, str]) -> RankerSpec:
     """How to open a ranker with settings given as texts: whole numbers, numbers, true and false are read as such."""
     return RankerSpec(name, runtime, tuple(sorted((key, value_of(text)) for key, text in settings.items())))
+
+
+def placed(spec: RankerSpec, ranker: Ranker) -> RankerSpec:
+    """How other processes open a ranker that is open here: on the same kind of device, for scores depend on it.
+
+    A process of a cluster has a GPU of its own, or a part of one: to it, that is the first.
+
+    Args:
+        spec: how it was opened here.
+        ranker: what was opened.
+    """
+    device = getattr(ranker, "device", None)
+    if not isinstance(device, str):
+        return spec
+    return replace(spec, runtime=replace(spec.runtime, device=device.partition(":")[0]))
+
+
+def device_of_ranker(ranker: Ranker | RankerSpec) -> str | None:
+    """Where a ranker runs, or is to run; None where neither it nor its spec tells."""
+    device = ranker.runtime.device if isinstance(ranker, RankerSpec) else getattr(ranker, "device", None)
+    return device if isinstance(device, str) else None
 
 
 def rounded(scores: NDArray[Any]) -> Scores:

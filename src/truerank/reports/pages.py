@@ -9,10 +9,12 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Final, Literal
+from urllib.parse import quote
 
 import jinja2
 from markupsafe import Markup
@@ -20,7 +22,7 @@ from markupsafe import Markup
 from truerank.reports.listings import Listing
 from truerank.reports.tables import Column, Table, escape_html
 
-__all__ = ["AnswerLine", "AnswerList", "Drawing", "Facts", "Finding", "Page", "Part", "Prose", "Section"]
+__all__ = ["AnswerLine", "AnswerList", "Drawing", "Facts", "FileGroup", "Finding", "Page", "Part", "Prose", "Section"]
 
 #: "bad" is a filled badge, "good" an outlined one, "open" a dashed one: none needs its colour.
 Tone = Literal["bad", "good", "open"]
@@ -32,7 +34,7 @@ class Finding:
 
     Args:
         subject: the thing ("robust04").
-        verdict: the finding in one word ("CONTAMINATED").
+        verdict: the finding in one word ("CONTAMINATED"), or a figure ("+2.7 %"). Words in capitals have a badge.
         tone: how the word is shown.
         headline: the finding in one sentence with its figures.
         why: what it rests on.
@@ -49,6 +51,31 @@ class Finding:
     meaning: str = ""
     share: float | None = None
     sign: str = ""
+
+    @property
+    def badge(self) -> bool:
+        """Whether the word is a verdict and not a figure or a remark."""
+        return self.verdict.isupper()
+
+
+@dataclass(frozen=True)
+class FileGroup:
+    """Files of one folder beside the page; the folder is empty for those that lie where the page does."""
+
+    folder: str
+    files: tuple[str, ...]
+
+    def links(self) -> list[tuple[str, str]]:
+        """Names and addresses."""
+        return [(name, quote(f"{self.folder}/{name}" if self.folder else name)) for name in self.files]
+
+    def stems(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """By name without ending: the endings with their addresses."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for name, link in self.links():
+            stem, _, ending = name.rpartition(".")
+            found.setdefault(stem or name, []).append((ending, link))
+        return list(found.items())
 
 
 @dataclass(frozen=True)
@@ -133,6 +160,7 @@ class Page:
         findings: the findings, most important first.
         sections: the sections in reading order.
         footer: sentences at the end.
+        files: names of the files beside the page, which it links to, such as "tables/results.csv".
     """
 
     title: str
@@ -141,6 +169,15 @@ class Page:
     findings: tuple[Finding, ...]
     sections: tuple[Section, ...]
     footer: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+    def file_groups(self) -> list[FileGroup]:
+        """The files by folder, those beside the page first."""
+        groups: dict[str, list[str]] = {"": []}
+        for name in self.files:
+            folder, _, file = name.rpartition("/")
+            groups.setdefault(folder, []).append(file)
+        return [FileGroup(folder, tuple(names)) for folder, names in groups.items() if names]
 
     def html(self) -> str:
         """The page as one HTML document; equal pages give equal texts."""
@@ -151,6 +188,7 @@ class Page:
             .get_template("page.html.j2")
             .render(
                 page=self,
+                most=_MOST_FINDINGS,
                 sections=[(section, [_part(part) for part in section.parts]) for section in self.sections],
                 style=Markup(_resource("page.css")),
                 script=Markup(script),
@@ -161,20 +199,22 @@ class Page:
 
 
 _WIDE_TABLE: Final = 9
+#: More findings than these are folded away.
+_MOST_FINDINGS: Final = 12
+#: A figure that is this many times as high as it is wide is folded away.
+_TALL: Final = 1.6
+_VIEW_BOX: Final = re.compile(r'viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"')
 
 
 def _part(part: Part) -> Markup:
     match part:
         case Prose(paragraphs):
-            return Markup("").join(Markup(f"<p>{escape_html(paragraph)}</p>\n") for paragraph in paragraphs)
+            inside = "".join(f"<p>{escape_html(paragraph)}</p>\n" for paragraph in paragraphs)
+            return Markup(f'<div class="prose">\n{inside}</div>\n')
         case Table():
             return _table(part)
-        case Drawing(svg, caption, dense, screen):
-            drawn = (
-                f'<div class="dense" role="region" tabindex="0" aria-label="Figure">\n{svg}</div>\n' if dense else svg
-            )
-            only = "" if screen == "every" else f' class="{screen}-only"'
-            return Markup(f"<figure{only}>\n{drawn}<figcaption>{escape_html(caption)}</figcaption>\n</figure>\n")
+        case Drawing():
+            return _drawing(part)
         case Listing():
             return Markup(_environment().get_template("listing.html.j2").render(listing=part))
         case AnswerList():
@@ -182,6 +222,17 @@ def _part(part: Part) -> Markup:
         case Facts(title, values):
             summary = f"<summary>{escape_html(title)}</summary>"
             return Markup(f'<details class="facts">{summary}\n{_facts(values)}</details>\n')
+
+
+def _drawing(drawing: Drawing) -> Markup:
+    drawn = drawing.svg
+    if drawing.dense:
+        drawn = f'<div class="dense" role="region" tabindex="0" aria-label="Figure">\n{drawn}</div>\n'
+    size = _VIEW_BOX.search(drawing.svg)
+    if drawing.screen == "every" and size is not None and float(size[2]) > _TALL * float(size[1]):
+        drawn = f"<details><summary>Show the figure</summary>\n{drawn}</details>\n"
+    only = "" if drawing.screen == "every" else f' class="{drawing.screen}-only"'
+    return Markup(f"<figure{only}>\n{drawn}<figcaption>{escape_html(drawing.caption)}</figcaption>\n</figure>\n")
 
 
 def _table(table: Table) -> Markup:

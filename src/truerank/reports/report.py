@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,7 @@ class Verdict:
     """What an audit concluded about one thing.
 
     Attributes:
-        word: the verdict in one word of the audit ("CONTAMINATED", "UNKNOWN"), or a figure.
+        word: the verdict in one word of the audit ("CONTAMINATED", "UNKNOWN"), in capitals, or a figure.
         reason: the verdict in one sentence, with its figures.
         evidence: what it rests on.
         what_would_change_it: what the verdict means, and what would settle or change it.
@@ -97,12 +97,13 @@ class Report:
         for section in self.sections:
             yield from (part for part in section.parts if isinstance(part, Picture))
 
-    def page(self, drawn: Callable[[Picture], str], provenance: Mapping[str, Any]) -> Page:
+    def page(self, drawn: Callable[[Picture], str], provenance: Mapping[str, Any], files: Iterable[str] = ()) -> Page:
         """The report as a page.
 
         Args:
             drawn: gives the SVG file of a picture as text.
             provenance: inputs, options and versions, folded away at the end.
+            files: names of the files beside the page.
         """
         sections = [
             Section(section.name, section.title, tuple(_shown(part, drawn) for part in section.parts))
@@ -117,6 +118,7 @@ class Report:
             findings=tuple(verdict.finding() for verdict in self.verdicts),
             sections=(*sections, Section("provenance", "Where this comes from", (facts,))),
             footer=(*self.footer, f"truerank {__version__}"),
+            files=tuple(files),
         )
 
 

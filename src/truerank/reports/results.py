@@ -10,14 +10,15 @@ from __future__ import annotations
 import functools
 import importlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar
 
 from truerank.errors import TruerankError
-from truerank.reports.tables import Table
+from truerank.reports.tables import Table, escape_html
 
 if TYPE_CHECKING:
+    from truerank.reports.figures.pictures import Picture
     from truerank.reports.report import Report, Verdict
 
 __all__ = ["Format", "Result", "Summary", "report", "reports", "summarises", "summary", "writer", "writes"]
@@ -43,6 +44,7 @@ class Summary:
         notes: where files are; on stderr of a terminal, without one at the end of the text on stdout.
         width: characters per line of tables in text; None for as wide as they are.
         fault: an error that ends the command after its result was printed.
+        pictures: draws the figures that a notebook shows below the tables.
     """
 
     parts: tuple[Table | str, ...]
@@ -51,6 +53,7 @@ class Summary:
     notes: tuple[str, ...] = ()
     width: int | None = None
     fault: TruerankError | None = field(default=None, compare=False)
+    pictures: Callable[[], Iterable[Picture]] = field(default=tuple, compare=False)
 
     def show(self, form: Format = "text") -> str:
         """The summary in one of the forms of `--format`."""
@@ -89,8 +92,13 @@ class Result:
         return summary(self).show().rstrip("\n")
 
     def _repr_html_(self) -> str:
-        parts = summary(self).parts
-        return "\n".join(part.html() for part in parts if isinstance(part, Table))
+        found = summary(self)
+        parts = [part.html() if isinstance(part, Table) else _text(part) for part in found.parts]
+        return "\n".join((*parts, *(picture._repr_html_() for picture in found.pictures())))
+
+
+def _text(text: str) -> str:
+    return f'<pre style="white-space: pre-wrap">{escape_html(text.strip())}</pre>'
 
 
 def summarises(kind: type[R]) -> Callable[[Callable[[R], Summary]], Callable[[R], Summary]]:

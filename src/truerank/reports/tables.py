@@ -147,6 +147,15 @@ class Table:
             if len(row) != len(self.columns):
                 raise ValueError(f"row {number} has {len(row)} cells, the table has {len(self.columns)} columns")
 
+    def filled(self) -> Table:
+        """The table without the columns that have a value in no row; the first column stays."""
+        known = [
+            place
+            for place in range(len(self.columns))
+            if place == 0 or any(row[place] is not None and row[place] == row[place] for row in self.rows)
+        ]
+        return self if len(known) == len(self.columns) else self._only(known)
+
     def text(self, width: int | None = None) -> str:
         """The table for a terminal, in plain characters.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
 from itertools import islice
 from typing import Final
 
@@ -17,6 +16,7 @@ from truerank.sources.document_rows import FoundDocument, FoundStream
 from truerank.sources.duplicates import IdWindow
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.rows import saved_files
+from truerank.sources.streamed import StreamedSource
 from truerank.text.normalising import normalise
 
 __all__ = ["DocumentSource", "open_documents", "read_documents"]
@@ -52,7 +52,7 @@ def read_documents(spec: str | SourceSpec, *, strict: bool = False) -> Iterator[
     return iter(open_documents(spec, strict=strict))
 
 
-class DocumentSource:
+class DocumentSource(StreamedSource):
     """The documents of one collection in the order of the source.
 
     Iterating and `batches` stream: memory does not grow with the source. Documents without title and body are counted
@@ -66,42 +66,13 @@ class DocumentSource:
     """
 
     def __init__(self, spec: SourceSpec, *, strict: bool = False, keep_empty: bool = False) -> None:
-        self.spec = spec
-        self._strict = strict
+        super().__init__(spec, strict=strict)
         self._keep_empty = keep_empty
-        self._counts = SourceCounts()
         self._form = ""
         if spec.scheme == "irds":
             irds.check(spec.location, "docs")
         elif spec.scheme == "file":
             self._form = document_files.document_form(spec.path, spec.format)
-
-    def __repr__(self) -> str:
-        return f"DocumentSource({self.spec.spec!r})"
-
-    @property
-    def name(self) -> str:
-        """The file name without endings, or the id."""
-        return self.spec.name
-
-    @property
-    def counts(self) -> SourceCounts:
-        """What the last iteration read; where it was broken off, up to the block it had reached."""
-        return self._counts
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """The identity of the content, for provenance: size and SHA-256 of the bytes of the file, of a folder the
-        digest of its files' names and contents, or the id with the version of ir_datasets or the hub's revision."""
-        spec = self.spec
-        if spec.scheme == "irds":
-            identity = irds.fingerprint(spec.location)
-        elif spec.scheme == "hf":
-            identity = hub.fingerprint(spec)
-        else:
-            identity = self._file_fingerprint()
-        chosen = {"column": spec.column, "format": spec.format}
-        return identity + "".join(f";{key}={value}" for key, value in chosen.items() if value)
 
     def __iter__(self) -> Iterator[Document]:
         for block in self.batches():

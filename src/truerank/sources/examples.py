@@ -19,6 +19,7 @@ from truerank.sources.qrels import read_qrels_frame
 from truerank.sources.queries import open_queries
 from truerank.sources.roles import Roles, number_of, roles_of, texts_of
 from truerank.sources.rows import Row, rows, saved_files
+from truerank.sources.streamed import StreamedSource
 from truerank.sources.tables import identifier_of, well_formed
 from truerank.text.normalising import normalise
 
@@ -73,8 +74,10 @@ def open_examples(
     return ExampleSource(grammar.parse(spec) if isinstance(spec, str) else spec, given, split, strict=strict)
 
 
-class ExampleSource:
+class ExampleSource(StreamedSource):
     """The examples of one source in its order; memory does not grow with it, but for a BEIR folder's judged documents.
+
+    Counts are those of texts; an example without any text counts as skipped.
 
     Args:
         spec: the source.
@@ -84,11 +87,9 @@ class ExampleSource:
     """
 
     def __init__(self, spec: SourceSpec, roles: Roles | None, split: str, *, strict: bool = False) -> None:
-        self.spec = spec
+        super().__init__(spec, strict=strict)
         self._given = roles
         self._split = split
-        self._strict = strict
-        self._counts = SourceCounts()
         self._form = ""
         if spec.scheme == "irds":
             irds.check(spec.location, "queries")
@@ -96,19 +97,6 @@ class ExampleSource:
             self._form = formats.detect(spec.path, spec.format)
             if self._form in ("qrels", "run"):
                 raise InputError(f"a {self._form} file holds no texts", "give the training data", where=spec.location)
-
-    def __repr__(self) -> str:
-        return f"ExampleSource({self.spec.spec!r})"
-
-    @property
-    def name(self) -> str:
-        """The file name without endings, or the id."""
-        return self.spec.name
-
-    @property
-    def counts(self) -> SourceCounts:
-        """What the last iteration read, by texts; an example without any text is skipped."""
-        return self._counts
 
     @cached_property
     def roles(self) -> Roles:
@@ -137,22 +125,6 @@ class ExampleSource:
             )
             raise InputError(fault, f"there are {', '.join(there) or 'none'}; {remedy}", where=self.spec.location)
         return found
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """The identity of the content, for provenance and for resuming."""
-        spec = self.spec
-        if spec.scheme == "irds":
-            identity = irds.fingerprint(spec.location)
-        elif spec.scheme == "hf":
-            identity = hub.fingerprint(spec)
-        elif self._form == "beir":
-            parts = (beir.queries_file(spec.path), beir.corpus_file(spec.path), self._judgments())
-            identity = "+".join(compressed.fingerprint(part) for part in parts if part is not None)
-        else:
-            files = saved_files(spec.path) if self._form == "saved" else [spec.path]
-            identity = "+".join(compressed.fingerprint(file) for file in files)
-        return f"{identity};roles={self.roles}"
 
     def __iter__(self) -> Iterator[ExampleText]:
         for block in self.batches():
@@ -187,6 +159,18 @@ class ExampleSource:
         if block.ids:
             yield block
 
+    def records(self) -> Iterator[tuple[int, str, list[tuple[str, str]]]]:
+        """Each record of a file with the line (in Parquet: the row) on which it stands, its id, and its texts by role.
+
+        Raises:
+            InputError: a fault in the source; a source that has no records.
+        """
+        if self.spec.scheme == "irds" or self._form in ("beir", "lines", "trec", "xml", "qna"):
+            raise InputError("no records in it", "give a table of examples", where=self.spec.location)
+        for row in self._rows():
+            texts = [(role, well_formed(text)) for role, text in _texts(row.values, self.roles)]
+            yield row.line, identifier_of(row, self.roles.identifier), texts
+
     def _examples(self) -> Iterator[tuple[str, list[tuple[str, str]], bool]]:
         if self._form == "beir":
             yield from self._of_folder()
@@ -206,6 +190,17 @@ class ExampleSource:
         if self._form == "tsv":
             return _lines(spec.path, self._strict)
         return rows(spec.path, self._form, strict=self._strict)
+
+    def _file_fingerprint(self) -> str:
+        path = self.spec.path
+        if self._form == "beir":
+            files: list[Path | None] = [beir.queries_file(path), beir.corpus_file(path), self._judgments()]
+        else:
+            files = list(saved_files(path) if self._form == "saved" else [path])
+        return "+".join(compressed.fingerprint(file) for file in files if file is not None)
+
+    def _reading(self) -> dict[str, str | None]:
+        return {"roles": str(self.roles)}
 
     def _judgments(self) -> Path | None:
         return beir.qrels_file(self.spec.path, self._split)

@@ -1,4 +1,4 @@
-"""The grammar by which every source is named: `irds:ID`, `hf:org/name[/config][:split][#column]`, or a path."""
+"""The grammar of sources: `irds:ID`, `hf:org/name[@revision][/config][:split][#column]`, or a path."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ENDINGS: Final = frozenset((
     ".run", ".qrels",
 ))  # fmt: skip
 _HUGGING_FACE = re.compile(
-    r"(?P<repo>[\w.-]+/[\w.-]+)(?:/(?P<config>[^:#]+))?(?::(?P<split>[^:#]+))?(?:#(?P<column>.+))?"
+    r"(?P<repo>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w.-]+))?(?:/(?P<config>[^:#]+))?(?::(?P<split>[^:#]+))?(?:#(?P<column>.+))?"
 )
 
 
@@ -48,6 +48,7 @@ class SourceSpec:
         format: one of `FORMATS` or `SOURCES` where the user forced it, else None.
         name: file name without endings, or the id.
         spec: the text that was parsed.
+        revision: commit, tag or branch of a Hugging Face data set; None for what "main" is now.
     """
 
     scheme: Scheme
@@ -58,6 +59,7 @@ class SourceSpec:
     format: str | None
     name: str
     spec: str
+    revision: str | None = None
 
     @property
     def path(self) -> Path:
@@ -71,7 +73,7 @@ def parse(spec: str) -> SourceSpec:
     A path may end in `#column` and `?format=NAME`, in any order; a path that exists as it is written is taken as it is.
 
     Args:
-        spec: `irds:ID`, `hf:org/name[/config][:split][#column]`, `path[#column][?format=NAME]`.
+        spec: `irds:ID`, `hf:org/name[@revision][/config][:split][#column]`, `path[#column][?format=NAME]`.
 
     Returns:
         Its parts. Whether the source exists is seen when it is opened.
@@ -134,9 +136,11 @@ def _irds(dataset_id: str, spec: str) -> SourceSpec:
 def _hugging_face(text: str, spec: str) -> SourceSpec:
     match = _HUGGING_FACE.fullmatch(text)
     if match is None:
-        raise InputError("not a Hugging Face data set name", "write hf:org/name[/config][:split][#column]", where=spec)
-    name = text.partition("#")[0]
-    return SourceSpec("hf", match["repo"], match["config"], match["split"], match["column"], None, name, spec)
+        remedy = "write hf:org/name[@revision][/config][:split][#column]"
+        raise InputError("not a Hugging Face data set name", remedy, where=spec)
+    name = match["repo"] + text[match.end("revision") if match["revision"] else match.end("repo") :].partition("#")[0]
+    repo, revision = match["repo"], match["revision"]
+    return SourceSpec("hf", repo, match["config"], match["split"], match["column"], None, name, spec, revision)
 
 
 def _file(text: str, spec: str) -> SourceSpec:

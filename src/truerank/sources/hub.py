@@ -28,6 +28,7 @@ _NOT_DATA: Final = frozenset(("dataset_infos.json", "dataset_dict.json", "state.
 _SHARD: Final = re.compile(r"-\d{5}-of-(?P<of>\d{5})\b")
 _REFUSED: Final = (401, 403, 404)
 _COMMIT: Final = re.compile("[0-9a-f]{7,64}")
+_WHOLE_COMMIT: Final = re.compile("[0-9a-f]{40}")
 #: Seconds for the description of a data set, in all and without a byte, and its largest size in bytes.
 _DEADLINE: Final = 60.0
 _SILENCE: Final = 20.0
@@ -70,7 +71,9 @@ def records(spec: SourceSpec, *, strict: bool = False) -> Iterator[Row]:
 
 
 def fingerprint(spec: SourceSpec) -> str:
-    """The name, configuration and split with the commit that stands on the hub (or, without network, in the cache)."""
+    """The name, configuration and split with the commit of the revision on the hub (or, without network, the cache)."""
+    if spec.revision is not None and _WHOLE_COMMIT.fullmatch(spec.revision):
+        return f"hf:{spec.name};revision={spec.revision}"
     described = _described(spec)
     return f"hf:{spec.name};revision={described[0] if described else _snapshot(spec).name}"
 
@@ -86,9 +89,11 @@ def _streamed(spec: SourceSpec) -> Iterator[Row] | None:
         with _quiet():
             split = spec.split
             if split is None:
-                splits = list(datasets.get_dataset_split_names(spec.location, spec.config))
+                splits = list(datasets.get_dataset_split_names(spec.location, spec.config, revision=spec.revision))
                 split = "train" if "train" in splits else _only(splits, "split", spec)
-            stream = datasets.load_dataset(spec.location, spec.config, split=split, streaming=True)
+            stream = datasets.load_dataset(
+                spec.location, spec.config, split=split, streaming=True, revision=spec.revision
+            )
     except InputError:
         raise
     except Exception:
@@ -138,7 +143,8 @@ def _described(spec: SourceSpec) -> tuple[str, list[str]] | None:
 
     if constants.HF_HUB_OFFLINE:
         return None
-    url = f"{constants.ENDPOINT}/api/datasets/{quote(spec.location)}"
+    pinned = "" if spec.revision is None else f"/revision/{quote(spec.revision, safe='')}"
+    url = f"{constants.ENDPOINT}/api/datasets/{quote(spec.location)}{pinned}"
     here = is_this_machine(urlsplit(url).hostname or "")
     headers = {"User-Agent": "truerank"}
     if (token := huggingface_hub.get_token()) and (here or url.startswith("https:")):
@@ -168,7 +174,7 @@ def _described(spec: SourceSpec) -> tuple[str, list[str]] | None:
 
 
 def _snapshot(spec: SourceSpec) -> Path:
-    """The newest copy of the repository in the cache (that of "main" before others)."""
+    """The copy of the revision in the cache; without one, the newest (that of "main" before others)."""
     from huggingface_hub import scan_cache_dir
 
     try:
@@ -180,6 +186,7 @@ def _snapshot(spec: SourceSpec) -> Path:
         for repository in repositories
         if repository.repo_type == "dataset" and repository.repo_id == spec.location
         for revision in repository.revisions
+        if spec.revision is None or spec.revision in revision.refs or revision.commit_hash.startswith(spec.revision)
     ]
     if not copies:
         _unreachable(spec, ConnectionError("no network"))
@@ -194,7 +201,7 @@ def _complete(names: list[str], spec: SourceSpec) -> list[str]:
     if missing:
         raise InputError(
             f"the copy in the cache has {len(shards)} of {max(missing)} files",
-            f"with network: hf download --repo-type dataset {spec.location}",
+            f"with network: hf download --repo-type dataset {spec.location}{_wanted(spec)}",
             where=spec.spec,
         )
     return names
@@ -252,15 +259,21 @@ def _unknown(kind: str, name: str, known: Sequence[str], spec: SourceSpec) -> No
     raise InputError(f"no {kind} '{name}'", f"there are {', '.join(near)}" if near else "leave it out", where=spec.spec)
 
 
+def _wanted(spec: SourceSpec) -> str:
+    return "" if spec.revision is None else f" --revision {spec.revision}"
+
+
 def _unreachable(spec: SourceSpec, error: Exception, status: int | None = None) -> NoReturn:
     status = status or getattr(getattr(error, "response", None), "status_code", None)
     if status in _REFUSED:
-        fault = f"Hugging Face has no data set '{spec.location}', or it needs permission (HTTP {status})"
+        at = "" if spec.revision is None else f" with the revision '{spec.revision}'"
+        fault = f"Hugging Face has no data set '{spec.location}'{at}, or it needs permission (HTTP {status})"
         raise InputError(fault, "check the name; for a gated one: hf auth login", where=spec.spec) from error
     reason = " ".join(str(error).split())[:160] or type(error).__name__
+    download = f"hf download --repo-type dataset {spec.location}{_wanted(spec)}"
     raise InputError(
         f"not to be had from Hugging Face, and not in the cache ({reason})",
-        f"with network: hf download --repo-type dataset {spec.location}; or give the path of a downloaded file",
+        f"with network: {download}; or give the path of a downloaded file",
         where=spec.spec,
     ) from error
 

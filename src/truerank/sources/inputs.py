@@ -10,7 +10,7 @@ from truerank.sources import compressed, grammar
 from truerank.sources.given import is_given
 from truerank.sources.grammar import SourceSpec
 
-__all__ = ["input_of", "inputs_of", "shown_source"]
+__all__ = ["input_of", "inputs_of", "pinned", "shown_source"]
 
 
 def input_of(role: str, source: object, name: str = "", rows: int | None = None) -> Input:
@@ -31,6 +31,18 @@ def input_of(role: str, source: object, name: str = "", rows: int | None = None)
         return Input(name or spec.name, shown, role, rows)
     digest = compressed.fingerprint(spec.path).removeprefix("sha256:").partition(";")[0]
     return Input(name or spec.name, shown, role, rows, digest)
+
+
+def pinned(spec: SourceSpec, fingerprint: str) -> str:
+    """A Hugging Face data set with the commit that was read: who reads it again gets the same bytes.
+
+    Args:
+        spec: the data set.
+        fingerprint: of its source.
+    """
+    commit = fingerprint.rpartition("revision=")[2].partition(";")[0]
+    column = f"#{spec.column}" if spec.column else ""
+    return f"hf:{spec.location}@{commit}{spec.name.removeprefix(spec.location)}{column}"
 
 
 def shown_source(spec: SourceSpec) -> str:

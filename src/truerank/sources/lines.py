@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -9,9 +10,23 @@ from typing import Final, NamedTuple
 from truerank.errors import InputError
 from truerank.sources import compressed
 
-__all__ = ["Line", "LineBlock", "block_of", "byte_blocks", "decoded", "line_blocks", "numbered_lines", "whole_text"]
+__all__ = [
+    "Line",
+    "LineBlock",
+    "block_of",
+    "byte_blocks",
+    "decoded",
+    "line_blocks",
+    "metadata_header",
+    "numbered_lines",
+    "whole_text",
+]
 
 _LONGEST_LINE: Final = 1 << 28
+#: Each line is a comment, so that a topic called "#" ends the header.
+_METADATA: Final = re.compile(
+    rb"#[ \t]*ir_metadata\.start[ \t\r]*\n(?:#[^\n]*\n)*?#[ \t]*ir_metadata\.end[ \t\r]*(?:\n|$)"
+)
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -75,7 +90,7 @@ def byte_blocks(path: Path, size: int = 0) -> Iterator[tuple[int, bytes]]:
 
     Yields:
         The number of a line, counted from 1, and it and those after it, with b"\n" between them and none at the end;
-        a byte order mark is dropped.
+        a byte order mark is dropped, and the metadata header of a run (see `run_metadata`).
 
     Raises:
         InputError: the file cannot be read or is cut off (with the line where that happens).
@@ -92,13 +107,31 @@ def byte_blocks(path: Path, size: int = 0) -> Iterator[tuple[int, bytes]]:
             data = _unmarked(b"".join([*held, piece[:end]]), number)
             held, length = [piece[end + 1 :]], len(piece) - end - 1
             following = number + data.count(b"\n") + 1
-            yield number, data
+            header = metadata_header(data) if number == 1 else 0
+            yield (number + data[:header].count(b"\n"), data[header:]) if header else (number, data)
             number = following
     except compressed.BrokenFileError as error:
         line = number + sum(piece.count(b"\n") for piece in held)
         raise InputError(error.fault, error.remedy, where=path, line=line) from error
     if last := b"".join(held):
-        yield number, _unmarked(last, number)
+        data = _unmarked(last, number)
+        header = metadata_header(data) if number == 1 else 0
+        yield number + data[:header].count(b"\n"), data[header:]
+
+
+def metadata_header(data: bytes) -> int:
+    """The length of the metadata header with which a run begins: comments from `ir_metadata.start` to `….end`.
+
+    Args:
+        data: the first bytes of the file.
+
+    Returns:
+        Its bytes, the end of the last line included; 0 without a header.
+
+    Source: Breuer, Keller, Schaer, ir_metadata: An Extensible Metadata Schema for IR Experiments (SIGIR 2022).
+    """
+    match = _METADATA.match(data)
+    return 0 if match is None else match.end()
 
 
 def block_of(first: int, data: bytes, path: Path, *, strict: bool = False) -> LineBlock:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 
 from truerank.errors import InputError
 from truerank.records import Query
@@ -15,6 +14,7 @@ from truerank.sources.duplicates import IdWindow
 from truerank.sources.files import file_queries
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.rows import saved_files
+from truerank.sources.streamed import StreamedSource
 from truerank.sources.text_columns import TextColumns, text_columns
 from truerank.text.normalising import normalise
 
@@ -43,7 +43,7 @@ def open_queries(spec: str | SourceSpec, *, strict: bool = False) -> QuerySource
     return QuerySource(grammar.parse(spec) if isinstance(spec, str) else spec, strict=strict)
 
 
-class QuerySource:
+class QuerySource(StreamedSource):
     """The queries of one source in file order.
 
     Iterating and `batches` stream: memory does not grow with the source. Queries whose normalised text is empty are
@@ -56,9 +56,7 @@ class QuerySource:
     """
 
     def __init__(self, spec: SourceSpec, *, strict: bool = False) -> None:
-        self.spec = spec
-        self._strict = strict
-        self._counts = SourceCounts()
+        super().__init__(spec, strict=strict)
         self._format = ""
         if spec.scheme == "irds":
             irds.check(spec.location)
@@ -71,37 +69,10 @@ class QuerySource:
             if self._format == "beir":
                 beir.queries_file(spec.path)
 
-    def __repr__(self) -> str:
-        return f"QuerySource({self.spec.spec!r})"
-
-    @property
-    def name(self) -> str:
-        """The file name without endings, or the id."""
-        return self.spec.name
-
-    @property
-    def counts(self) -> SourceCounts:
-        """What the last iteration read; where it was broken off, up to the block it had reached."""
-        return self._counts
-
     @cached_property
     def columns(self) -> TextColumns:
         """The column that is read, and the other columns with texts."""
         return text_columns(self.spec, strict=self._strict)
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """The identity of the content, for provenance and for resuming: size and SHA-256 of the bytes of the file (read
-        once), or the id with the version of ir_datasets or the revision on Hugging Face; then column and format."""
-        spec = self.spec
-        if spec.scheme == "irds":
-            identity = irds.fingerprint(spec.location)
-        elif spec.scheme == "hf":
-            identity = hub.fingerprint(spec)
-        else:
-            identity = "+".join(compressed.fingerprint(file) for file in self._files())
-        chosen = {"column": spec.column, "format": spec.format}
-        return identity + "".join(f";{key}={value}" for key, value in chosen.items() if value)
 
     def __iter__(self) -> Iterator[Query]:
         for block in self.batches():
@@ -139,6 +110,21 @@ class QuerySource:
         if ids:
             yield QueryBlock(ids, texts)
 
+    def lines_of(self, ids: Collection[str]) -> dict[str, int]:
+        """The lines in which queries stand, by id; of a source without lines, the numbers of the records.
+
+        Args:
+            ids: of queries; those that the source lacks are left out.
+        """
+        found: dict[str, int] = {}
+        for raw in self._raw_blocks():
+            for query_id, line in zip(raw.ids, raw.lines, strict=True):
+                if query_id in ids:
+                    found.setdefault(query_id, line)
+            if len(found) == len(ids):
+                break
+        return found
+
     def _count(self, raw: RawBlock, empty: int, window: IdWindow) -> None:
         repeated = 0
         if raw.own_ids:
@@ -160,10 +146,10 @@ class QuerySource:
             repeated=counts.repeated + repeated,
         )
 
-    def _files(self) -> list[Path]:
+    def _file_fingerprint(self) -> str:
         if self._format == "saved":
-            return saved_files(self.spec.path)
-        return [beir.queries_file(self.spec.path) if self._format == "beir" else self.spec.path]
+            return "+".join(compressed.fingerprint(file) for file in saved_files(self.spec.path))
+        return compressed.fingerprint(beir.queries_file(self.spec.path) if self._format == "beir" else self.spec.path)
 
     def _raw_blocks(self) -> Iterator[RawBlock]:
         spec = self.spec

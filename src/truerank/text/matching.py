@@ -154,7 +154,8 @@ def is_question(text: str) -> bool:
 def folded(token: str) -> tuple[str, ...]:
     """The words of a text without accents."""
     if token.isascii():
-        return words(token)
+        # Letters and digits alone are one word: most tokens of a log are, and need no pattern.
+        return (token.lower(),) if token.isalnum() else words(token)
     plain = unicodedata.normalize("NFKD", token)
     # Accents of Latin, Greek and Cyrillic letters; the marks of other scripts are part of the script.
     kept = "".join(sign for sign in plain if not 0x300 <= ord(sign) < 0x370)

@@ -49,6 +49,8 @@ _AROUND: Final = frozenset(
 _LETTERS: Final = 6
 #: So many words in a row tell one text from another.
 _SHINGLE: Final = 3
+#: Words that begin with this letter, or a later one, are those of scripts without blanks.
+_NO_BLANKS: Final = "\u3040"
 #: A page with fewer words has no content.
 _FEWEST: Final = 3
 #: What a page may keep above a notice that takes the place of the rest.
@@ -67,6 +69,8 @@ _NAMED: Final = 0.5
 _TELLS: Final = 4
 #: Up to this share of common text two pages are different ones.
 _OTHER: Final = 0.15
+#: So many first words are enough to know a page again, however much stands below.
+_BEGINNING: Final = 6
 #: Words of a first or last line that changes with every crawl.
 _EDGE: Final = 12
 #: From this share of common text on, a page has nothing new.
@@ -133,7 +137,8 @@ def page_fault(before: PageWords, after: PageWords, *, repeated: int = 0) -> Pag
     if not after.words and after.title not in ("", before.title):
         # The title is all that the page says.
         after = PageWords("", after.title)
-    size = len(after.words)
+    # Scripts without blanks have few words: two signs count as one.
+    size = max(len(after.words), sum(len(word) for word in after.words if word >= _NO_BLANKS) // 2)
     common = _Common(before, after)
     found = _error(after, common)
     if found is None and size >= _FEWEST:
@@ -146,7 +151,7 @@ def page_fault(before: PageWords, after: PageWords, *, repeated: int = 0) -> Pag
     found = found or _truncated(common) or _missing(common)
     if found is not None:
         return found
-    if common.inside <= _OTHER or common.of_before <= _OTHER:
+    if (common.inside <= _OTHER or common.of_before <= _OTHER) and not common.begins_alike:
         titles = (
             f"; title '{_short(before.title)}', then '{_short(after.title)}'" if before.title != after.title else ""
         )
@@ -170,6 +175,12 @@ class _Common:
         self.of_after = _share(self.known)
         #: The same without a first and last line, which change with every crawl.
         self.inside = _share(_trimmed(self.known))
+
+    @property
+    def begins_alike(self) -> bool:
+        """Whether both bodies begin with the same words, more than texts on one subject have in common."""
+        size = min(_BEGINNING, len(self.kept), len(self.known))
+        return size == _BEGINNING and self.before.words[:size] == self.after.words[:size]
 
     @property
     def lost(self) -> tuple[int, int]:
@@ -196,11 +207,24 @@ def _error(after: PageWords, common: _Common) -> PageFault | None:
     if common.of_before > _TEASER:
         return None
     title = after.title if after.title != common.before.title else ""
-    new = [word for word, known in zip(after.words, common.known.tolist(), strict=True) if not known]
+    new = _new_words(after, common)
     found = _notice(title, new)
-    if found is None and common.of_before <= _OTHER and (between := _between_menus(after)):
+    if found is None and common.of_before <= _OTHER and (between := _between_menus(after)) and between != new:
         found = _notice(title, between)
     return found
+
+
+def _new_words(page: PageWords, common: _Common) -> list[str]:
+    """The words that the other version lacks; those of a name as example.com are one."""
+    text, end = page.body.lower(), 0
+    words: list[str] = []
+    for match, known in zip(_WORD.finditer(text), common.known.tolist(), strict=True):
+        if not known and words and text[end : match.start()] == ".":
+            words[-1] += f".{match[0]}"
+        elif not known:
+            words.append(match[0])
+        end = len(text) if known else match.end()
+    return words
 
 
 def _notice(title: str, new: Sequence[str]) -> PageFault | None:
@@ -226,11 +250,11 @@ def _between_menus(page: PageWords) -> list[str]:
 
 def _repeated(after: PageWords, common: _Common, repeated: int) -> PageFault | None:
     """A short text that several pages show and that has nothing of this one is a notice, whatever its words."""
+    if repeated < _ONE_MORE or len(after.words) > _NOTICE or max(common.inside, common.of_before) > _OTHER:
+        return None
     text = f"{after.title} {after.body}" if after.title != common.before.title else after.body
     spoken = speaks_as_notice(text)
-    if repeated < (_ONE_MORE if spoken else _SEVERAL) or len(after.words) > _NOTICE:
-        return None
-    if max(common.inside, common.of_before) > _OTHER:
+    if not spoken and repeated < _SEVERAL:
         return None
     if len(after.words) < _LEAST and not spoken and after.title in ("", common.before.title):
         # A view count or a date below the title.
@@ -264,10 +288,18 @@ def _truncated(common: _Common) -> PageFault | None:
     cut = int(np.argmax(score))
     tail = kept[cut : max(cut, len(kept) - min(_EDGE, len(kept) // (2 * _EDGE)))]
     head = _trimmed(kept[:cut])
-    if len(tail) < _SHINGLE or tail.mean() > 0.1 or head.mean() < 0.9:
+    if len(tail) < _SHINGLE or tail.mean() > 0.1 or head.mean() < 0.9 or _ends_alike(common):
         return None
     end = " ".join(common.before.words[max(0, cut - 6) : cut])
     return PageFault("truncated", f"the first {cut:,d} of {len(kept):,d} words, up to '… {_short(end)}'")
+
+
+def _ends_alike(common: _Common) -> bool:
+    """Whether the end of the text is kept, too; a last line that is kept as a whole is a footer."""
+    gone = np.flatnonzero(~common.kept)
+    run = len(common.kept) - (int(gone[-1]) + 1 if len(gone) else 0)
+    line = _WORD.findall(common.before.body.rstrip().rpartition("\n")[2])
+    return _SHINGLE <= run < len(line) and common.before.words[-run:] == common.after.words[-run:]
 
 
 def _missing(common: _Common) -> PageFault | None:

@@ -123,6 +123,7 @@ class ScanTask:
         top_k: so many nearest texts of each topic text are kept.
         error: largest difference between this pass's similarities and the exact ones at the floor; 0 if it is exact.
         probe: names further pairs to keep.
+        device: where the encoder runs.
     """
 
     open_encoder: Callable[[], Encoder]
@@ -131,6 +132,7 @@ class ScanTask:
     top_k: int
     error: float = 0.0
     probe: PairProbe | None = None
+    device: str | None = None
 
     def open(self) -> Callable[[TextBlock], pl.DataFrame]:
         """Opens the encoder and returns the scan of one block: what it keeps, as in `KEPT_SCHEMA`."""

@@ -45,7 +45,7 @@ DEFAULT_CUTS: Final[Mapping[str, float]] = {"title": 0.45, "description": 0.4, "
 
 
 class _Stratum(NamedTuple):
-    """Texts that miss the cut by less than `distance`: the share of them that is sampled, and the most per source."""
+    """Texts that miss the cut by less than `distance`: the share of them that is sampled, and the most in all."""
 
     distance: float
     share: float
@@ -157,6 +157,7 @@ class FilterPlan:
         probe: names texts that pass whatever their score, such as those that have a topic text's words; trigrams alone
             miss "maps" for "map".
         block_size: texts in a block.
+        sources: how many sources are filtered so; the recall is estimated over all of them, and they share the sample.
     """
 
     topic_texts: tuple[str, ...]
@@ -164,6 +165,12 @@ class FilterPlan:
     cuts: Mapping[str, float]
     probe: PairProbe | None = None
     block_size: int = 1 << 16
+    sources: int = 1
+
+    @property
+    def most_sampled(self) -> tuple[int, ...]:
+        """The most texts of each stratum that are sampled of one source."""
+        return tuple(-(-stratum.most // self.sources) for stratum in _STRATA)
 
 
 @dataclass(frozen=True)
@@ -248,12 +255,12 @@ class _FilterTask:
             named = np.zeros(len(margin), np.bool_)
             if self.plan.probe is not None:
                 named[[place for place, _, _ in self.plan.probe(block.normalised)]] = True
-            return _divided(block, margin, named)
+            return _divided(block, margin, named, self.plan.most_sampled)
 
         return work
 
 
-def _divided(block: TextBlock, margin: Vectors, named: NDArray[np.bool_]) -> pl.DataFrame:
+def _divided(block: TextBlock, margin: Vectors, named: NDArray[np.bool_], most_sampled: Sequence[int]) -> pl.DataFrame:
     """The texts of a block that pass, and of each stratum of the others those with the smallest hashes."""
     edges = np.array([stratum.distance for stratum in _STRATA])
     stratum = np.where(margin >= 0, _PASSED, np.searchsorted(edges, -margin, side="left")).astype(np.int8)
@@ -261,9 +268,9 @@ def _divided(block: TextBlock, margin: Vectors, named: NDArray[np.bool_]) -> pl.
     hashes = text_hashes(block.normalised)
     chosen = [np.flatnonzero(stratum < 0)]
     sizes = [len(block.texts)]
-    for number, limit in enumerate(_STRATA):
+    for number, most in enumerate(most_sampled):
         members = np.flatnonzero(stratum == number)
-        chosen.append(members[np.argsort(hashes[members], kind="stable")[: limit.most]])
+        chosen.append(members[np.argsort(hashes[members], kind="stable")[:most]])
         sizes.append(len(members))
     rows = np.concatenate(chosen)
     return pl.DataFrame(
@@ -305,7 +312,7 @@ def filter_blocks(rows: Rows, plan: FilterPlan, job: Job) -> Filtered:
     count = run_blocks(
         _FilterTask(plan, idf_sample), told(blocks_of(chain(first, stream), plan.block_size)), store, job.engine
     )
-    sample, strata, margins = _sample(store, count)
+    sample, strata, margins = _sample(store, count, plan.most_sampled)
 
     def chosen() -> Iterator[tuple[int, str, str, str]]:
         in_sample = pl.col("position").is_in(sample["position"].implode())
@@ -342,7 +349,7 @@ _MARGIN: Final = ("position", "margin", "question")
 _MARGIN_BIN: Final = 0.05
 
 
-def _sample(store: BlockStore, count: int) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+def _sample(store: BlockStore, count: int, most: Sequence[int]) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The sample over all blocks, the strata with their sizes, and how many texts passed by how much."""
     sample = pl.DataFrame(schema=_FILTERED_SCHEMA)
     sizes = np.zeros(len(_STRATA), np.int64)
@@ -357,8 +364,11 @@ def _sample(store: BlockStore, count: int) -> tuple[pl.DataFrame, pl.DataFrame, 
         for stratum, size in dropped.group_by("stratum").agg(pl.col("of").first()).iter_rows():
             sizes[stratum] += size
         sample = pl.concat([sample, dropped]).sort("stratum", "hash", "position")
-        sample = _smallest(sample, [limit.most for limit in _STRATA])
-    wanted = [min(limit.most, int(np.ceil(limit.share * size))) for limit, size in zip(_STRATA, sizes, strict=True)]
+        sample = _smallest(sample, most)
+    wanted = [
+        min(limit, int(np.ceil(stratum.share * size)))
+        for limit, stratum, size in zip(most, _STRATA, sizes, strict=True)
+    ]
     sample = _smallest(sample, wanted).sort("position")
     drawn = [int((sample["stratum"] == number).sum()) for number in range(len(_STRATA))]
     strata = pl.DataFrame({"stratum": range(len(_STRATA)), "size": sizes, "sampled": drawn})

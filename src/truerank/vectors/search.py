@@ -50,6 +50,10 @@ class SearchPlan:
     Args:
         open_exact: opens the full-precision encoder.
         open_screen: opens a low-precision encoder of the same model for a first pass; None for no such pass.
+        choose_screen: for a source that is worth a first pass, says what opens the encoder of that pass, and how that
+            is called; None for no such pass.
+        screen: how the first pass is called.
+        device: where the encoders run.
         topic_vectors: gives the full-precision unit vectors of the topic texts, shape (topics, dimension); asked for
             when the first text is compared, so that they can be computed while texts are filtered.
         floor: pairs above this similarity are wanted.
@@ -66,10 +70,13 @@ class SearchPlan:
     floor: float
     top_k: int
     open_screen: Callable[[], Encoder] | None = None
+    choose_screen: Callable[[Rows], tuple[Callable[[], Encoder], str] | None] | None = None
     probe: PairProbe | None = None
     prefilter: FilterPlan | None = None
     error: float | None = None
     block_size: int = 8192
+    screen: str = "low precision"
+    device: str | None = None
 
 
 @dataclass(frozen=True)
@@ -80,11 +87,13 @@ class ScreenCheck:
         allowed: the error that the pass allowed for at the floor.
         largest: the largest difference between low and full precision seen among the pairs that were encoded twice.
         pairs: number of those pairs.
+        way: how the pass ran.
     """
 
     allowed: float
     largest: float
     pairs: int
+    way: str
 
 
 @dataclass(frozen=True)
@@ -127,14 +136,17 @@ def search(rows: Rows, plan: SearchPlan, job: Job) -> NeighbourPairs:
 
 
 def _scan(rows: Rows, plan: SearchPlan, job: Job) -> tuple[pl.DataFrame, ScreenCheck | None]:
-    exact = ScanTask(plan.open_exact, plan.topic_vectors(), plan.floor, plan.top_k, probe=plan.probe)
-    if not _worth_screening(rows, plan):
+    exact = ScanTask(
+        plan.open_exact, plan.topic_vectors(), plan.floor, plan.top_k, probe=plan.probe, device=plan.device
+    )
+    plan = _with_screen(rows, plan)
+    if plan.open_screen is None:
         job.progress.start("encoding and comparing")
         store, count, bars = _pass(rows, exact, plan.block_size, job.part("exact"))
         return select(_load(store, count, exact, bars), plan.floor, plan.top_k), None
     error = _measured_error(rows, plan, job.folder) if plan.error is None else plan.error
     while True:
-        coarse = replace(exact, open_encoder=plan.open_screen or plan.open_exact, error=error)
+        coarse = replace(exact, open_encoder=plan.open_screen, error=error)
         kept, check = _screened(rows, plan, coarse, job)
         if check.largest <= _TRUSTED * error:
             return select(kept, plan.floor, plan.top_k), check
@@ -142,25 +154,34 @@ def _scan(rows: Rows, plan: SearchPlan, job: Job) -> tuple[pl.DataFrame, ScreenC
         error = round(2 * max(error, check.largest), 6)
 
 
-def _worth_screening(rows: Rows, plan: SearchPlan) -> bool:
+def _with_screen(rows: Rows, plan: SearchPlan) -> SearchPlan:
+    """The plan for one source: with a first pass where the source is worth one."""
     fewest = _WORTH_A_PILOT if plan.error is None else _WORTH_SCREENING
-    return plan.open_screen is not None and sum(1 for _ in islice(rows(), fewest)) == fewest
+    if plan.open_screen is None and plan.choose_screen is None:
+        return plan
+    if sum(1 for _ in islice(rows(), fewest)) < fewest:
+        return replace(plan, open_screen=None)
+    chosen = None if plan.open_screen is not None or plan.choose_screen is None else plan.choose_screen(rows)
+    return plan if chosen is None else replace(plan, open_screen=chosen[0], screen=chosen[1])
 
 
 def _screened(rows: Rows, plan: SearchPlan, coarse: ScanTask, job: Job) -> tuple[pl.DataFrame, ScreenCheck]:
     """A low-precision pass, then an exact one over the texts that may have a pair above the floor."""
     job.progress.start("first pass, low precision")
-    store, count, bars = _pass(rows, coarse, plan.block_size, job.part(f"screen-{coarse.error:.6f}"))
+    part = f"{_file_name(plan)}-{coarse.error:.6f}"
+    store, count, bars = _pass(rows, coarse, plan.block_size, job.part(f"screen-{part}"))
     give_back()
     every = _load(store, count, coarse, bars)
     # All pairs that the first pass may have seen at its bar, so that none of them keeps a low-precision similarity.
     near = replace(coarse, open_encoder=plan.open_exact, floor=plan.floor - 2 * coarse.error, error=0.0, top_k=0)
     job.progress.start("second pass, full precision")
-    exact = _pass(
-        lambda: _survivors(store, count, coarse), near, plan.block_size, job.part(f"verify-{coarse.error:.6f}")
-    )
+    exact = _pass(lambda: _survivors(store, count, coarse), near, plan.block_size, job.part(f"verify-{part}"))
     kept = _load(*exact[:2], near, exact[2])
-    return _exact_where_known(every, kept, coarse), _compare(every, kept, coarse.error)
+    return _exact_where_known(every, kept, coarse), _compare(every, kept, coarse.error, plan.screen)
+
+
+def _file_name(plan: SearchPlan) -> str:
+    return "-".join(plan.screen.split())
 
 
 def _survivors(store: BlockStore, count: int, coarse: ScanTask) -> Iterator[tuple[int, str, str, str]]:
@@ -208,7 +229,7 @@ def _load(store: BlockStore, count: int, task: ScanTask, bars: Bars) -> pl.DataF
 
 def _measured_error(rows: Rows, plan: SearchPlan, folder: Path) -> float:
     """The error to allow for at the floor: twice what the source's first texts show against their nearest topics."""
-    path = folder / "pilot.json"
+    path = folder / f"pilot-{_file_name(plan)}.json"
     if path.is_file():
         return float(json_file(path)["error"])
     texts = [row[3] for row in islice(rows(), _PILOT_TEXTS)]
@@ -229,7 +250,7 @@ def _measured_error(rows: Rows, plan: SearchPlan, folder: Path) -> float:
     return error
 
 
-def _compare(coarse: pl.DataFrame, exact: pl.DataFrame, allowed: float) -> ScreenCheck:
+def _compare(coarse: pl.DataFrame, exact: pl.DataFrame, allowed: float, way: str) -> ScreenCheck:
     lists = ["topic_nos", "similarities"]
     both = (
         coarse.select("position", *lists)
@@ -237,4 +258,4 @@ def _compare(coarse: pl.DataFrame, exact: pl.DataFrame, allowed: float) -> Scree
         .join(exact.select("position", *lists).explode(lists, empty_as_null=False), on=["position", "topic_nos"])
     )
     difference = (both["similarities"] - both["similarities_right"]).abs()
-    return ScreenCheck(allowed, round(float(difference.max() or 0.0), 6), len(both))  # type: ignore[arg-type]
+    return ScreenCheck(allowed, round(float(difference.max() or 0.0), 6), len(both), way)  # type: ignore[arg-type]

@@ -205,6 +205,10 @@ class Artifacts:
             yield temporary
         self.note(name)
 
+    def names(self) -> list[str]:
+        """The files written so far, in the order in which they were written, and the manifest that comes last."""
+        return [*self._written, "manifest.json"]
+
     def manifest(self, content: Mapping[str, Any]) -> Path:
         """Writes `manifest.json`: the content, and the hash of every artifact written so far."""
         return self.json("manifest.json", {**content, "artifacts": dict(sorted(self._written.items()))})

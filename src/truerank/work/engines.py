@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 #: How often a block is tried again whose machine or process was lost.
 _RETRIES: Final = 3
+#: Processes that share a GPU at most: one cuts texts into tokens more slowly than a GPU reads them.
+_SHARERS: Final = 4
 
 
 class Engine(Protocol):
@@ -117,8 +119,10 @@ class ShardEngine:
 class RayEngine:
     """Spreads blocks over a Ray cluster, as tasks with the devices that each block asks for.
 
-    A block may say with `cpus` and `gpus` what it needs; `threads` processors where it does not. A worker process that
-    has opened the task keeps it for the next block. A block whose worker dies is tried again, elsewhere if need be.
+    A block may say with `cpus` and `gpus` what it needs, or its task with `device`: a task on "cuda" gets a part of a
+    GPU, so that several processes, each with a processor for its tokens, feed one. Otherwise a block asks for `threads`
+    processors. A worker process that has opened the task keeps it for the next block. A block whose worker dies is
+    tried again, elsewhere if need be.
 
     Args:
         address: of a running cluster ("ray://host:10001", "auto"); None starts one on this machine.
@@ -148,9 +152,7 @@ class RayEngine:
             except (ConnectionError, OSError, ValueError) as error:
                 fault = f"no Ray cluster answers at {address!r} ({error})"
                 raise OptionError("engine", fault, "check the address, or use --engine ray") from error
-        processors = int(ray.cluster_resources().get("CPU", 1))
-        # Some wait in the cluster's queue, so that a free processor finds the next at once.
-        self._room = workers or 2 * max(1, processors // max(1, threads))
+        self._workers = workers
 
     def run(self, task: Task[B, R], blocks: Iterable[B]) -> Iterator[tuple[int, Any]]:
         """Yields (block number, result) as results become ready; see `Engine.run`.
@@ -166,10 +168,13 @@ class RayEngine:
         key, shared = uuid.uuid4().hex, ray.put(task)
         busy: dict[Any, int] = {}
         stream = iter(blocks)
+        usual = self._needs(task)
+        room = self._workers or self._room(usual)
         try:
             while True:
-                while len(busy) < self._room and (block := next(stream, None)) is not None:
-                    needed = {"num_cpus": getattr(block, "cpus", self._threads), "num_gpus": getattr(block, "gpus", 0)}
+                while len(busy) < room and (block := next(stream, None)) is not None:
+                    own = {"num_cpus": getattr(block, "cpus", None), "num_gpus": getattr(block, "gpus", None)}
+                    needed = usual | {name: value for name, value in own.items() if value is not None}
                     self._check(needed)
                     placed = remote.options(**needed, max_retries=_RETRIES, scheduling_strategy="SPREAD")
                     busy[placed.remote(key, shared, block)] = block.number
@@ -182,6 +187,22 @@ class RayEngine:
             for reference in busy:
                 with contextlib.suppress(Exception):
                     ray.cancel(reference, force=True)
+
+    def _needs(self, task: Task[B, R]) -> dict[str, float]:
+        """What a block of a task asks for where it does not say itself."""
+        if not str(getattr(task, "device", None) or "").startswith("cuda"):
+            return {"num_cpus": self._threads, "num_gpus": 0}
+        has = self._ray.cluster_resources()
+        sharers = min(_SHARERS, int(has.get("CPU", 1) // max(1, has.get("GPU", 0))), self._workers or _SHARERS)
+        return {"num_cpus": 1, "num_gpus": 1 / max(1, sharers)}
+
+    def _room(self, needed: dict[str, float]) -> int:
+        """How many blocks are handed over: some wait in the cluster's queue, so that the next is found at once."""
+        has = self._ray.cluster_resources()
+        at_once = int(has.get("CPU", 1) // max(1, needed["num_cpus"]))
+        if needed["num_gpus"]:
+            at_once = min(at_once, int(has.get("GPU", 0) / needed["num_gpus"]))
+        return 2 * max(1, at_once)
 
     def _result(self, reference: Any) -> Any:
         exceptions = self._ray.exceptions

@@ -9,12 +9,16 @@ import time
 from collections.abc import Iterator
 from typing import Final, Protocol, TextIO
 
+from truerank.errors import InputError
+from truerank.reports.tables import escape_html
 from truerank.text.printable import printable
 
-__all__ = ["Progress", "ProgressLines", "Quiet", "Terminal", "terminal_progress"]
+__all__ = ["NotebookProgress", "Progress", "ProgressLines", "Quiet", "Terminal", "terminal_progress"]
 
 #: Seconds between two lines where there is no terminal.
 _EVERY: Final = 60.0
+#: Seconds between two drawings of a notebook's bar.
+_REDRAWN: Final = 0.2
 
 
 class Progress(Protocol):
@@ -114,6 +118,55 @@ class Terminal:
         task = self.bars.tasks[self._stage]
         self.bars.update(self._stage, total=task.completed)  # type: ignore[arg-type]
         self._stage = None
+
+
+class NotebookProgress:
+    """A bar for every stage below the cell of a notebook that runs; give it as `progress`."""
+
+    def __init__(self) -> None:
+        try:
+            from IPython.display import display
+        except ImportError as error:
+            raise InputError("there is no notebook here", "leave out `progress`, or install ipykernel") from error
+        self._what, self._done, self._notes = "", 0, ""
+        self._total: int | None = None
+        self._shown = display(self, display_id=True)
+        self._last = time.monotonic()
+
+    def start(self, what: str, total: int | None = None) -> None:
+        """Begins a new bar."""
+        self._what, self._done, self._total = what, 0, total
+        self._show()
+
+    def advance(self, items: int) -> None:
+        """Moves the bar."""
+        self._done += items
+        if time.monotonic() - self._last > _REDRAWN or self._done == self._total:
+            self._show()
+
+    def status(self, text: str) -> None:
+        """Writes the text in front of the bar."""
+        self._what = text
+        self._show()
+
+    def note(self, text: str) -> None:
+        """Keeps a line below the bar."""
+        self._notes += f"<br>{escape_html(printable(text))}"
+        self._show()
+
+    def _show(self) -> None:
+        self._last = time.monotonic()
+        if self._shown is not None:
+            self._shown.update(self)
+
+    def __repr__(self) -> str:
+        if self._total is None:
+            return f"{self._what}: {self._done:,}" if self._done else self._what
+        return f"{self._what}: {self._done:,} of {self._total:,}"
+
+    def _repr_html_(self) -> str:
+        bar = "" if self._total is None else f' <progress value="{self._done}" max="{self._total}"></progress>'
+        return f"{escape_html(printable(repr(self)))}{bar}{self._notes}"
 
 
 class ProgressLines:

@@ -42,9 +42,9 @@ def publish(result: Result | Report, run: Run) -> None:
     report = report_of(result) if isinstance(result, Result) else result
     write_tables(run, report.tables)
     svgs = write_pictures(run, report.pictures())
-    page = report.page(lambda picture: svgs[picture.name], run.provenance())
-    run.text("report.html", page.html())
     run.json("summary.json", report.json)
+    page = report.page(lambda picture: svgs[picture.name], run.provenance(), run.names())
+    run.text("report.html", page.html())
 
 
 def write_tables(artifacts: Artifacts, tables: Mapping[str, Table]) -> None:

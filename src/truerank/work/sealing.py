@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import os
 from pathlib import Path
-from typing import Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Final
 
 from truerank.errors import InputError
 
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
 __all__ = ["sealed", "unsealed"]
 
-_NONCE: Final = 16
-_MARK: Final = 32
+_NONCE: Final = 12
 
 
 def sealed(content: bytes, key: bytes) -> bytes:
-    """The content under a key stream (SHAKE-256 of the key and a fresh nonce), with its HMAC-SHA-256.
+    """The content under ChaCha20-Poly1305 with a fresh nonce (RFC 8439).
 
     Args:
-        content: any bytes.
-        key: a secret of at least 16 bytes.
+        content: any bytes, less than 2 GiB.
+        key: a secret of at least 16 bytes; the cipher's key is derived from it (HKDF, RFC 5869).
     """
     nonce = os.urandom(_NONCE)
-    hidden = _mixed(content, key, nonce)
-    return nonce + hidden + _mark(nonce + hidden, key)
+    return nonce + _cipher(key).encrypt(nonce, content, None)
 
 
 def unsealed(content: bytes, key: bytes, place: Path) -> bytes:
@@ -41,17 +38,19 @@ def unsealed(content: bytes, key: bytes, place: Path) -> bytes:
     Raises:
         InputError: another key, or damaged bytes.
     """
-    body, mark = content[:-_MARK], content[-_MARK:]
-    if not hmac.compare_digest(mark, _mark(body, key)):
+    from cryptography.exceptions import InvalidTag
+
+    try:
+        return _cipher(key).decrypt(content[:_NONCE], content[_NONCE:], None)
+    except (InvalidTag, ValueError) as error:
         fault = "unfinished work of a redacted run, under another key or damaged"
-        raise InputError(fault, "use the key of that run, or remove the file", where=place)
-    return _mixed(body[_NONCE:], key, body[:_NONCE])
+        raise InputError(fault, "use the key of that run, or remove the file", where=place) from error
 
 
-def _mixed(content: bytes, key: bytes, nonce: bytes) -> bytes:
-    stream = hashlib.shake_256(b"truerank stream" + len(key).to_bytes(8, "big") + key + nonce).digest(len(content))
-    return (np.frombuffer(content, np.uint8) ^ np.frombuffer(stream, np.uint8)).tobytes()
+def _cipher(key: bytes) -> ChaCha20Poly1305:
+    # Imported late: only redacted runs need it.
+    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-
-def _mark(content: bytes, key: bytes) -> bytes:
-    return hmac.new(b"truerank mark" + key, content, hashlib.sha256).digest()
+    return ChaCha20Poly1305(HKDF(SHA256(), 32, salt=None, info=b"truerank unfinished work").derive(key))

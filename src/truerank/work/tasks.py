@@ -20,7 +20,10 @@ class Numbered(Protocol):
 
 
 class Task(Protocol[B_contra, R_co]):
-    """A picklable piece of work: opened once by each worker, then called for every block."""
+    """A picklable piece of work: opened once by each worker, then called for every block.
+
+    With an attribute `device` it tells the engine where its model runs; on "cuda", a cluster gives its blocks a GPU.
+    """
 
     def open(self) -> Callable[[B_contra], R_co]:
         """Loads what the work needs and returns the function that does it."""

@@ -87,7 +87,8 @@ def test_artifacts_are_what_the_contract_says(demo: leakage.AuditResult) -> None
     folder = demo.folder
     assert folder is not None
     assert {path.name for path in folder.iterdir() if path.is_file()} == {
-        "candidates.parquet", "manifest.json", "neighbours.parquet", "report.html", "run.log", "summary.json",
+        "candidates.parquet", "findings.sarif", "manifest.json", "neighbours.parquet", "report.html", "run.log",
+        "summary.json",
     }  # fmt: skip
     assert pl.read_parquet_schema(folder / "candidates.parquet") == CANDIDATE_SCHEMA
     assert pl.read_parquet_schema(folder / "neighbours.parquet") == NEIGHBOUR_SCHEMA
@@ -151,7 +152,7 @@ def test_prefilter_finds_the_same_pairs(titles: leakage.AuditResult, tmp_path: P
     assert recall["low"] <= recall["recall"] <= recall["high"]
 
 
-@pytest.mark.parametrize("mode", ["exhaustive", "prefilter"])
+@pytest.mark.parametrize("mode", ["exhaustive", pytest.param("prefilter", marks=pytest.mark.slow)])
 def test_killed_audit_ends_with_the_same_bytes(mode: str, tmp_path: Path) -> None:
     def command(out: str) -> list[str]:
         return [
@@ -191,6 +192,7 @@ def test_shards_of_an_audit_end_with_the_bytes_of_one_process(tmp_path: Path) ->
     assert digests(shards[1]) == digests(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_other_audits_keep_their_unfinished_work(tmp_path: Path) -> None:
     """Killed A, whole B, then A again in one folder: the same bytes as A alone, from the blocks that A had saved."""
 
@@ -219,6 +221,7 @@ def test_other_audits_keep_their_unfinished_work(tmp_path: Path) -> None:
     assert not work.exists()
 
 
+@pytest.mark.slow
 def test_ray_gives_the_same_bytes(titles: leakage.AuditResult, tmp_path: Path) -> None:
     ray = pytest.importorskip("ray", reason="Ray is not installed: the audit on a cluster is not tested")
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
@@ -342,7 +345,7 @@ def titanic(folder: Path, mode: str = "exhaustive", **options: Any) -> leakage.A
     return leakage.audit([str(folder / "log.tsv")], tests, out=out, **OPTIONS, mode=mode, **options)
 
 
-@pytest.mark.parametrize("mode", ["exhaustive", "prefilter"])
+@pytest.mark.parametrize("mode", ["exhaustive", pytest.param("prefilter", marks=pytest.mark.slow)])
 def test_a_known_leak_below_the_threshold_is_not_clean(mode: str, tmp_path: Path) -> None:
     found = titanic(tmp_path, mode)
     ship, other = found.summary["tests"]["ship"], found.summary["tests"]["other"]

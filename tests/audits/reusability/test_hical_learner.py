@@ -77,8 +77,8 @@ def test_the_optimum_is_that_of_an_independent_solver() -> None:
 
 
 def test_the_next_document_is_that_of_the_reference() -> None:
-    same, total = agreement(*generated(), steps=25)
-    assert total == 100 and same >= 99
+    same, total = agreement(*generated(), steps=15)
+    assert total == 60 and same >= 59
 
 
 @pytest.mark.slow

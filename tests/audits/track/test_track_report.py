@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import ir_measures
@@ -19,11 +20,14 @@ import real_browser
 from places import DATA, ROOT, without_progress
 from truerank.audits import track
 from truerank.audits.track.analysis import percent
+from truerank.audits.track.differing import best_differences, finding
 from truerank.audits.track.inputs import RowFilter, measure_name, read_means, read_metadata
 from truerank.audits.track.statements import agrees, read_stated, statements
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.measures import Evaluation, Policy
+from truerank.measures.comparing import compare_evaluations
+from truerank.measures.comparison import Comparison
 from truerank.reports.results import report, summary
 
 METADATA = """run,group,subtask,category
@@ -338,26 +342,105 @@ def scores_of(runs: int, topics: int = 20, seed: int = 3) -> Evaluation:
 
 
 def test_the_map_is_the_same_every_time_and_bounded():
-    evaluation = scores_of(8)
+    evaluation = scores_of(12)
     one, again = (track.run_map(evaluation, "nDCG@10", seed=1) for _ in range(2))
     np.testing.assert_array_equal(one.points, again.points)
-    assert one.perplexity == pytest.approx(7 / 3)
+    assert one.perplexity == pytest.approx(11 / 3)
     assert np.isfinite(one.points).all()
-    assert track.run_map(evaluation, "nDCG@10", perplexity=99).perplexity == pytest.approx(7 / 3)
+    assert track.run_map(evaluation, "nDCG@10", perplexity=99).perplexity == pytest.approx(11 / 3)
     distances = np.linalg.norm(one.points - one.points[0], axis=1)
-    assert distances[1:].argmin() == 6, "the run with equal scores is the nearest"
+    assert distances[1:].argmin() == 10, "the run with equal scores is the nearest"
 
 
 def test_few_runs_have_no_map():
-    assert track.run_map(scores_of(4), "nDCG@10") is None
-    assert track.run_map(scores_of(6, topics=1), "nDCG@10") is None
+    assert track.run_map(scores_of(9), "nDCG@10") is None
+    assert track.run_map(scores_of(12, topics=1), "nDCG@10") is None
 
 
-def test_without_scikit_learn_the_report_says_what_is_missing(runs, monkeypatch):
+def test_similarities_are_the_correlations_of_numpy():
+    evaluation = scores_of(5)
+    found = track.run_similarities(evaluation, "nDCG@10")
+    assert found.topics == 20
+    np.testing.assert_allclose(found.values, np.corrcoef(evaluation.values[:, 0]), atol=5e-5)
+    assert found.values[0, 4] == 1.0
+    assert track.run_similarities(scores_of(1), "nDCG@10") is None
+    assert track.run_similarities(scores_of(5, topics=2), "nDCG@10") is None
+
+
+def test_a_run_with_one_score_for_all_topics_resembles_none():
+    values = np.random.default_rng(1).random((3, 1, 9))
+    values[1] = 0.3
+    evaluation = replace(scores_of(3, topics=9), values=values)
+    alike = track.run_similarities(evaluation, "nDCG@10").values
+    assert np.isnan(alike[1]).all()
+    assert np.isfinite(alike[0, 2])
+
+
+def test_without_scikit_learn_many_runs_are_shown_by_their_similarities(runs, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.manifold", None)
-    found = track.report(**runs)
+    copies = [text_file(tmp_path, f"{path.stem}-2.run", path.read_text()) for path in runs["run"]]
+    found = track.report(**{**runs, "run": [*runs["run"], *copies]})
     assert found.run_map is None
+    assert found.similarities.values.shape == (12, 12)
     assert any("truerank[track]" in sentence for sentence in found.left_out)
+
+
+# --- which runs differ
+
+
+def differing(gaps: tuple[float, ...], topics: int = 60, seed: int = 5) -> Comparison:
+    """Runs whose scores by topic are those of the first, less a gap, and noise."""
+    draw = np.random.default_rng(seed)
+    first = draw.random(topics)
+    values = np.stack([first - gap + (draw.normal(0, 0.02, topics) if gap else 0) for gap in gaps])[:, None, :]
+    evaluation = replace(scores_of(len(gaps), topics=topics), values=values)
+    return compare_evaluations(evaluation, measures=["nDCG@10"], correction="holm")
+
+
+def test_the_finding_says_by_how_much_the_best_run_is_ahead():
+    comparison = differing((0.0, 0.1, 0.3))
+    found = finding(comparison)
+    first, second = (-row.difference for row in best_differences(comparison))
+    assert (found.word, found.tone) == ("AHEAD", "good")
+    assert f"significantly better than all 2 other runs, by {first:.4f} (r1) to {second:.4f} (r2)" in found.reason
+    assert "Of all 3 pairs of runs, 3 differ significantly (paired t-test, Holm over 3 pairs" in found.evidence
+    assert found.what_would_change_it == ""
+
+
+def test_the_finding_says_which_runs_the_topics_do_not_tell_apart():
+    found = finding(differing((0.0, 0.001, 0.3)))
+    assert found.word == "CANNOT TELL"
+    assert "do not tell it from 1 of the 2 other runs; the nearest is r1 (-0.00" in found.reason
+    assert found.evidence.startswith("It is significantly better than 1, by 0.2992 (r2).")
+    assert "60 show a true difference of 0.0" in found.what_would_change_it
+
+
+def test_two_equal_runs_cannot_be_told_apart():
+    found = finding(differing((0.0, 0.0)))
+    assert found.word == "CANNOT TELL"
+    assert "do not tell it from the other run" in found.reason
+    assert "Of the one pair of runs, 0 differ significantly" in found.evidence
+
+
+def test_the_report_opens_with_its_finding(runs):
+    found = track.report(**runs)
+    page = report(found)
+    assert page.verdicts[0] == finding(found.comparison)
+    assert page.sections[0].name == "differences"
+    assert [picture.name for picture in page.pictures()][:2] == ["differences", "order"]
+    assert summary(found).show().startswith(page.verdicts[0].word)
+    assert summary(found).json["finding"]["verdict"] == page.verdicts[0].word
+
+
+def test_columns_without_values_are_left_out(runs):
+    found = track.report(run=runs["run"], qrels=runs["qrels"])
+    shown = report(found).tables
+    assert "counts" not in shown
+    assert [column.title for column in shown["results"].columns][:2] == ["run", "nDCG@10"]
+    groups = text_file(runs["run"][0].parent, "groups.csv", "run,group\n" + "".join(f"{n},g\n" for n in "abcdef"))
+    shown = report(track.report(run=runs["run"], qrels=runs["qrels"], metadata=[groups])).tables
+    assert [column.title for column in shown["counts"].columns] == ["category", "all", "groups"]
+    assert shown["counts"].rows == (("not stated", 6, 1), ("all", 6, 1))
 
 
 # --- files
@@ -400,12 +483,12 @@ def written(runs, tmp_path_factory) -> tuple[Path, Path, str]:
 def test_everything_is_written_whole(written):
     out, _, printed = written
     names = {"collection", "counts", "results", "categories", "subtasks", "agreement", "statements"}
-    names |= {"topics-nnlm-trad", "topics-nn-trad"}
+    names |= {"topics-nnlm-trad", "topics-nn-trad", "differences", "pairs"}
     assert {path.name for path in (out / "tables").iterdir()} == {
         f"{name}.{ending}" for name in names for ending in ("txt", "csv", "tex", "md")
     }
     drawn = {"categories", "similarity", "subtasks", "agreement-groups", "agreement-categories", "agreement-gain"}
-    drawn |= {"topics-nnlm-trad", "topics-nn-trad"}
+    drawn |= {"topics-nnlm-trad", "topics-nn-trad", "differences", "order"}
     assert {path.name for path in (out / "figures").iterdir()} == {
         f"{name}.{ending}" for name in drawn for ending in ("svg", "pdf")
     }
@@ -492,6 +575,7 @@ def vaswani(tmp_path_factory) -> tuple[track.TrackReport, Path]:
         sys.path.remove(benchmarks)
     folder = tmp_path_factory.mktemp("vaswani")
     names = {"bm25-0.9-0.4", "bm25-1.2-0.75", "ql-500", "ql-2000", "ql-500-re", "prf-5-10", "lsa-50", "mix-50-re"}
+    names |= {"bm25-0.5-0.2", "prf-10-20"}
     paths = maker.write(folder, names=names, depth=120)
     assert len(paths) == len(names)
     source = DATA / "collections" / "vaswani"
@@ -519,7 +603,7 @@ def test_runs_over_a_real_collection(vaswani):
     # Judgments of one grade, and no topic with more than 100 relevant documents or so: NCG@100 is recall@100.
     np.testing.assert_allclose(found.scores.of("NCG@100"), found.scores.of("R@100"), atol=0.02)
     assert all(duel.wins + duel.ties + duel.losses == 93 for duel in found.duels)
-    assert result.run_map.perplexity == pytest.approx(7 / 3)
+    assert result.run_map.perplexity == pytest.approx(3.0)
     infos = [run.group for run in found.scores.runs]
     indri = [i for i, group in enumerate(infos) if group == "indri"]
     latent = infos.index("latent")
@@ -539,7 +623,8 @@ def test_the_page_in_a_browser_has_every_figure_whole(vaswani):
         page.on("console", lambda message: complaints.append(message.text))
         page.on("request", lambda sent: None if sent.url.startswith("file:") else complaints.append(sent.url))
         page.goto((out / "report.html").as_uri())
-        assert page.locator("figure svg").count() == len(list(report(result).pictures())) == 8
+        assert page.locator("figure svg").count() == len(list(report(result).pictures())) == 10
+        page.evaluate("for (const folded of document.querySelectorAll('figure details')) folded.open = true")
         cut = page.evaluate(
             """() => [...document.querySelectorAll("figure svg")].flatMap(svg => {
                 const frame = svg.getBoundingClientRect();

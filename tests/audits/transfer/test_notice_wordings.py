@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from truerank.text.notices import _Plain, _signs
 from truerank.text.page_faults import PageWords, page_fault
 
 BEFORE = PageWords(
@@ -48,6 +49,27 @@ BEFORE = PageWords(
         ("", "De pagina die je zoekt is er niet."),
         ("", "Sidan du letade efter saknas."),
         ("", "Страница потерялась. Перейдите на главную."),
+        # Parked domains, and what servers show before there is a site.
+        ("rosebank.net", "Related searches: Garden Centres, Compost, Hoses, Holidays"),
+        (
+            "rosenhof.de",
+            "rosenhof.de ist eine gute Informationsquelle zu diesem Thema. Weitere Links finden Sie unten.",
+        ),
+        ("The server runs", "This is the default page of the web server. Put your own files into the document root."),
+        ("", "Nobody has published a site at this address. Owners can upload one in the control panel."),
+        ("", "Le propriétaire souhaite céder ce nom de domaine."),
+        ("", "El dueño ofrece este dominio a la venta por medio de un broker."),
+        ("", "O domínio está estacionado e ainda não tem conteúdo."),
+        ("", "Het domein is geparkeerd. Er is nog geen website."),
+        ("", "Domenen är parkerad. Här kommer snart en ny webbplats."),
+        ("", "Domæne til salg. Skriv til mæglerne for at få en pris."),
+        ("", "Domena jest zaparkowana, a strona w przygotowaniu."),
+        ("", "Doména je na prodej, web zatím ve výstavbě."),
+        ("", "A domain eladó, érdeklődjön a tulajdonosnál."),
+        ("", "Этот домен продаётся. Узнать, как его купить."),
+        ("", "Bu alan adı park edilmiş, site yapım aşamasında."),
+        ("", "このドメインは売り出し中です。購入のご相談はこちら。"),
+        ("", "此域名正在出售,欢迎购买。"),
     ],
 )
 def test_notices_of_many_sites(title: str, body: str) -> None:
@@ -68,8 +90,31 @@ def test_notices_of_many_sites(title: str, body: str) -> None:
         ("Wanderwege", "Der Weg führt am Bach entlang bis zur alten Mühle, dann steil hinauf durch den Buchenwald."),
         ("Le pain", "La pâte repose toute une nuit au frais, puis le boulanger la façonne et la met au four."),
         ("El puente", "El puente de piedra cruza el río desde hace tres siglos y une los dos barrios del pueblo."),
+        ("Domains of magnets", "Walls between domains move in small steps; a coil around the bar hears each of them."),
+        (
+            "Verkauf von Rosen",
+            "Die Stöcke stehen im Frühjahr in Töpfen auf dem Markt, die Sorten nach Farben getrennt.",
+        ),
+        ("A host of beetles", "They eat the leaves from the edge and leave the veins, on some nights a whole bush."),
         ("Eliminating noise", "A filter with two poles eliminates hum; errors of phase are removed by feedback."),
     ],
 )
 def test_short_texts_of_their_own_subject(title: str, body: str) -> None:
     assert page_fault(BEFORE, PageWords(title, body)).reason == "redirect"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Pay €5/month, e-mail us. We're-back soon",
+        "エラー 404: お探しのページは見つかりません",
+        "El servidor no está disponible/no existe",
+        "recordings of a beadle",
+        "",
+    ],
+)
+def test_the_quick_look_finds_what_the_patterns_find(text: str) -> None:
+    plain = _Plain.of(text)
+    for things in _signs().values():
+        for thing in things:
+            assert thing.spoken_of(plain) == (thing.pattern.search(plain.text) is not None), thing

@@ -60,25 +60,28 @@ def _sentences(half: str) -> set[str]:
     return {text.casefold() for text in pairs} | {text.casefold() for key in lines for text in part.get(key, ())}
 
 
-def test_the_fourth_draw_shares_no_wording_with_the_others() -> None:
+@pytest.mark.parametrize("half", ["fourth", "fifth"])
+def test_later_draws_share_no_wording_with_those_before(half: str) -> None:
     from planted.pages import texts
 
     pages = {text.casefold() for part in ("errors", "boilerplate", "notices") for half in texts()[part].values()
              for entry in half for text in ([entry] if isinstance(entry, str) else entry)}  # fmt: skip
-    earlier = pages.union(*(_sentences(half) for half in ("development", "report", "third")))
-    assert not _sentences("fourth") & earlier
+    halves = ("development", "report", "third", "fourth", "fifth")
+    earlier = pages.union(*(_sentences(one) for one in halves[: halves.index(half)]))
+    assert not _sentences(half) & earlier
 
 
-def test_the_fourth_draw_has_eight_wordings_of_every_kind_and_the_shares_of_the_third() -> None:
+@pytest.mark.parametrize("half", ["fourth", "fifth"])
+def test_later_draws_have_eight_wordings_of_every_kind_and_the_shares_of_the_third(half: str) -> None:
     from plant_faults import DRAWS
     from planted.records import kinds, notices
 
-    assert all(len({tuple(pair) for pair in notices()["fourth"][kind]}) >= 8 for kind in NOTICES)
-    assert kinds("fourth") == kinds("third")
+    assert all(len({tuple(pair) for pair in notices()[half][kind]}) >= 8 for kind in NOTICES)
+    assert kinds(half) == kinds("third")  # type: ignore[arg-type]
     assert len({draw.seed for draw in DRAWS.values()}) == len(DRAWS)
 
 
-@pytest.mark.parametrize("half", ["third", "fourth"])
+@pytest.mark.parametrize("half", ["third", "fourth", "fifth"])
 def test_same_draw_same_bytes(half: str, tmp_path: Path) -> None:
     writing = _writing()
     source, outside = _collection("a"), _collection("b")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -151,3 +152,27 @@ def test_nothing_is_read_where_versions_say_the_same(tmp_path: Path) -> None:
 def test_a_title_alone_is_not_lost_where_it_stays(tmp_path: Path, body: str) -> None:
     old, new = Document("1", title="Latching counters"), Document("1", title="Latching counters", body=body)
     assert losses_of(tmp_path, [old], [new], "counters of latching type")[0].is_empty()
+
+
+def test_what_is_passed_over_has_nothing_that_is_looked_for() -> None:
+    """Documents are put aside by their words, without lines; a loop over all runs of all documents finds the same."""
+    draw = random.Random(7)
+    words = "tape reel drum clay wall roof mail rail four line lamp dock".split()
+
+    lines = [" ".join(draw.choices(words, k=draw.randint(2, 9))) for _ in range(90)]
+
+    def made(number: int) -> Document:
+        body = "".join(line + draw.choice((".\n", ". ", "! ", " ")) for line in draw.sample(lines, 3))
+        return Document(str(number), title=" ".join(draw.choices(words, k=3)), body=body)
+
+    documents = [made(number) for number in range(60)]
+    pairs = list(zip(documents[:20], documents[20:40], strict=True))
+    texts = [new_text(one, other, forms("tape clay"), WEIGHTS, (one.doc_id, one.doc_id)) for one, other in pairs]
+    found = repeated_texts(texts, [[documents], [documents[30:]]])
+    having = {one.doc_id: {hash(run) for run in word_runs(one)} for one in documents}
+    for text, (elsewhere, copies) in zip(texts, found.select("elsewhere", "copies").iter_rows(), strict=True):
+        others = [runs for doc_id, runs in having.items() if doc_id != text.ids[0]]
+        assert elsewhere == len(text.asked.intersection(*[set().union(*others)])) / max(1, len(text.asked))
+        shared = [len(runs & text.runs) for runs in others]
+        assert copies == sum(count > 0 and count >= 0.8 * len(text.runs) for count in shared)
+    assert 0 < found["elsewhere"].mean() < 1 and found["copies"].max() > 0  # type: ignore[operator]

@@ -37,6 +37,12 @@ OTHER = (
         ("Roses", "\n".join((*PARTS[:1], *PARTS[3:])), "content missing", "red roses mean love"),
         ("Beans", OTHER, "redirect", "title 'Roses', then 'Beans'"),
         ("Roses", f"{PARTS[0]} {OTHER} {PARTS[4]}", "content changed", "is new"),
+        # The first words stay, however much new text stands below them.
+        ("Roses", f"Yellow roses stand for joy and vitamins. {OTHER} {OTHER}", "content changed", "is new"),
+        ("Roses", f"Yellow roses are full of vitamins. {OTHER} {OTHER}", "redirect", "in common"),
+        # The end of the text is kept, too, but not as a line of its own, which is a footer.
+        ("Roses", f"{PARTS[0]} {' '.join(PARTS[4].split()[-4:])}", "content missing", "are gone"),
+        ("Roses", "이 정원은 오래된 수도원의 담장 안에 있습니다", "redirect", "in common"),
     ],
 )
 def test_each_class(title: str, body: str, reason: str, shown: str) -> None:

@@ -66,7 +66,7 @@ def _summary(audit: AssessorAudit) -> Summary:
     said = [f"{USES[one.use]}, {one.judge}: {one.word}. {one.reason}" for one in found if one.judge in first]
     verdicts = tuple(one.verdict() for one in found)
     parts: tuple[Table | str, ...] = ("\n".join(said), *shown, *_notes(audit))
-    return Summary(parts, _facts(audit), verdicts, notes, width=120)
+    return Summary(parts, _facts(audit), verdicts, notes, width=120, pictures=lambda: _pictures(audit))
 
 
 @reports(AssessorAudit)

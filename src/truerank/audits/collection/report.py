@@ -11,6 +11,7 @@ from truerank.audits.collection.card import CollectionCard
 from truerank.audits.collection.cleaning import CollectionCleaning, clean_lines
 from truerank.audits.collection.page import effect_tables, lead, sections, shown, title, verdicts_shown
 from truerank.audits.collection.results import CollectionAudit
+from truerank.audits.collection.review import review
 from truerank.measures.combining import COMBINE
 from truerank.reports.report import Report
 from truerank.reports.results import Format, Summary, reports, summarises, writes
@@ -41,8 +42,10 @@ def _write(result: CollectionAudit, job: Run) -> None:
     report = _report(result)
     write_tables(job, report.tables)
     drawn = write_pictures(job, report.pictures())
-    job.text("report.html", report.page(lambda picture: drawn[picture.name], job.provenance()).html())
+    job.text("findings.sarif", review(result, job.inputs))
     job.json("summary.json", result.json())
+    page = report.page(lambda picture: drawn[picture.name], job.provenance(), job.names())
+    job.text("report.html", page.html())
 
 
 def findings_table(result: CollectionAudit) -> Table:

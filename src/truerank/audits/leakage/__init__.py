@@ -9,6 +9,10 @@
 Source: Fröbe, Akiki, Potthast, Hagen: How Train–Test Leakage Affects Zero-shot Retrieval (SPIRE 2022).
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from truerank.audits.leakage.audit import audit
 from truerank.audits.leakage.baseline import NewSince, since_baseline
 from truerank.audits.leakage.calibration_results import Calibration
@@ -17,22 +21,40 @@ from truerank.audits.leakage.cleaning import Cleaning, LeakRules, TrainCleaning
 from truerank.audits.leakage.commands import Spread, calibrate, clean
 from truerank.audits.leakage.demo import DemoResult, demo
 from truerank.audits.leakage.effect import Effect, difference_sds, effect
+from truerank.audits.leakage.exports.target import CardTarget
+from truerank.audits.leakage.guarding import DroppedRow, GuardReport, LeakageGuard, guard
 from truerank.audits.leakage.model_labels import EncoderJudge, judge_with_encoder
 from truerank.audits.leakage.options import AuditOptions, Redaction
 from truerank.audits.leakage.redaction import open_key, redact
 from truerank.audits.leakage.reduction import TestReduction
 from truerank.audits.leakage.results import AuditResult, load_audit
+from truerank.lazy import lazily
+
+if TYPE_CHECKING:
+    from truerank.audits.leakage.suites.making import matrix
+    from truerank.audits.leakage.suites.results import LeakageMatrix
+    from truerank.audits.leakage.training_examples.audit import examples
+    from truerank.audits.leakage.training_examples.options import ExampleOptions
+    from truerank.audits.leakage.training_examples.results import ExampleAudit, KindVerdict, load_examples
 
 __all__ = [
     "AuditOptions",
     "AuditResult",
     "Calibration",
     "Card",
+    "CardTarget",
     "Cleaning",
     "DemoResult",
+    "DroppedRow",
     "Effect",
     "EncoderJudge",
+    "ExampleAudit",
+    "ExampleOptions",
+    "GuardReport",
+    "KindVerdict",
     "LeakRules",
+    "LeakageGuard",
+    "LeakageMatrix",
     "NewSince",
     "Redaction",
     "Spread",
@@ -45,9 +67,20 @@ __all__ = [
     "demo",
     "difference_sds",
     "effect",
+    "examples",
+    "guard",
     "judge_with_encoder",
     "load_audit",
+    "load_examples",
+    "matrix",
     "open_key",
     "redact",
     "since_baseline",
 ]
+
+# The other commands do not wait for the comparison of suites.
+__getattr__, _ = lazily(__name__, __file__)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,6 @@ from truerank.audits.leakage.redaction import hash_text, key_mark, open_key, red
 from truerank.audits.leakage.results import AuditResult, Sensitivity, load_audit
 from truerank.audits.leakage.sensitivity import Sight, check
 from truerank.audits.leakage.summarising import Known, summarise
-from truerank.audits.leakage.wording import WordingProbe
 from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments
 from truerank.judging.ratings import label_inputs
@@ -37,8 +36,11 @@ from truerank.sources import (
     unique_names,
     with_variants,
 )
-from truerank.sources.inputs import input_of, shown_source
+from truerank.sources.inputs import input_of, pinned, shown_source
+from truerank.sources.run_metadata import trained_on
 from truerank.text.normalising import normalise
+from truerank.text.wording import WordingProbe
+from truerank.vectors.encoders.measuring import ChosenWay, processor_name
 from truerank.vectors.prefilter import would_pass
 from truerank.vectors.search import SearchPlan
 from truerank.version import __version__
@@ -50,7 +52,7 @@ from truerank.work.publishing import publish
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["PACKAGES", "Audit", "audit"]
+__all__ = ["PACKAGES", "Audit", "audit", "read_tests"]
 
 PACKAGES: Final = (
     "scipy",
@@ -87,7 +89,8 @@ def audit(
     gets a verdict: CONTAMINATED, UNKNOWN or CLEAN. A run that was killed continues when it is started again.
 
     Args:
-        train: training queries, a path, irds:ID or hf:ORG/NAME; repeat in the order of the cumulative columns.
+        train: training queries, a path, irds:ID or hf:ORG/NAME[@REVISION]; repeat in the order of the cumulative
+            columns. A run with an ir_metadata header stands for the training data of ir_datasets that it names.
         test: test topics, a path, irds:ID or hf:ORG/NAME; repeat for several test sets, each with a verdict of its own.
         options: what is compared, and what counts as a candidate.
         encoding: what turns texts into vectors.
@@ -122,8 +125,11 @@ def audit(
         job.keeps_others = True
         folder = job.unfinished(prepared.identity())
         job.log("start", work=folder.name, engine=options.engine)
-        result = replace(prepared.result(folder, progress), folder=job.folder)
+        told = partial(_log_choice, job)
+        result = replace(prepared.result(folder, progress, told), folder=job.folder)
         job.read(*prepared.inputs(result))
+        if passes := result.summary.get("first_pass"):
+            job.options |= {"first_pass": {name: check["way"] for name, check in passes.items()}}
         publish(result, job)
         job.log("end")
     return replace(result, left_over=tuple(_left_over(job)))
@@ -162,7 +168,7 @@ class Audit:
     ) -> Audit:
         """Opens everything, also what is needed at the end only: a fault in it should not cost a scan."""
         train, test = ([one] if isinstance(one, str) else list(one) for one in (train, test))
-        sources, tests = _sources(train, options), _tests(test, options)
+        sources, tests = _sources(train, options), read_tests(test, options)
         texts = topic_texts(tests, options.fields)
         if not texts:
             raise InputError(
@@ -191,14 +197,13 @@ class Audit:
         """
         options, encoding, _, redaction = self.given
         chosen = {name: value for name, value in asdict(options).items() if name not in _NOT_OF_THE_PAIRS}
-        screen = None if self.models.screen is None else self.models.screen.precision
         return digest(
             {
                 "version": __version__,
                 "options": {**chosen, "device": encoding.device, "backend": encoding.backend},
                 "train": [(name, source.fingerprint) for name, source in self.sources],
                 "topic_texts": [list(text) for text in self.texts],
-                "encoder": (self.models.encoder.name, self.models.encoder.fingerprint, screen),
+                "encoder": (self.models.encoder.name, self.models.encoder.fingerprint, encoding.precision),
                 "packages": installed_versions(*PACKAGES),
                 **({"redacted": key_mark(hash_text("", open_key(redaction.redact_key)))} if redaction.redact else {}),
             }
@@ -220,16 +225,19 @@ class Audit:
         ]
         return (*train, *tests, *variants, used, *labels, *before)
 
-    def result(self, folder: Path, progress: Progress | None) -> AuditResult:
+    def result(
+        self, folder: Path, progress: Progress | None, told: Callable[[ChosenWay], None] = lambda choice: None
+    ) -> AuditResult:
         """Compares everything.
 
         Args:
             folder: where finished blocks lie.
-                progress: is told what happens.
+            progress: is told what happens.
+            told: is told how the first pass runs.
         """
         options, _, _, redaction = self.given
         progress = progress or Quiet()
-        plan = self.models.plan(self.texts, options)
+        plan = self.models.plan(self.texts, options, len(self.sources), folder, told)
         key = open_key(redaction.redact_key) if redaction.redact else b""
         proposed = propose(self.sources, self.texts, plan, Job(folder, open_engine(options.engine), progress, key))
         progress.start("sensitivity check")
@@ -266,14 +274,23 @@ class Audit:
 def _sources(specs: Sequence[str], options: AuditOptions) -> list[tuple[str, QuerySource]]:
     if not specs:
         raise OptionError("train", "no training source", "name at least one")
-    parsed = [parse(spec) for spec in specs]
+    parsed = [parse(part) for spec in specs for part in trained_on(spec)]
     if options.all_columns:
         parsed = [part for spec in parsed for part in by_column(spec, strict=options.strict)]
     names = unique_names(parsed)
     return [(name, open_queries(spec, strict=options.strict)) for name, spec in zip(names, parsed, strict=True)]
 
 
-def _tests(specs: Sequence[str], options: AuditOptions) -> list[TopicSet]:
+def read_tests(specs: Sequence[str], options: AuditOptions) -> list[TopicSet]:
+    """The test sets, under names by which they can be told apart, with their variants.
+
+    Args:
+        specs: sources of topics.
+        options: variants by the name of a test set.
+
+    Raises:
+        OptionError: no test set, or variants of something else.
+    """
     if not specs:
         raise OptionError("test", "no test set", "name at least one")
     names = unique_names([parse(spec) for spec in specs])
@@ -308,7 +325,14 @@ def _with_columns(proposed: Proposed, sources: Sequence[tuple[str, QuerySource]]
 def _train_input(name: str, source: QuerySource, rows: int) -> Input:
     """The input of a source; its bytes were hashed for the fingerprint already."""
     kind, _, rest = source.fingerprint.partition(":")
-    return Input(name, shown_source(source.spec), "train", rows, rest.partition(";")[0] if kind == "sha256" else None)
+    shown = pinned(source.spec, source.fingerprint) if kind == "hf" else shown_source(source.spec)
+    return Input(name, shown, "train", rows, rest.partition(";")[0] if kind == "sha256" else None)
+
+
+def _log_choice(job: Run, choice: ChosenWay) -> None:
+    """Figures of this machine go to the log, the only file that differs from run to run."""
+    measured = {"ways": choice.json()["ways"]} if choice.measured else {}
+    job.log("first pass", processor=processor_name(), taken=asdict(choice.way), **measured)
 
 
 def _left_over(job: Run) -> list[str]:

@@ -11,13 +11,14 @@ from typing import Annotated, Any, Final
 
 from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.calibration_results import Calibration
+from truerank.audits.leakage.exports.target import CardTarget, exported
 from truerank.audits.leakage.options import Redaction, opened_labels
 from truerank.audits.leakage.redaction import hash_text, open_key
 from truerank.audits.leakage.results import AuditResult, load_audit
 from truerank.errors import OptionError
 from truerank.loading import load_json
 from truerank.options import Flag, Labels, command
-from truerank.reports.results import Result
+from truerank.reports.results import Result, summary
 from truerank.version import __version__
 from truerank.work.artifacts import hash_file
 
@@ -32,10 +33,14 @@ class Card(Result, shown_in="truerank.audits.leakage.summaries"):
     """The statement.
 
     Attributes:
-        content: what `card_schema` describes.
+        content: what `card_schema` describes, or what another place is given.
+        text: what is printed for another place; empty for the statement itself.
+        markdown: likewise, as Markdown.
     """
 
     content: dict[str, Any]
+    text: str = ""
+    markdown: str = ""
 
     def json(self) -> dict[str, Any]:
         """The statement as plain values."""
@@ -50,11 +55,13 @@ def card(
     pairs: bool = False,
     redaction: Redaction = Redaction(),
     judged: Labels = Labels(),
+    target: CardTarget = CardTarget(),
     calibration: Annotated[Calibration | None, Flag(hidden=True)] = None,
 ) -> Card:
     """States what an audit found, for a data card, a model card, or a machine.
 
-    As text the statement is one JSON object, as Markdown a section of a README.
+    As text the statement is one JSON object, as Markdown a section of a README. For another place it has that place's
+    form: a set of MTEB tasks or a patch, rows of the CONDA database, a card or a score of Hugging Face.
 
     Args:
         audit: the folder that `leakage audit` wrote. In Python also an audit.
@@ -62,42 +69,45 @@ def card(
         pairs: state every pair above the threshold, too.
         redaction: keyed hashes in place of the names and content hashes of training sources and the texts of pairs.
         judged: judged pairs; the statement says how they calibrate the threshold.
+        target: the place, and what names mean there.
         calibration: of the threshold, in place of labels.
 
     Returns:
         The statement.
 
     Raises:
-        InputError: no audit there, or the date is none.
+        InputError: no audit there, the date is none, or the place does not know a name.
 
     Examples:
 
         truerank leakage card audit/ --format markdown
 
         truerank leakage card audit/ --pairs --redact
+
+        truerank leakage card audit/ --for mteb --called scifact=SciFact --model org/model --into org_models.py
+
+        truerank leakage card audit/ --for conda --called scifact=BeIR/scifact --called log=org/log
+
+        truerank leakage card audit/ --for model-card --into README.md
+
+        truerank leakage card audit/ --for eval-results --effect effect.json --called scifact=org/benchmark:scifact
     """
     redact_key = open_key(redaction.redact_key) if redaction.redact else None
     judgments = opened_labels(judged)
     if calibration is None and judgments is not None:
         calibration = calibrate(judgments)
     result = audit if isinstance(audit, AuditResult) else load_audit(audit)
-    summary = result.summary
-    content: dict[str, Any] = {"schema": _SCHEMA, "truerank": __version__}
-    if date is not None:
-        content["date"] = _date(date)
-    content |= {
-        "verdict": next(v for v in _WORST_FIRST if v in {test["verdict"] for test in summary["tests"].values()}),
-        "encoder": summary["encoder"],
-        "threshold": summary["threshold"],
-        "calibration": _calibration(result, calibration),
-        "mode": summary["mode"],
-        "redacted": redact_key is not None,
-        "sources": list(_sources(result)),
-        "tests": list(_tests(result, pairs)),
-    }
-    if result.folder is not None and redact_key is None:
-        content["candidates"] = f"sha256:{hash_file(result.folder / 'candidates.parquet')}"
-    return Card(content if redact_key is None else _redacted(content, redact_key))
+    if target.for_ == "statement":
+        return Card(_statement(result, date, pairs, calibration, redact_key))
+    if redact_key is not None:
+        raise OptionError("redact", "names are what this place asks for", "leave it out, or state it with `for` alone")
+    made = exported(
+        result,
+        target,
+        lambda: summary(Card(_statement(result, date, pairs, calibration, None))).show("markdown"),
+        None if date is None else _date(date),
+    )
+    return Card(made.content, made.text, made.markdown)
 
 
 def card_schema() -> dict[str, Any]:
@@ -106,6 +116,28 @@ def card_schema() -> dict[str, Any]:
     text = resources.files("truerank.audits.leakage").joinpath(name).read_text(encoding="utf-8")
     schema: dict[str, Any] = load_json(text, name)
     return schema
+
+
+def _statement(
+    result: AuditResult, date: str | None, pairs: bool, calibration: Calibration | None, redact_key: bytes | None
+) -> dict[str, Any]:
+    found = result.summary
+    content: dict[str, Any] = {"schema": _SCHEMA, "truerank": __version__}
+    if date is not None:
+        content["date"] = _date(date)
+    content |= {
+        "verdict": next(v for v in _WORST_FIRST if v in {test["verdict"] for test in found["tests"].values()}),
+        "encoder": found["encoder"],
+        "threshold": found["threshold"],
+        "calibration": _calibration(result, calibration),
+        "mode": found["mode"],
+        "redacted": redact_key is not None,
+        "sources": list(_sources(result)),
+        "tests": list(_tests(result, pairs)),
+    }
+    if result.folder is not None and redact_key is None:
+        content["candidates"] = f"sha256:{hash_file(result.folder / 'candidates.parquet')}"
+    return content if redact_key is None else _redacted(content, redact_key)
 
 
 def _date(date: str) -> str:

@@ -14,10 +14,11 @@ from truerank.audits.leakage.filtering import BREAKS, Record, SourceForm, Target
 from truerank.audits.leakage.options import opened_labels
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import AuditResult, load_audit
+from truerank.audits.leakage.training_examples.candidates import as_candidates, holds_examples
 from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments
 from truerank.judging.ratings import label_inputs
-from truerank.options import Labels, Options, Range
+from truerank.options import Labels, Names, Options, Range
 from truerank.records import Input
 from truerank.reports.results import Result
 from truerank.sources import QuerySource, SourceSpec, open_queries, parse
@@ -139,12 +140,15 @@ class LeakRules(Options):
             only what was judged a leak; either takes what was judged a leak, and everything above the threshold.
         match: text compares the texts of queries; id, for files that name queries by id only (`triples.tsv#1`, the
             column of the id), takes the ids that an earlier cleaning of the queries removed.
+        kinds: of an audit of whole examples, the kinds of leak that count; by default pair, query-query,
+            positive-relevant and negative-relevant.
         strict: bytes that are not UTF-8 are an error.
     """
 
     threshold: Annotated[float | None, Range(at_least=-1, below=1)] = None
     basis: Basis = "labels-first"
     match: Match = "text"
+    kinds: Names = ()
     strict: bool = False
 
 
@@ -229,12 +233,18 @@ def _swept(
     return _Sweep(sieve.read, sieve.empty, skipped, removed, frozenset(seen), tuple(columns))
 
 
-def open_audit(candidates: AuditResult | str | Path) -> AuditResult:
+def open_audit(candidates: AuditResult | str | Path, kinds: Collection[str] = ()) -> AuditResult:
     """The audit, from its folder where that is given.
+
+    Args:
+        candidates: the audit, or the folder of one; that of an audit of whole examples, too.
+        kinds: of an audit of whole examples, the kinds of leak that count.
 
     Raises:
         InputError: no audit there, or it is redacted: without texts nothing can be removed.
     """
+    if not isinstance(candidates, AuditResult) and holds_examples(candidates):
+        return as_candidates(candidates, kinds)
     audit = candidates if isinstance(candidates, AuditResult) else load_audit(candidates)
     if any(key_mark(text) for text in audit.candidates["query_text"].head(1)):
         raise InputError("the audit is redacted", "clean with the audit that holds the texts", where=audit.folder)
@@ -317,7 +327,8 @@ def audit_input(audit: AuditResult) -> Input:
     rows, folder = audit.candidates.height, audit.folder
     if folder is None:
         return Input("audit", "", "audit", rows)
-    return Input(folder.name, str(folder), "audit", rows, hash_file(folder / "candidates.parquet"))
+    file = folder / ("leaks.parquet" if holds_examples(folder) else "candidates.parquet")
+    return Input(folder.name, str(folder), "audit", rows, hash_file(file))
 
 
 def _removed_before(path: AuditResult | str | Path) -> _Leaks:

@@ -13,6 +13,9 @@ from truerank.audits.leakage.effect import evaluated_means, matched_strata, rand
 from truerank.audits.leakage.options import opened_labels
 from truerank.audits.leakage.reduction import SDS, reduce_topics
 from truerank.audits.leakage.results import AuditResult
+from truerank.audits.leakage.training_examples.candidates import as_candidates, holds_examples
+from truerank.audits.leakage.training_examples.cleaning import clean_examples
+from truerank.audits.leakage.training_examples.results import ExampleAudit
 from truerank.errors import OptionError
 from truerank.measures import Evaluation
 from truerank.options import Confidence, Flag, Labels, Options, Range, Resampling, Seed, command
@@ -116,7 +119,7 @@ class Spread(Options):
 
 @command
 def clean(
-    audit: Annotated[AuditResult | str | Path, Flag(metavar="DIR", reads=str)],
+    audit: Annotated[AuditResult | ExampleAudit | str | Path, Flag(metavar="DIR", reads=str)],
     train: Annotated[str | Path | None, Flag(metavar="SRC", reads=str)] = None,
     *,
     out: Annotated[str | Path, Flag(metavar="FILE", reads=Path)],
@@ -133,7 +136,8 @@ def clean(
     FILE.removed.tsv: what was removed and why. The file appears last and whole, or not at all.
 
     Args:
-        audit: the folder that `leakage audit` wrote; where ids match, the .removed.tsv of an earlier cleaning.
+        audit: the folder that `leakage audit` or `leakage examples` wrote; where ids match, the .removed.tsv of an
+            earlier cleaning.
         train: the training source to clean.
         out: the cleaned file; its name says the compression.
         test: the test set to reduce, where test is to be removed from.
@@ -159,7 +163,11 @@ def clean(
     if remove == "train":
         if train is None:
             raise OptionError("train", "no training source", "name the one to clean")
+        if isinstance(audit, ExampleAudit) or (not isinstance(audit, AuditResult) and holds_examples(audit)):
+            return clean_examples(train, audit, out, rules)
         return clean_train(train, audit, out, rules, judged)
+    if isinstance(audit, ExampleAudit):
+        audit = as_candidates(audit, rules.kinds)
     if test is None:
         raise OptionError("test", "no test set", "name the one to reduce")
     scores = spread.scores()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.audits.leakage.exports.contamination import contaminations
 from truerank.audits.leakage.results import AuditResult, load_audit
 from truerank.errors import InputError, OptionError
 from truerank.measures import (
@@ -29,18 +30,21 @@ from truerank.measures import (
 )
 from truerank.measures.placebo import Placebo, difficulty_classes, placebo_removal
 from truerank.measures.resampling import shuffle_p
-from truerank.measures.scoring import QrelSource, RunSource
+from truerank.measures.scoring import QrelSource, RunSource, named_runs
 from truerank.options import Flag, Resampling, Scoring, Ties, command
 from truerank.reports.results import Result
+from truerank.sources.run_metadata import run_metadata
 
 __all__ = [
     "Effect",
     "LeadSwap",
     "Order",
     "RunEffect",
+    "StatedTraining",
     "difference_sds",
     "effect",
     "evaluated_means",
+    "leaked_topics",
     "matched_strata",
     "random_removals",
     "spreads",
@@ -93,6 +97,18 @@ class Order(NamedTuple):
     dropped: str
 
 
+class StatedTraining(NamedTuple):
+    """Training data that the metadata header of a run names, and whether the audit compared them.
+
+    `audited` is None where the audit is a list of ids, which does not say what was compared.
+    """
+
+    run: str
+    name: str
+    source: str
+    audited: bool | None
+
+
 @dataclass(frozen=True, repr=False)
 class Effect(Result, shown_in="truerank.audits.leakage.summaries"):
     """The scores of runs with and without the leaked topics.
@@ -105,6 +121,7 @@ class Effect(Result, shown_in="truerank.audits.leakage.summaries"):
         settings: test set, tie policy, confidence, permutations, resamples, seed, methods, what random topics share
             with the leaked ones.
         placebos: by measure, the removal of the leaked topics beside that of as many random ones.
+        training: what runs say in their ir_metadata header that their systems were trained on.
     """
 
     runs: tuple[RunEffect, ...]
@@ -113,6 +130,7 @@ class Effect(Result, shown_in="truerank.audits.leakage.summaries"):
     unjudged: tuple[str, ...]
     settings: dict[str, Any]
     placebos: tuple[Placebo, ...] = ()
+    training: tuple[StatedTraining, ...] = ()
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
@@ -124,6 +142,7 @@ class Effect(Result, shown_in="truerank.audits.leakage.summaries"):
             "placebos": [placebo.json() for placebo in self.placebos],
             "missing": self.missing,
             "unjudged": list(self.unjudged),
+            "training": [one._asdict() for one in self.training],
         }
 
 
@@ -174,7 +193,7 @@ def effect(
     """
     confidence, seed = resampling.confidence, resampling.seed
     scores = evaluated_means(qrels, run, measures, ties)
-    test_name, leaked_ids = _leaked(audit, test_set)
+    test_name, leaked_ids = leaked_topics(audit, test_set)
     leaked = np.array([topic in leaked_ids for topic in scores.topics])
     if leaked_ids and not leaked.any():
         raise InputError(
@@ -208,7 +227,22 @@ def effect(
             "seed": seed,
         },
         placebos=random_removals(scores, leaked_ids, matched_by, resampling),
+        training=tuple(_training(run, audit)),
     )
+
+
+def _training(runs: Any, audit: Any) -> Iterator[StatedTraining]:
+    """What the headers of runs name; a source of the audit has the same id, name or place."""
+    known: set[str] | None = None
+    if isinstance(audit, AuditResult | str | Path):
+        found = audit if isinstance(audit, AuditResult) else load_audit(audit)
+        known = {place.lower() for one in contaminations(found) for place in (one.train, one.train_source) if place}
+    for name, one in named_runs(runs).items():
+        about = run_metadata(one) if isinstance(one, str | Path) else None
+        for entry in (about.training if about is not None else None) or ():
+            places = {entry.name.lower(), entry.source.lower(), entry.irds.lower(), f"irds:{entry.irds.lower()}"}
+            audited = None if known is None else bool(known & (places - {"", "irds:"}))
+            yield StatedTraining(name, entry.name, f"irds:{entry.irds}" if entry.irds else entry.source, audited)
 
 
 def difference_sds(
@@ -301,8 +335,18 @@ def evaluated_means(qrels: QrelSource, runs: RunSource, measures: str | Sequence
     return scores
 
 
-def _leaked(audit: AuditResult | str | Path | Collection[str], test_set: str | None) -> tuple[str, frozenset[str]]:
-    """The test set's name (empty for bare ids) and its leaked topics."""
+def leaked_topics(
+    audit: AuditResult | str | Path | Collection[str], test_set: str | None
+) -> tuple[str, frozenset[str]]:
+    """The test set's name (empty for bare ids) and its leaked topics.
+
+    Args:
+        audit: the folder that `leakage audit` wrote, an audit, or the ids of the leaked topics.
+        test_set: the test set, where the audit has several.
+
+    Raises:
+        InputError: no audit there, or the test set is not named or not in it.
+    """
     if not isinstance(audit, AuditResult | str | Path):
         return test_set or "", frozenset(audit)
     tests = (audit if isinstance(audit, AuditResult) else load_audit(audit)).summary["tests"]

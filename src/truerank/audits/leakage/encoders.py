@@ -1,39 +1,54 @@
-"""The encoders of an audit: one in full precision and, where the backend has one, one in int8 for a first pass."""
+"""The encoders of an audit: one in full precision and, where this machine has one, one of less for a first pass."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
-from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from truerank.audits.leakage.options import AuditOptions
-from truerank.audits.leakage.wording import WordingProbe
+from truerank.errors import InputError
+from truerank.loading import json_file
 from truerank.options import Encoding
 from truerank.records import TopicText
-from truerank.sources import open_queries
-from truerank.sources.sample import SAMPLE
 from truerank.text.normalising import normalise
+from truerank.text.wording import WordingProbe
 from truerank.vectors.encoders import CachedEncoder, Encoder, EncoderSpec, Vectors, open_spec
+from truerank.vectors.encoders.choosing import choose_first_pass, first_passes, spec_of_way, usual_first_pass
+from truerank.vectors.encoders.measuring import ChosenWay, Way, way_of
 from truerank.vectors.prefilter import DEFAULT_CUTS, FilterPlan
 from truerank.vectors.search import SearchPlan
+from truerank.vectors.texts import Rows
+from truerank.work.artifacts import write_text
+from truerank.work.memory import give_back
 
-__all__ = ["Models", "low_precision"]
+__all__ = ["Models"]
 
-#: Queries of the embedded sample from which the int8 encoder learns its ranges.
-_CALIBRATION_TEXTS: Final = 300
+#: Texts of a source from which the sample is taken that ways of encoding are measured on.
+_SAMPLE_TEXTS: Final = 512
 
 
 @dataclass(frozen=True)
 class Models:
-    """The encoder in full precision and, where the backend has one, the low-precision one for the first pass."""
+    """The encoder in full precision, and what may run a first pass.
+
+    Attributes:
+        exact: how the encoder was asked for.
+        opened: how it was opened: with the backend and the device that were found; None for an encoder of another
+            package.
+        screened: whether a first pass in low precision may go before it.
+        cache: the folder that keeps vectors.
+        encoder: the encoder.
+    """
 
     exact: EncoderSpec
-    screen: EncoderSpec | None
+    opened: EncoderSpec | None
+    screened: bool
     cache: str | None
     encoder: Encoder
 
@@ -42,42 +57,95 @@ class Models:
         """Opens the encoder."""
         exact = EncoderSpec(encoding.encoder, backend=encoding.backend, device=encoding.device)
         encoder = _open(exact, encoding.cache)
-        return cls(exact, low_precision(exact) if encoding.precision == "auto" else None, encoding.cache, encoder)
+        opened = getattr(_open(exact, None), "spec", None)
+        return cls(exact, opened, encoding.precision == "auto", encoding.cache, encoder)
 
-    def plan(self, texts: Sequence[TopicText], options: AuditOptions) -> SearchPlan:
-        """What to look for with these models; the topic texts are encoded from now on, while the log is read."""
+    def plan(
+        self,
+        texts: Sequence[TopicText],
+        options: AuditOptions,
+        sources: int,
+        folder: Path,
+        told: Callable[[ChosenWay], None],
+    ) -> SearchPlan:
+        """What to look for with these models; the topic texts are encoded from now on, while the log is read.
+
+        Args:
+            texts: the topic texts.
+            options: of the audit.
+            sources: how many training sources there are.
+            folder: keeps how the first pass runs.
+            told: is told what was chosen.
+        """
         normalised = tuple(normalise(text.text) for text in texts)
         prefilter, probe = None, WordingProbe(normalised)
         if options.mode == "prefilter":
             cuts = {**DEFAULT_CUTS, **options.prefilter_cut}
-            prefilter = FilterPlan(normalised, tuple(text.field for text in texts), cuts, probe)
+            prefilter = FilterPlan(normalised, tuple(text.field for text in texts), cuts, probe, sources=sources)
+        # Other processes open what was found here, whatever they would find themselves.
+        exact, opened = self.exact, self.opened
+        if opened is not None and options.engine.startswith("ray"):
+            exact = opened = _anywhere(opened)
+        measured = options.engine in ("local", "ray")
         return SearchPlan(
-            open_exact=partial(_open, self.exact, self.cache),
-            open_screen=None if self.screen is None else partial(_open, self.screen, self.cache),
+            open_exact=partial(_open, exact, self.cache),
+            # Jobs of an array and machines of a cluster have to run the same pass, which all of them can.
+            choose_screen=_FirstPass(self, opened, folder / "first-pass.json", measured, told),
             topic_vectors=_begun(partial(self.encoder.encode, normalised)),
             floor=options.lowest,
             top_k=options.k,
             probe=probe,
             prefilter=prefilter,
             block_size=options.block_size,
+            device=exact.device,
         )
 
 
-def low_precision(exact: EncoderSpec) -> EncoderSpec | None:
-    """The int8 encoder for a first pass, where this machine has what it takes (the `[fast]` extra, no GPU).
+@dataclass
+class _FirstPass:
+    """Chooses the first pass when a source is first worth one, and keeps the choice for the others.
 
-    It learns its ranges from the embedded sample, so it is the same whatever is audited; its error is measured on the
-    data at hand.
+    What an unfinished audit has begun with is what it goes on with, whatever is chosen today.
     """
-    if exact.backend not in ("auto", "openvino") or exact.device not in (None, "cpu"):
-        return None
-    if find_spec("openvino") is None or find_spec("nncf") is None:
-        return None
-    resolved = getattr(_open(exact, None), "spec", exact)
-    if (resolved.backend, resolved.precision) != ("openvino", "fp32"):
-        return None
-    texts = [query.text for query in islice(open_queries(str(SAMPLE.train[0])), _CALIBRATION_TEXTS)]
-    return replace(exact, backend="openvino", precision="int8", calibration=tuple(texts))
+
+    models: Models
+    spec: EncoderSpec | None
+    choice: Path
+    measured: bool
+    told: Callable[[ChosenWay], None]
+
+    def __call__(self, rows: Rows) -> tuple[Callable[[], Encoder], str] | None:
+        """What opens the encoder of the first pass, and how that is called; None where there is better none."""
+        models, spec = self.models, self.spec
+        if spec is None or not models.screened or not (others := first_passes(spec)):
+            return None
+        way = self._begun_with(spec, others) or self._chosen(spec, rows)
+        chosen = spec_of_way(way, spec, others)
+        return None if chosen == spec else (partial(_open, chosen, models.cache), way.name)
+
+    def _begun_with(self, spec: EncoderSpec, others: Sequence[EncoderSpec]) -> Way | None:
+        try:
+            way = way_of(json_file(self.choice))
+            spec_of_way(way, spec, others)
+        except (InputError, OSError, TypeError, ValueError, KeyError):
+            return None
+        return way
+
+    def _chosen(self, spec: EncoderSpec, rows: Rows) -> Way:
+        if self.measured:
+            texts = [row[3] for row in islice(rows(), _SAMPLE_TEXTS)]
+            choice = choose_first_pass(_open(self.models.exact, None), spec, texts)
+            give_back()
+        else:
+            choice = usual_first_pass(spec)
+        write_text(self.choice, json.dumps(asdict(choice.way)) + "\n")
+        self.told(choice)
+        return choice.way
+
+
+def _anywhere(spec: EncoderSpec) -> EncoderSpec:
+    """The same for a process that has a GPU of its own, or a part of one: to it, that is the first."""
+    return replace(spec, device="cuda") if (spec.device or "").startswith("cuda:") else spec
 
 
 def _begun(work: Callable[[], Vectors]) -> Callable[[], Vectors]:
@@ -91,5 +159,4 @@ def _begun(work: Callable[[], Vectors]) -> Callable[[], Vectors]:
 @lru_cache(maxsize=4)
 def _open(spec: EncoderSpec, cache: str | None) -> Encoder:
     # Each process opens a model once, however many passes it works on.
-    encoder = open_spec(spec)
-    return encoder if cache is None else CachedEncoder(encoder, Path(cache))
+    return open_spec(spec) if cache is None else CachedEncoder(_open(spec, None), Path(cache))

@@ -20,9 +20,9 @@ from truerank.audits.leakage.results import (
     TestSummary,
     VerdictWord,
 )
-from truerank.audits.leakage.rewordings import KINDS, SEEN_KINDS
 from truerank.sources import TopicSet
 from truerank.text.normalising import normalise
+from truerank.text.rewordings import KINDS, SEEN_KINDS
 
 __all__ = ["TestEvidence", "count_fields", "cumulative_labels", "kinds_seen", "share_interval", "summarise_test"]
 

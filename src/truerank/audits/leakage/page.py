@@ -14,13 +14,13 @@ from truerank.audits.leakage.results import AuditResult, AuditSummary, columns_r
 from truerank.audits.leakage.seen import prefilter_parts, sensitivity_parts
 from truerank.audits.leakage.summaries import calibration_lines
 from truerank.audits.leakage.tables import counts_table, since_table
-from truerank.reports.figures import histogram, precision_curve, stacked_histograms, to_svg
+from truerank.reports.figures import Picture, histogram, precision_curve, stacked_histograms, to_svg
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Drawing, Facts, Part, Prose
 from truerank.reports.report import ReportSection
 from truerank.reports.tables import Cell, Column, Table
 
-__all__ = ["calibrated_for", "counted", "lead", "sections", "title"]
+__all__ = ["calibrated_for", "counted", "lead", "sections", "similarity_pictures", "title"]
 
 _VERDICTS: Final = ("CONTAMINATED", "CLEAN", "UNKNOWN")
 _TYPES: Final = ("identical", "generalization", "specialization", "reformulation", "different topic")
@@ -53,9 +53,10 @@ def sections(result: AuditResult, truth: Table | None = None) -> tuple[ReportSec
         truth: precision and recall against a known truth, such as the planted leaks of the embedded sample.
     """
     summary = result.summary
+    similarities = tuple(_drawn(picture) for picture in similarity_pictures(result))
     return (
         ReportSection("counts", "Topics and queries that leak", tuple(_counts(result))),
-        ReportSection("similarities", "How similar the nearest queries are", tuple(_similarities(result))),
+        ReportSection("similarities", "How similar the nearest queries are", similarities),
         ReportSection("sensitivity", "What this audit can see", tuple(sensitivity_parts(summary))),
         ReportSection("trust", "How far to trust the threshold", tuple(_trust(result, truth))),
         ReportSection("sources", "What was read", tuple(_sources(summary))),
@@ -110,7 +111,19 @@ def _types(above: pl.DataFrame, tests: Sequence[str]) -> Table | None:
     )
 
 
-def _similarities(result: AuditResult) -> Iterator[Part]:
+def _drawn(picture: Picture) -> Drawing:
+    return Drawing(to_svg(picture.figure, name=picture.name, description=picture.caption), picture.caption)
+
+
+def similarity_pictures(result: AuditResult) -> Iterator[Picture]:
+    """How similar the nearest queries of all topics are, and all neighbours that were kept.
+
+    Args:
+        result: the audit.
+
+    Yields:
+        Two figures; none where no pair was kept.
+    """
     neighbours, summary = result.neighbours, result.summary
     if neighbours.is_empty():
         return
@@ -122,7 +135,7 @@ def _similarities(result: AuditResult) -> Iterator[Part]:
     figure = stacked_histograms(series, threshold=threshold, x_label=label, counted="topics")
     over = "; ".join(f"{test}: {int((values > threshold).sum())} of {values.size}" for test, values in series)
     caption = "Each topic once, by the similarity of its nearest training query. Hatched: above the threshold."
-    yield Drawing(to_svg(figure, name="nearest", description=f"{caption} Topics above it: {over}."), caption)
+    yield Picture("nearest", f"{caption} Topics above it: {over}.", figure)
     values = _rounded(neighbours)
     figure = histogram(values, threshold=threshold, x_label=label, counted="pairs")
     caption = (
@@ -130,7 +143,7 @@ def _similarities(result: AuditResult) -> Iterator[Part]:
         f"{', of those that passed the prefilter' if summary['mode'] == 'prefilter' else ''}. "
         f"{int((values > threshold).sum()):,d} of {values.size:,d} pairs lie above the threshold."
     )
-    yield Drawing(to_svg(figure, name="neighbours", description=caption), caption)
+    yield Picture("neighbours", caption, figure)
 
 
 def _trust(result: AuditResult, truth: Table | None) -> Iterator[Part]:

@@ -139,7 +139,7 @@ def reduce_topics(
     Raises:
         InputError: a source or option is at fault, every topic leaks, or the output cannot be written.
     """
-    out, spec, found = Path(out), parse(str(test)), open_audit(audit)
+    out, spec, found = Path(out), parse(str(test)), open_audit(audit, rules.kinds)
     name = _name(spec, found, test_set)
     topics = read_topics(spec)
     judgments = opened_labels(judged)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from truerank.audits.leakage.demo import DemoResult, truth_table
-from truerank.audits.leakage.page import calibrated_for, counted, lead, sections, title
+from truerank.audits.leakage.page import calibrated_for, counted, lead, sections, similarity_pictures, title
 from truerank.audits.leakage.results import AuditResult, AuditSummary, TestSummary, VerdictWord, columns_read
+from truerank.audits.leakage.review import review
 from truerank.audits.leakage.seen import short_sensitivity_tables
 from truerank.audits.leakage.tables import counts_table, labels_of, neighbours_table, news_table
 from truerank.reports.pages import Tone
@@ -19,7 +21,7 @@ from truerank.reports.tables import Table
 from truerank.text.normalising import normalise
 from truerank.work.runs import Run
 
-__all__ = ["render", "to_text"]
+__all__ = ["SIGNS", "TONES", "render", "to_text"]
 
 _MEANINGS: Final[dict[VerdictWord, str]] = {
     "CONTAMINATED": (
@@ -36,7 +38,7 @@ _MEANINGS: Final[dict[VerdictWord, str]] = {
         "before you rely on this test set."
     ),
 }
-_TONES: Final[dict[VerdictWord, Tone]] = {"CONTAMINATED": "bad", "CLEAN": "good", "UNKNOWN": "open"}
+TONES: Final[dict[VerdictWord, Tone]] = {"CONTAMINATED": "bad", "CLEAN": "good", "UNKNOWN": "open"}
 
 
 def _sign(left: float, right: float, shared: str = "", dashes: str = "") -> str:
@@ -48,7 +50,7 @@ def _sign(left: float, right: float, shared: str = "", dashes: str = "") -> str:
     )
 
 
-_SIGNS: Final[dict[VerdictWord, str]] = {
+SIGNS: Final[dict[VerdictWord, str]] = {
     "CONTAMINATED": _sign(16.5, 27.5, '<path d="M22 4.9a9 9 0 0 1 0 14.2a9 9 0 0 1 0-14.2z" fill="currentColor"/>'),
     "CLEAN": _sign(11, 33),
     "UNKNOWN": _sign(11, 33, dashes=' stroke-dasharray="3 2.7"'),
@@ -65,7 +67,8 @@ def _summary(result: AuditResult) -> Summary:
             for topic, table in zip(result.topics, tables, strict=True)
         }
     notes = () if result.folder is None else (f"report: {result.folder / 'report.html'}", *result.left_over)
-    return Summary((*parts, *tables), shown, tuple(_that_count(result.summary)), notes, width=100)
+    pictures = functools.partial(similarity_pictures, result)
+    return Summary((*parts, *tables), shown, tuple(_that_count(result.summary)), notes, width=100, pictures=pictures)
 
 
 @reports(AuditResult)
@@ -89,10 +92,11 @@ def _write(result: AuditResult, job: Run) -> None:
     job.parquet("candidates.parquet", result.candidates)
     job.parquet("neighbours.parquet", result.neighbours)
     job.json("summary.json", result.summary)
-    job.text("report.html", render(result, job.provenance()))
+    job.text("findings.sarif", review(result, job.inputs))
+    job.text("report.html", render(result, job.provenance(), job.names()))
 
 
-def render(result: AuditResult, provenance: Mapping[str, Any] | None = None) -> str:
+def render(result: AuditResult, provenance: Mapping[str, Any] | None = None, files: Iterable[str] = ()) -> str:
     """The audit as one HTML page that needs no network; the same audit gives the same text.
 
     Texts that were redacted (`--redact`) are left out of the table; their hashes stand in the saved file.
@@ -100,8 +104,9 @@ def render(result: AuditResult, provenance: Mapping[str, Any] | None = None) -> 
     Args:
         result: the audit.
         provenance: inputs with hashes, options and versions, as in `manifest.json`.
+        files: names of the files beside the page.
     """
-    page = _report(result).page(_no_picture, provenance or {})
+    page = _report(result).page(_no_picture, provenance or {}, files)
     return (page if provenance else replace(page, sections=page.sections[:-1])).html()
 
 
@@ -152,9 +157,9 @@ def _verdicts(summary: AuditSummary) -> Iterator[Verdict]:
             evidence=" ".join(filter(None, [details, *_more(test, summary)])),
             what_would_change_it="" if word in explained else _MEANINGS[word],
             subject=name,
-            tone=_TONES[word],
+            tone=TONES[word],
             share=len(test["leaked_topics"]) / test["topics"] if known else None,
-            sign=_SIGNS[word],
+            sign=SIGNS[word],
         )
         explained.add(word)
 

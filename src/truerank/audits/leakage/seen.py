@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from truerank.audits.leakage.results import AuditSummary, KindFound, PrefilterRecall
-from truerank.audits.leakage.wording import EVIDENCE
 from truerank.reports.pages import Part, Prose
 from truerank.reports.tables import Column, Table
+from truerank.text.wording import EVIDENCE
 
 __all__ = ["prefilter_parts", "sensitivity_parts", "short_sensitivity_tables"]
 

@@ -16,10 +16,10 @@ import numpy as np
 from truerank.audits.leakage.estimating import share_interval
 from truerank.audits.leakage.options import FIELDS
 from truerank.audits.leakage.results import KindFound, OtherTopics, Sensitivity
-from truerank.audits.leakage.rewordings import KINDS, Kind, reword
-from truerank.audits.leakage.wording import EVIDENCE, WORDS, WordingProbe
 from truerank.records import TopicText
 from truerank.text.normalising import normalise
+from truerank.text.rewordings import KINDS, Kind, reword
+from truerank.text.wording import EVIDENCE, WORDS, WordingProbe
 from truerank.text.words import words
 from truerank.vectors.encoders import Vectors
 from truerank.vectors.neighbours import rounded

@@ -13,6 +13,7 @@ from truerank.audits.leakage.calibration_results import Calibration, plain
 from truerank.audits.leakage.card import Card
 from truerank.audits.leakage.cleaning import BASES, TrainCleaning
 from truerank.audits.leakage.effect import Effect
+from truerank.audits.leakage.guarding import GuardReport
 from truerank.audits.leakage.reduction import TestReduction
 from truerank.audits.leakage.results import columns_read
 from truerank.errors import InputError
@@ -27,10 +28,12 @@ __all__ = [
     "card_table",
     "cleaning_table",
     "effect_table",
+    "guard_table",
     "order_table",
     "placebo_tables",
     "reduction_table",
     "swap_table",
+    "training_table",
 ]
 
 _TIES: Final[dict[str, str]] = {
@@ -170,6 +173,7 @@ def _effect(result: Effect) -> Summary:
     tables = [effect_table(result), *([order_table(result)] if result.orders else [])]
     tables += [swap_table(result)] if any(order.swaps for order in result.orders) else []
     tables += placebo_tables(result.placebos, result.settings["matched_by"])
+    tables += [training_table(result)] if result.training else []
     return Summary(tuple(tables), result.json())
 
 
@@ -209,6 +213,17 @@ def effect_table(result: Effect) -> Table:
             f"Ties: {_TIES[result.settings['ties']]}. Missing topics score the measure's default.",
             "Leaked topics may be easier for other reasons than the leak.",
         ),
+    )
+
+
+def training_table(result: Effect) -> Table:
+    """What the runs say that their systems were trained on."""
+    words = {True: "yes", False: "no", None: "unknown"}
+    return Table(
+        title="Training data that the runs name in their metadata.",
+        columns=(Column("run"), Column("training data"), Column("source"), Column("compared by the audit")),
+        rows=tuple((one.run, one.name, one.source, words[one.audited]) for one in result.training),
+        notes=("What a run does not name may have been used all the same.",),
     )
 
 
@@ -292,6 +307,26 @@ def placebo_tables(placebos: Sequence[Placebo], matched_by: str | None) -> Itera
         )
 
 
+@summarises(GuardReport)
+def _guard(result: GuardReport) -> Summary:
+    return Summary((guard_table(result),), result.json(), width=100)
+
+
+def guard_table(result: GuardReport) -> Table:
+    """The first dropped rows."""
+    columns = ("row", "text", "test", "topic_id", "topic_text", "similarity", "evidence")
+    leaked = sum(map(len, result.topics.values()))
+    return Table.of(
+        result.rows.head(20).select(columns),
+        [Column(name, align="right" if name == "similarity" else "left") for name in columns],
+        title=f"{result.dropped:,d} of {result.read:,d} rows dropped: they hold {leaked:,d} test queries.",
+        notes=(
+            f"Compared: {', '.join(result.columns)}. Similarity above {result.threshold:g} under {result.encoder}, the "
+            "same content words, or nearly the same letters.",
+        ),
+    )
+
+
 class _CardSummary(Summary):
     """A card as text is its JSON; as Markdown it is a section of a README."""
 
@@ -299,8 +334,19 @@ class _CardSummary(Summary):
         return card_markdown(Card(dict(self.json))) if form == "markdown" else super().show(form)
 
 
+class _ExportSummary(Summary):
+    """A statement for another place: the text that belongs there, and Markdown; lines are not added."""
+
+    def show(self, form: Format = "text") -> str:
+        if form in ("text", "markdown"):
+            return str(self.parts[form == "markdown"])
+        return super().show(form)
+
+
 @summarises(Card)
 def _card(result: Card) -> Summary:
+    if "for" in result.content:
+        return _ExportSummary((result.text, result.markdown), result.content)
     return _CardSummary((json.dumps(result.content, indent=2, ensure_ascii=False),), result.content)
 
 

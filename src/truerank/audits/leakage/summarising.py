@@ -21,10 +21,10 @@ from truerank.audits.leakage.results import (
     PrefilterRecall,
     Sensitivity,
 )
-from truerank.audits.leakage.wording import EVIDENCE, LETTERS, WORDS
 from truerank.judging.labels import Judgments, annotate, scope_notes
 from truerank.records import TopicText
 from truerank.sources import TopicSet
+from truerank.text.wording import EVIDENCE, LETTERS, WORDS
 from truerank.vectors.encoders import Encoder
 from truerank.vectors.prefilter import DEFAULT_CUTS, Filtered, estimate_recall
 

@@ -15,8 +15,8 @@ from truerank.audits.survivorship.queries import fault_notes, percent
 from truerank.audits.survivorship.rescuing import RESCUED, Rescued
 from truerank.judging import Item
 from truerank.judging.count_tables import label_tables
+from truerank.reports.figures.intervals import IntervalRow, interval_rows
 from truerank.reports.figures.pictures import Picture
-from truerank.reports.figures.shares import ShareRow, share_rows
 from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, reports, summarises, writes
 from truerank.reports.tables import Cell, Column, Table
@@ -122,13 +122,14 @@ def _verdict(corpus: CorpusAnswers) -> Verdict:
 
 def _picture(corpus: CorpusAnswers, number: int) -> Picture:
     rows = [
-        ShareRow(f"{one.system}, top {cutoff}", found.share, found.low, found.high)
+        IntervalRow(f"{one.system}, top {cutoff}", found.share, found.low, found.high, f"{found.share:.1%}")
         for one in corpus.shares
         for cutoff, found in one.within.items()
         if found.share is not None
     ]
     caption = f"Share of {len(corpus.queries):,} discarded queries with an answer among the first results."
-    return Picture(f"answers-{number}", caption, share_rows(rows, x_label="share of discarded queries"))
+    figure = interval_rows(rows, x_label="share of discarded queries", percent=True)
+    return Picture(f"answers-{number}", caption, figure)
 
 
 def answer_table(result: Answerable, corpus: CorpusAnswers | None = None) -> Table:

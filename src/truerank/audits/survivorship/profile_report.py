@@ -9,9 +9,9 @@ from truerank.audits.survivorship.extrapolating import DepthCurve
 from truerank.audits.survivorship.kinds import FEWEST_EXPECTED, Kinds
 from truerank.audits.survivorship.profiling import Profile, Split
 from truerank.audits.survivorship.queries import fault_notes, percent
+from truerank.reports.figures.intervals import IntervalRow, interval_rows
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.reports.figures.pictures import Picture
-from truerank.reports.figures.shares import ShareRow, share_rows
 from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, reports, summarises
 from truerank.reports.tables import Column, Table
@@ -73,7 +73,9 @@ def _split_verdict(result: Profile, split: Split) -> Verdict:
 
 def _kinds_picture(kinds: Kinds, number: int) -> Picture:
     rows = [
-        ShareRow(f"{one.kind} (n = {one.discarded.n:,})", share, one.discarded.low, one.discarded.high)
+        IntervalRow(
+            f"{one.kind} (n = {one.discarded.n:,})", share, one.discarded.low, one.discarded.high, f"{share:.1%}"
+        )
         for one in kinds.counts
         if (share := one.discarded.share) is not None
     ]
@@ -81,7 +83,9 @@ def _kinds_picture(kinds: Kinds, number: int) -> Picture:
         f"Discarded share of the queries of {kinds.split} by {kinds.labelling}, with intervals; the dashed line is the "
         f"share over all {kinds.total.n:,} labelled queries."
     )
-    figure = share_rows(rows, x_label="share discarded", reference=kinds.total.share, reference_label="all")
+    total = kinds.total.share
+    label = "" if total is None else f"all {total:.1%}"
+    figure = interval_rows(rows, x_label="share discarded", line=total, line_label=label, percent=True)
     return Picture(f"kinds-{number}", caption, figure)
 
 

@@ -15,7 +15,7 @@ from truerank.audits.track.options import CountedFiles, TrackReportOptions
 from truerank.audits.track.reporting import TrackReport, report
 from truerank.audits.track.scores import Scores
 from truerank.audits.track.selecting import TopicRow, TopicSelection, select_topics
-from truerank.audits.track.similarity import RunMap, run_map
+from truerank.audits.track.similarity import RunMap, RunSimilarities, run_map, run_similarities
 from truerank.audits.track.statements import Statement
 from truerank.audits.track.validating import RunCheck, Validation, validate
 
@@ -35,6 +35,7 @@ __all__ = [
     "RunCheck",
     "RunInfo",
     "RunMap",
+    "RunSimilarities",
     "Scores",
     "Statement",
     "SubtaskGap",
@@ -48,6 +49,7 @@ __all__ = [
     "file_statistics",
     "report",
     "run_map",
+    "run_similarities",
     "select_topics",
     "validate",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.audits.track.analysis import Agreement, Analysis, Duel
-from truerank.audits.track.similarity import RunMap
+from truerank.audits.track.similarity import RunMap, RunSimilarities
 from truerank.reports.figures import (
     Panel,
     Picture,
@@ -20,6 +20,7 @@ from truerank.reports.figures import (
     grouped_scores,
     ordered_scores,
     scatter_panels,
+    similarity_map,
     topic_pairs,
 )
 
@@ -28,18 +29,20 @@ __all__ = ["duel_names", "paired_measures", "pictures"]
 Floats = NDArray[np.float64]
 
 _NOT_STATED: Final = "not stated"
+#: Runs whose names a map has room for.
+_LABELLED: Final = 40
 #: Pairs of this many measures have panels of their own.
 _PAIRED: Final = 3
 
 
 def pictures(
-    analysis: Analysis, run_map: RunMap | None = None, topics: Mapping[str, str] | None = None
+    analysis: Analysis, alike: RunMap | RunSimilarities | None = None, topics: Mapping[str, str] | None = None
 ) -> Iterator[Picture]:
     """The figures that the runs allow, in the order of the paper.
 
     Args:
         analysis: what the runs show.
-        run_map: the runs in a plane, where they were laid out.
+        alike: the runs in a plane, or the similarities of few runs.
         topics: the texts of topics by id, to name them by.
 
     Yields:
@@ -51,8 +54,10 @@ def pictures(
         yield _categories(analysis)
     for name, duel in zip(duel_names(analysis), analysis.duels, strict=True):
         yield _duel(name, duel, topics or {})
-    if run_map is not None:
-        yield _map(analysis, run_map)
+    if isinstance(alike, RunMap):
+        yield _map(analysis, alike)
+    elif alike is not None:
+        yield _similarities(analysis, alike)
     if analysis.gaps:
         yield _subtasks(analysis)
     yield from _agreements(analysis)
@@ -112,6 +117,8 @@ def _duel(name: str, duel: Duel, texts: Mapping[str, str]) -> Picture:
 
 def _map(analysis: Analysis, run_map: RunMap) -> Picture:
     infos = analysis.scores.runs
+    # More names than this cover each other; a group's runs are near enough to be known by their marks then.
+    names = tuple(run.run for run in infos) if len(infos) <= _LABELLED else ()
     panels = []
     described = (
         ("by category", [run.category for run in infos], analysis.categories),
@@ -119,21 +126,31 @@ def _map(analysis: Analysis, run_map: RunMap) -> Picture:
     )
     for title, kinds, order in described:
         if any(kinds):
-            series = _series(kinds, run_map.points[:, 0], run_map.points[:, 1], order)
+            series = _series(kinds, run_map.points[:, 0], run_map.points[:, 1], order, names)
             panels.append(
                 Panel(
                     f"{title}, n = {len(infos):,} runs", "t-SNE 1 (no unit)", "t-SNE 2 (no unit)", series, ticks=False
                 )
             )
     if not panels:
-        series = (Series("run", run_map.points[:, 0], run_map.points[:, 1]),)
+        series = (Series("run", run_map.points[:, 0], run_map.points[:, 1], names),)
         panels.append(Panel(f"n = {len(infos):,} runs", "t-SNE 1 (no unit)", "t-SNE 2 (no unit)", series, ticks=False))
     return Picture(
         "similarity",
         f"Runs that do well and badly on the same topics lie close together: t-SNE of vectors of {run_map.topics:,} "
         f"{analysis.scores.main} scores, perplexity {run_map.perplexity:.3g}, seed {run_map.seed}. Only nearness "
         "counts; axes and distances between clusters have no meaning.",
-        scatter_panels(panels, columns=2, height=3.1),
+        scatter_panels(panels, columns=1, height=4.4) if names else scatter_panels(panels, columns=2, height=3.1),
+        section="similarity",
+    )
+
+
+def _similarities(analysis: Analysis, alike: RunSimilarities) -> Picture:
+    return Picture(
+        "similarity",
+        f"How alike {len(analysis.scores.runs):,} runs are: Pearson's correlation of {analysis.scores.main} over "
+        f"{alike.topics:,} topics. Runs with a high value, a dark cell, do well and badly on the same topics.",
+        similarity_map([run.run for run in analysis.scores.runs], alike.values),
         section="similarity",
     )
 
@@ -219,7 +236,9 @@ def _undrawn(analysis: Analysis) -> str:
     return f" Runs without a category ({number}) count in the first τ and are not drawn."
 
 
-def _series(kinds: Sequence[str], x: Floats, y: Floats, order: Sequence[str] = ()) -> tuple[Series, ...]:
+def _series(
+    kinds: Sequence[str], x: Floats, y: Floats, order: Sequence[str] = (), names: Sequence[str] = ()
+) -> tuple[Series, ...]:
     """One series per kind, in the order given or else alphabetical, the one that is not stated last."""
     known = np.isfinite(x) & np.isfinite(y)
     order = [*(order or sorted({kind for kind in kinds if kind})), ""]
@@ -227,7 +246,8 @@ def _series(kinds: Sequence[str], x: Floats, y: Floats, order: Sequence[str] = (
     for kind in order:
         chosen = np.array([one == kind for one in kinds]) & known
         if chosen.any():
-            found.append(Series(kind or _NOT_STATED, x[chosen], y[chosen]))
+            labels = tuple(names[place] for place in np.flatnonzero(chosen).tolist()) if names else ()
+            found.append(Series(kind or _NOT_STATED, x[chosen], y[chosen], labels))
     return tuple(found)
 
 

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any, Final
 
 from truerank.audits.track import tables
-from truerank.audits.track.analysis import Agreement
+from truerank.audits.track.analysis import Agreement, Duel
 from truerank.audits.track.candidates import Candidates
+from truerank.audits.track.differing import (
+    best_differences,
+    difference_pictures,
+    difference_tables,
+    finding,
+    told_apart,
+)
 from truerank.audits.track.figures import duel_names, paired_measures, pictures
 from truerank.audits.track.reporting import TrackReport
 from truerank.audits.track.scores import Scores
 from truerank.audits.track.selecting import TopicSelection
 from truerank.audits.track.statements import Statement, agrees, statements_table
 from truerank.audits.track.validating import RunCheck, Validation
+from truerank.measures.comparison import Comparison
 from truerank.options import Scoring
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.pages import Prose
@@ -26,9 +35,10 @@ __all__ = ["candidate_table", "selection_table", "validation_table"]
 
 _NAMED: Final = 10
 #: Tables that are for files, not for reading through.
-_LONG: Final = ("agreement", "measures")
+_LONG: Final = ("agreement", "measures", "differences", "pairs")
 
 _TITLES = {
+    "differences": "Which runs differ",
     "data": "The data set",
     "runs": "The runs",
     "categories": "Categories of runs",
@@ -46,7 +56,14 @@ def _track_summary(result: TrackReport) -> Summary:
     if result.analysis.agreements:
         shown.append(tables.agreement_table(_first_agreements(result)))
     notes = () if result.out is None else (f"report: {result.out / 'report.html'}",)
-    return Summary((*shown, *result.left_out), _facts(result), notes=notes, width=120)
+    opening = () if result.comparison is None else (_opening(result.comparison),)
+    return Summary((*opening, *shown, *result.left_out), _facts(result), notes=notes, width=120)
+
+
+def _opening(comparison: Comparison) -> str:
+    """The finding for a terminal."""
+    found = finding(comparison)
+    return "\n".join(textwrap.wrap(f"{found.word}: {found.reason} {found.evidence}", 100))
 
 
 @reports(TrackReport)
@@ -60,6 +77,10 @@ def _track_report(result: TrackReport) -> Report:
             parts[section].append(table)
     if result.left_out:
         parts["runs"].append(Prose(result.left_out))
+    if result.comparison is not None:
+        parts["differences"] += [*difference_pictures(result.comparison), named["differences"]]
+        if "pairs" in named:
+            parts["differences"].append(Prose(("All pairs of runs are in tables/pairs.",)))
     if result.analysis.agreements:
         parts["agreement"].append(tables.agreement_table(_first_agreements(result)))
         parts["agreement"].append(Prose(("All pairs of measures are in tables/agreement.",)))
@@ -79,8 +100,8 @@ def _track_report(result: TrackReport) -> Report:
         tables=named,
         json=_facts(result),
         footer=(
-            "Percentages compare the best runs of two kinds and say nothing about chance; 'truerank compare' tests the "
-            "difference. This page asks the network for nothing.",
+            "Percentages compare the best runs of two kinds, chosen by these scores. This page asks the network for "
+            "nothing.",
         ),
     )
 
@@ -120,8 +141,8 @@ def _run_verdicts(found: Validation) -> Iterator[Verdict]:
 
 
 def _pictures(result: TrackReport) -> tuple[Picture, ...]:
-    """The figures in reading order."""
-    return tuple(pictures(result.analysis, result.run_map, result.topics))
+    """The figures beside those of the finding, in reading order."""
+    return tuple(pictures(result.analysis, result.run_map or result.similarities, result.topics))
 
 
 def _validation_facts(found: Validation) -> dict[str, Any]:
@@ -153,6 +174,8 @@ def _validation_facts(found: Validation) -> dict[str, Any]:
 
 def _verdicts(result: TrackReport) -> Iterator[Verdict]:
     analysis, main = result.analysis, result.analysis.scores.main
+    if result.comparison is not None:
+        yield finding(result.comparison)
     base = next((one for one in analysis.best if one.category == analysis.baseline), None)
     duels = {duel.first.category: duel for duel in analysis.duels}
     for one in analysis.best:
@@ -164,10 +187,7 @@ def _verdicts(result: TrackReport) -> Iterator[Verdict]:
             word=f"{one.gain:+.1f} %",
             tone="good" if one.gain > 0 else "bad",
             reason=f"{main}: {one.run} {one.value:.4f}, {base.run} {base.value:.4f}.",
-            evidence=""
-            if duel is None
-            else f"It wins {duel.wins} of {len(duel.topics):,} topics, ties {duel.ties}, loses {duel.losses}.",
-            share=None if duel is None or not duel.topics else duel.wins / len(duel.topics),
+            evidence=" ".join(_duel_sentences(result, duel)),
         )
     for gap in analysis.gaps[:1]:
         if gap.gain is not None:
@@ -176,9 +196,16 @@ def _verdicts(result: TrackReport) -> Iterator[Verdict]:
                 word=f"{gap.gain:+.1f} %",
                 tone="good" if gap.gain > 0 else "bad",
                 reason=f"{main}: {gap.fullrank} {gap.fullrank_value:.4f}, {gap.rerank} {gap.rerank_value:.4f}.",
+                evidence=told_apart(result.comparison, gap.fullrank, gap.rerank),
             )
     yield from _agreement_verdicts(result)
     yield from _stated_verdicts(result)
+
+
+def _duel_sentences(result: TrackReport, duel: Duel | None) -> Iterator[str]:
+    if duel is not None:
+        yield f"It wins {duel.wins} of {len(duel.topics):,} topics, ties {duel.ties}, loses {duel.losses}."
+        yield told_apart(result.comparison, duel.first.run, duel.second.run)
 
 
 def _agreement_verdicts(result: TrackReport) -> Iterator[Verdict]:
@@ -204,7 +231,6 @@ def _stated_verdicts(result: TrackReport) -> Iterator[Verdict]:
         word=f"{len(stated) - len(differing)} of {len(stated)} follow",
         tone="bad" if differing else "good",
         reason=f"{listed}." if differing else "Every stated figure follows from the runs.",
-        share=(len(stated) - len(differing)) / len(stated),
     )
 
 
@@ -229,8 +255,11 @@ def _tables(result: TrackReport) -> Iterator[tuple[str, Table]]:
     analysis = result.analysis
     if result.files:
         yield "collection", tables.collection_table(result.files)
-    yield "counts", tables.counts_table(analysis)
-    yield "results", tables.results_table(analysis.scores)
+    if result.comparison is not None:
+        yield from difference_tables(result.comparison)
+    if any(run.category or run.subtask or run.group for run in analysis.scores.runs):
+        yield "counts", tables.counts_table(analysis)
+    yield "results", tables.results_table(analysis.scores).filled()
     if analysis.scores.printed not in ((), analysis.scores.measures):
         yield "measures", tables.results_table(analysis.scores, whole=True)
     if analysis.best:
@@ -275,10 +304,23 @@ def _facts(result: TrackReport) -> dict[str, Any]:
         ],
         "agreement": [one._asdict() | {"category": one.category or None} for one in analysis.agreements],
         "gain_and_recall": None if analysis.recall is None else analysis.recall._asdict() | {"category": None},
+        "finding": None if result.comparison is None else _finding(result.comparison),
         "statements": [_statement(one) for one in result.statements],
         "files": [one._asdict() for one in result.files],
         "notes": list(scores.notes),
         "left_out": list(result.left_out),
+    }
+
+
+def _finding(comparison: Comparison) -> dict[str, Any]:
+    found = finding(comparison)
+    return {
+        "verdict": found.word,
+        "sentences": [found.reason, found.evidence, found.what_would_change_it],
+        "method": comparison.method.json(),
+        "pairs": len(comparison.differences),
+        "significant": sum(row.significant for row in comparison.differences),
+        "to_best": [{**row._asdict(), "n": list(row.n)} for row in best_differences(comparison)],
     }
 
 

@@ -12,9 +12,11 @@ from truerank.audits.track.collection import FileStatistics, Kind, file_statisti
 from truerank.audits.track.inputs import RowFilter, measure_name, read_metadata
 from truerank.audits.track.options import CountedFiles, TrackReportOptions
 from truerank.audits.track.scores import Scores, from_runs, from_tables
-from truerank.audits.track.similarity import FEWEST_RUNS, RunMap, run_map
+from truerank.audits.track.similarity import FEWEST_RUNS, RunMap, RunSimilarities, run_map, run_similarities
 from truerank.audits.track.statements import Statement, read_stated, statements
 from truerank.errors import InputError, MissingExtraError, OptionError
+from truerank.measures.comparing import compare_evaluations
+from truerank.measures.comparison import Comparison
 from truerank.options import Flag, Out, Scoring, command
 from truerank.reports.results import Result
 from truerank.sources import read_topics
@@ -36,7 +38,9 @@ class TrackReport(Result, shown_in="truerank.audits.track.page"):
         analysis: what the runs show.
         statements: the figures of a track's text, with those that were stated.
         files: the files of the data set.
-        run_map: the runs in a plane, where there are scores by topic.
+        run_map: the runs in a plane, where there are scores by topic and ten runs.
+        similarities: how alike the runs are, where there are scores by topic and fewer runs.
+        comparison: all pairs of runs by the main measure, where there are scores by topic and two runs.
         topics: texts of topics by id.
         left_out: what the report does not show, and why, in sentences.
         out: the folder that it was written to.
@@ -47,6 +51,8 @@ class TrackReport(Result, shown_in="truerank.audits.track.page"):
     statements: tuple[Statement, ...]
     files: tuple[FileStatistics, ...] = ()
     run_map: RunMap | None = None
+    similarities: RunSimilarities | None = None
+    comparison: Comparison | None = None
     topics: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     out: Path | None = None
@@ -102,7 +108,7 @@ def report(
     _check(qrels, run, means, sparse_qrels)
     scores = _scores((run, qrels, sparse_qrels), (means, metadata), options, scoring)
     analysis = analyse(scores, baseline=options.baseline_category)
-    layout, missing = _layout(scores, options)
+    layout, alike, missing = _alike(scores, options)
     stated, topics = options.stated, options.topics
     result = TrackReport(
         options=options,
@@ -110,6 +116,8 @@ def report(
         statements=statements(analysis, None if stated is None else read_stated(stated)),
         files=tuple(_counted(files, qrels, sparse_qrels)),
         run_map=layout,
+        similarities=alike,
+        comparison=_compared(scores),
         topics={} if topics is None else {topic.topic_id: topic.title for topic in read_topics(topics).topics},
         left_out=(*_without(analysis), *missing),
         out=None if out is None else Path(out),
@@ -160,15 +168,28 @@ def _check(qrels: str | None, run: Sequence[Any], means: Sequence[Any], sparse_q
         raise OptionError("run", "runs without judgments", "give `qrels`")
 
 
-def _layout(scores: Scores, options: TrackReportOptions) -> tuple[RunMap | None, list[str]]:
+def _alike(scores: Scores, options: TrackReportOptions) -> tuple[RunMap | None, RunSimilarities | None, list[str]]:
+    """The map of many runs, or the similarities of few; and what is left out, in sentences."""
     if scores.evaluation is None:
-        return None, ["The map of runs and the comparisons by topic need run files; means do not have topics."]
+        return None, None, ["The map of runs and the comparisons by topic need run files; means do not have topics."]
+    if len(scores.runs) < FEWEST_RUNS:
+        alike = run_similarities(scores.evaluation, scores.main)
+        few = "How alike runs are needs 2 runs and 3 topics that all were scored on."
+        return None, alike, [few] if alike is None else []
     try:
         layout = run_map(scores.evaluation, scores.main, seed=options.seed, perplexity=options.perplexity)
     except MissingExtraError as error:
-        return None, [f"The map of runs is left out: {error}"]
-    few = f"The map of runs needs {FEWEST_RUNS} runs and 2 topics that all were scored on."
-    return layout, [few] if layout is None else []
+        return None, run_similarities(scores.evaluation, scores.main), [f"The map of runs is left out: {error}"]
+    few = "The map of runs needs 2 topics that all were scored on."
+    return layout, None, [few] if layout is None else []
+
+
+def _compared(scores: Scores) -> Comparison | None:
+    """All pairs of runs by the main measure; None without scores by topic."""
+    found = scores.evaluation
+    if found is None or len(found.runs) < 2 or (found.aggregates and found.aggregates[0] != "mean"):
+        return None
+    return compare_evaluations(found, measures=[scores.main], correction="holm")
 
 
 def _without(analysis: Analysis) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Runs in a plane: those that do well and badly on the same topics lie close together."""
+"""How alike runs are by the topics on which they do well: a plane of many runs, the correlations of few."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from numpy.typing import NDArray
 from truerank.errors import MissingExtraError
 from truerank.measures import Evaluation
 
-__all__ = ["FEWEST_RUNS", "RunMap", "run_map"]
+__all__ = ["FEWEST_RUNS", "RunMap", "RunSimilarities", "run_map", "run_similarities"]
 
 Floats = NDArray[np.float64]
 
-#: Below this many runs neighbourhoods mean nothing.
-FEWEST_RUNS: Final = 5
+#: Below this many runs neighbourhoods mean nothing: there, similarities are shown themselves.
+FEWEST_RUNS: Final = 10
 _PERPLEXITY: Final = 30.0
 _DIGITS: Final = 4
+#: A vector of deviations from its mean that is shorter than this is rounding.
+_CONSTANT: Final = 1e-12
 
 
 class RunMap(NamedTuple):
@@ -30,6 +32,45 @@ class RunMap(NamedTuple):
     topics: int
     perplexity: float
     seed: int
+
+
+class RunSimilarities(NamedTuple):
+    """Pearson's correlation of the scores by topic of each pair of runs, shape (runs, runs); NaN where one is constant.
+
+    `topics` is the number of topics behind each of them.
+    """
+
+    values: Floats
+    topics: int
+
+
+def run_similarities(evaluation: Evaluation, measure: str) -> RunSimilarities | None:
+    """How alike runs are: high where they do well and badly on the same topics.
+
+    Args:
+        evaluation: the scores; topics that a run was not scored on are left out.
+        measure: one of its measures.
+
+    Returns:
+        The correlations, in the order of the evaluation's runs; None for fewer than two runs or three topics.
+    """
+    vectors = _vectors(evaluation, measure)
+    runs, topics = vectors.shape
+    if runs < 2 or topics < 3:
+        return None
+    centred = vectors - vectors.mean(axis=1, keepdims=True)
+    lengths = np.sqrt((centred**2).sum(axis=1))
+    centred[lengths < _CONSTANT] = np.nan
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values: Floats = np.clip(centred @ centred.T / np.outer(lengths, lengths), -1.0, 1.0)
+    return RunSimilarities(values.round(_DIGITS), topics)
+
+
+def _vectors(evaluation: Evaluation, measure: str) -> Floats:
+    """The scores of the topics that all runs were scored on, shape (runs, topics)."""
+    vectors = np.stack([evaluation.of(run, measure) for run in evaluation.runs])
+    known: Floats = vectors[:, np.isfinite(vectors).all(axis=0)]
+    return known
 
 
 def run_map(evaluation: Evaluation, measure: str, *, seed: int = 0, perplexity: float | None = None) -> RunMap | None:
@@ -45,15 +86,14 @@ def run_map(evaluation: Evaluation, measure: str, *, seed: int = 0, perplexity: 
         perplexity: how many neighbours count; by default 30, but at most a third of the other runs.
 
     Returns:
-        The places, in the order of the evaluation's runs; None for fewer than five runs or two topics.
+        The places, in the order of the evaluation's runs; None for fewer than ten runs or two topics.
 
     Raises:
         MissingExtraError: scikit-learn is not installed.
 
     Source: Craswell et al.: Overview of the TREC 2019 Deep Learning Track, section 4, Figure 4.
     """
-    vectors = np.stack([evaluation.of(run, measure) for run in evaluation.runs])
-    vectors = vectors[:, np.isfinite(vectors).all(axis=0)]
+    vectors = _vectors(evaluation, measure)
     runs, topics = vectors.shape
     if runs < FEWEST_RUNS or topics < 2:
         return None

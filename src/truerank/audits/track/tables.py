@@ -48,24 +48,28 @@ def counts_table(analysis: Analysis) -> Table:
     counts = analysis.counts()
     categories = [*analysis.categories, *sorted({category for category, _ in counts} - {*analysis.categories, ""})]
     categories += [""] if any(category == "" for category, _ in counts) else []
-    subtasks = [*SUBTASKS, *([""] if any(subtask == "" for _, subtask in counts) else [])]
+    infos = analysis.scores.runs
+    stated = any(run.subtask for run in infos)
+    subtasks = [one for one in (*SUBTASKS, "") if stated and any(run.subtask == one for run in infos)]
     columns = [Column("category")]
     columns += [Column(subtask or _NOT_STATED, ("runs",), "right", ",d") for subtask in subtasks]
     columns += [Column("all", ("runs",), "right", ",d"), Column("groups", (), "right", ",d")]
-    infos = analysis.scores.runs
     rows: list[tuple[Cell, ...]] = []
     for category in categories:
         cells = [counts.get((category, subtask), 0) for subtask in subtasks]
         groups = {run.group for run in infos if run.category == category and run.group}
-        rows.append((category or _NOT_STATED, *cells, sum(cells), len(groups)))
+        runs = sum(run.category == category for run in infos)
+        rows.append((category or _NOT_STATED, *cells, runs, len(groups) or None))
     totals = [sum(run.subtask == subtask for run in infos) for subtask in subtasks]
     groups = {run.group for run in infos if run.group}
-    rows.append(("all", *totals, len(infos), len(groups)))
+    rows.append(("all", *totals, len(infos), len(groups) or None))
     notes = ["A group with runs of several categories counts in each of them, and once in the last row."]
     baselines = sorted(name for name in groups if name.lower() in ("baseline", "baselines"))
     if baselines:
         notes.append(f"{len(groups) - len(baselines)} groups without {' and '.join(baselines)}.")
-    return Table("Runs by category and subtask.", tuple(columns), tuple(rows), tuple(notes), rules=(len(rows) - 1,))
+    title = "Runs by category and subtask." if subtasks else "Runs by category."
+    found = Table(title, tuple(columns), tuple(rows), tuple(notes if groups else ()), rules=(len(rows) - 1,))
+    return found.filled()
 
 
 def results_table(scores: Scores, *, whole: bool = False) -> Table:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from truerank.audits.transfer.negatives import NegativeSource as NegativeSource
     from truerank.audits.transfer.scanning.options import Samples as Samples
     from truerank.audits.transfer.scanning.options import ScanOptions as ScanOptions
+    from truerank.audits.transfer.scanning.options import ScanScoring as ScanScoring
     from truerank.audits.transfer.scanning.results import Scan as Scan
     from truerank.audits.transfer.scanning.results import load_scan as load_scan
     from truerank.audits.transfer.scanning.scan import default_ranker as default_ranker
@@ -70,6 +71,7 @@ __all__ = [
     "Samples",
     "Scan",
     "ScanOptions",
+    "ScanScoring",
     "SelectOptions",
     "Selection",
     "SnapshotOptions",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
@@ -109,16 +109,9 @@ def _carrying_table(result: Carrying) -> Table:
         ("documents with several judgments, put together", "", result.merged),
         ("", "their grades differ", result.differing),
         ("judgments written", "", result.written),
-        ("topics read", "", result.topics["read"]),
-        ("topics written", "", result.topics["written"]),
-        ("topics whose relevant documents are all gone", "", result.topics["without_relevant"]),
     ]
-    return Table(
-        title=f"{_named(result.out)}judgments carried over.",
-        columns=_COUNTS,
-        rows=tuple(rows),
-        notes=(f"Several judgments of one document: {COMBINE[result.combine]}.", *result.warnings),
-    )
+    note = f"Several judgments of one document: {COMBINE[result.combine]}."
+    return _counts_table("judgments carried over.", rows, result, note)
 
 
 def _experts_table(experts: ExpertComparison) -> Table:
@@ -163,14 +156,26 @@ def _cleaning_table(result: JudgmentCleaning) -> Table:
         ("flagged, but judged sound", "", result.reprieved),
         ("judgments written", "", result.kept),
         ("not among the judgments", "", result.not_found),
-        ("topics read", "", result.topics["read"]),
-        ("topics whose relevant documents are all gone", "", result.topics["without_relevant"]),
     ]
+    title = f"the judgments that still hold for {result.version}."
+    return _counts_table(title, rows, result, f"Removed: {TRUST[result.trust]}.")
+
+
+def _counts_table(
+    title: str, judgments: Sequence[tuple[str, str, int]], result: Carrying | JudgmentCleaning, note: str
+) -> Table:
+    """Counts of judgments and, below them, of topics."""
+    labels = {
+        "read": "topics read",
+        "written": "topics written",
+        "without_relevant": "topics whose relevant documents are all gone",
+    }
+    topics = [(label, "", result.topics[kind]) for kind, label in labels.items() if kind in result.topics]
     return Table(
-        title=f"{_named(result.out)}the judgments that still hold for {result.version}.",
+        title=f"{_named(result.out)}{title}",
         columns=_COUNTS,
-        rows=tuple(rows),
-        notes=(f"Removed: {TRUST[result.trust]}.", *result.warnings),
+        rows=(*judgments, *topics),
+        notes=(note, *result.warnings),
     )
 
 

@@ -26,7 +26,9 @@ __all__ = [
 ]
 
 #: What is wrong with a training set, or that nothing is.
-Kind = Literal["none", "leak", "test", "by-depth", "by-version", "other"]
+Kind = Literal[
+    "none", "leak", "test", "test-queries", "test-documents", "test-reworded", "by-depth", "by-version", "other"
+]
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
 #: How the score of a document follows from those of its passages.
 Aggregation = Literal["first", "max"]

@@ -26,7 +26,7 @@ from truerank.experiments.grid.design import (
     SetDesign,
 )
 from truerank.experiments.grid.yaml_tree import Value, YamlMapping, read_tree
-from truerank.experiments.instances.options import BuildOptions
+from truerank.experiments.instances.options import TEST_KINDS, BuildOptions
 from truerank.lexical.presets import MODELS, PRESETS, model_of
 from truerank.measures.grammar import parse_measures
 from truerank.rankers.kinds import is_drawn, usual_recipe
@@ -224,7 +224,7 @@ class _Reader:
         sizes = table.read("sizes", _sizes, self._top.read("sizes", lambda each: _by_default(each, _sizes), ()))
         if build is not None and not sizes:
             value.fault("no sizes", "write sizes: [1000, 2000]; sets that are built here need them")
-        default = kind if kind in ("none", "leak", "test") else name
+        default = kind if kind in ("none", "leak", *TEST_KINDS) else name
         checkpoint = table.read("checkpoint", self._model_place, None)
         if checkpoint is not None and "sizes" in table:
             table.need("sizes", "").fault("a checkpoint is not trained", "leave the sizes out")
@@ -247,7 +247,7 @@ class _Reader:
         if wrong := [each for each in one.placeholders if each not in PLACEHOLDERS]:
             known = " and ".join(f"{{{each}}}" for each in PLACEHOLDERS)
             value.fault(f"nothing stands for {{{wrong[0]}}}", f"known: {known}")
-        if one.placeholders and one.kind in ("leak", "test"):
+        if one.placeholders and one.kind in ("leak", *TEST_KINDS):
             fault = f"other rows for each {one.placeholders[0]}"
             value.fault(fault, "a leak is the same for all trainings: give one set of rows")
         fill = (one.build or {}).get("fill")

@@ -25,12 +25,12 @@ from truerank.experiments.instances.leaks import (
     read_candidates,
     read_judged_topics,
     spread,
-    topic_drafts,
     verified_leaks,
     wanted,
 )
 from truerank.experiments.instances.opening import CollectionTexts, Opened, filled
-from truerank.experiments.instances.options import BuildOptions
+from truerank.experiments.instances.options import TEST_KINDS, BuildOptions
+from truerank.experiments.instances.topic_rows import topic_drafts
 from truerank.judging.labels import Judgments, open_judgments
 from truerank.sources.topics import read_topics
 from truerank.text.normalising import normalise
@@ -91,7 +91,7 @@ def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
     """Draws the rows of a set.
 
     Args:
-        kind: "none", "leak" or "test".
+        kind: "none", "leak" or one of `TEST_KINDS`.
         rows: of the largest size.
         opened: gives the sources; its options were checked for this kind.
 
@@ -102,7 +102,7 @@ def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
     candidates = read_candidates(options.audit)
     judgments, leaks = _leaks(kind, options, candidates)
     barred = excluded(candidates, judgments, [name for _, name in opened.sources])
-    training = TrainingSources(opened.lanes, options, seed, barred)
+    training = TrainingSources(opened.lanes, options, seed, barred, opened.barred_documents)
     lead = _lead(kind, leaks, opened)
     asked = (options.leaks or 0) if kind != "none" else 0
     # With fewer leaks than asked for there are more rows without one.
@@ -129,9 +129,11 @@ def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
 class _Lead:
     """What the rows that leak are made of: leaks of training queries, or test topics."""
 
+    kind: str
     leaks: list[Leak]
     plans: list[TopicPlan]
     topics: JudgedTopics | None
+    unjudged: bool = False
 
 
 @dataclass(frozen=True)
@@ -171,11 +173,14 @@ class _Taken(NamedTuple):
 
 
 def _lead(kind: str, leaks: list[Leak], opened: Opened) -> _Lead:
-    topics = read_judged_topics(opened.options) if kind == "test" else None
+    topics = read_judged_topics(opened.options) if kind in TEST_KINDS else None
     if topics is None:
-        return _Lead(leaks, [], None)
-    stage = opened.test_stage if topics.relevant_only else None
-    return _Lead(leaks, plan_topics(topics, opened.options, opened.seed, stage), topics)
+        return _Lead(kind, leaks, [], None)
+    # The positives of leaked queries are documents that nobody judged.
+    unjudged = topics.relevant_only or kind == "test-queries"
+    stage = opened.test_stage if unjudged else None
+    plans = plan_topics(topics, opened.options, opened.seed, stage, best_first=kind == "test-queries")
+    return _Lead(kind, leaks, plans, topics, unjudged)
 
 
 def _query_inputs(opened: Opened, training: TrainingSources) -> dict[str, Any]:
@@ -304,8 +309,10 @@ def _of_topics(
 ) -> tuple[list[RowDraft], dict[str, Any], tuple[str, ...], str]:
     """The rows of test topics; what is to be said of them; what they are called."""
     times = opened.options.rows_per_topic
-    drafts = topic_drafts(lead.plans, topics.name, times, opened.test_texts.has)
-    negatives = "first stage, unjudged" if topics.relevant_only else "judged"
+    drafts = topic_drafts(
+        lead.plans, topics.name, lead.kind, per_topic=times, texts=opened.test_texts, seed=opened.seed
+    )
+    negatives = "first stage, unjudged" if lead.unjudged else "judged"
     notes = (_UNJUDGED,) if topics.relevant_only else ()
     what = f"rows of test topics ({len(topics.judged):,} topics, {times} rows of each at most)"
     return drafts, {"rows_per_topic": times, "negatives": negatives}, notes, what

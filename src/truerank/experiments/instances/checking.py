@@ -16,12 +16,15 @@ from truerank.errors import InputError
 from truerank.experiments.instances.built import open_built
 from truerank.experiments.instances.filling import judged_documents
 from truerank.experiments.instances.leaks import excluded, leaks_above, read_candidates
+from truerank.experiments.instances.opening import relevant_documents
 from truerank.experiments.instances.proofs import LoadedSet, ProofEvidence, Property, load_set, proofs
 from truerank.judging.labels import open_judgments
 from truerank.judging.votes import Votes
 from truerank.options import Flag, Sources, command
 from truerank.reports.results import Result
 from truerank.sources.grammar import parse
+from truerank.sources.topics import read_topics
+from truerank.text.normalising import normalise
 
 __all__ = ["InstanceStats", "SetPair", "stats"]
 
@@ -203,7 +206,8 @@ def _relevant(
 
 def _ids(one: LoadedSet, name: str, tests: bool) -> list[str]:
     is_test = pl.col("role") == "test"
-    return one.rows.filter((pl.col("source") == name) & (is_test if tests else ~is_test))["query_id"].to_list()
+    own = one.rows.filter((pl.col("source") == name) & (is_test if tests else ~is_test))
+    return own["topic_id" if tests else "query_id"].to_list()
 
 
 def _evidence(
@@ -211,7 +215,13 @@ def _evidence(
 ) -> ProofEvidence:
     rule = votes or one.options.get("votes") or "majority"
     judgments = open_judgments(list(sources.labels), votes=rule) if sources.labels else None
-    evidence = ProofEvidence(judgments=judgments, relevant=relevant, missing=sources.missing)
+    evidence = ProofEvidence(
+        judgments=judgments,
+        relevant=relevant,
+        topics=_topic_texts(one, sources.missing),
+        barred_documents=_barred_documents(one, sources.missing),
+        missing=sources.missing,
+    )
     if not sources.audit:
         return evidence
     candidates = read_candidates(sources.audit)
@@ -223,6 +233,31 @@ def _evidence(
         barred=excluded(candidates, judgments, names),
         above=None if above is None else {(leak.topic_id, leak.text) for leak in above},
     )
+
+
+def _topic_texts(one: LoadedSet, missing: dict[str, str]) -> dict[str, str] | None:
+    """The texts of the test topics; None where the set names none, or they are not there."""
+    spec = one.options.get("topics")
+    if spec is None or not _at_hand("topics", spec, missing):
+        return None
+    field = one.options.get("field", "title")
+    return {topic.topic_id: normalise(getattr(topic, field)) for topic in read_topics(spec).topics}
+
+
+def _barred_documents(one: LoadedSet, missing: dict[str, str]) -> frozenset[str] | None:
+    """The documents that the judgments which the rows without a leak keep clear of call relevant."""
+    for about in one.abouts:
+        spec = about["options"].get("exclude_qrels")
+        if spec is not None and _at_hand("exclude_qrels", spec, missing):
+            return relevant_documents(spec, int(about["options"].get("test_rel", 1)))
+    return None
+
+
+def _at_hand(name: str, spec: str, missing: dict[str, str]) -> bool:
+    there = _is_there(spec)
+    if not there:
+        missing[name] = f"{spec} is not there"
+    return there
 
 
 def _pair(one: LoadedSet, other: LoadedSet) -> SetPair:

@@ -109,6 +109,11 @@ class DocumentQueries:
         return f"{self._docs.fingerprint};words={self._rule.words};rest={self._rule.rest};ends={self._rule.ends}"
 
     @staticmethod
+    def query_of(doc_id: str) -> str:
+        """The id of the query that a document makes."""
+        return f"{_PREFIX}{doc_id}"
+
+    @staticmethod
     def document_of(query_id: str) -> str:
         """The document that a query was made from."""
         return query_id.removeprefix(_PREFIX)
@@ -122,7 +127,7 @@ class DocumentQueries:
         read = skipped = 0
         for block in self._docs.batches(size):
             made = [(document.doc_id, self._rule(document)) for document in block]
-            kept = [(f"{_PREFIX}{doc_id}", one.query) for doc_id, one in made if one is not None]
+            kept = [(self.query_of(doc_id), one.query) for doc_id, one in made if one is not None]
             read, skipped = read + len(block), skipped + len(block) - len(kept)
             if kept:
                 yield QueryBlock([query_id for query_id, _ in kept], [query for _, query in kept])

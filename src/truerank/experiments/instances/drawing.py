@@ -80,7 +80,7 @@ class RowDraft(NamedTuple):
     """A row with ids only.
 
     `origin` says where the relevant and the non-relevant document come from; `of_test` whether their texts are looked
-    up in the test collection.
+    up in the test collection; `cut` whether they stand without the words that make a query.
     """
 
     role: str
@@ -92,6 +92,7 @@ class RowDraft(NamedTuple):
     nonrelevant_id: str
     origin: str
     of_test: bool = False
+    cut: bool = False
 
 
 _BLOCK: Final = 1 << 15

@@ -25,6 +25,10 @@ class QueryGrades(NamedTuple):
     relevant: tuple[tuple[str, int], ...] = ()
     others: tuple[tuple[str, int], ...] = ()
 
+    def without(self, doc_ids: Collection[str]) -> QueryGrades:
+        """Those of other documents only."""
+        return QueryGrades(*(tuple(pair for pair in pairs if pair[0] not in doc_ids) for pairs in self))
+
 
 def judged_documents(
     specs: Sequence[str], wanted: Sequence[Collection[str]], relevant_from: int
@@ -98,10 +102,18 @@ class TrainingSources:
         options: `relevant_from`, `negatives`.
         seed: of all choices.
         excluded: queries that must not stand in a row without a leak.
+        barred: documents that must not.
     """
 
-    def __init__(self, lanes: Sequence[Lane], options: BuildOptions, seed: int, excluded: Excluded) -> None:
-        self.lanes = tuple(lanes)
+    def __init__(
+        self,
+        lanes: Sequence[Lane],
+        options: BuildOptions,
+        seed: int,
+        excluded: Excluded,
+        barred: Collection[str] = frozenset(),
+    ) -> None:
+        self.lanes, self._barred = tuple(lanes), barred
         self._options, self._seed, self._excluded = options, seed, excluded
         self.scanned: list[SourcePass] = []
         self._relevant, self._negative = Keyed(seed, "relevant documents"), Keyed(seed, "non-relevant documents")
@@ -149,6 +161,7 @@ class TrainingSources:
         return ordered, {reason: number for reason, number in skipped.items() if number}
 
     def _prepared(self, lane: Lane, scanned: SourcePass, judged: dict[str, QueryGrades], count: int) -> Prepared:
+        judged = {query_id: own.without(self._barred) for query_id, own in judged.items()} if self._barred else judged
         queries = [query for query in scanned.drawn if judged.get(query.query_id, QueryGrades()).relevant]
         drafts: list[RowDraft] = []
         at = 0
@@ -184,7 +197,7 @@ class TrainingSources:
         """A row for each query, None where it lacks a relevant or a non-relevant document."""
         distinct = {query.query_id: query for query in queries}.values()
         answerable = [query for query in distinct if judged.get(query.query_id, QueryGrades()).relevant]
-        others = self._others(lane, answerable, judged)
+        others = self._others(lane, answerable, judged, role)
         drafts: dict[str, RowDraft] = {}
         for query_id, text in answerable:
             if query_id not in others:
@@ -193,11 +206,13 @@ class TrainingSources:
             doc_id, grade = min(documents, key=lambda pair: (self._relevant(f"{text}\0{pair[0]}"), pair))
             other_id, origin = others[query_id]
             came = "its own document" if lane.qrels is None else f"qrels {grade}"
-            drafts[query_id] = RowDraft(role, None, lane.name, query_id, text, doc_id, other_id, f"{came}; {origin}")
+            drafts[query_id] = RowDraft(
+                role, None, lane.name, query_id, text, doc_id, other_id, f"{came}; {origin}", cut=lane.qrels is None
+            )
         return [drafts.get(query.query_id) for query in queries]
 
     def _others(
-        self, lane: Lane, queries: Sequence[Query], judged: dict[str, QueryGrades]
+        self, lane: Lane, queries: Sequence[Query], judged: dict[str, QueryGrades], role: str
     ) -> dict[str, tuple[str, str]]:
         """A non-relevant document for each query, and where it comes from."""
         if lane.stage is None:
@@ -213,12 +228,20 @@ class TrainingSources:
             for query in queries
         ]
         usable: Usable = lane.source.usable if isinstance(lane.source, DocumentQueries) else everything
+        if self._barred and role == "none":
+            usable = _without(usable, self._barred)
         negatives = lane.stage.negatives(asked, self._negative, usable)
         return {query_id: (one[0].doc_id, f"first-stage rank {one[0].rank}") for query_id, one in negatives.items()}
 
     @staticmethod
     def _find(scanned: SourcePass, leak: Leak) -> Query | None:
         return scanned.by_text.get(leak.text) if leak.text else scanned.by_id.get(leak.query_id)
+
+
+def _without(usable: Usable, barred: Collection[str]) -> Usable:
+    return lambda doc_ids: [
+        kept and doc_id not in barred for doc_id, kept in zip(doc_ids, usable(doc_ids), strict=True)
+    ]
 
 
 def _own_documents(queries: Sequence[Query]) -> dict[str, QueryGrades]:

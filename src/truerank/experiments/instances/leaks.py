@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from truerank.errors import InputError, OptionError
-from truerank.experiments.instances.drawing import Excluded, Keyed, QueryKeys, RowDraft
+from truerank.experiments.instances.drawing import Excluded, Keyed, QueryKeys
 from truerank.experiments.instances.first_stage import Asked, FirstStage, everything
 from truerank.experiments.instances.options import BuildOptions
 from truerank.judging.labels import Judgments, open_judgments
@@ -34,7 +34,6 @@ __all__ = [
     "read_candidates",
     "read_judged_topics",
     "spread",
-    "topic_drafts",
     "verified_leaks",
     "wanted",
 ]
@@ -91,7 +90,9 @@ def read_judged_topics(options: BuildOptions) -> JudgedTopics:
     return JudgedTopics(spec.name, texts, judged, relevant_only)
 
 
-def plan_topics(topics: JudgedTopics, options: BuildOptions, seed: int, stage: FirstStage | None) -> list[TopicPlan]:
+def plan_topics(
+    topics: JudgedTopics, options: BuildOptions, seed: int, stage: FirstStage | None, *, best_first: bool = False
+) -> list[TopicPlan]:
     """Puts the topics, and the documents of each, into a random order.
 
     Args:
@@ -99,6 +100,7 @@ def plan_topics(topics: JudgedTopics, options: BuildOptions, seed: int, stage: F
         options: `rows_per_topic`, `test_rel`.
         seed: of the order.
         stage: where non-relevant documents come from that nobody judged; None to take judged ones.
+        best_first: those of the stage stand in the order of their ranks.
     """
     of_topic, of_document = Keyed(seed, "topics"), Keyed(seed, "test documents")
     room, bound = options.rows_per_topic + _SPARE, options.test_rel
@@ -112,33 +114,11 @@ def plan_topics(topics: JudgedTopics, options: BuildOptions, seed: int, stage: F
         relevant = [end for end in ends if topics.judged[topic_id][end[0]] >= bound]
         others = [end for end in ends if topics.judged[topic_id][end[0]] < bound]
         if stage is not None:
-            others = [(one.doc_id, f"first-stage rank {one.rank}, unjudged") for one in searched.get(topic_id, ())]
+            found = searched.get(topic_id, ())
+            in_order = sorted(found, key=lambda one: one.rank) if best_first else found
+            others = [(one.doc_id, f"first-stage rank {one.rank}, unjudged") for one in in_order]
         plans.append(TopicPlan(topic_id, text, tuple(relevant[:room]), tuple(others[:room])))
     return plans
-
-
-def topic_drafts(
-    plans: Sequence[TopicPlan], source: str, per_topic: int, has_text: Callable[[str], bool]
-) -> list[RowDraft]:
-    """The rows: one of each topic, then the second of each, and so on; no document stands twice in a topic's rows.
-
-    Args:
-        plans: the topics in random order.
-        source: their name.
-        per_topic: rows of each topic at most.
-        has_text: whether the collection holds a document.
-    """
-    rows = [list(_rows(plan, source, per_topic, has_text)) for plan in plans]
-    return [own[turn] for turn in range(per_topic) for own in rows if turn < len(own)]
-
-
-def _rows(plan: TopicPlan, source: str, per_topic: int, has_text: Callable[[str], bool]) -> Iterator[RowDraft]:
-    relevant = [end for end in plan.relevant if has_text(end[0])][:per_topic]
-    others = [end for end in plan.others if has_text(end[0])][:per_topic]
-    for (doc_id, origin), (other_id, other_origin) in zip(relevant, others, strict=False):
-        yield RowDraft(
-            "test", plan.topic_id, source, plan.topic_id, plan.text, doc_id, other_id, f"{origin}; {other_origin}", True
-        )
 
 
 _FILE: Final = "candidates.parquet"

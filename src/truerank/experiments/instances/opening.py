@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+import polars as pl
+
 from truerank import lexical
 from truerank.errors import OptionError
-from truerank.experiments.instances.document_queries import CutRule, DocumentQueries
+from truerank.experiments.instances.document_queries import CutRule, DocumentQueries, MadeQuery
 from truerank.experiments.instances.drawing import Queries, RowDraft
 from truerank.experiments.instances.filling import Lane
 from truerank.experiments.instances.first_stage import FirstStage, IndexStage, RunStage
@@ -22,12 +24,13 @@ from truerank.records import Document
 from truerank.sources import compressed
 from truerank.sources.documents import open_documents
 from truerank.sources.grammar import parse, unique_names
+from truerank.sources.qrels import read_qrels_frame
 from truerank.sources.queries import open_queries
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import digest, hash_file
 from truerank.work.progress import Progress
 
-__all__ = ["CollectionTexts", "Opened", "described_file", "filled"]
+__all__ = ["CollectionTexts", "Opened", "described_file", "filled", "relevant_documents"]
 
 _BLOCK: Final = 1000
 
@@ -38,11 +41,11 @@ class CollectionTexts:
     Args:
         docs: the collection; None where no row needs it.
         folder: where they are kept.
-        rule: for collections whose documents make the queries: what is left of a training document.
+        rule: what is left of a document that makes a query.
         progress: is told how many documents were read.
     """
 
-    def __init__(self, docs: str | None, folder: Path, rule: CutRule | None, progress: Progress) -> None:
+    def __init__(self, docs: str | None, folder: Path, rule: CutRule, progress: Progress) -> None:
         self._docs, self._folder, self._rule, self._progress = docs, folder, rule, progress
         self._store: DocumentTexts | None = None
         self._there: frozenset[str] = frozenset()
@@ -67,28 +70,33 @@ class CollectionTexts:
 
     def of(self, doc_ids: Sequence[str], *, cut: bool) -> dict[str, str]:
         """The texts of documents that were collected; `cut` says without the words that make the query."""
-        return self._read(doc_ids, cut=cut and self._rule is not None)
+        return self._read(doc_ids, cut=cut)
+
+    def made(self, doc_id: str) -> MadeQuery | None:
+        """The query that a document that was collected makes; None where it has a title only."""
+        return next((self._rule(document) for document in self._documents([doc_id])), None)
 
     def _read(self, doc_ids: Sequence[str], *, cut: bool) -> dict[str, str]:
-        if self._store is None:
-            return {}
-        documents = {
-            doc_id: Document(doc_id, "", title, body)
-            for doc_id, (title, body) in self._store.texts(list(doc_ids)).items()
-        }
-        if not cut or self._rule is None:
-            return {doc_id: document.text for doc_id, document in documents.items()}
-        made = {doc_id: self._rule(document) for doc_id, document in documents.items()}
-        return {doc_id: one.rest for doc_id, one in made.items() if one is not None}
+        if not cut:
+            return {document.doc_id: document.text for document in self._documents(doc_ids)}
+        made = {document.doc_id: (self._rule(document), document) for document in self._documents(doc_ids)}
+        return {doc_id: document.text if one is None else one.rest for doc_id, (one, document) in made.items()}
+
+    def _documents(self, doc_ids: Sequence[str]) -> Iterator[Document]:
+        if self._store is not None:
+            for doc_id, (title, body) in self._store.texts(list(doc_ids)).items():
+                yield Document(doc_id, "", title, body)
 
 
 def filled(drafts: Sequence[RowDraft], training: CollectionTexts, testing: CollectionTexts) -> list[tuple[str, str]]:
     """The texts of the relevant and the non-relevant document of each row."""
     texts = {}
-    for of_test, store in ((False, training), (True, testing)):
-        ids = [doc_id for one in drafts if one.of_test is of_test for doc_id in (one.relevant_id, one.nonrelevant_id)]
-        texts[of_test] = store.of(ids, cut=not of_test)
-    return [(texts[one.of_test][one.relevant_id], texts[one.of_test][one.nonrelevant_id]) for one in drafts]
+    for key in sorted({(one.of_test, one.cut) for one in drafts}):
+        own = [one for one in drafts if (one.of_test, one.cut) == key]
+        ids = [doc_id for one in own for doc_id in (one.relevant_id, one.nonrelevant_id)]
+        texts[key] = (testing if key[0] else training).of(ids, cut=key[1])
+    found = [texts[one.of_test, one.cut] for one in drafts]
+    return [(text[one.relevant_id], text[one.nonrelevant_id]) for one, text in zip(drafts, found, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -116,6 +124,13 @@ class Opened:
     def test_docs(self) -> str | None:
         """The test documents."""
         return self.options.test_docs or self.docs
+
+    @cached_property
+    def barred_documents(self) -> frozenset[str]:
+        """Training documents that must not stand in a row without a leak."""
+        if self.options.exclude_qrels is None:
+            return frozenset()
+        return relevant_documents(self.options.exclude_qrels, self.options.test_rel)
 
     @cached_property
     def sources(self) -> tuple[tuple[Queries, str], ...]:
@@ -151,14 +166,13 @@ class Opened:
     @cached_property
     def training_texts(self) -> CollectionTexts:
         """The texts of the training documents."""
-        rule = self._rule if self.options.queries_from_documents is not None else None
-        return CollectionTexts(self.docs, self.work, rule, self.progress)
+        return CollectionTexts(self.docs, self.work, self._rule, self.progress)
 
     @cached_property
     def test_texts(self) -> CollectionTexts:
         """The texts of the test documents; the same object where the collections are the same."""
         same = self.test_docs == self.docs
-        return self.training_texts if same else CollectionTexts(self.test_docs, self.work, None, self.progress)
+        return self.training_texts if same else CollectionTexts(self.test_docs, self.work, self._rule, self.progress)
 
     def inputs(self) -> dict[str, Any]:
         """Documents, judgments and first stages, for provenance."""
@@ -169,7 +183,8 @@ class Opened:
                 opened = open_documents(docs)
                 found[name] = {"name": opened.name, "source": docs, "fingerprint": opened.fingerprint}
         files = {"train_qrels": options.train_qrels, "run": options.run, "labels": options.labels}
-        files |= {name: (spec,) for name in ("qrels", "topics", "test_run") if (spec := getattr(options, name))}
+        single = ("qrels", "topics", "test_run", "exclude_qrels")
+        files |= {name: (spec,) for name in single if (spec := getattr(options, name))}
         found |= {name: [described_file(spec) for spec in specs] for name, specs in files.items() if specs}
         if (options.queries or options.queries_from_documents) and options.negatives == "first-stage":
             found["first_stage"] = self._first_stage
@@ -244,6 +259,12 @@ class Opened:
             workers=self.options.workers,
             progress=self.progress,
         )
+
+
+def relevant_documents(qrels: str, rel: int) -> frozenset[str]:
+    """The documents that are relevant to any topic."""
+    judged = read_qrels_frame(qrels)
+    return frozenset(judged.filter(pl.col("relevance") >= rel)["doc_id"].to_list())
 
 
 def described_file(spec: str) -> dict[str, Any]:

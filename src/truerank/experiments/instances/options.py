@@ -16,6 +16,7 @@ from truerank.work.runs import plain
 __all__ = [
     "FORMATS",
     "KINDS",
+    "TEST_KINDS",
     "BuildOptions",
     "FirstStageOptions",
     "Format",
@@ -27,8 +28,10 @@ __all__ = [
     "checked_sizes",
 ]
 
-Kind = Literal["none", "leak", "test", "by-depth", "by-version"]
+Kind = Literal["none", "leak", "test", "test-queries", "test-documents", "test-reworded", "by-depth", "by-version"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+#: Kinds whose leaking rows are made of test topics and their judgments.
+TEST_KINDS: Final[tuple[Kind, ...]] = ("test", "test-queries", "test-documents", "test-reworded")
 #: What a built set can be written as besides its own table.
 Format = Literal["jsonl", "parquet", "sentence-transformers", "triples"]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
@@ -53,6 +56,7 @@ class TrainingOptions(Options):
         queries_from_documents: a collection whose own documents make the queries, in place of queries and judgments.
         audit: folders that `leakage audit` wrote; none of their queries gets into a row without a leak.
         fill: a built set of the kind none that gives the rows without a leak.
+        exclude_qrels: judgments over the training documents; what they call relevant gets into no row without a leak.
     """
 
     queries: Sources = ()
@@ -62,6 +66,7 @@ class TrainingOptions(Options):
     queries_from_documents: _Source = None
     audit: _Folders = ()
     fill: _Folder = None
+    exclude_qrels: _Source = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,7 @@ class LeakOptions(Options):
     """Rows that leak.
 
     Attributes:
-        leaks: how many rows leak (kinds leak and test).
+        leaks: how many rows leak (the kind leak, and those of test topics).
         labels: judged pairs: label files or judging stores; they verify what leaks.
         votes: how several voices make one answer.
         threshold: takes candidates above this similarity for leaks, verified or not.
@@ -202,7 +207,7 @@ class BuildOptions(TableOptions, TopicOptions, LeakOptions, FirstStageOptions, T
         self._check_sources(kind)
         if kind == "leak":
             self._check_leak()
-        elif kind == "test":
+        elif kind in TEST_KINDS:
             for value, option in ((self.topics, "topics"), (self.qrels, "qrels"), (self._all_test_docs, "docs")):
                 _need(value, option, "test leakage is made of test topics, their judgments and documents")
             _need(self.leaks, "leaks", "say how many rows come from the test topics")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -13,6 +14,7 @@ import polars as pl
 from truerank.experiments.instances.built import TABLE, Built, open_built
 from truerank.experiments.instances.document_queries import DocumentQueries
 from truerank.experiments.instances.drawing import Excluded
+from truerank.experiments.instances.options import TEST_KINDS
 from truerank.judging.labels import Judgments
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import hash_file
@@ -21,6 +23,13 @@ __all__ = ["LoadedSet", "ProofEvidence", "Property", "load_set", "proofs"]
 
 _FAULTS: Final = ("leak", "test")
 _LACKING: Final = "not checked: "
+#: Of the kinds that leak test topics: whether their texts leak, and whether documents judged relevant to them do.
+_WHAT_LEAKS: Final[Mapping[str, tuple[bool, bool]]] = {
+    "test": (True, True),
+    "test-queries": (True, False),
+    "test-documents": (False, True),
+    "test-reworded": (False, True),
+}
 
 
 class Property(NamedTuple):
@@ -69,7 +78,10 @@ class ProofEvidence:
         barred: queries that must not stand in a row without a leak.
         judgments: what people said about leaks.
         above: (topic, text) of the candidates above the threshold, for leaks that nobody verified.
-        relevant: documents judged relevant, by the source of the query and its id.
+        relevant: documents judged relevant, by the source of the query and its id; of rows of test topics that of the
+            topic.
+        topics: texts of the test topics.
+        barred_documents: documents that must not stand in a row without a leak.
         missing: why something is not at hand.
     """
 
@@ -77,6 +89,8 @@ class ProofEvidence:
     judgments: Judgments | None = None
     above: Collection[tuple[str, str]] | None = None
     relevant: Mapping[tuple[str, str], Collection[str]] | None = None
+    topics: Mapping[str, str] | None = None
+    barred_documents: AbstractSet[str] | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -124,11 +138,14 @@ def proofs(one: LoadedSet, evidence: ProofEvidence) -> Iterator[Property]:
     yield _balanced(one)
     yield _no_repeats(one)
     yield _no_candidate(one, evidence)
+    if one.options.get("exclude_qrels") or (one.fill_about or {}).get("options", {}).get("exclude_qrels"):
+        yield _no_barred_document(one, evidence)
     yield _ranks(one)
     if one.built.kind == "leak":
         yield _leaks(one, evidence)
-    if one.built.kind == "test":
+    if one.built.kind in TEST_KINDS:
         yield _topics(one)
+        yield _what_leaks(one, evidence)
 
 
 def _unchanged(one: LoadedSet) -> Property:
@@ -176,8 +193,8 @@ def _by_judgments(one: LoadedSet, evidence: ProofEvidence) -> Property:
         return Property(name, None, _LACKING + evidence.missing.get("qrels", "no judgments"))
     made = any(about["options"].get("queries_from_documents") for about in one.abouts)
     checked = wrong = 0
-    columns = ("source", "query_id", "nonrelevant_id")
-    for source, query_id, doc_id in one.rows.select(columns).iter_rows():
+    of_topic = pl.when(pl.col("role") == "test").then(pl.col("topic_id")).otherwise(pl.col("query_id"))
+    for source, query_id, doc_id in one.rows.select("source", of_topic, "nonrelevant_id").iter_rows():
         judged = evidence.relevant.get((source, query_id))
         if judged is None and made and DocumentQueries.document_of(query_id) != query_id:
             judged = (DocumentQueries.document_of(query_id),)
@@ -217,6 +234,15 @@ def _no_candidate(one: LoadedSet, evidence: ProofEvidence) -> Property:
     by_id = sum(query_id in barred.ids.get(source, ()) for source, query_id in fill.select("source", "query_id").rows())
     told = f"{by_text:,} by text and {by_id:,} by id, of {len(fill):,} rows and {len(barred.texts):,} leaking queries"
     return Property(name, not by_text and not by_id, told)
+
+
+def _no_barred_document(one: LoadedSet, evidence: ProofEvidence) -> Property:
+    name = "no document judged relevant to a test topic in a row without a leak"
+    barred = evidence.barred_documents
+    if barred is None:
+        return Property(name, None, _LACKING + evidence.missing.get("exclude_qrels", "no judgments"))
+    wrong = sum(not barred.isdisjoint(pair) for pair in one.fill.select("relevant_id", "nonrelevant_id").rows())
+    return Property(name, wrong == 0, f"{wrong:,} of {len(one.fill):,} rows, of {len(barred):,} documents")
 
 
 def _ranks(one: LoadedSet) -> Property:
@@ -263,6 +289,25 @@ def _topics(one: LoadedSet) -> Property:
     holds = len(apart) == len(groups) and not len(groups.filter(pl.col("rows") > most))
     told = f"{len(rows):,} rows of {len(groups):,} topics; {len(full):,} topics have {most}, none more than that"
     return Property(f"each topic at most {most} times, with different documents", holds, told)
+
+
+def _what_leaks(one: LoadedSet, evidence: ProofEvidence) -> Property:
+    """Whether exactly that leaks which the kind says: the topic's text, a document judged relevant to it, or both."""
+    with_text, with_document = _WHAT_LEAKS[one.built.kind]
+    text = "the text of its topic" if with_text else "a text that no topic has"
+    name = f"rows that leak have {text} and a document {'' if with_document else 'not '}judged relevant to it"
+    if evidence.topics is None or evidence.relevant is None:
+        lacking = "topics" if evidence.topics is None else "qrels"
+        return Property(name, None, _LACKING + evidence.missing.get(lacking, f"no {lacking}"))
+    known = {text.casefold() for text in evidence.topics.values()}
+    rows = one.rows.filter(pl.col("role") == "test").select("topic_id", "source", "query", "relevant_id").rows()
+    texts = documents = 0
+    for topic, source, query, doc_id in rows:
+        own = normalise(query).casefold()
+        texts += own == evidence.topics.get(topic, "").casefold() if with_text else own not in known
+        documents += (doc_id in evidence.relevant.get((source, topic), ())) is with_document
+    told = f"{texts:,} texts and {documents:,} documents of {len(rows):,} rows"
+    return Property(name, texts == documents == len(rows), told)
 
 
 def _by_column(one: LoadedSet) -> Property:

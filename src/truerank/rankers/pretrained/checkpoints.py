@@ -194,8 +194,8 @@ def device_of(runtime: Runtime) -> str:
         or (kind == "mps" and not torch.backends.mps.is_available())
     ):
         raise OptionError("device", f"torch sees no device '{device}'", "use `device` cpu")
-    if runtime.precision in ("fp16", "bf16") and kind == "cpu":
-        remedy = "use fp32, or int8 with --backend openvino"
+    if kind == "cpu" and (runtime.precision == "fp16" or (runtime.precision == "bf16" and runtime.backend == "torch")):
+        remedy = "use fp32, or int8 or bf16 with --backend openvino"
         raise OptionError("precision", f"{runtime.precision} is for GPUs", remedy)
     if runtime.precision == "int8" and kind != "cpu":
         raise OptionError("precision", "int8 is for the CPU", "use fp16 or bf16 on a GPU")
@@ -208,7 +208,8 @@ def in_precision(module: Any, runtime: Runtime, device: str) -> Any:
     """The module on its device and in its precision."""
     import torch
 
-    kinds = {"fp16": torch.float16, "bf16": torch.bfloat16}
+    # On the CPU, OpenVINO rounds while it computes; the weights stay as they are.
+    kinds = {} if device == "cpu" else {"fp16": torch.float16, "bf16": torch.bfloat16}
     return module.to(device=device, dtype=kinds.get(runtime.precision, torch.float32)).eval()
 
 

@@ -43,6 +43,7 @@ class OpenVinoNetwork:
         calibration: rows from which eight bits learn their ranges, each ids and types, shape (2, tokens); None for full
             precision.
         key: what the eight-bit graph is kept under in the user's cache folder.
+        precision: of the products, "f32" or "bf16", as OpenVINO calls them.
 
     Raises:
         InputError: OpenVINO cannot run the model, or there are too few rows to calibrate with.
@@ -58,13 +59,14 @@ class OpenVinoNetwork:
         threads: int | None,
         calibration: Sequence[NDArray[np.int64]] | None = None,
         key: str = "",
+        precision: str = "f32",
     ) -> None:
         openvino = openvino_package()
         streams = threads or available_cpus()
         options = {
             "NUM_STREAMS": streams,
             "INFERENCE_NUM_THREADS": streams,
-            "INFERENCE_PRECISION_HINT": "f32",
+            "INFERENCE_PRECISION_HINT": precision,
             "ENABLE_CPU_PINNING": False,
             "CPU_RUNTIME_CACHE_CAPACITY": _SHAPES_KEPT,
         }

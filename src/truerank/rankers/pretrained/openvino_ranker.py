@@ -16,7 +16,7 @@ from truerank.rankers.pretrained.first_token import FAMILIES
 from truerank.rankers.pretrained.openvino_network import BATCH_TOKENS, OpenVinoNetwork, has_openvino
 from truerank.rankers.pretrained.pair_frames import pair_types
 from truerank.rankers.pretrained.torch_ranker import TokenRow, TorchRanker
-from truerank.vectors.encoders.openvino import openvino_package
+from truerank.vectors.encoders.openvino import bf16_is_native, openvino_package
 
 __all__ = ["OpenVinoRanker"]
 
@@ -84,6 +84,7 @@ class OpenVinoRanker(TorchRanker):
                 threads=self.runtime.threads,
                 calibration=[_stacked([row])[0] for row in self.calibration_rows()] if low else None,
                 key=self.fingerprint if low else "",
+                precision="bf16" if self.runtime.precision == "bf16" else "f32",
             )
             self.module.train(training)
             self._compiled = _Compiled(version, network)
@@ -98,7 +99,8 @@ class _Compiled(NamedTuple):
 
 
 def _runs_converted(family: str, device: str, runtime: Runtime) -> bool:
-    wanted = runtime.backend == "openvino" or runtime.precision == "int8"
+    on_cpu = runtime.precision == "bf16" and device == "cpu"
+    wanted = runtime.backend == "openvino" or runtime.precision == "int8" or on_cpu
     possible = device == "cpu" and family in FAMILIES
     if runtime.precision == "int8" and runtime.backend == "torch":
         raise OptionError("backend", "int8 runs in OpenVINO", "use `backend` openvino or auto")
@@ -107,6 +109,8 @@ def _runs_converted(family: str, device: str, runtime: Runtime) -> bool:
         raise OptionError("backend", fault, "use `backend` torch and fp32, or `device` cpu")
     if wanted:
         openvino_package()
+    if on_cpu and not bf16_is_native():
+        raise OptionError("precision", "this processor has no bf16 products", "use fp32 or int8")
     return wanted or (possible and runtime.backend == "auto" and has_openvino())
 
 

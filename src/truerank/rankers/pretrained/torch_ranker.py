@@ -57,7 +57,8 @@ class TorchRanker(ABC):
 
     def __init__(self, module: Any, tokenizer: Any, name: str, runtime: Runtime, settings: Mapping[str, Any]) -> None:
         self.device = checkpoints.device_of(runtime)
-        if not self.in_openvino and (runtime.backend == "openvino" or runtime.precision == "int8"):
+        low = runtime.precision == "int8" or (runtime.precision == "bf16" and self.device == "cpu")
+        if not self.in_openvino and (runtime.backend == "openvino" or low):
             raise OptionError("backend", f"OpenVINO does not run {self.kind} here", "use `backend` torch and fp32")
         self.runtime = runtime
         self.module = checkpoints.in_precision(module, runtime, self.device)

@@ -10,12 +10,13 @@ import numpy as np
 
 from truerank.rankers.base import Pair, Ranker, RankerSpec
 
-__all__ = ["agreement", "calibrated"]
+__all__ = ["CALIBRATION_PAIRS", "Sample", "agreement", "calibrated"]
 
 #: So many pairs at most.
 Sample = Callable[[int], Sequence[Pair]]
 
-_CALIBRATION: Final = 256
+#: Pairs from which eight bits learn their ranges.
+CALIBRATION_PAIRS: Final = 256
 _COMPARED: Final = 200
 
 
@@ -28,7 +29,7 @@ def calibrated(spec: RankerSpec, sample: Sample) -> RankerSpec:
     """
     if spec.runtime.precision != "int8" or spec.runtime.calibration:
         return spec
-    return replace(spec, runtime=replace(spec.runtime, calibration=tuple(sample(_CALIBRATION))))
+    return replace(spec, runtime=replace(spec.runtime, calibration=tuple(sample(CALIBRATION_PAIRS))))
 
 
 def agreement(spec: RankerSpec, ranker: Ranker, sample: Sample) -> dict[str, float]:

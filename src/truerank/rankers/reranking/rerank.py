@@ -16,11 +16,13 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.lexical.searching import topic_queries, write_run
 from truerank.options import Flag, Options, OutFile, Range, Runtime, Source, command
-from truerank.rankers.base import Pair, Ranker, RankerSpec, spec_of
-from truerank.rankers.reranking.agreement import agreement, calibrated
+from truerank.rankers.base import Pair, Ranker, RankerSpec, device_of_ranker, placed, spec_of
+from truerank.rankers.reranking.agreement import agreement
+from truerank.rankers.reranking.choosing import settled
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.rankers.reranking.reranked import BLOCK_SCHEMA, Reranked, merged
 from truerank.rankers.reranking.score_cache import CachedScores, ScoreCache
+from truerank.rankers.reranking.shared_vectors import encode_shared, with_vectors
 from truerank.records import Input
 from truerank.sources import compressed, grammar
 from truerank.sources.documents import open_documents
@@ -176,13 +178,22 @@ def _made(
     spec = ranker
     if isinstance(spec, RankerSpec):
         sample = partial(_sample, blocks, DocumentTexts(texts), chosen)
-        spec = calibrated(spec, sample)
+        spec = settled(spec, sample)
     opened = spec.open() if isinstance(spec, RankerSpec) else spec
     about = {"ranker": {"name": opened.name, "fingerprint": opened.fingerprint}, **about}
-    task = _Task(opened if engine.in_process else spec, texts, chosen, passages, options.cache)
+    elsewhere = placed(spec, opened) if isinstance(spec, RankerSpec) else spec
+    task = _Task(opened if engine.in_process else elsewhere, texts, chosen, passages, options.cache)
     # Another ranker's blocks are others, so that options may change between two attempts.
     job = Job(folder / opened.fingerprint[:16], engine, told)
-    found, missing = _reranked(task, candidates, blocks, job)
+    # Scores that are kept may need no vectors at all: then each block encodes what it lacks.
+    if options.cache is None:
+        needed = (task.passages_of(block) for block in blocks)
+        task = replace(task, vectors=encode_shared(opened, task.ranker, needed, job.part("vectors")))
+    try:
+        found, missing = _reranked(task, candidates, blocks, job)
+    finally:
+        # The ranker may be the caller's, who may train it.
+        with_vectors(opened, None)
     agreed = agreement(spec, opened, sample) if isinstance(spec, RankerSpec) else {}
     if len(missing) == candidates["doc_id"].n_unique():
         fault = f"none of the run's {len(missing)} documents is in {collection.name}"
@@ -211,11 +222,24 @@ class _Task:
     policy: Policy
     aggregation: Aggregation
     cache: str | Path | None
+    vectors: tuple[Path, int] | None = None
+
+    @property
+    def device(self) -> str | None:
+        """Where the ranker runs."""
+        return device_of_ranker(self.ranker)
+
+    def passages_of(self, block: _Block) -> list[str]:
+        """The passages that a block scores."""
+        held = DocumentTexts(self.texts).texts(block.doc_ids)
+        return [passage for text in held.values() for passage in self._cut(*text)]
 
     def open(self) -> Callable[[_Block], pl.DataFrame]:
         """Opens ranker, cache and texts."""
         ranker = self.ranker.open() if isinstance(self.ranker, RankerSpec) else self.ranker
-        scores = CachedScores(ranker, None if self.cache is None else ScoreCache(self.cache))
+        scores = CachedScores(
+            with_vectors(ranker, self.vectors), None if self.cache is None else ScoreCache(self.cache)
+        )
         texts = DocumentTexts(self.texts)
 
         def work(block: _Block) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Heat maps of ranks: how often each system stood at each position."""
+"""Heat maps: how often each system stood at each position, and how alike systems are."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from truerank.reports.figures.style import ACCENT, INK, new_figure, plain, setti
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["HeatMap", "heat_maps"]
+__all__ = ["HeatMap", "heat_maps", "similarity_map"]
 
 #: A cell is seen even where it counts once.
 _FAINTEST: Final = 0.08
 _ROW: Final = 0.125
 _LETTERS: Final = 5.5
+#: Words in the ink of the page stay readable on a cell that is no darker.
+_DARKEST: Final = 0.35
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,49 @@ def heat_maps(maps: Sequence[HeatMap], *, x_label: str = "position", columns: in
         for axes in plots[len(maps) :]:
             axes.set_axis_off()
     return figure
+
+
+def similarity_map(names: Sequence[str], values: NDArray[np.float64]) -> Figure:
+    """A heat map of similarities with its figures; the darker a cell, the larger its value.
+
+    Args:
+        names: of the systems, from the top and from the left.
+        values: shape (systems, systems); NaN where unknown.
+
+    Returns:
+        The figure.
+    """
+    from matplotlib.colors import to_rgba
+
+    number = len(names)
+    known = values[~np.eye(number, dtype=bool) & np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    with settings():
+        figure = new_figure(max(2.0, 0.36 * number + 0.9))
+        axes = figure.add_subplot()
+        for row in range(number):
+            for column in range(number):
+                value = float(values[row, column])
+                if row == column or not np.isfinite(value):
+                    continue
+                share = (value - low) / (high - low) if high > low else 1.0
+                ink = (*to_rgba(INK)[:3], _FAINTEST + (_DARKEST - _FAINTEST) * share)
+                axes.add_patch(_square(column, row, ink))
+                axes.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=7.5)
+        axes.set_xticks(range(number), [plain(name) for name in names], fontsize=7.5, rotation=30, ha="right")
+        axes.set_yticks(range(number), [plain(name) for name in names], fontsize=7.5)
+        axes.set_xlim(-0.5, number - 0.5)
+        axes.set_ylim(number - 0.5, -0.5)
+        axes.tick_params(length=0)
+        for side in ("left", "bottom"):
+            axes.spines[side].set_visible(False)
+    return figure
+
+
+def _square(column: int, row: int, ink: tuple[float, ...]) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((column - 0.48, row - 0.48), 0.96, 0.96, facecolor=ink, edgecolor="none")
 
 
 def _draw(axes: Any, one: HeatMap, x_label: str) -> None:

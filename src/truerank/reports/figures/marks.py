@@ -58,13 +58,16 @@ def marks(names: Sequence[str]) -> dict[str, Mark]:
     }
 
 
-def legend_below(place: Any, entries: Sequence[tuple[str, Mark]], *, share: float = 1.0) -> None:
+def legend_below(
+    place: Any, entries: Sequence[tuple[str, Mark]], *, share: float = 1.0, distance: float = 0.12
+) -> None:
     """A legend below a whole figure, or below one of its plots.
 
     Args:
         place: the figure, or the axes.
         entries: names and their marks.
         share: how much of the figure's width the place has.
+        distance: how far below the axes, in their heights.
     """
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
@@ -73,7 +76,7 @@ def legend_below(place: Any, entries: Sequence[tuple[str, Mark]], *, share: floa
     longest = max((len(name) for name, _ in entries), default=1)
     below: dict[str, Any] = {"loc": "outside lower center"}
     if isinstance(place, Axes):
-        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12)}
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -distance)}
     place.legend(
         handles=handles,
         ncols=max(1, min(len(entries), 6, int(72 * share) // (longest + 5))),

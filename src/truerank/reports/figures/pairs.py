@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from truerank.reports.figures.differences import draw_differences
 from truerank.reports.figures.style import ACCENT, INK, QUIET, new_figure, plain, settings
 
 if TYPE_CHECKING:
@@ -60,13 +61,7 @@ def topic_pairs(
 def _area(differences: NDArray[np.float64], names: tuple[str, str], x_label: str) -> Figure:
     figure = new_figure(3.2)
     axes = figure.add_subplot()
-    places = np.arange(len(differences) + 1)
-    for chosen, style in (
-        (differences > 0, {"facecolor": QUIET, "alpha": 0.6, "edgecolor": "none"}),
-        (differences < 0, {"facecolor": "none", "edgecolor": ACCENT, "hatch": "////"}),
-    ):
-        axes.stairs(np.where(chosen, differences, 0.0), places, fill=True, **style)
-    axes.axhline(0, color=INK, linewidth=0.7)
+    draw_differences(axes, differences)
     axes.set_xlabel(f"topics by difference, n = {len(differences):,d}")
     axes.set_ylabel(plain(f"{x_label}: {names[0]} − {names[1]}"), fontsize=8.5)
     return figure

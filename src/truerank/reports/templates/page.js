@@ -1,6 +1,12 @@
 "use strict";
 (() => {
-  const ROWS = 100;
+  const NARROW = matchMedia("(max-width: 44rem)").matches;
+  // Rows of a listing that are shown at once, and of a table before it is folded.
+  const ROWS = NARROW ? 10 : 25;
+  const FOLDED = NARROW ? 8 : 12;
+  // A table is folded where it has this many rows more, and filtered from this many on.
+  const SPARED = 4;
+  const FILTERED = 20;
   // As in truerank.text.words: an abbreviation with dots, or a word with apostrophes inside and the signs of C++ and C#.
   const WORD = /(?<![\p{L}\p{N}_])\p{L}(?:\.\p{L})+(?![\p{L}\p{N}_])\.?|[\p{L}\p{N}\p{M}]+(?:['’ʼ][\p{L}\p{N}\p{M}]+)*(?:\+\+|#(?![\p{L}\p{N}]))?/gu;
   const INTEGER = /^\d{1,15}$/;
@@ -116,11 +122,15 @@
       this.status = root.querySelector(".status");
       this.body = root.querySelector("tbody");
       this.pager = root.querySelector(".pager");
+      this.chunk = this.pager.querySelector("[data-rows]");
+      this.length = ROWS;
       this.inputs = new Map([...this.form.querySelectorAll("[name]")].map((input) => [input.name, input]));
       this.standard = new Map([...this.inputs.keys()].map((key) => [key, this.byKey.get(key)?.start ?? ""]));
       this.head();
       this.listen();
       this.form.hidden = false;
+      // A telephone has no room for filters that nobody set.
+      this.form.querySelector(".filters").open = !NARROW || this.addressed();
       this.read();
       this.update();
       if (this.addressed()) root.scrollIntoView();
@@ -144,6 +154,13 @@
       };
       this.form.addEventListener("input", (event) => { if (event.target !== this.chooser) changed(); });
       this.chooser.addEventListener("change", () => this.sortBy(this.chooser.value));
+      this.chunk.addEventListener("change", () => {
+        const first = this.page * this.length;
+        this.length = Number(this.chunk.value);
+        this.page = Math.floor(first / this.length);
+        this.update();
+        this.write();
+      });
       this.form.addEventListener("submit", (event) => event.preventDefault());
       const actions = {
         reset: () => { this.set(this.standard, this.sort, 0); this.update(); this.write(); },
@@ -153,9 +170,9 @@
       };
       for (const button of this.root.querySelectorAll("button[data-action]"))
         button.addEventListener("click", actions[button.dataset.action]);
-      window.addEventListener("hashchange", () => { if (this.addressed()) { this.read(); this.update(); } });
+      window.addEventListener("hashchange", () => { if (this.addressed()) { this.read(); this.update(); this.root.scrollIntoView(); } });
       window.addEventListener("beforeprint", () => this.render(0, this.printed, true));
-      window.addEventListener("afterprint", () => this.render(this.page * ROWS, ROWS, false));
+      window.addEventListener("afterprint", () => this.render(this.page * this.length, this.length, false));
     }
 
     // The state of the list stands in the address, so that a view can be kept and passed on.
@@ -167,8 +184,8 @@
       const given = new URLSearchParams(this.addressed() ? location.hash.slice(this.name.length + 2) : "");
       const values = new Map([...this.standard].map(([key, value]) => [key, given.get(key) ?? value]));
       const sort = given.get("sort") ?? this.sort;
-      const page = Math.max(1, Number.parseInt(given.get("page") ?? "1", 10) || 1) - 1;
-      this.set(values, this.byKey.has(sort.replace(/^-/, "")) ? sort : this.sort, page);
+      const first = Math.max(1, Number.parseInt(given.get("from") ?? "1", 10) || 1) - 1;
+      this.set(values, this.byKey.has(sort.replace(/^-/, "")) ? sort : this.sort, Math.floor(first / this.length));
     }
 
     set(values, sort, page) {
@@ -181,7 +198,8 @@
       const state = new URLSearchParams();
       for (const [key, input] of this.inputs) if (input.value !== this.standard.get(key)) state.set(key, input.value);
       if (this.sorted !== this.sort) state.set("sort", this.sorted);
-      if (this.page > 0) state.set("page", String(this.page + 1));
+      // Not the page: a telephone has shorter ones.
+      if (this.page > 0) state.set("from", String(this.page * this.length + 1));
       const hash = state.size > 0 ? `#${this.name}&${state}` : `#${this.name}`;
       // Some browsers refuse when this happens very often; the list itself is unharmed.
       try { history.replaceState(null, "", hash); } catch { /* the address stays as it was */ }
@@ -203,17 +221,17 @@
 
     turn(step) {
       const page = this.page + step;
-      if (page < 0 || page * ROWS >= this.order.length) return;
+      if (page < 0 || page * this.length >= this.order.length) return;
       this.page = page;
-      this.render(page * ROWS, ROWS, false);
+      this.render(page * this.length, this.length, false);
       this.write();
       this.root.querySelector(".rows").scrollIntoView({ block: "start" });
     }
 
     update() {
       this.order = this.select();
-      if (this.page * ROWS >= this.order.length) this.page = 0;
-      this.render(this.page * ROWS, ROWS, false);
+      if (this.page * this.length >= this.order.length) this.page = 0;
+      this.render(this.page * this.length, this.length, false);
     }
 
     select() {
@@ -256,8 +274,9 @@
         if (direction) heading.setAttribute("aria-sort", direction);
         else heading.removeAttribute("aria-sort");
       }
-      const pages = Math.max(1, Math.ceil(this.order.length / ROWS));
-      this.pager.hidden = pages === 1;
+      const pages = Math.max(1, Math.ceil(this.order.length / this.length));
+      this.pager.hidden = this.order.length <= Number(this.chunk.options[0].value);
+      this.chunk.value = String(this.length);
       this.pager.querySelector("span").textContent = `Page ${count(this.page + 1)} of ${count(pages)}`;
       this.pager.querySelector("[data-action=previous]").setAttribute("aria-disabled", String(this.page === 0));
       this.pager.querySelector("[data-action=next]").setAttribute("aria-disabled", String(this.page + 1 === pages));
@@ -309,7 +328,45 @@
     }
   }
 
+  // A long table: its first rows, a button for the others, and a filter.
+  class Folded {
+    constructor(root) {
+      this.rows = [...root.querySelectorAll("tbody tr")];
+      if (this.rows.length <= FOLDED + SPARED) return;
+      this.open = false;
+      this.button = element("button", { type: "button", "aria-expanded": "false" });
+      this.button.addEventListener("click", () => { this.open = !this.open; this.show(); });
+      this.controls = element("div", { class: "fold" }, this.button);
+      if (this.rows.length >= FILTERED) {
+        const label = root.getAttribute("aria-label");
+        this.input = element("input", { type: "search", autocomplete: "off", spellcheck: "false", "aria-label": `Filter: ${label}`, placeholder: "Filter rows" });
+        this.input.addEventListener("input", () => this.show());
+        this.status = element("span", { role: "status" });
+        this.controls.append(this.input, this.status);
+      }
+      root.append(this.controls);
+      window.addEventListener("beforeprint", () => { for (const row of this.rows) row.hidden = false; });
+      window.addEventListener("afterprint", () => this.show());
+      this.show();
+    }
+
+    show() {
+      const sought = (this.input?.value ?? "").toLowerCase().split(/\s+/).filter((word) => word !== "");
+      let kept = 0;
+      this.rows.forEach((row, at) => {
+        const text = sought.length > 0 ? [...row.cells].map((cell) => cell.textContent).join("\n").toLowerCase() : "";
+        row.hidden = sought.length > 0 ? !sought.every((word) => text.includes(word)) : !this.open && at >= FOLDED;
+        if (!row.hidden) kept += 1;
+      });
+      this.button.hidden = sought.length > 0;
+      this.button.setAttribute("aria-expanded", String(this.open));
+      this.button.textContent = this.open ? `Show the first ${FOLDED} rows` : `Show all ${count(this.rows.length)} rows`;
+      if (this.status) this.status.textContent = sought.length > 0 ? `${count(kept)} of ${count(this.rows.length)} rows` : "";
+    }
+  }
+
   for (const root of document.querySelectorAll("[data-listing]")) new Listing(root);
+  for (const root of document.querySelectorAll(".table")) new Folded(root);
 
   const closed = [];
   window.addEventListener("beforeprint", () => {

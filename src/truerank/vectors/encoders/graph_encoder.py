@@ -6,7 +6,7 @@ import hashlib
 import os
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,14 +85,22 @@ class GraphEncoder(OpenedEncoder):
     """
 
     #: Tokens in one batch of one thread: few enough that what lies between two products stays in a core's cache.
-    batch_tokens: ClassVar[int] = 256
+    batch_tokens: int = 256
 
     def __init__(self, model: PreparedModel, spec: EncoderSpec, *, runtime: str) -> None:
         graph, tokenizer = model.graph, model.tokenizer
+        if spec.batch_tokens is not None:
+            self.batch_tokens = spec.batch_tokens
         every = (graph.key, tokenizer.definition, spec.precision, runtime, self.batch_tokens, "unit-1")
         super().__init__(spec, name=model.name, dimension=graph.dimension, fingerprint=fingerprint(*every))
         self._model = model
         self._threads = spec.threads or available_cpus()
+
+    def pieces(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text has, without special ones and up to the length that the model reads."""
+        lengths = self._model.tokenizer.ids(["", *texts]).lengths
+        found: list[int] = (lengths[1:] - lengths[0]).tolist()
+        return found
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from typing import Any, ClassVar, Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ class OpenVinoEncoder(GraphEncoder):
     """
 
     #: In int8 7% faster than 256; in the other precisions the same.
-    batch_tokens: ClassVar[int] = 512
+    batch_tokens: int = 512
 
     def __init__(self, model: ModelFolder, spec: EncoderSpec) -> None:
         openvino = openvino_package()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from truerank.errors import MissingExtraError, OptionError
@@ -56,7 +57,13 @@ class SentenceTransformerEncoder(OpenedEncoder):
             _content(model), str(model), model.prompts, model.default_prompt_name, spec.precision,
             versions, device.partition(":")[0], self._batch,
         )  # fmt: skip
-        super().__init__(spec, name=name, dimension=_dimension(model), fingerprint=key)
+        # Another process takes the same device, or none: vectors of another kind of device would differ.
+        super().__init__(replace(spec, device=device), name=name, dimension=_dimension(model), fingerprint=key)
+
+    def pieces(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text has, without special ones and up to the length that the model reads."""
+        found = self._model.tokenizer(list(texts), add_special_tokens=False, truncation=True)["input_ids"]
+        return [len(ids) for ids in found]
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         # Half a surrogate pair is no character: the tokenizers refuse it.

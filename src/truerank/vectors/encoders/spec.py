@@ -23,6 +23,7 @@ class EncoderSpec:
         precision: arithmetic of the forward pass.
         threads: processors to use; None for all that the process may use.
         calibration: texts from which int8 learns its ranges.
+        batch_tokens: tokens of a batch; None for what the backend usually takes.
     """
 
     name: str
@@ -31,3 +32,4 @@ class EncoderSpec:
     precision: Precision = "fp32"
     threads: int | None = None
     calibration: tuple[str, ...] = ()
+    batch_tokens: int | None = None

@@ -44,7 +44,7 @@ OUTCOME_SCHEMA: Final = {
 #: Tables that are for files, not for a terminal.
 _LONG: Final = ("evidence", "runs", "positions", "table5", "risks")
 _TITLES: Final = {
-    "verdict": "The verdict in words",
+    "tried": "What was tried, and what it showed",
     "teams": "Teams left out",
     "trials": "Trials",
     "rules": "Stopping criteria",
@@ -53,7 +53,7 @@ _TITLES: Final = {
     "runs": "Runs",
 }
 _SECTIONS: Final = {
-    "evidence": "verdict", "runs": "runs", "table5": "topics", "table6": "trials", "teams": "teams",
+    "evidence": "tried", "runs": "runs", "table5": "topics", "table6": "trials", "teams": "teams",
     "uniques": "teams", "unlike": "teams", "table7": "rules", "budgets": "cost", "risks": "topics",
     "positions": "runs",
 }  # fmt: skip
@@ -84,23 +84,23 @@ def _summary(simulation: Simulation) -> Summary:
 def _report(simulation: Simulation) -> Report:
     found = verdict_of(simulation)
     parts: dict[str, list[Any]] = {name: [] for name in _TITLES}
-    # What each measure's verdicts say stands above, and as a table below.
-    said = found.sentences()
-    parts["verdict"].append(Prose((said[0], found.criteria(), *said[1 + len(found.measures) :])))
-    if simulation.notes:
-        parts["verdict"].append(Prose(simulation.notes))
+    # The verdicts stand above; here is what they rest on, each sentence in the section that it is about.
+    parts["tried"].append(Prose((found.alike_sentence(), found.blind, *found.chance_sentences())))
+    parts["topics"].append(Prose((found.topic_sentence(),)))
+    parts["cost"].append(Prose((found.gain_sentence(),)))
     for picture in pictures(simulation):
         parts[picture.section].append(picture)
     named = simulation_tables(simulation)
     for name, table in named.items():
         parts[_SECTIONS[name]].append(table)
+    parts["tried"].append(Prose((found.criteria(), *simulation.notes)))
     official, runs = simulation.standing.official, len(simulation.teams)
     return Report(
         title="Is this collection fair to new systems?",
         lead=f"{runs:,} runs of {len(simulation.standing.teams):,} teams; {len(official.qrels.sets):,} topics with "
         f"{sum(official.sizes.values()):,} judgments ({official.name}); {simulation.options.trials:,} simulated trials "
         "with all teams and with each team left out.",
-        verdicts=(*_measure_verdicts(simulation), *_other_verdicts(simulation)),
+        verdicts=tuple(_measure_verdicts(simulation, brief=True)),
         sections=tuple(ReportSection(name, _TITLES[name], tuple(some)) for name, some in parts.items()),
         tables=named,
         json=_facts(simulation),
@@ -121,24 +121,22 @@ def _write(simulation: Simulation, job: Run) -> None:
     publish(_report(simulation), job)
 
 
-def _measure_verdicts(simulation: Simulation) -> Iterator[Verdict]:
+def _measure_verdicts(simulation: Simulation, *, brief: bool = False) -> Iterator[Verdict]:
+    """One verdict for each measure; brief ones leave to the page's table what each test showed."""
+    explained: set[str] = set()
     for one in verdict_of(simulation).measures:
+        change = f"What would change this: {one.what_would_change_it}"
+        meaning = change if brief and one.word in explained else f"{_MEANING[one.word]} {change}"
+        explained.add(one.word)
         yield Verdict(
             subject=one.measure,
             word=one.word,
             tone=_TONES[one.word],
             reason=one.reason,
-            evidence=" ".join(one.tests()),
-            what_would_change_it=f"{_MEANING[one.word]} What would change this: {one.what_would_change_it}",
+            evidence="" if brief else " ".join(one.tests()),
+            what_would_change_it=meaning,
             share=one.unmoved,
         )
-
-
-def _other_verdicts(simulation: Simulation) -> Iterator[Verdict]:
-    found = verdict_of(simulation)
-    yield Verdict("the limits", found.alike_sentence(), found.blind, subject="what was tried")
-    yield Verdict("the risk", found.topic_sentence(), subject="topics")
-    yield Verdict("the cost", found.gain_sentence(), subject="the next judgments")
 
 
 def simulation_tables(simulation: Simulation) -> Mapping[str, Table]:

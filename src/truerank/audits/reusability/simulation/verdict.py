@@ -257,6 +257,12 @@ class Conclusion:
     def _rest(self) -> Iterator[str]:
         yield self.alike_sentence()
         yield self.blind
+        yield from self.chance_sentences()
+        yield self.topic_sentence()
+        yield self.gain_sentence()
+
+    def chance_sentences(self) -> Iterator[str]:
+        """What chance in the judging does by itself, and what the official order is worth beside all judgments."""
         worst = min(self.measures, key=lambda one: 1.0 if one.all_tau is None else one.all_tau)
         yield (
             f"Chance: with all teams, the order of runs changes between trials down to τ {_tau(worst.all_tau)} "
@@ -268,8 +274,6 @@ class Conclusion:
                     f"{one.measure}: against all that the assessor knows of these topics, the official order has τ "
                     f"{_tau(one.seen[0])} and a largest drop of {_ranks(one.seen[1])}."
                 )
-        yield self.topic_sentence()
-        yield self.gain_sentence()
 
 
 @functools.lru_cache(maxsize=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from truerank.errors import OptionError
@@ -23,6 +24,7 @@ __all__ = [
     "Samples",
     "ScanOptions",
     "ScanPlan",
+    "ScanScoring",
 ]
 
 Aggregation = Literal["first", "max"]
@@ -121,6 +123,26 @@ class Samples(Options):
     sampled: Annotated[int, Range(at_least=1)] = 2000
     items: Annotated[int, Range(at_least=0)] = 100
     seed: Seed = 0
+
+
+@dataclass(frozen=True)
+class ScanScoring(Options):
+    """How documents are scored.
+
+    Attributes:
+        with_: a further ranker, weighed together with `model` by the curve.
+        split: how documents are cut into passages.
+        cache: keeps scores, so that no pair is scored twice.
+        engine: local (this process), ray (a cluster on this machine), ray:ADDRESS, or shard:I/N: the Ith of N jobs,
+            see merge.
+        block_size: judged documents scored, and saved, at a time.
+    """
+
+    with_: Annotated[Sequence[RankerSpec | str], Flag(metavar="NAME[,SETTING=VALUE…]", reads=list[str])] = ()
+    split: Annotated[str, Flag(metavar="whole|cast2021|cast2022|sliding:WORDS:STRIDE")] = "cast2021"
+    cache: Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)] = None
+    engine: Annotated[str, Flag(metavar="local|ray[:ADDRESS]|shard:I/N")] = "local"
+    block_size: Annotated[int, Range(at_least=1)] = 256
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -48,6 +48,7 @@ class NewText(NamedTuple):
         ids: of the document in each version, which is not another one; None where a version lacks it.
         version: the place of the version.
         size: how many runs the document has, those too that the other version has.
+        lengths: of its runs, in words.
     """
 
     runs: frozenset[int]
@@ -55,6 +56,7 @@ class NewText(NamedTuple):
     ids: tuple[str | None, ...]
     version: int = 0
     size: int = 0
+    lengths: frozenset[int] = frozenset(range(_LINE, _RUN + 1))
 
 
 def word_runs(document: Document) -> Iterator[tuple[str, ...]]:
@@ -90,13 +92,16 @@ def new_text(
     asked = [weights.of(sorted(query.intersection(PageWords("", " ".join(words)).forms))).sum() for words, _ in new]
     least = _MATCH * max(asked, default=0.0)
     best = [runs for match, (_, runs) in zip(asked, new, strict=True) if match >= least]
-    return NewText(_some(runs for _, runs in new), _some(best), ids, version, len(set(word_runs(one))))
+    chosen, asked_for = _some(runs for _, runs in new), _some(best)
+    lengths = frozenset(map(len, (*chosen, *asked_for)))
+    size = len(set(word_runs(one)))
+    return NewText(frozenset(map(hash, chosen)), frozenset(map(hash, asked_for)), ids, version, size, lengths)
 
 
-def _some(lines: Iterable[Sequence[tuple[str, ...]]]) -> frozenset[int]:
-    """Hashes of runs at even distances."""
+def _some(lines: Iterable[Sequence[tuple[str, ...]]]) -> list[tuple[str, ...]]:
+    """Runs at even distances."""
     runs = list(dict.fromkeys(run for line in lines for run in line))
-    return frozenset(map(hash, runs[:: -(-len(runs) // _RUNS)] if runs else ()))
+    return runs[:: -(-len(runs) // _RUNS)] if runs else []
 
 
 def _lines(text: str) -> Iterator[list[str]]:
@@ -107,6 +112,15 @@ def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     if len(words) < _RUN:
         return iter((tuple(words),))
     return zip(*(words[start:] for start in range(_RUN)), strict=False)
+
+
+def _may_have(document: Document, wanted: Mapping[int, object], lengths: Iterable[int]) -> bool:
+    """Whether a document has a run that is looked for, or would without ends of lines; most documents end here."""
+    words = _WORD.findall(f"{document.title}\n{document.body}".lower())
+    return not all(
+        wanted.keys().isdisjoint(map(hash, zip(*(words[start:] for start in range(length)), strict=False)))
+        for length in lengths
+    )
 
 
 def repeated_texts(texts: Sequence[NewText], versions: Sequence[Iterable[Sequence[Document]]]) -> pl.DataFrame:
@@ -129,10 +143,13 @@ def repeated_texts(texts: Sequence[NewText], versions: Sequence[Iterable[Sequenc
     for number, one in enumerate(texts):
         for run in one.runs | one.asked:
             having[run].append(number)
+    lengths = sorted({length for one in texts for length in one.lengths}, reverse=True)
     found: list[set[int]] = [set() for _ in texts]
     seen: defaultdict[int, dict[str, int]] = defaultdict(dict)
     for place, blocks in enumerate(versions):
         for document in (document for block in blocks for document in block):
+            if not _may_have(document, having, lengths):
+                continue
             shared: Counter[int] = Counter()
             runs = set(map(hash, word_runs(document)))
             for run in having.keys() & runs:

@@ -120,7 +120,8 @@ def _write_scan(scan: Scan, job: Run) -> None:
     report = _scan_report(scan)
     svgs = write_pictures(job, report.pictures(), folder="")
     job.skipped = dict(scan.summary["skipped"])
-    job.text("report.html", report.page(lambda picture: svgs[picture.name], job.provenance()).html())
+    page = report.page(lambda picture: svgs[picture.name], job.provenance(), job.names())
+    job.text("report.html", page.html())
 
 
 def _file_name(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,16 +26,17 @@ from truerank.audits.transfer.matching.versions import (
     version_inputs,
 )
 from truerank.audits.transfer.scanning.comparing import Setting, compare_versions
-from truerank.audits.transfer.scanning.options import Samples, ScanOptions, ScanPlan
+from truerank.audits.transfer.scanning.options import Samples, ScanOptions, ScanPlan, ScanScoring
 from truerank.audits.transfer.scanning.results import Scan
 from truerank.audits.transfer.scanning.scoring import RowScoring, id_column, sample_pairs, score_rows
 from truerank.errors import InputError, OptionError
 from truerank.lexical import analyser_of, build_index
 from truerank.lexical.searching import topic_queries
 from truerank.options import Flag, Out, Range, Runtime, Source, command
-from truerank.rankers.base import Ranker, RankerSpec, spec_of
+from truerank.rankers.base import Ranker, RankerSpec, placed, spec_of
 from truerank.rankers.kinds import default_model
-from truerank.rankers.reranking.agreement import agreement, calibrated
+from truerank.rankers.reranking.agreement import agreement
+from truerank.rankers.reranking.choosing import settled
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Input
 from truerank.sources.inputs import inputs_of
@@ -85,14 +86,10 @@ def scan(
     *,
     model: Annotated[RankerSpec | str | None, Flag(metavar="NAME|DIR", reads=str)] = None,
     set_: Annotated[Mapping[str, Any], Flag(metavar="NAME=VALUE")] = _NO_SETTINGS,
-    with_: Annotated[Sequence[RankerSpec | str], Flag(metavar="NAME[,SETTING=VALUE…]", reads=list[str])] = (),
-    split: Annotated[str, Flag(metavar="whole|cast2021|cast2022|sliding:WORDS:STRIDE")] = "cast2021",
     rel: Annotated[int, Range(at_least=1)] = 1,
     field: str = "title",
     matched: Annotated[Matched | str | Path | None, Flag(metavar="DIR", reads=Path)] = None,
-    cache: Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)] = None,
-    engine: Annotated[str, Flag(metavar="local|ray[:ADDRESS]|shard:I/N")] = "local",
-    block_size: Annotated[int, Range(at_least=1)] = 256,
+    scoring: ScanScoring = ScanScoring(),
     options: ScanOptions = ScanOptions(),
     samples: Samples = Samples(),
     matching: MatchOptions = MatchOptions(),
@@ -115,16 +112,11 @@ def scan(
         topics: a path, irds:ID or hf:ORG/NAME.
         model: as for `rerank`; bm25 alone takes the judged version's statistics; by default monoT5, 3B with a GPU.
         set_: a setting of the model's kind.
-        with_: a further ranker, weighed together with `model` by the curve.
-        split: how documents are cut into passages.
         rel: the lowest grade of the judgments that are looked at.
         field: of the topics: title, description, narrative, or several joined by +.
         matched: the folder that `transfer match` wrote; by default the versions are matched into OUT/matched. In
             Python also what it returned.
-        cache: keeps scores, so that no pair is scored twice.
-        engine: local (this process), ray (a cluster on this machine), ray:ADDRESS, or shard:I/N: the Ith of N jobs,
-            see merge.
-        block_size: judged documents scored, and saved, at a time.
+        scoring: how documents are scored.
         options: what makes a candidate.
         samples: what is drawn.
         matching: without `matched`: how a document is found again.
@@ -153,15 +145,15 @@ def scan(
 
     Source: the transfer paper, sections 3 and 4.
     """
-    check_kept(engine, out)
+    check_kept(scoring.engine, out)
     told = progress or Quiet()
     opened = read_versions(version, strict=matching.strict)
     first = model if isinstance(model, RankerSpec) else _named(model, runtime, set_)
-    rankers = (first, *(one if isinstance(one, RankerSpec) else _further(one, runtime) for one in with_))
-    plan = ScanPlan(rankers, split, rel, field, options, samples)
+    rankers = (first, *(one if isinstance(one, RankerSpec) else _further(one, runtime) for one in scoring.with_))
+    plan = ScanPlan(rankers, scoring.split, rel, field, options, samples)
     # Faults of options show before anything is read.
     options.pairs(tuple(one.name for one in opened))
-    how = {"split": split, "rel": rel, "field": field, "block_size": block_size, "options": options}
+    how = {"split": scoring.split, "rel": rel, "field": field, "block_size": scoring.block_size, "options": options}
     how |= {"samples": samples, "matching": matching, "urls": urls}
     inputs = (
         *version_inputs(opened),
@@ -170,15 +162,15 @@ def scan(
     with ExitStack() as stack:
         place: str | Path = stack.enter_context(tempfile.TemporaryDirectory(prefix="truerank-")) if out is None else out
         job = stack.enter_context(started("transfer scan", inputs, how, place, packages=_PACKAGES))
-        scoring = {name: value for name, value in how.items() if name != "options"}
-        folder = job.unfinished(digest({"inputs": [one._asdict() for one in inputs], **plain(scoring)}))
+        scored = {name: value for name, value in how.items() if name != "options"}
+        folder = job.unfinished(digest({"inputs": [one._asdict() for one in inputs], **plain(scored)}))
         work = _Work(opened, (qrels, topics), plan, job, folder, told)
         links = load_matched(matched) if isinstance(matched, str | Path) else matched
         texts: Texts | None = None
         if links is None:
             texts = Texts(folder, _judged(qrels, rel), but_first=samples.first_stage is not None)
             links = matched_into(job.folder / "matched", (opened, qrels), (matching, urls), told, texts)
-        found = work.compared(links, texts, _Resources(None if cache is None else str(cache), engine, block_size))
+        found = work.compared(links, texts, scoring)
         if out is not None:
             found = replace(found, folder=job.folder)
             publish(found, job)
@@ -200,15 +192,6 @@ def _further(text: str, runtime: Runtime) -> RankerSpec:
 
 
 @dataclass(frozen=True)
-class _Resources:
-    """What decides how long a scan takes, not what it finds."""
-
-    cache: str | None
-    engine: str
-    block_size: int
-
-
-@dataclass(frozen=True)
 class _Work:
     """A scan: versions, judgments and topics, choices, and the run."""
 
@@ -219,28 +202,29 @@ class _Work:
     folder: Path
     told: Progress
 
-    def compared(self, links: Matched, kept: Texts | None, resources: _Resources) -> Scan:
+    def compared(self, links: Matched, kept: Texts | None, scoring: ScanScoring) -> Scan:
         """Scores the versions of the judged documents and compares them."""
         names = tuple(version.name for version in self.versions)
         if links.versions != names:
             fault = f"the versions were matched as {', '.join(links.versions)}, not {', '.join(names)}"
             raise OptionError("matched", fault, "give the same versions in the same order")
         plan, (qrels, topics), job = self.plan, self.sources, self.job
-        engine = open_engine(resources.engine)
+        engine = open_engine(scoring.engine)
+        cache = None if scoring.cache is None else str(scoring.cache)
         rows, skipped = _judged_rows(qrels, topics, links, plan)
         rows = pl.concat([rows, _other_documents(rows, qrels, plan, names[0])])
         # What is scored depends on how versions were matched and on whether documents calibrate.
         folder = self.folder / _content(rows)[:16]
         texts = self._collected(rows, folder, kept)
-        job.log("start", work=self.folder.name, engine=resources.engine)
+        job.log("start", work=self.folder.name, engine=scoring.engine)
         specs = [_with_index(spec, self.versions[0], folder, self.told) for spec in plan.rankers]
         prepared = [_prepared(spec, rows, texts, plan) for spec in specs]
         found = []
         for one, named in zip(prepared, plan.rankers, strict=True):
             local = engine.in_process
-            scoring = RowScoring(one.opened if local else one.spec, texts, one.policy, resources.cache)
+            scores = RowScoring(one.opened if local else placed(one.spec, one.opened), texts, one.policy, cache)
             blocks = Job(folder / one.opened.fingerprint[:16], engine, self.told)
-            found.append(score_rows(rows, scoring, blocks, resources.block_size))
+            found.append(score_rows(rows, scores, one.opened, blocks, scoring.block_size))
             job.log("scored", ranker=one.opened.name, **_counts(found[-1]))
             job.read(Input(one.opened.name, named.name, "model", None, one.opened.fingerprint))
         job.options |= {"models": [_ranker_options(spec) for spec in plan.rankers]}
@@ -365,7 +349,7 @@ def _with_index(spec: RankerSpec, judged: Version, folder: Path, told: Progress)
 def _prepared(spec: RankerSpec, rows: pl.DataFrame, texts: Mapping[str, Path], plan: ScanPlan) -> _Prepared:
     policy = policy_named(plan.split)
     sample = partial(sample_pairs, rows, RowScoring(spec, texts, policy, None))
-    spec = calibrated(spec, sample)
+    spec = settled(spec, sample)
     opened = spec.open()
     return _Prepared(spec, opened, policy, agreement(spec, opened, sample))
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from truerank.rankers.base import Pair, Ranker, RankerSpec
+from truerank.rankers.base import Pair, Ranker, RankerSpec, device_of_ranker
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.rankers.reranking.score_cache import CachedScores, ScoreCache
+from truerank.rankers.reranking.shared_vectors import encode_shared, with_vectors
 from truerank.text.passages import Policy, joined
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
@@ -48,17 +49,36 @@ class RowScoring:
         texts: the files of `DocumentTexts` by version.
         policy: how documents are cut.
         cache: the file of a `ScoreCache`, or None.
+        vectors: the vectors that several blocks need, see `encode_shared`.
     """
 
     ranker: Ranker | RankerSpec
     texts: Mapping[str, Path]
     policy: Policy
     cache: str | None
+    vectors: tuple[Path, int] | None = None
+
+    @property
+    def device(self) -> str | None:
+        """Where the ranker runs."""
+        return device_of_ranker(self.ranker)
+
+    def passages_of(self, block: _Block) -> list[str]:
+        """The passages that a block scores."""
+        return [passage for _, cut in self._passages(block) for parts in cut.values() for passage in parts]
+
+    def _passages(self, block: _Block) -> Iterator[tuple[list[str | None], dict[str, tuple[str, ...]]]]:
+        """By version: the documents' ids, and the passages of those that are there."""
+        for version, doc_ids in block.ids.items():
+            held = DocumentTexts(self.texts[version]).texts([doc_id for doc_id in doc_ids if doc_id is not None])
+            yield doc_ids, {doc_id: tuple(self.policy.cut(joined(*text))) for doc_id, text in held.items()}
 
     def open(self) -> Callable[[_Block], pl.DataFrame]:
         """Opens ranker, cache and texts."""
         ranker = self.ranker.open() if isinstance(self.ranker, RankerSpec) else self.ranker
-        scores = CachedScores(ranker, None if self.cache is None else ScoreCache(self.cache))
+        scores = CachedScores(
+            with_vectors(ranker, self.vectors), None if self.cache is None else ScoreCache(self.cache)
+        )
 
         def work(block: _Block) -> pl.DataFrame:
             before = scores.asked, scores.hits
@@ -74,9 +94,7 @@ class RowScoring:
         pairs: list[Pair] = []
         rows: list[tuple[int, int]] = []
         sizes: list[int] = []
-        for place, (version, doc_ids) in enumerate(block.ids.items()):
-            held = DocumentTexts(self.texts[version]).texts([doc_id for doc_id in doc_ids if doc_id is not None])
-            cut = {doc_id: tuple(self.policy.cut(joined(*text))) for doc_id, text in held.items()}
+        for place, (doc_ids, cut) in enumerate(self._passages(block)):
             for row, query, doc_id in zip(block.rows, block.queries, doc_ids, strict=True):
                 if doc_id in cut:
                     pairs += [Pair(query, passage) for passage in cut[doc_id]]
@@ -106,12 +124,13 @@ class _Block(NamedTuple):
     ids: dict[str, list[str | None]]
 
 
-def score_rows(rows: pl.DataFrame, scoring: RowScoring, job: Job, block_size: int) -> pl.DataFrame:
+def score_rows(rows: pl.DataFrame, scoring: RowScoring, ranker: Ranker, job: Job, block_size: int) -> pl.DataFrame:
     """Scores all rows in all versions.
 
     Args:
         rows: columns `row`, `query`, and `id_column` of each version.
         scoring: what scores them.
+        ranker: the ranker, open in this process.
         job: where finished blocks lie, and what runs them.
         block_size: rows in a block.
 
@@ -121,12 +140,18 @@ def score_rows(rows: pl.DataFrame, scoring: RowScoring, job: Job, block_size: in
     store = BlockStore(job.folder / "blocks")
     job.progress.start("scoring", len(rows))
     versions = list(scoring.texts)
+    if scoring.cache is None:
+        needed = (scoring.passages_of(block) for block in _blocks(rows, versions, block_size))
+        scoring = replace(scoring, vectors=encode_shared(ranker, scoring.ranker, needed, job.part("vectors")))
 
     def settle(frame: pl.DataFrame) -> pl.DataFrame:
         job.progress.advance(frame["row"].n_unique())
         return frame
 
-    count = run_blocks(scoring, _blocks(rows, versions, block_size), store, job.engine, settle)
+    try:
+        count = run_blocks(scoring, _blocks(rows, versions, block_size), store, job.engine, settle)
+    finally:
+        with_vectors(ranker, None)
     parts = [store.load(number) for number in range(count)]
     return pl.concat([pl.DataFrame(schema=SCORE_SCHEMA), *parts]).sort("row", "version")
 

@@ -80,17 +80,30 @@ class WordingProbe:
                 self._by_rest[rest].append(word)
         self._by_rest.default_factory = None
         self._tokens: dict[str, _Token] = {}
+        #: Tokens that no text with evidence has.
+        self._foreign: set[str] = set()
         self._nearest: dict[str, tuple[str, ...]] = {}
 
     def __call__(self, texts: Sequence[str]) -> list[tuple[int, int, int]]:
         """Triples of (place in `texts`, number of the topic text, `WORDS` or `LETTERS`)."""
         found: list[tuple[int, int, int]] = []
         for place, text in enumerate(texts):
-            tokens = [self._token(token) for token in text.split()]
-            if all(token.possible for token in tokens):
-                query = core_of(self._spelled([word for token in tokens for word in token.words]))
+            written = text.split()
+            if self._foreign.isdisjoint(written) and self._all_possible(written):
+                every = [word for token in written for word in self._token(token).words]
+                query = core_of(self._spelled(every))
                 found += ((place, number, what) for number, what in sorted(self._matches(query).items()))
         return found
+
+    def _all_possible(self, written: list[str]) -> bool:
+        """Whether no token rules the text out; long ones first, which are rare and no topic text has them."""
+        for token in sorted(written, key=len, reverse=True):
+            if not self._token(token).possible:
+                if len(self._foreign) >= _REMEMBERED:
+                    self._foreign.clear()
+                self._foreign.add(token)
+                return False
+        return True
 
     def _spelled(self, every: list[str]) -> list[str]:
         """The words; letters that stand alone are one where a topic text has what they spell."""
@@ -130,7 +143,10 @@ class WordingProbe:
         if near is None:
             if len(self._nearest) >= _REMEMBERED:
                 self._nearest.clear()
-            others = {other for rest in _rests(word) for other in self._by_rest.get(rest, ())}
+            rests = _rests(word)
+            # Nearly all words share no rest with a topic text's, and this is soon known.
+            apart = self._by_rest.keys().isdisjoint(rests)
+            others = set() if apart else {other for rest in rests for other in self._by_rest.get(rest, ())}
             near = self._nearest[word] = tuple(sorted(other for other in others if one_letter_apart(word, other)))
         return near
 

@@ -7,9 +7,9 @@ import string
 
 import pytest
 
-from truerank.audits.leakage.rewordings import KINDS, reword
-from truerank.audits.leakage.wording import LETTERS, WORDS, WordingProbe, one_letter_apart
 from truerank.text.matching import core
+from truerank.text.rewordings import KINDS, reword
+from truerank.text.wording import LETTERS, WORDS, WordingProbe, one_letter_apart
 
 TOPICS = [
     "how did the titanic sink",

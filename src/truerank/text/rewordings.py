@@ -1,4 +1,4 @@
-"""Rewordings of topic texts, for the sensitivity check: made with a seed, compared, and written nowhere."""
+"""Rewordings of topic texts by rules: for the sensitivity check of the leakage audit, and for rows that leak."""
 
 from __future__ import annotations
 

@@ -1,0 +1,154 @@
+"""How near encoding is to what this machine can do: products of matrices, memory, tokens; and the ways side by side.
+
+    python benchmarks/encoding_limits.py [--queries 1500] [--rounds 3] [--pairs 200]
+
+Everything runs in turn, several times; medians by processor time of this process, so that other work on the machine
+hardly shows. `rate` is what the processors would do without other work. The work of the model is 21.3 MFLOP a token
+(matrix products of MiniLM-L6), and its weights of 10.6 million numbers are read once for a batch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from leakage_audit import MFLOP_PER_TOKEN
+from reranking import candidates, ways
+from shared_data import LOGS, log_path, require_shared, table
+from truerank.errors import InputError
+from truerank.rankers.base import open_ranker
+from truerank.sources import open_queries
+from truerank.vectors.encoders import EncoderSpec, open_encoder, open_spec
+from truerank.vectors.encoders.choosing import first_passes
+from truerank.vectors.encoders.graph_encoder import available_cpus
+from truerank.vectors.encoders.measuring import instruction_sets, processor_name
+from truerank.vectors.encoders.model_folder import read_model_folder
+from truerank.vectors.encoders.packaged import packaged_folder
+from truerank.vectors.encoders.tokenizing import TextTokenizer
+
+SIZE = 1536
+
+
+def in_turn(works: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Median processor seconds of each, divided by the processors."""
+    for work in works.values():
+        work()
+    taken: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(rounds):
+        for name, work in works.items():
+            begun = time.process_time()
+            work()
+            taken[name].append(time.process_time() - begun)
+    return {name: statistics.median(values) / available_cpus() for name, values in taken.items()}
+
+
+def limits(texts: list[str], rounds: int) -> dict[str, float]:
+    """GFLOP/s of products of matrices, GB/s of memory, texts a second of the tokenizer."""
+    left = torch.randn(SIZE, SIZE)
+    half = left.to(torch.bfloat16)
+    space = np.ones(1 << 26, np.float32)
+    tokenizer = TextTokenizer(read_model_folder(packaged_folder(), "packaged"))
+    # Threads that wait for one another use processor time: one thread, times the processors.
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    seconds = in_turn(
+        {
+            "fp32 matrix products": lambda: left @ left,
+            "bf16 matrix products": lambda: half @ half,
+            "memory, copying": space.copy,
+            "tokens": lambda: tokenizer.ids(texts),
+        },
+        2 * rounds + 1,
+    )
+    torch.set_num_threads(threads)
+    work = 2 * SIZE**3 / 1e9
+    return {
+        "fp32 matrix products": work / seconds["fp32 matrix products"],
+        "bf16 matrix products": work / seconds["bf16 matrix products"],
+        "memory, copying": 2 * space.nbytes / 1e9 / seconds["memory, copying"],
+        "tokens": len(texts) / seconds["tokens"],
+    }
+
+
+def encoding(texts: list[str], tokens: int, rounds: int, rates: dict[str, float]) -> list[tuple[object, ...]]:
+    """The ways of encoding, their ratio to sentence-transformers, and their share of the matrix rate."""
+    from sentence_transformers import SentenceTransformer
+
+    base = SentenceTransformer(str(packaged_folder()), device="cpu")
+    exact = open_encoder("packaged", backend="openvino")
+    works: dict[str, Callable[[], object]] = {"SentenceTransformer.encode": lambda: base.encode(texts)}
+    for spec in (EncoderSpec("packaged", backend="openvino"), *first_passes(exact.spec)):  # type: ignore[attr-defined]
+        try:
+            encoder = open_spec(spec)
+        except InputError as fault:
+            print(f"{spec.backend} {spec.precision}: {fault}")
+            continue
+        works[f"{spec.backend} {spec.precision}"] = lambda encoder=encoder: encoder.encode(texts)  # type: ignore[misc]
+    seconds = in_turn(works, rounds)
+    slowest = seconds["SentenceTransformer.encode"]
+    rows = []
+    for name, value in seconds.items():
+        done = tokens * MFLOP_PER_TOKEN / 1000 / value
+        limit = rates["bf16 matrix products" if "bf16" in name else "fp32 matrix products"]
+        rows.append(
+            (name, f"{len(texts) / value:,.0f}", f"{slowest / value:.2f}×", f"{done:.0f}", f"{done / limit:.0%}")
+        )
+    return rows
+
+
+def reranking(count: int, rounds: int) -> list[tuple[object, ...]]:
+    """The ways of reranking beside `CrossEncoder.predict`, with the largest difference of a score."""
+    with tempfile.TemporaryDirectory() as temporary:
+        pairs = candidates("vaswani", -(-count // 100), Path(temporary))[:count]
+        works = dict(ways(pairs, Path(temporary), int8=False, bi=False))
+        try:
+            low = open_ranker(str(Path(temporary) / "model"), device="cpu", precision="bf16", backend="openvino")
+            works["truerank, OpenVINO bf16"] = lambda: low.score(pairs)
+        except InputError as fault:
+            print(fault)
+        scores = {name: np.asarray(work()) for name, work in works.items()}
+        seconds = in_turn(works, rounds)
+    first = next(iter(works))
+    return [
+        (name, f"{count / value:.0f}", f"{seconds[first] / value:.2f}×",
+         f"{float(np.abs(scores[name] - scores[first]).max()):.1e}")
+        for name, value in seconds.items()
+    ]  # fmt: skip
+
+
+def main() -> None:
+    """Prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--queries", type=int, default=1500)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--pairs", type=int, default=200)
+    given = parser.parse_args()
+    require_shared()
+    # OpenMP's threads wait by spinning, which is processor time: one thread is what they cost without waiting.
+    torch.set_num_threads(1)
+    every = sorted({query.text for name in LOGS for query in open_queries(str(log_path(name)))})
+    texts = random.Random(0).sample(every, given.queries)
+    tokenizer = TextTokenizer(read_model_folder(packaged_folder(), "packaged"))
+    tokens = int(tokenizer.ids(texts).lengths.sum())
+    print(f"{processor_name()}, {available_cpus()} processors ({', '.join(instruction_sets())})\n")
+    rates = limits(texts, given.rounds)
+    units = ("GFLOP/s", "GFLOP/s", "GB/s", "texts/s")
+    print(table(("limit", "rate", ""), [(name, f"{rate:,.0f}", unit)
+                                        for (name, rate), unit in zip(rates.items(), units, strict=True)]))  # fmt: skip
+    print(f"\n{len(texts):,} queries of {tokens / len(texts):.1f} tokens:\n")
+    header = ("way", "texts/s", "ratio", "GFLOP/s", "share of the matrix rate")
+    print(table(header, encoding(texts, tokens, given.rounds, rates)))
+    print(f"\nMiniLM as a cross-encoder, {given.pairs} pairs:\n")
+    print(table(("way", "pairs/s", "ratio", "largest difference"), reranking(given.pairs, given.rounds)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Hugging Face: the statement in a data or model card, and scores on clean topics as `.eval_results/*.yaml`.
+
+Source: huggingface.co/docs/hub/datasets-cards, model-cards and eval-results.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from truerank.audits.leakage.exports.contamination import Contamination
+from truerank.errors import InputError, OptionError
+from truerank.sources.grammar import parse
+from truerank.version import __version__
+
+__all__ = ["card_with", "eval_results"]
+
+_BEGIN: Final = "<!-- truerank: train-test leakage, begin -->"
+_END: Final = "<!-- truerank: train-test leakage, end -->"
+_SECTION: Final = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
+_TAG: Final = "train-test-leakage"
+_WORST_FIRST: Final = ("CONTAMINATED", "UNKNOWN", "CLEAN")
+
+
+def card_with(
+    kind: Literal["dataset-card", "model-card"],
+    readme: str,
+    section: str,
+    found: Sequence[Contamination],
+    names: Mapping[str, str],
+) -> str:
+    """A card with the statement: tags, figures in its metadata, and a section that replaces an earlier one.
+
+    Args:
+        kind: of a data set or a model.
+        readme: the card as it is; empty for a new one.
+        section: the statement as Markdown.
+        found: what leaks where.
+        names: what test sets and training sources are called on Hugging Face.
+
+    Returns:
+        The whole card; everything else in it stays.
+
+    Raises:
+        InputError: the metadata of the card cannot be read.
+    """
+    from huggingface_hub import DatasetCard, ModelCard
+
+    # Without metadata of its own the card gets an empty block, so that the library does not warn.
+    readme = readme if readme.startswith("---") else f"---\n{{}}\n---\n{readme}"
+    try:
+        card = (DatasetCard if kind == "dataset-card" else ModelCard)(readme, ignore_metadata_errors=False)
+    except Exception as error:  # of YAML, of the metadata, or of the hub's own checks
+        reason = " ".join(str(error).split())[:160]
+        raise InputError(f"the metadata of the card cannot be read ({reason})", "mend them", where="into") from error
+    tags = [tag for tag in card.data.get("tags") or [] if not str(tag).startswith(_TAG)]
+    worst = next((word for word in _WORST_FIRST if word in {one.verdict for one in found}), "UNKNOWN")
+    card.data["tags"] = [*tags, f"{_TAG}-{worst.lower()}"]
+    card.data["train_test_leakage"] = [
+        {
+            "train": names.get(one.train, one.train),
+            "test": names.get(one.test, one.test),
+            "verdict": one.verdict,
+            **{f"{count.kind.replace(' ', '_')}": f"{count.leaked}/{count.items}" for count in one.counts},
+        }
+        for one in found
+    ]
+    block = f"{_BEGIN}\n{section.strip()}\n{_END}"
+    text = card.text if isinstance(card.text, str) else ""
+    if _SECTION.search(text):
+        card.text = _SECTION.sub(lambda _: block, text, count=1)
+    else:
+        card.text = f"{text.rstrip()}\n\n{block}\n" if text.strip() else f"{block}\n"
+    return str(card)
+
+
+def eval_results(
+    effect: Mapping[str, Any],
+    names: Mapping[str, str],
+    *,
+    run: str | None = None,
+    found: Iterable[Contamination] = (),
+    reference: str = "",
+    date: str | None = None,
+) -> list[dict[str, Any]]:
+    """The score of one run on the clean topics by the first measure of the effect, as `.eval_results/*.yaml` holds it.
+
+    Args:
+        effect: what `leakage effect --json` printed.
+        names: for the test set, the benchmark on Hugging Face: `ORG/NAME[@REVISION][:TASK]`, by default its task
+            "default".
+        run: the run, where there are several.
+        found: what leaks where, for the notes.
+        reference: a link to the report.
+        date: of the evaluation.
+
+    Raises:
+        InputError: no such run, no clean topic, or the benchmark is not named.
+    """
+    rows = effect["runs"]
+    known = list(dict.fromkeys(row["run"] for row in rows))
+    chosen = run if run is not None else known[0] if len(known) == 1 else None
+    if chosen not in known:
+        fault = f"no run '{run}' in the effect" if run is not None else "the effect has several runs"
+        raise OptionError("model", fault, f"choose one of {', '.join(known)}")
+    test = effect["settings"]["test"]
+    if test not in names:
+        raise OptionError("called", f"the benchmark of '{test}' is not named", f"write {test}=ORG/NAME:TASK")
+    spec = parse(f"hf:{names[test]}")
+    sources = ", ".join(names.get(one.train, one.train) for one in found if one.test == test and one.most.leaked)
+    row = next(row for row in rows if row["run"] == chosen)
+    clean, every = row["clean"], row["all"]
+    if not clean["n"] or clean["mean"] is None:
+        raise InputError("no topic is clean", "there is no score to state", where=f"effect on {chosen}")
+    dataset = {"id": spec.location, "task_id": spec.split or "default"}
+    entry: dict[str, Any] = {"dataset": dataset | ({"revision": spec.revision} if spec.revision else {})}
+    entry["value"] = round(clean["mean"], 6)
+    entry |= {} if date is None else {"date": date}
+    entry |= {"source": {"url": reference, "name": "truerank leakage audit"}} if reference else {}
+    entry["notes"] = (
+        f"{row['measure']} on {clean['n']} of {every['n']} topics, without those that leak"
+        + (f" from {sources}" if sources else "")
+        + f"; on all topics {every['mean']:.4f} (truerank {__version__})"
+    )
+    return [entry]

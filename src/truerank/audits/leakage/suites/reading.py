@@ -1,0 +1,237 @@
+"""The suite: training sets and test sets as a file describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from truerank.errors import InputError
+from truerank.experiments.grid.yaml_tree import Value, YamlMapping, read_tree
+from truerank.near_duplicates import Documents
+from truerank.records import Input
+from truerank.sources import (
+    open_documents,
+    open_examples,
+    open_queries,
+    parse,
+    read_qrels,
+    read_topics,
+)
+from truerank.sources.inputs import input_of
+from truerank.work.artifacts import digest
+
+__all__ = ["PARTS", "Suite", "SuiteSet", "TextSource", "read_suite"]
+
+#: What is compared with what: texts of the two sides.
+PARTS: Final = ("query", "document")
+_ABOUT: Final = ("license", "language")
+_TRAINING: Final = ("queries", "topics", "documents", "examples", "roles", "parents", *_ABOUT)
+_TEST: Final = ("topics", "documents", "qrels", *_ABOUT)
+
+
+@dataclass(frozen=True)
+class TextSource:
+    """One source of texts.
+
+    Attributes:
+        kind: how it is read: queries, documents, topics, or the role of the texts of examples.
+        spec: the source, in truerank's grammar.
+        roles: which column is what, for examples.
+    """
+
+    kind: str
+    spec: str
+    roles: str | None = None
+
+    @property
+    def part(self) -> str:
+        """Whether its texts are queries or documents."""
+        return "document" if self.kind in ("documents", "positive") else "query"
+
+    def texts(self) -> Documents:
+        """A stream of ids and texts."""
+        if self.kind == "documents":
+            return open_documents(self.spec)
+        if self.kind == "queries":
+            return open_queries(self.spec)
+        if self.kind == "topics":
+            return _topic_texts(self.spec)
+        return self._of_role()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the content, and of how it is read."""
+        if self.kind == "topics":
+            content = digest([list(topic) for topic in read_topics(self.spec).topics])
+        elif self.kind == "documents":
+            content = open_documents(self.spec).fingerprint
+        elif self.kind == "queries":
+            content = open_queries(self.spec).fingerprint
+        else:
+            content = open_examples(self.spec, roles=self.roles).fingerprint
+        return digest([self.kind, self.roles, content])
+
+    def _of_role(self) -> Iterator[tuple[str, str]]:
+        for block in open_examples(self.spec, roles=self.roles).batches():
+            for example_id, role, text in zip(block.ids, block.roles, block.texts, strict=True):
+                if role == self.kind:
+                    yield example_id, text
+
+
+def _topic_texts(spec: str) -> Iterator[tuple[str, str]]:
+    """Titles and descriptions under the ids of their topics."""
+    for topic in read_topics(spec).topics:
+        for text in (topic.title, topic.description):
+            if text.strip():
+                yield topic.topic_id, text
+
+
+@dataclass(frozen=True)
+class SuiteSet:
+    """A training set or a test set.
+
+    Attributes:
+        name: its key in the file.
+        sources: of its own texts.
+        parents: sets whose data it inherits, with theirs, the nearest first; of a training set.
+        qrels: the judgments of a test set.
+        license: as stated.
+        language: as stated; empty where the texts are to tell.
+    """
+
+    name: str
+    sources: tuple[TextSource, ...]
+    parents: tuple[str, ...] = ()
+    qrels: str | None = None
+    license: str = ""
+    language: str = ""
+
+    def of_part(self, part: str) -> tuple[TextSource, ...]:
+        """Its own sources of queries or of documents."""
+        return tuple(source for source in self.sources if source.part == part)
+
+    @cached_property
+    def relevant(self) -> frozenset[tuple[str, str]]:
+        """The pairs of topic and document that are judged relevant."""
+        if self.qrels is None:
+            return frozenset()
+        return frozenset((qrel.topic_id, qrel.doc_id) for qrel in read_qrels(self.qrels) if qrel.relevance > 0)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Training sets and test sets, in the order of the file.
+
+    Attributes:
+        file: where it was read.
+        training: the rows of the matrix.
+        tests: its columns.
+    """
+
+    file: Path
+    training: tuple[SuiteSet, ...]
+    tests: tuple[SuiteSet, ...]
+
+    def line(self, row: SuiteSet) -> tuple[SuiteSet, ...]:
+        """A training set and all whose data it inherits, each once."""
+        by_name = {one.name: one for one in self.training}
+        found: dict[str, SuiteSet] = {}
+        open_ = [row.name]
+        while open_:
+            name = open_.pop(0)
+            if name not in found:
+                found[name] = by_name[name]
+                open_ += by_name[name].parents
+        return tuple(found.values())
+
+    def inputs(self) -> Iterator[Input]:
+        """All that is read, for the manifest."""
+        yield input_of("suite", str(self.file))
+        for role, sets in (("train", self.training), ("test", self.tests)):
+            for one in sets:
+                for spec in dict.fromkeys(source.spec for source in one.sources):
+                    yield input_of(role, spec, one.name)
+                if one.qrels is not None:
+                    yield input_of("qrels", one.qrels, one.name)
+
+
+def read_suite(path: str | Path) -> Suite:
+    """Reads a suite from a YAML file; docs/leakage-matrix.md describes its keys.
+
+    Paths in it are relative to the file, `${NAME}` is taken from the environment.
+
+    Args:
+        path: the file.
+
+    Raises:
+        InputError: any fault of the file, with its line.
+    """
+    file = Path(path)
+    top = read_tree(file, {}).table(("training", "test"))
+    reader = _Reader(file.absolute().parent)
+    training = tuple(reader.training(*each) for each in reader.named(top, "training"))
+    tests = tuple(reader.test(*each) for each in reader.named(top, "test"))
+    names = {one.name for one in training}
+    for name, value in top.need("training", "").table():
+        parents = value.table(_TRAINING).read("parents", Value.items, [])
+        for parent in parents:
+            if parent.text() not in names or parent.text() == name:
+                parent.fault(f"'{parent.text()}' is no other training set", f"one of {', '.join(sorted(names))}")
+    return Suite(file, training, tests)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    folder: Path
+
+    def named(self, top: YamlMapping, key: str) -> list[tuple[str, Value]]:
+        value = top.need(key, f"name at least one set below '{key}:'")
+        found = list(value.table())
+        if not found:
+            value.fault("nothing in it", f"name at least one set below '{key}:'")
+        return found
+
+    def training(self, name: str, value: Value) -> SuiteSet:
+        table = value.table(_TRAINING)
+        sources = [source for key in ("queries", "topics", "documents") for source in self._sources(table, key)]
+        roles = table.read("roles", Value.text, None)
+        for spec in self._specs(table, "examples"):
+            sources += [TextSource("query", spec, roles), TextSource("positive", spec, roles)]
+        parents = tuple(parent.text() for parent in table.read("parents", Value.items, []))
+        if not sources and not parents:
+            value.fault("a training set without data", "give queries, topics, documents, examples or parents")
+        return SuiteSet(name, tuple(sources), parents, None, *self._about(table))
+
+    def test(self, name: str, value: Value) -> SuiteSet:
+        table = value.table(_TEST)
+        sources = (*self._sources(table, "topics"), *self._sources(table, "documents"))
+        if not sources:
+            value.fault("a test set without texts", "give topics or documents")
+        qrels = table.read("qrels", self._place, None)
+        if qrels is not None and {source.kind for source in sources} != {"topics", "documents"}:
+            value.fault("judgments without topics and documents", "give both, or leave 'qrels' out")
+        return SuiteSet(name, sources, (), qrels, *self._about(table))
+
+    def _about(self, table: YamlMapping) -> tuple[str, str]:
+        return table.read("license", Value.text, ""), table.read("language", Value.text, "")
+
+    def _sources(self, table: YamlMapping, key: str) -> tuple[TextSource, ...]:
+        return tuple(TextSource(key, spec) for spec in self._specs(table, key))
+
+    def _specs(self, table: YamlMapping, key: str) -> list[str]:
+        value = table.get(key)
+        return [] if value is None else [self._place(one) for one in value.items()]
+
+    def _place(self, value: Value) -> str:
+        """A source; a path is relative to the file."""
+        text = value.text()
+        spec = value.checked(lambda: parse(text))
+        if spec.scheme != "file" or Path(text).expanduser().is_absolute():
+            return text
+        found = str(self.folder / text)
+        if not parse(found).path.exists():
+            raise InputError("nothing there", "correct the path; it is relative to the suite file", where=found)
+        return found

@@ -1,0 +1,172 @@
+"""All texts of an audit of training examples, kept as they are compared, and their pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from truerank.audits.leakage.training_examples.kinds import ANY_DOCUMENT
+from truerank.audits.leakage.training_examples.reading import ComparedForm, TestTexts, TrainingTexts
+from truerank.near_duplicates.passages import boilerplate
+from truerank.overlaps import KeptTexts, OverlapRules, compare, compare_all, keep, open_kept
+from truerank.vectors.encoders import Encoder
+from truerank.work.jobs import Job
+
+__all__ = ["ComparedTexts", "ComparingTexts", "KeptSides", "Semantic", "compare_plants", "compare_sides", "keep_sides"]
+
+#: Share of the texts of the test collection that hold a passage, from which on it is boilerplate.
+_BOILERPLATE: Final = 0.01
+_QUERIES: Final = "queries"
+_DOCUMENTS: Final = "documents"
+
+
+class Semantic(NamedTuple):
+    """The encoder's part: which texts it compares ("none", "queries", "all"), and how it is opened."""
+
+    texts: str
+    open: Callable[[], Encoder]
+
+    def encoder(self, *, document: bool) -> Encoder | None:
+        """The encoder of queries, or of documents; None where it is not asked."""
+        return self.open() if self.texts == "all" or (self.texts == "queries" and not document) else None
+
+
+@dataclass(frozen=True)
+class ComparingTexts:
+    """How texts are compared.
+
+    Attributes:
+        rules: what counts as an overlap.
+        semantic: the encoder's part.
+    """
+
+    rules: OverlapRules
+    semantic: Semantic
+
+
+class KeptSides(NamedTuple):
+    """All texts as they are compared.
+
+    Attributes:
+        form: their form.
+        passages: the boilerplate of the test collection that the form leaves out, with its counts.
+        queries: of the test collection.
+        documents: of the test collection; None without any.
+        training_queries: each once.
+        training_documents: positives, negatives and documents, each once.
+    """
+
+    form: ComparedForm
+    passages: pl.DataFrame
+    queries: KeptTexts
+    documents: KeptTexts | None
+    training_queries: KeptTexts
+    training_documents: KeptTexts
+
+
+class ComparedTexts(NamedTuple):
+    """Pairs of texts, columns as in `overlaps.OVERLAPS`.
+
+    Attributes:
+        queries: of test queries and training queries.
+        query_documents: of test queries and training documents.
+        documents: of test documents and training documents.
+        semantic: what became of the encoder's evidence, for each of them.
+        crowded: shingles that so many texts have that not all pairs with them were compared.
+    """
+
+    queries: pl.DataFrame
+    query_documents: pl.DataFrame
+    documents: pl.DataFrame
+    semantic: tuple[str, str, str]
+    crowded: int
+
+
+def keep_sides(test: TestTexts, training: TrainingTexts, ways: ComparingTexts, job: Job) -> KeptSides:
+    """Reads all texts and keeps what they are compared by; a killed job continues.
+
+    Args:
+        test: the test collection.
+        training: the examples.
+        ways: how texts are compared.
+        job: where it is kept.
+    """
+
+    def kept(name: str, stream: Iterable[tuple[str, str]]) -> KeptTexts:
+        part = job.part(name)
+        if (part.folder / "texts.json").is_file():
+            return open_kept(part.folder, ways.rules)
+        return keep(stream, ways.rules, part, ways.semantic.encoder(document=_DOCUMENTS in name))
+
+    def side(form: ComparedForm, name: str) -> Iterator[KeptTexts]:
+        yield kept(f"{_QUERIES}{name}", test.queries(form))
+        if test.docs is not None:
+            yield kept(f"{_DOCUMENTS}{name}", test.documents(form))
+
+    own = list(side(ComparedForm(), ""))
+    passages = pl.concat([_boilerplate(one) for one in own])
+    form = ComparedForm(tuple(passages["passage"]))
+    if form.passages:
+        own = list(side(form, "-without-boilerplate"))
+    return KeptSides(
+        form,
+        passages,
+        own[0],
+        own[1] if len(own) > 1 else None,
+        kept(f"training-{_QUERIES}", training.distinct(("query",), form)),
+        kept(f"training-{_DOCUMENTS}", training.distinct(ANY_DOCUMENT, form)),
+    )
+
+
+def _boilerplate(kept: KeptTexts) -> pl.DataFrame:
+    return boilerplate(
+        lambda: chain.from_iterable(part.shingles.all_passages() for part in kept.parts), len(kept), _BOILERPLATE
+    )
+
+
+def compare_sides(kept: KeptSides, rules: OverlapRules, job: Job) -> ComparedTexts:
+    """Compares queries with queries, and queries and documents with documents.
+
+    Args:
+        kept: the texts.
+        rules: what counts as an overlap.
+        job: where unfinished work lies.
+    """
+    queries = compare(kept.queries, kept.training_queries, rules, job.part("in-training-queries"))
+    sides = [kept.queries, *([] if kept.documents is None else [kept.documents])]
+    inside, *documents = compare_all(sides, kept.training_documents, rules, job.part("in-training-documents"))
+    found = documents[0] if documents else replace(inside, frame=inside.frame.clear(), semantic="not asked")
+    long = pl.col("test_words") >= rules.contained_words
+    return ComparedTexts(
+        queries.frame,
+        inside.frame.filter(long),
+        found.frame,
+        (queries.semantic, inside.semantic, found.semantic),
+        queries.crowded + inside.crowded,
+    )
+
+
+def compare_plants(
+    side: KeptTexts, plants: Iterable[tuple[str, str]], ways: ComparingTexts, job: Job, *, document: bool
+) -> pl.DataFrame:
+    """Compares changed texts with the queries or documents of the test collection as training texts are compared.
+
+    Args:
+        side: the queries or documents.
+        plants: ids and texts.
+        ways: how texts are compared.
+        job: what runs it.
+        document: whether the plants stand for documents.
+
+    Returns:
+        Columns as in `overlaps.OVERLAPS`.
+    """
+    with TemporaryDirectory() as folder:
+        own = replace(job, folder=Path(folder))
+        return compare(side, plants, ways.rules, own, encoder=ways.semantic.encoder(document=document)).frame

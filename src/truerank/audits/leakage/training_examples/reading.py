@@ -1,0 +1,225 @@
+"""What is compared: the texts of the test collection and those of the training examples, each with an id that says
+where it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from truerank.audits.leakage.proposing import topic_texts
+from truerank.errors import InputError, OptionError
+from truerank.records import TopicText
+from truerank.sources import (
+    DocumentSource,
+    ExampleSource,
+    TopicSet,
+    beir,
+    open_documents,
+    open_examples,
+    parse,
+    read_qrels_frame,
+    read_topics,
+    unique_names,
+)
+from truerank.sources.distinct import DistinctTexts, text_hashes
+from truerank.sources.markup import html_text
+from truerank.sources.roles import Roles
+from truerank.text.normalising import normalise
+
+__all__ = ["ComparedForm", "TestTexts", "TrainingTexts", "counted", "hashed"]
+
+_MARKED: Final = re.compile(r"</?[a-zA-Z][^<>]{0,300}>|&#?\w{2,8};")
+
+
+@dataclass(frozen=True)
+class ComparedForm:
+    """The form in which a text is compared: without tags and entities, and without boilerplate.
+
+    Attributes:
+        passages: those that many texts of the test collection hold; what a training text shares with them says nothing.
+    """
+
+    passages: tuple[str, ...] = ()
+
+    def __call__(self, text: str) -> str:
+        """The text in this form; as it is where nothing would be left."""
+        made = text
+        if _MARKED.search(text):
+            found = html_text(text)
+            made = f"{found.title} {found.body}".strip()
+        if self._boilerplate is not None:
+            made = self._boilerplate.sub(" ", made)
+        return made if made.strip() else text
+
+    @cached_property
+    def _boilerplate(self) -> re.Pattern[str] | None:
+        """All passages, the longest first; what stands between their words does not count."""
+        passages = [re.findall(r"\w+", passage) for passage in self.passages]
+        longest = sorted((words for words in passages if words), key=len, reverse=True)
+        if not longest:
+            return None
+        patterns = (r"\b" + r"\W+".join(map(re.escape, words)) + r"\b" for words in longest)
+        return re.compile("|".join(patterns), re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class TestTexts:
+    """Topics, and where they were given documents and judgments.
+
+    Attributes:
+        topics: the topics.
+        texts: their texts that are compared.
+        docs: the documents; None without.
+        relevant: topics by relevant document; None without judgments.
+        given: the sources by option: test, docs, qrels.
+    """
+
+    __test__ = False
+
+    topics: TopicSet
+    texts: tuple[TopicText, ...]
+    docs: DocumentSource | None
+    relevant: Mapping[str, frozenset[str]] | None
+    given: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls, test: str, qrels: str | None, docs: str | None, *, fields: Collection[str], rel: int, strict: bool
+    ) -> TestTexts:
+        """Opens the test collection; a BEIR folder brings its documents and judgments along.
+
+        Args:
+            test: the topics.
+            qrels: the judgments; None for those of the folder.
+            docs: the documents; None for those of the folder.
+            fields: the fields of topics that are compared.
+            rel: the lowest grade that counts as relevant.
+            strict: bytes that are not UTF-8 are an error.
+
+        Raises:
+            InputError: a source is at fault, or no topic has a text.
+        """
+        spec = parse(test)
+        if spec.scheme == "file" and spec.path.is_dir():
+            qrels = qrels or (test if beir.qrels_file(spec.path) is not None else None)
+            docs = docs or (test if beir.corpus_file(spec.path, missing_ok=True) is not None else None)
+        topics = read_topics(test, strict=strict)
+        texts = topic_texts([topics], tuple(fields))
+        if not texts:
+            raise InputError("no topic has a text in these fields", "choose others with `fields`", where=test)
+        relevant = None if qrels is None else _relevant(qrels, {topic.topic_id for topic in topics.topics}, rel)
+        opened = None if docs is None else open_documents(docs, strict=strict)
+        named = {"test": test, "docs": docs, "qrels": qrels}
+        return cls(topics, tuple(texts), opened, relevant, {role: one for role, one in named.items() if one})
+
+    def queries(self, form: ComparedForm) -> Iterator[tuple[str, str]]:
+        """The texts of topics as they are compared, with their places as ids."""
+        return ((str(place), form(text.text)) for place, text in enumerate(self.texts))
+
+    def documents(self, form: ComparedForm) -> Iterator[tuple[str, str]]:
+        """The documents as they are compared, by their ids; none without documents."""
+        return ((document.doc_id, form(document.text)) for document in self.docs or ())
+
+    def fingerprint(self) -> list[Any]:
+        """The identity of all that is compared."""
+        documents = None if self.docs is None else self.docs.fingerprint
+        judged = sorted(self.relevant) if self.relevant else None
+        return [[list(text) for text in self.texts], documents, judged]
+
+
+def _relevant(qrels: str, topics: Collection[str], rel: int) -> dict[str, frozenset[str]]:
+    frame = read_qrels_frame(qrels)
+    found: dict[str, set[str]] = {}
+    for topic, doc, grade in frame.iter_rows():
+        if grade >= rel and topic in topics:
+            found.setdefault(doc, set()).add(topic)
+    if not found:
+        fault = f"no document has a grade of {rel} or more for a topic of the test set"
+        raise InputError(fault, "give the judgments of these topics, or another `rel`", where=qrels)
+    return {doc: frozenset(names) for doc, names in found.items()}
+
+
+@dataclass(frozen=True)
+class TrainingTexts:
+    """Sources of examples, in the order given.
+
+    Attributes:
+        sources: name and source.
+    """
+
+    sources: tuple[tuple[str, ExampleSource], ...]
+
+    @classmethod
+    def of(cls, train: Sequence[str], roles: str | None, *, strict: bool) -> TrainingTexts:
+        """Opens the sources and tells the roles of their columns.
+
+        Raises:
+            InputError: a source is at fault, or it holds no texts.
+        """
+        if not train:
+            raise OptionError("train", "no training data", "name at least one source")
+        given = None if roles is None else Roles.parse(roles)
+        names = unique_names([parse(spec) for spec in train])
+        sources = tuple(
+            (name, open_examples(spec, roles=given, strict=strict)) for name, spec in zip(names, train, strict=True)
+        )
+        for _, source in sources:
+            _ = source.roles
+        return cls(sources)
+
+    @cached_property
+    def roles(self) -> frozenset[str]:
+        """The roles that texts of any source have."""
+        return frozenset(role for _, source in self.sources for _, role in source.roles.columns) | (
+            # A conversation's replies, the further texts of a set, and the judged documents of a folder.
+            frozenset(("query", "positive", "negative"))
+            if any(_is_mixed(source.roles) for _, source in self.sources)
+            else frozenset()
+        )
+
+    def distinct(self, roles: Collection[str], form: ComparedForm) -> Iterator[tuple[str, str]]:
+        """The texts of some roles, each once, with a hash of the normalised text as id.
+
+        Memory is bounded: beyond some millions of distinct texts, one may come again, with the same id.
+
+        Args:
+            roles: of `roles.ROLES`.
+            form: how texts are compared.
+        """
+        seen = DistinctTexts()
+        for _, source in self.sources:
+            for block in source.batches():
+                texts = [normalise(text) for role, text in zip(block.roles, block.texts, strict=True) if role in roles]
+                new = [texts[place] for place in seen.new(texts)]
+                yield from zip(map(hashed, text_hashes(new).tolist()), map(form, new), strict=True)
+
+    def fingerprint(self) -> list[list[str]]:
+        """The identity of all sources and their roles."""
+        return [[name, source.fingerprint] for name, source in self.sources]
+
+
+def hashed(number: int) -> str:
+    """The id of a training text: the hash of its normalised text."""
+    return f"{number:016x}"
+
+
+def _is_mixed(roles: Roles) -> bool:
+    names = {column.strip().lower() for column, _ in roles.columns}
+    return roles.score is not None or bool(names & {"messages", "conversations", "conversation", "set", "document"})
+
+
+def counted(source: ExampleSource) -> dict[str, Any]:
+    """What the last reading of a source counted, with its roles and the identity of its content."""
+    counts = source.counts
+    return {
+        "roles": str(source.roles),
+        "given": source.roles.given,
+        "read": counts.read,
+        "empty": counts.empty,
+        "repaired": counts.repaired,
+        "skipped": counts.skipped,
+        "fingerprint": source.fingerprint,
+    }

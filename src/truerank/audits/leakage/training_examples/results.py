@@ -1,0 +1,169 @@
+"""What the audit of training examples found, as immutable values, and the folder that holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import polars as pl
+
+from truerank.audits.leakage.results import KindFound, OtherTopics, VerdictWord
+from truerank.audits.leakage.training_examples.kinds import KINDS
+from truerank.errors import InputError
+from truerank.loading import json_file
+from truerank.overlaps import OVERLAPS
+from truerank.reports.results import Result
+
+__all__ = ["LEAKS", "ExampleAudit", "KindVerdict", "load_examples"]
+
+#: `leaks.parquet`: one row for each pair of texts and kind of leak. `examples` counts the training examples of the
+#: source that hold the text in this role, `example_id` is the first of them. A row of the kind "pair" has the query in
+#: `test_text` and `training_text`, and the answer in `document_text` and `training_document`; its evidence is that of
+#: the queries, `document_evidence` that of the answer.
+LEAKS: Final[dict[str, Any]] = {
+    "kind": pl.String,
+    "topic_id": pl.String,
+    "field": pl.String,
+    "doc_id": pl.String,
+    "test_text": pl.String,
+    "source": pl.String,
+    "role": pl.String,
+    "example_id": pl.String,
+    "examples": pl.Int64,
+    "training_text": pl.String,
+    **{name: kind for name, kind in OVERLAPS.items() if not name.endswith(("_id", "_text"))},
+    "document_text": pl.String,
+    "training_document": pl.String,
+    "document_evidence": pl.String,
+}
+
+
+@dataclass(frozen=True)
+class KindVerdict:
+    """What was found of one kind of leak.
+
+    Attributes:
+        kind: its name, as in `kinds.KINDS`.
+        verdict: CONTAMINATED, CLEAN or UNKNOWN.
+        why: the reason, with its figures.
+        evidence: what it rests on.
+        settle: what would settle or change it.
+        leaked: how many queries or documents leak.
+        of: how many were looked for.
+        low, high: the 95% interval of their share, were they a sample.
+        topics: how many topics they belong to; None where no judgment tells.
+        pairs: rows of `leaks.parquet`.
+        examples: training texts, counted once for each example that holds them.
+        sensitivity: what was found of planted changes.
+    """
+
+    kind: str
+    verdict: VerdictWord
+    why: str
+    evidence: tuple[str, ...] = ()
+    settle: tuple[str, ...] = ()
+    leaked: int = 0
+    of: int = 0
+    low: float = 0.0
+    high: float = 1.0
+    topics: int | None = None
+    pairs: int = 0
+    examples: int = 0
+    sensitivity: tuple[KindFound, ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        """Everything, as plain values."""
+        share = round(self.leaked / self.of, 6) if self.of else None
+        return {
+            "verdict": self.verdict,
+            "why": self.why,
+            "evidence": list(self.evidence),
+            "settle": list(self.settle),
+            "leaked": self.leaked,
+            "of": self.of,
+            "share": share,
+            "low": round(self.low, 6),
+            "high": round(self.high, 6),
+            "topics": self.topics,
+            "pairs": self.pairs,
+            "examples": self.examples,
+            "sensitivity": list(self.sensitivity),
+        }
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ExampleAudit(Result, shown_in="truerank.audits.leakage.training_examples.report"):
+    """The result of `leakage.examples`.
+
+    Attributes:
+        kinds: what was found, by kind of leak, in the order of `kinds.KINDS`.
+        leaks: every pair, columns as in `LEAKS`.
+        test: the name of the test set, and how many topics, texts, documents and relevant documents were compared.
+        sources: what was read of each training source, with the roles of its columns.
+        rules: the thresholds of the evidence.
+        others: how often a text of the test collection is taken for another one, for queries and documents.
+        boilerplate: passages that many texts of the test collection hold; they were left out of both sides.
+        folder: where it was written; None where it was not.
+    """
+
+    verdict_words: ClassVar[tuple[str, ...]] = ("CONTAMINATED", "UNKNOWN", "CLEAN")
+
+    kinds: tuple[KindVerdict, ...]
+    leaks: pl.DataFrame
+    test: Mapping[str, Any]
+    sources: Mapping[str, Mapping[str, Any]]
+    rules: Mapping[str, Any]
+    others: Mapping[str, OtherTopics]
+    boilerplate: tuple[Mapping[str, Any], ...] = ()
+    folder: Path | None = None
+
+    def of(self, kind: str) -> KindVerdict:
+        """What was found of one kind of leak."""
+        return next(one for one in self.kinds if one.kind == kind)
+
+    def rows(self, kind: str) -> pl.DataFrame:
+        """The pairs of one kind of leak."""
+        return self.leaks.filter(pl.col("kind") == kind)
+
+    def json(self) -> dict[str, Any]:
+        """What `summary.json` holds."""
+        return {
+            "test": dict(self.test),
+            "sources": {name: dict(source) for name, source in self.sources.items()},
+            "rules": dict(self.rules),
+            "kinds": {one.kind: one.json() for one in self.kinds},
+            "other_texts": dict(self.others),
+            "boilerplate": [dict(passage) for passage in self.boilerplate],
+        }
+
+
+def load_examples(folder: str | Path) -> ExampleAudit:
+    """Opens the folder that `leakage examples --out` wrote.
+
+    Raises:
+        InputError: no such audit there, or it cannot be read.
+    """
+    folder = Path(folder)
+    remedy = "give the folder that 'truerank leakage examples --out' wrote"
+    for name in ("summary.json", "leaks.parquet"):
+        if not (folder / name).is_file():
+            raise InputError(f"no {name} here", remedy, where=folder)
+    try:
+        summary = json_file(folder / "summary.json")
+        leaks = pl.read_parquet(folder / "leaks.parquet", glob=False).select(list(LEAKS))
+        kinds = tuple(_kind(kind.name, summary["kinds"][kind.name]) for kind in KINDS if kind.name in summary["kinds"])
+        parts = {name: summary[name] for name in ("test", "sources", "rules")}
+        others, passages = summary["other_texts"], tuple(summary["boilerplate"])
+        return ExampleAudit(kinds, leaks, **parts, others=others, boilerplate=passages, folder=folder)
+    except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"no audit of training examples here ({reason})", remedy, where=folder) from error
+
+
+def _kind(name: str, values: Mapping[str, Any]) -> KindVerdict:
+    known: dict[str, Any] = {key: value for key, value in values.items() if key != "share"}
+    for key in ("evidence", "settle", "sensitivity"):
+        known[key] = tuple(known[key])
+    return KindVerdict(name, **known)

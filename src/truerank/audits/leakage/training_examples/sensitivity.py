@@ -1,0 +1,244 @@
+"""What this audit can see: texts of the test collection are planted, changed as on their way into training data, and
+those that the rule would have found are counted."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Final, Literal, NamedTuple
+
+import polars as pl
+
+from truerank.audits.leakage.estimating import share_interval
+from truerank.audits.leakage.results import KindFound, OtherTopics
+from truerank.audits.leakage.training_examples.changes import CHANGES, TextChange, changed
+from truerank.audits.leakage.training_examples.reading import ComparedForm
+from truerank.overlaps import EVIDENCE_KINDS
+from truerank.records import TopicText
+from truerank.text.rewordings import KINDS as REWORDINGS
+from truerank.text.rewordings import SEEN_KINDS, reword
+
+__all__ = ["REQUIRED", "ExampleSensitivity", "ExampleSight", "PlantMaterial", "check"]
+
+_AS_IT_STANDS: Final = "as it stands"
+_IN_DOCUMENT: Final[tuple[TextChange | Literal["as it stands"], ...]] = (
+    _AS_IT_STANDS,
+    "re-wrapped",
+    "boilerplate added",
+    "markup",
+    "OCR damage",
+)
+_DOCUMENT: Final = ("excerpt", "truncated", "re-wrapped", "boilerplate added", "markup", "sentence changed")
+#: The changes of which CLEAN asks that at least 95% are found, by kind of leak.
+REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
+    "query-query": SEEN_KINDS,
+    "query-document": _IN_DOCUMENT[:3],
+    **dict.fromkeys(("pair", "positive-relevant", "negative-relevant", "document-corpus"), _DOCUMENT),
+}
+
+
+class ExampleSensitivity(NamedTuple):
+    """The sensitivity check.
+
+    Attributes:
+        changes: by kind of leak, what was found of each kind of change.
+        others: "queries" and "documents" for which the rule would name another text of the test collection.
+    """
+
+    changes: dict[str, list[KindFound]]
+    others: dict[str, OtherTopics]
+
+
+@dataclass(frozen=True)
+class PlantMaterial:
+    """The texts that plants are made of.
+
+    Attributes:
+        texts: of topics; a place is a text's id.
+        documents: some documents of the collection, by id.
+        relevant: some relevant documents, by id.
+        topics: the topics of each of these relevant documents.
+    """
+
+    texts: Sequence[TopicText]
+    documents: Mapping[str, str]
+    relevant: Mapping[str, str]
+    topics: Mapping[str, frozenset[str]]
+
+
+@dataclass(frozen=True)
+class ExampleSight:
+    """With what the audit looks: each compares texts by place with the kept texts of the test collection.
+
+    Attributes:
+        queries: with the queries; also takes whether the texts stand for documents.
+        documents: with the documents; None without any.
+        fewest_words: queries with fewer words are not looked for inside documents.
+        form: how texts are compared.
+    """
+
+    queries: Callable[[bool, Iterable[tuple[str, str]]], pl.DataFrame]
+    documents: Callable[[Iterable[tuple[str, str]]], pl.DataFrame] | None
+    fewest_words: int
+    form: ComparedForm
+
+
+class _Plant(NamedTuple):
+    """A changed text, and the ids of the test texts of which it is a copy; no change for the text itself."""
+
+    kind: str
+    change: str
+    text: str
+    own: frozenset[str]
+
+
+#: The evidence that would have found a plant by its own test texts, and whether another test text was named.
+_Seen = tuple[frozenset[str], bool]
+
+
+def check(material: PlantMaterial, sight: ExampleSight, *, sample: int, seed: int) -> ExampleSensitivity:
+    """Plants changed texts and counts those that the audit would have found.
+
+    Args:
+        material: what they are made of.
+        sight: with what the audit looks.
+        sample: texts that are planted of each kind.
+        seed: of the changes.
+    """
+    planted = list(_query_plants(material, sample, seed, sight.fewest_words))
+    halves = list(_pair_queries(material, seed))
+    asked = [plant for plant in planted if plant.kind == "query-query"]
+    hosted = [plant for plant in planted if plant.kind == "query-document"]
+    both = _seen([*asked, *halves], partial(sight.queries, False), sight.form)
+    found, of_pairs = both[: len(asked)], both[len(asked) :]
+    rows = {"query-query": _rows("query-query", asked, found)}
+    rows["query-document"] = _rows("query-document", hosted, _seen(hosted, partial(sight.queries, True), sight.form))
+    others = {"queries": _others("query-query", asked, found)}
+    if sight.documents is not None:
+        copies = list(_document_plants(material, seed))
+        seen = _seen(copies, sight.documents, sight.form)
+        rows |= {kind: _rows(kind, copies, seen) for kind in ("positive-relevant", "document-corpus")}
+        rows["negative-relevant"] = rows["positive-relevant"]
+        answers = [by for plant, (by, _) in zip(copies, seen, strict=True) if plant.kind == "positive-relevant"]
+        whole = [(answer if query else query, False) for answer, (query, _) in zip(answers, of_pairs, strict=True)]
+        rows["pair"] = _rows("pair", halves, whole)
+        others["documents"] = _others("document-corpus", copies, seen)
+    return ExampleSensitivity(rows, others)
+
+
+def _drawn(texts: Sequence[TopicText], sample: int, seed: str) -> list[tuple[str, TopicText]]:
+    """Some texts of topics with their places."""
+    every = [(str(place), text) for place, text in enumerate(texts)]
+    return Random(seed).sample(every, min(sample, len(every)))
+
+
+def _query_plants(material: PlantMaterial, sample: int, seed: int, fewest: int) -> Iterator[_Plant]:
+    own: defaultdict[str, set[str]] = defaultdict(set)
+    for number, text in enumerate(material.texts):
+        own[text.topic_id].add(str(number))
+    for _, text in _drawn(material.texts, sample, f"{seed} itself"):
+        yield _Plant("query-query", "", text.text, frozenset(own[text.topic_id]))
+    for kind in REWORDINGS:
+        for place, text in _drawn(material.texts, sample, f"{seed} {kind}"):
+            made = reword(kind, text.text, Random(f"{seed} {kind} {place}"))
+            if made is not None:
+                yield _Plant("query-query", kind, made, frozenset(own[text.topic_id]))
+    long = [text for text in material.texts if len(text.text.split()) >= fewest]
+    hosts = list(material.documents.values()) or [text.text for text in material.texts]
+    for change in _IN_DOCUMENT:
+        for number, (_, text) in enumerate(_drawn(long, sample, f"{seed} {change}")):
+            rng = Random(f"{seed} {change} {number}")
+            inside = _hosted(text.text, rng.choice(hosts), rng)
+            planted = inside if change == _AS_IT_STANDS else changed(change, inside, "", rng)
+            if planted is not None:
+                yield _Plant("query-document", change, planted, frozenset(own[text.topic_id]))
+
+
+def _hosted(query: str, host: str, rng: Random) -> str:
+    """A document with the query among its words."""
+    every = host.split()
+    at = rng.randrange(len(every) + 1)
+    return " ".join([*every[:at], query, *every[at:]])
+
+
+def _document_plants(material: PlantMaterial, seed: int) -> Iterator[_Plant]:
+    for kind, texts in (("positive-relevant", material.relevant), ("document-corpus", material.documents)):
+        names = list(texts)
+        for doc_id in names if kind == "document-corpus" else ():
+            yield _Plant(kind, "", texts[doc_id], frozenset((doc_id,)))
+        for change in CHANGES:
+            for number, doc_id in enumerate(names):
+                rng = Random(f"{seed} {kind} {change} {doc_id}")
+                made = changed(change, texts[doc_id], texts[names[number - 1]], rng)
+                if made is not None:
+                    yield _Plant(kind, change, made, frozenset((doc_id,)))
+
+
+def _pair_queries(material: PlantMaterial, seed: int) -> Iterator[_Plant]:
+    """For each planted relevant document, one of its queries in other words."""
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for place, text in enumerate(material.texts):
+        places[text.topic_id].append(place)
+    for plant in _document_plants(material, seed):
+        if plant.kind == "positive-relevant":
+            (doc_id,) = plant.own
+            own = places[min(material.topics[doc_id])]
+            rng = Random(f"{seed} pair {plant.change} {doc_id}")
+            made = _reworded(material.texts[own[0]].text, rng) if own else ""
+            yield _Plant("pair", plant.change, made, frozenset(map(str, own)))
+
+
+def _reworded(text: str, rng: Random) -> str:
+    """A text in other words, by the first way that it allows."""
+    ways = (reword(kind, text, rng) for kind in rng.sample(SEEN_KINDS, len(SEEN_KINDS)))
+    return next(filter(None, ways), text)
+
+
+def _seen(
+    plants: Sequence[_Plant], compare: Callable[[Iterable[tuple[str, str]]], pl.DataFrame], form: ComparedForm
+) -> list[_Seen]:
+    """What would have found each plant."""
+    by: list[set[str]] = [set() for _ in plants]
+    others = [False for _ in plants]
+    frame = compare((str(place), form(plant.text)) for place, plant in enumerate(plants))
+    for test_id, training_id, evidence in frame.select("test_id", "training_id", "evidence").iter_rows():
+        place = int(training_id)
+        if test_id in plants[place].own:
+            by[place].update(evidence.split("+"))
+        else:
+            others[place] = True
+    return [(frozenset(names), other) for names, other in zip(by, others, strict=True)]
+
+
+def _rows(kind: str, plants: Sequence[_Plant], seen: Sequence[_Seen]) -> list[KindFound]:
+    """What was found of each change of one kind of leak, in the order in which they were planted."""
+    changes: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
+    for plant, (by, _) in zip(plants, seen, strict=True):
+        if plant.kind == kind and plant.change:
+            changes[plant.change].append(by)
+    rows = []
+    for change, found in changes.items():
+        count = sum(map(bool, found))
+        low, high = share_interval(count, len(found))
+        rows.append(
+            KindFound(
+                field="texts",
+                kind=change,
+                planted=len(found),
+                found=count,
+                share=round(count / len(found), 6),
+                low=round(low, 6),
+                high=round(high, 6),
+                by={name: sum(name in one for one in found) for name in EVIDENCE_KINDS},
+            )
+        )
+    return rows
+
+
+def _others(kind: str, plants: Sequence[_Plant], seen: Sequence[_Seen]) -> OtherTopics:
+    """How often a text of the test collection, as it is, would be taken for another one."""
+    own = [other for plant, (_, other) in zip(plants, seen, strict=True) if plant.kind == kind and not plant.change]
+    return OtherTopics(texts=len(own), proposed=sum(own), share=round(sum(own) / max(1, len(own)), 6), by={})

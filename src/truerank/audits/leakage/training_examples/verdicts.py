@@ -1,0 +1,217 @@
+"""The verdict on each kind of leak, with what it rests on and what would settle it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from truerank.audits.leakage.estimating import kinds_seen
+from truerank.audits.leakage.results import KindFound
+from truerank.audits.leakage.training_examples.kinds import KINDS, LeakKind
+from truerank.audits.leakage.training_examples.options import ExampleOptions
+from truerank.audits.leakage.training_examples.reading import TestTexts
+from truerank.audits.leakage.training_examples.results import KindVerdict
+from truerank.audits.leakage.training_examples.sensitivity import REQUIRED, ExampleSensitivity
+from truerank.measures.intervals import proportion
+from truerank.overlaps import OverlapRules
+
+__all__ = ["ExampleEvidence", "verdicts"]
+
+#: The share of the plants of a change that must be found before the change counts as seen.
+_ENOUGH: Final = 0.95
+_GIVE: Final = {
+    "docs": ("the test documents were not given", "Give the documents with --docs."),
+    "qrels": ("no judgments were given, so that no document is known to be relevant", "Give them with --qrels."),
+}
+
+
+@dataclass(frozen=True)
+class ExampleEvidence:
+    """What the audit knows when it comes to the verdicts.
+
+    Attributes:
+        test: the test collection.
+        leaks: columns as in `results.LEAKS`.
+        sources: what was counted of each training source.
+        seen: the sensitivity check.
+        options: what was compared.
+        rules: what counts as an overlap.
+        documents: documents of the collection, and how many of them are relevant.
+        semantic: what became of the encoder's evidence: "compared", "unknown language", "not asked"; for query-query,
+            query-document and document.
+    """
+
+    test: TestTexts
+    leaks: pl.DataFrame
+    sources: Mapping[str, Mapping[str, Any]]
+    seen: ExampleSensitivity
+    options: ExampleOptions
+    rules: OverlapRules
+    documents: tuple[int, int]
+    semantic: Mapping[str, str]
+
+    def counts(self) -> dict[str, Any]:
+        """What was compared of the test collection."""
+        judged = self.test.relevant
+        return {
+            "name": self.test.topics.name,
+            "noun": self.test.topics.noun,
+            "topics": len(self.test.topics.topics),
+            "texts": len(self.test.texts),
+            "documents": None if self.test.docs is None else self.documents[0],
+            "relevant": None if judged is None else len(judged),
+            "relevant_read": None if judged is None or self.test.docs is None else self.documents[1],
+        }
+
+    def texts(self, *roles: str) -> int:
+        """Training texts of some roles, counted once for each example."""
+        return sum(source.get(f"{role}_texts", 0) for source in self.sources.values() for role in roles)
+
+
+def verdicts(known: ExampleEvidence) -> Iterator[KindVerdict]:
+    """The verdict on each kind of leak that was asked for.
+
+    Args:
+        known: what the audit knows.
+    """
+    for kind in KINDS:
+        if kind.name in known.options.wanted:
+            yield _verdict(kind, known)
+
+
+def _verdict(kind: LeakKind, known: ExampleEvidence) -> KindVerdict:
+    lacking = [_GIVE[need] for need in kind.needs if need not in known.test.given]
+    if lacking:
+        why = f"Not looked for: {' and '.join(fault for fault, _ in lacking)}."
+        return KindVerdict(kind.name, "UNKNOWN", why, settle=tuple(remedy for _, remedy in lacking))
+    if role := _absent(kind, known):
+        read = "; ".join(f"{name}: {source['roles']}" for name, source in known.sources.items())
+        return KindVerdict(
+            kind.name,
+            "UNKNOWN",
+            f"Not looked for: no training text was read as a {role} ({read}).",
+            settle=(f"If the data has such texts, name their column with --roles {role}=COLUMN.",),
+        )
+    rows = known.leaks.filter(pl.col("kind") == kind.name)
+    of, noun = _asked(kind, known), kind.noun[1]
+    if not of:
+        why = f"Not looked for: every query has fewer than {known.rules.contained_words} words."
+        return KindVerdict(kind.name, "UNKNOWN", why, settle=("Give topics with longer texts (--fields).",))
+    leaked = rows["topic_id" if kind.test == "query" else "doc_id"].n_unique()
+    share = proportion(leaked, of, method="exact")
+    counted = rows.unique(["source", "role", "training_text", "training_document"])
+    sensitivity = tuple(known.seen.changes.get(kind.name, ()))
+    seen = (*_seen(sensitivity), *_encoder(kind, known))
+    facts: dict[str, Any] = {
+        "leaked": leaked,
+        "of": of,
+        "low": share.low,
+        "high": share.high,
+        "topics": _topics(kind, rows, known),
+        "pairs": rows.height,
+        "examples": int(counted["examples"].sum()),
+        "sensitivity": sensitivity,
+    }
+    if leaked:
+        several = noun if of != 1 else kind.noun[0]
+        why = (
+            f"{leaked:,d} of {of:,d} {several} leak ({leaked / of:.1%}, 95% interval {share.low:.1%} to "
+            f"{share.high:.1%})."
+        )
+        evidence = (kind.meaning, *_by_evidence(rows), *seen)
+        remedy = ("Look at the pairs; remove the examples with 'truerank leakage clean', and audit what is left.",)
+        return KindVerdict(kind.name, "CONTAMINATED", why, evidence, remedy, **facts)
+    gaps = list(_gaps(kind, known, sensitivity))
+    if gaps:
+        why = f"No leak was found, but {'; '.join(fault for fault, _ in gaps)}."
+        settle = tuple(dict.fromkeys(remedy for _, remedy in gaps))
+        return KindVerdict(kind.name, "UNKNOWN", why, seen, settle, **facts)
+    why = f"Everything was read, and none of {of:,d} {noun} was found."
+    return KindVerdict(kind.name, "CLEAN", why, seen, (), **facts)
+
+
+def _absent(kind: LeakKind, known: ExampleEvidence) -> str | None:
+    """A role without which this kind cannot be looked for, where no training text has it."""
+    if kind.name == "pair":
+        return next((role for role in kind.training if not known.texts(role)), None)
+    return None if known.texts(*kind.training) else kind.training[0]
+
+
+def _asked(kind: LeakKind, known: ExampleEvidence) -> int:
+    """How many queries or documents were looked for."""
+    if kind.test == "document":
+        return known.documents[0]
+    if kind.test == "relevant":
+        return known.documents[1]
+    texts = known.test.texts
+    if kind.name == "query-document":
+        texts = tuple(text for text in texts if len(text.text.split()) >= known.rules.contained_words)
+    topics = {text.topic_id for text in texts}
+    if kind.name == "pair":
+        topics &= set().union(*(known.test.relevant or {}).values())
+    return len(topics)
+
+
+def _topics(kind: LeakKind, rows: pl.DataFrame, known: ExampleEvidence) -> int | None:
+    if kind.test == "query":
+        return rows["topic_id"].n_unique()
+    if known.test.relevant is None:
+        return None
+    return len(set().union(*(known.test.relevant.get(doc, frozenset()) for doc in rows["doc_id"].unique())))
+
+
+def _gaps(kind: LeakKind, known: ExampleEvidence, sensitivity: tuple[KindFound, ...]) -> Iterator[tuple[str, str]]:
+    """Why nothing found is not the same as clean, and what to do."""
+    for name, source in known.sources.items():
+        if source["skipped"]:
+            yield f"{source['skipped']:,d} examples of {name} hold no text that could be read", "Mend these records."
+    spoken = {text.topic_id for text in known.test.texts}
+    silent = len(known.test.topics.topics) - len(spoken)
+    if kind.test == "query" and silent:
+        yield f"{silent} topics have no text in the fields compared", "Choose others with --fields."
+    judged = known.test.relevant or {}
+    if kind.test == "relevant" and len(judged) > known.documents[1]:
+        lost = len(judged) - known.documents[1]
+        yield f"{lost:,d} relevant documents are not among the documents", "Give the whole collection with --docs."
+    if not sensitivity:
+        yield "no changed copy could be planted, so that nothing tells what the audit can see", "Give longer texts."
+    unseen = [row for row in sensitivity if row["kind"] in REQUIRED[kind.name] and (row["share"] or 0) < _ENOUGH]
+    if unseen:
+        named = "; ".join(f"{row['kind']} ({row['found']} of {row['planted']})" for row in unseen)
+        yield (
+            f"the audit would not find enough of these planted changes: {named}",
+            "Lower --ngram-share, --similarity or --containment.",
+        )
+
+
+def _encoder(kind: LeakKind, known: ExampleEvidence) -> Iterator[str]:
+    """That the encoder compared nothing, where it did not."""
+    state = known.semantic[kind.name if kind.name in known.semantic else "document"]
+    if state == "unknown language":
+        yield "The encoder does not know the language of these texts: paraphrases are UNKNOWN."
+    elif state == "not asked":
+        wanted = "queries" if kind.name in ("query-query", "pair") else "all"
+        yield f"The encoder was not asked (--semantic {wanted} asks it): other words for the same are not found."
+
+
+def _by_evidence(rows: pl.DataFrame) -> Iterator[str]:
+    kinds = rows.select(pl.col("evidence").str.split("+")).explode("evidence")["evidence"].value_counts(sort=True)
+    named = ", ".join(
+        f"{name} {count:,d}" for name, count in sorted(kinds.iter_rows(), key=lambda row: (-row[1], row[0]))
+    )
+    yield f"Pairs by evidence (one pair may have several): {named}."
+
+
+def _seen(sensitivity: tuple[KindFound, ...]) -> Iterator[str]:
+    """What the audit sees of planted changes, and to what it is blind."""
+    if not sensitivity:
+        return
+    seen, blind, few = kinds_seen(sensitivity)
+    yield f"Of planted changes, at least {_ENOUGH:.0%} were found of: {', '.join(seen) or 'none'}."
+    for rows, said in ((blind, "It is partly or wholly blind to these"), (few, "Too few could be planted to say more")):
+        if rows:
+            shares = (f"{name} ({row['found']} of {row['planted']})" for name, found in rows.items() for row in found)
+            yield f"{said}: {', '.join(shares)}."

@@ -1,0 +1,43 @@
+"""Overlaps: which texts of a test side stand in a training side, and by what evidence.
+
+    from pathlib import Path
+    from truerank.overlaps import OverlapRules, compare, keep, open_kept
+    from truerank.sources import open_queries
+    from truerank.work.jobs import Job
+
+    found = compare([("q1", "how do coral reefs die")], open_queries("train.tsv"), OverlapRules(), Job(folder))
+    found.frame   # test_id, training_id, exact, ngram_test, ngram_training, jaccard, containment, wording, cosine, …
+    found.counts  # {"exact": (pairs, test texts, training texts), "ngram": …}
+    found.of("exact", "ngram")  # the pairs with any of these
+    found.rethreshold(OverlapRules(similarity=0.9))  # stricter rules, without comparing again
+
+- Both sides are pairs of id and text (`Query` is one), or documents, read once as a stream; or what `keep` kept of
+  them, which many comparisons share: `keep(texts, rules, Job(folder))`, later `open_kept(folder)`. The same kept texts
+  on both sides compare a collection with itself.
+- `OverlapRules` says which evidence counts. A pair is in the frame when one kind does; its row has the values of all.
+- Ids may repeat, within a side and between the two. Each text of the training side has its own row, also where several
+  are the same: give distinct texts, and join what has them, where many training examples share a text.
+- With `encoder=` (in `compare` or `keep`) vectors are made too, once for each kept set, and the column `cosine` is
+  filled, unless the encoder does not know the language of a side: `Overlaps.semantic` says so.
+- A killed job continues if it gets the same texts; same texts, same bytes.
+
+Similarities are those of `near_duplicates`; the words of short texts are compared as in `leakage audit`
+(`text.wording`).
+"""
+
+from truerank.overlaps.comparing import compare, compare_all
+from truerank.overlaps.keeping import KeptTexts, keep, open_kept
+from truerank.overlaps.options import OverlapRules
+from truerank.overlaps.results import EVIDENCE_KINDS, OVERLAPS, Overlaps
+
+__all__ = [
+    "EVIDENCE_KINDS",
+    "OVERLAPS",
+    "KeptTexts",
+    "OverlapRules",
+    "Overlaps",
+    "compare",
+    "compare_all",
+    "keep",
+    "open_kept",
+]

@@ -1,0 +1,351 @@
+"""Compares the texts of a test side with those of a training side."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from truerank.errors import InputError
+from truerank.near_duplicates import Documents, Sketches, between
+from truerank.near_duplicates.shingling import Hashes, Numbers, starts_of
+from truerank.near_duplicates.sketches import claim
+from truerank.overlaps.keeping import PART, KeptTexts, keep
+from truerank.overlaps.meaning import cosines, similar
+from truerank.overlaps.options import OverlapRules
+from truerank.overlaps.parts import TextPart
+from truerank.overlaps.results import OVERLAPS, Overlaps, SemanticState, with_evidence
+from truerank.text.normalising import normalise
+from truerank.text.wording import LETTERS, WORDS, WordingProbe
+from truerank.vectors.encoders.base import Encoder
+from truerank.work.blocks import BlockStore, run_blocks
+from truerank.work.jobs import Job
+
+__all__ = ["compare", "compare_all", "semantic_state"]
+
+_FORMAT: Final = 1
+#: Texts with one shingle up to which all are compared: what is found does not depend on what else is compared.
+_CROWD: Final = 1 << 14
+#: Shingles that are compared at a time.
+_AT_ONCE: Final = 1 << 22
+_NUMBERS: Final[dict[str, Any]] = {"left": pl.Int64, "right": pl.Int64}
+_WORDING: Final[dict[str, Any]] = {**_NUMBERS, "wording": pl.String}
+_SAYS: Final = {WORDS: "words", LETTERS: "letters"}
+
+
+def compare(
+    test: Documents | KeptTexts,
+    training: Documents | KeptTexts,
+    rules: OverlapRules = OverlapRules(),
+    job: Job | None = None,
+    *,
+    encoder: Encoder | None = None,
+) -> Overlaps:
+    """Finds the texts of a test side that stand in a training side.
+
+    Args:
+        test: pairs of id and text, or documents; a stream that is read once. Or what `keep` kept of them.
+        training: the same of the training side. The same kept texts on both sides compare a collection with itself:
+            each pair stands once, with the earlier text on the test side.
+        rules: what counts as an overlap.
+        job: where unfinished work lies, what runs it, and whom it tells; by default a temporary folder and this
+            process. A killed job continues if it gets the same texts and rules.
+        encoder: makes the vectors of streams; None for no semantic evidence. Kept texts have theirs or not.
+
+    Returns:
+        The pairs. Memory grows with the pairs and with a million texts of each side, not with the sides.
+
+    Raises:
+        InputError: kept texts for other n-grams, a folder with other work, or a worker died.
+    """
+    with _folder(job) as work:
+        sides = [
+            side if isinstance(side, KeptTexts) else keep(side, rules, work.part(f"{name}-texts"), encoder)
+            for name, side in (("test", test), ("training", training))
+        ]
+        return compare_all(sides[:1], sides[1], rules, work)[0]
+
+
+def compare_all(
+    tests: Sequence[KeptTexts],
+    training: KeptTexts,
+    rules: OverlapRules = OverlapRules(),
+    job: Job | None = None,
+    *,
+    in_full: bool = False,
+) -> tuple[Overlaps, ...]:
+    """Compares several test sides with one training side, which costs less than one after the other.
+
+    Args:
+        tests: kept texts; one of them may be those of the training side.
+        training: kept texts.
+        rules: what counts as an overlap.
+        job: as in `compare`.
+        in_full: a test side with the kept texts of the training side is one that was trained on, and each of its texts
+            has its pair; by default it is compared with itself.
+
+    Returns:
+        For each test side what `compare` finds; unless lists are crowded, the very same.
+
+    Raises:
+        InputError: as in `compare`.
+    """
+    for side in (*tests, training):
+        if side.rules.ngram != rules.ngram:
+            fault = f"texts kept for n-grams of {side.rules.ngram} words, not of {rules.ngram}"
+            raise InputError(fault, "keep them again", where=side.folder)
+    with _folder(job) as work:
+        identity = [_identity(side) for side in (*tests, training)]
+        claim(work.folder, {"format": _FORMAT, "rules": asdict(rules), "sides": identity, "in_full": in_full})
+        store = BlockStore(work.folder / "pairs")
+        places = [(group, right) for group in _groups(tests, training, in_full) for right in range(len(training.parts))]
+        for number, (group, right) in enumerate(places):
+            if not store.has(number):
+                part = work.part(f"compare-{number:05d}")
+                store.save(number, _compared(group, _Right(right, training.parts[right]), rules, part))
+                shutil.rmtree(part.folder, ignore_errors=True)
+        frames = [store.load(number) for number in range(len(places))]
+    crowded = sum(int(frame["crowded"][0]) for frame in frames if len(frame))
+    pairs = pl.concat(
+        [pl.DataFrame(schema={**OVERLAPS, "test": pl.Int64}), *(frame.drop("crowded") for frame in frames)]
+    )
+    return tuple(
+        Overlaps(
+            rules,
+            (len(test), len(training)),
+            pairs.filter(test=at).drop("test"),
+            semantic_state(test, training),
+            crowded,
+        )
+        for at, test in enumerate(tests)
+    )
+
+
+@contextlib.contextmanager
+def _folder(job: Job | None) -> Iterator[Job]:
+    if job is not None:
+        job.folder.mkdir(parents=True, exist_ok=True)
+        yield job
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Job(Path(folder))
+
+
+def _identity(side: KeptTexts) -> list[Any]:
+    parts = [[list(part.shingles.sizes), part.shingles.shingles, part.ngrams.shingles] for part in side.parts]
+    return [parts, None if side.encoder is None else side.encoder[0]]
+
+
+def semantic_state(test: KeptTexts, training: KeptTexts) -> SemanticState:
+    """Whether vectors of both sides can be compared."""
+    if test.asked is None or training.asked is None or test.asked != training.asked:
+        return "not asked"
+    return "unknown language" if test.encoder is None or training.encoder is None else "compared"
+
+
+class _Member(NamedTuple):
+    """A part of a test side: of which side, its number there, whether the training side is the same one, and the
+    dimension of vectors to compare, or 0."""
+
+    test: int
+    number: int
+    part: TextPart
+    itself: bool
+    dimension: int
+
+
+class _Right(NamedTuple):
+    """A part of the training side with its number."""
+
+    number: int
+    part: TextPart
+
+
+def _groups(tests: Sequence[KeptTexts], training: KeptTexts, in_full: bool) -> Iterator[list[_Member]]:
+    """Parts of test sides that are compared together: up to a million texts."""
+    group: list[_Member] = []
+    for at, test in enumerate(tests):
+        itself = not in_full and test.folder.resolve() == training.folder.resolve()
+        dimension = test.encoder[1] if semantic_state(test, training) == "compared" and test.encoder else 0
+        for number, part in enumerate(test.parts):
+            if group and sum(len(one.part) for one in group) + len(part) > PART:
+                yield group
+                group = []
+            group.append(_Member(at, number, part, itself, dimension))
+    if group:
+        yield group
+
+
+def _compared(group: Sequence[_Member], theirs: _Right, rules: OverlapRules, job: Job) -> pl.DataFrame:
+    """The pairs of a group and a part of the training side with all evidence, by test side, text and text."""
+    left, right = TextPart.joined([one.part for one in group]), theirs.part
+    near = between(left.shingles, right.shingles, rules.shingles, job.part("near"), numbered=True, crowd=_CROWD)
+    ngrams = between(left.ngrams, right.ngrams, rules.ngrams, job.part("ngrams"), numbered=True, crowd=_CROWD)
+    every = pl.concat([each.pairs.select(pl.col("left", "right").cast(pl.Int64)) for each in (near, ngrams)]).unique()
+    every = _with_copies(every, right)
+    found, first = [], 0
+    for at, one in enumerate(group):
+        inside = (pl.col("left") >= first) & (pl.col("left") < first + len(one.part))
+        pairs = every.filter(inside).with_columns(pl.col("left") - first)
+        found.append(_of_member(pairs, one, theirs, rules, job.part(f"member-{at:05d}")))
+        first += len(one.part)
+    crowded = pl.lit(near.crowded + ngrams.crowded, pl.Int64)
+    return pl.concat(found).with_columns(crowded=crowded)
+
+
+def _of_member(pairs: pl.DataFrame, one: _Member, theirs: _Right, rules: OverlapRules, job: Job) -> pl.DataFrame:
+    """The pairs of a part of a test side, those that words and vectors propose among them, with all evidence."""
+    left, right = one.part, theirs.part
+    wording = _wording(left, right, job.part("wording"))
+    proposed = [pairs, wording.select("left", "right")]
+    if one.dimension:
+        proposed.append(similar(left, right, one.dimension, rules.threshold, job.part("meaning")))
+    pairs = pl.concat(proposed).unique().sort("left", "right")
+    if one.itself:
+        pairs = pairs.filter(
+            (pl.col("left") < pl.col("right")) if one.number == theirs.number else one.number < theirs.number
+        )
+    cosine = cosines(pairs, left, right, one.dimension) if one.dimension else pl.lit(None, pl.Float64)
+    found = _measured(pairs, left, right, rules).with_columns(cosine=cosine)
+    found = found.join(wording, on=["left", "right"], how="left", maintain_order="left")
+    found = with_evidence(found, rules)
+    sides = {"test": (left, found["left"]), "training": (right, found["right"])}
+    ids = {f"{name}_id": part.gathered("document_id", numbers) for name, (part, numbers) in sides.items()}
+    texts = {f"{name}_text": part.gathered("shown", numbers) for name, (part, numbers) in sides.items()}
+    found = found.with_columns(**ids, **texts)
+    return found.select(OVERLAPS.keys()).cast(OVERLAPS).with_columns(test=pl.lit(one.test, pl.Int64))  # type: ignore[arg-type]
+
+
+def _with_copies(pairs: pl.DataFrame, right: TextPart) -> pl.DataFrame:
+    """The pairs, and those with all texts of the right side that have the same words as one of a pair."""
+    sequence = right.column("sequence")
+    every = pl.DataFrame({"right": np.arange(len(sequence)), "sequence": sequence.astype(np.uint64)})
+    of_pairs = pairs.join(every, on="right")
+    worded = of_pairs.filter(pl.col("sequence") != 0).select("left", "sequence").unique()
+    copies = worded.join(every, on="sequence").select("left", "right")
+    return pl.concat([pairs, copies]).unique()
+
+
+class _ShortTexts(NamedTuple):
+    number: int
+    first: int
+    texts: pl.Series
+
+
+@dataclass(frozen=True)
+class _WordingTask:
+    """Compares short texts of the training side with those of the test side by their content words."""
+
+    numbers: tuple[int, ...]
+    texts: tuple[str, ...]
+
+    def open(self) -> Callable[[_ShortTexts], pl.DataFrame]:
+        probe = WordingProbe(self.texts)
+
+        def compare_block(block: _ShortTexts) -> pl.DataFrame:
+            places = block.texts.is_not_null().arg_true().to_list()
+            found = probe(block.texts.drop_nulls().to_list())
+            rows = [(self.numbers[test], block.first + places[at], _SAYS[what]) for at, test, what in found]
+            return pl.DataFrame(rows, _WORDING, orient="row")
+
+        return compare_block
+
+
+def _wording(left: TextPart, right: TextPart, job: Job) -> pl.DataFrame:
+    """The pairs of short texts with the same content words, or nearly the same letters."""
+    ours = [left.short(block) for block in range(len(left.shingles.sizes))]
+    short = pl.concat([pl.Series("short", [], pl.String), *ours])
+    numbers = short.is_not_null().arg_true()
+    if not len(numbers):
+        return pl.DataFrame(schema=_WORDING)
+    task = _WordingTask(tuple(numbers.to_list()), tuple(normalise(text) for text in short.drop_nulls()))
+
+    def blocks() -> Iterator[_ShortTexts]:
+        for block in range(len(right.shingles.sizes)):
+            yield _ShortTexts(block, int(right.firsts[block]), right.short(block))
+            job.progress.advance(right.shingles.sizes[block])
+
+    job.progress.start("comparing words")
+    store = BlockStore(job.folder)
+    count = run_blocks(task, blocks(), store, job.engine)
+    return pl.concat([pl.DataFrame(schema=_WORDING), *(store.load(block) for block in range(count))])
+
+
+def _measured(pairs: pl.DataFrame, left: TextPart, right: TextPart, rules: OverlapRules) -> pl.DataFrame:
+    """What the texts of each pair have in common."""
+    one, other = pairs["left"].to_numpy(), pairs["right"].to_numpy()
+    words = [part.column("words").astype(np.int64)[of] for part, of in ((left, one), (right, other))]
+    alike = [part.column("folded")[of] for part, of in ((left, one), (right, other))]
+    shingles = _common(one, other, left.shingles, right.shingles)
+    ngrams = _common(one, other, left.ngrams, right.ngrams)
+    long = (words[0] >= rules.ngram) & (words[1] >= rules.ngram)
+    least = np.minimum(shingles.left, shingles.right)
+    return pairs.with_columns(
+        exact=pl.Series(alike[0] == alike[1], dtype=pl.Boolean),
+        ngram_test=_share(ngrams.both, np.where(long, ngrams.left, 0)),
+        ngram_training=_share(ngrams.both, np.where(long, ngrams.right, 0)),
+        jaccard=_share(shingles.both, shingles.left + shingles.right - shingles.both),
+        containment=_share(shingles.both, least),
+        test_words=words[0],
+        training_words=words[1],
+    )
+
+
+def _share(part: Numbers, whole: Numbers) -> pl.Series:
+    """Shares, rounded as they are stored; null of nothing."""
+    values = pl.Series(np.round(part / np.maximum(whole, 1), 6), dtype=pl.Float64)
+    return values.zip_with(pl.Series(whole > 0), pl.Series([None], dtype=pl.Float64))
+
+
+class _Common(NamedTuple):
+    """Of pairs of texts: how many shingles both have, and how many each one has."""
+
+    both: Numbers
+    left: Numbers
+    right: Numbers
+
+
+def _common(left: Numbers, right: Numbers, ours: Sketches, theirs: Sketches) -> _Common:
+    """Counts the shingles of pairs of texts, in the order of the texts of the right side."""
+    sizes = tuple(
+        np.concatenate(
+            [np.zeros(0, np.int64), *(side.column(block, "size") for block in range(len(side.sizes)))]
+        ).astype(np.int64)[numbers]
+        for side, numbers in ((ours, left), (theirs, right))
+    )
+    both = np.zeros(len(left), np.int64)
+    order = np.argsort(right, kind="stable")
+    total = np.cumsum((sizes[0] + sizes[1])[order])
+    cuts = np.searchsorted(total, np.arange(_AT_ONCE, int(total[-1]) if len(total) else 0, _AT_ONCE))
+    for chosen in np.split(order, cuts):
+        values, pair = [], []
+        for side, numbers in ((ours, left[chosen]), (theirs, right[chosen])):
+            found, owner = _gathered(side, numbers)
+            values.append(found)
+            pair.append(owner)
+        joined, owner = np.concatenate(values), np.concatenate(pair)
+        by_pair = np.lexsort((joined, owner))
+        joined, owner = joined[by_pair], owner[by_pair]
+        twice = (joined[1:] == joined[:-1]) & (owner[1:] == owner[:-1])
+        both[chosen] = np.bincount(owner[1:][twice], minlength=len(chosen))
+    return _Common(both, *sizes)
+
+
+def _gathered(side: Sketches, numbers: Numbers) -> tuple[Hashes, Numbers]:
+    """The shingles of some texts, one text after the other, and the place of the text that has each."""
+    firsts = starts_of(np.array(side.sizes, np.int64))
+    block_of = np.searchsorted(firsts, numbers, side="right") - 1
+    found, owner = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)]
+    for block in np.unique(block_of).tolist():
+        places = np.flatnonzero(block_of == block)
+        rows = side.load(block, side.columns[0])[side.columns[0]].gather(numbers[places] - firsts[block])
+        found.append(np.frombuffer(b"".join(rows), "<u8"))
+        owner.append(np.repeat(places, rows.bin.size().to_numpy().astype(np.int64) // 8))
+    return np.concatenate(found), np.concatenate(owner)

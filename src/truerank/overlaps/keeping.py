@@ -1,0 +1,186 @@
+"""What texts are compared by, kept on the disk: hashes of the text, of its shingles and n-grams, and short texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice, pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from truerank import near_duplicates
+from truerank.errors import InputError
+from truerank.loading import json_file
+from truerank.near_duplicates import Documents, Shingles
+from truerank.near_duplicates.shingling import shingled
+from truerank.overlaps.meaning import SAMPLE, encoded, knows_language
+from truerank.overlaps.options import WORDING_LIMIT, OverlapRules
+from truerank.overlaps.parts import TextPart
+from truerank.records import Document
+from truerank.sources.distinct import text_hashes
+from truerank.text.normalising import normalise
+from truerank.vectors.encoders.base import Encoder
+from truerank.work.artifacts import write_text
+from truerank.work.jobs import Job
+
+__all__ = ["PART", "KeptTexts", "keep", "open_kept"]
+
+_FORMAT: Final = 1
+_MANIFEST: Final = "texts.json"
+#: Texts of a part; parts are compared one after the other, so that memory does not grow with a collection.
+PART: Final = 1 << 20
+#: Characters of a long text that are kept to be shown.
+_SHOWN: Final = 200
+#: Signs at the end of a text that do not tell it apart.
+_CLOSING: Final = " .?!。？！؟"
+_HASH: Final = np.dtype("<u8")
+_NGRAM_COLUMNS: Final = ("ngrams", "ngram_size")
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """The columns that are kept beside the sketches: hash of the folded text, n-grams, short texts, vectors."""
+
+    ngrams: Shingles
+    encoder: Encoder | None = None
+
+    @property
+    def identity(self) -> Mapping[str, str | int]:
+        own: dict[str, str | int] = {} if self.encoder is None else {"encoder": self.encoder.fingerprint}
+        return {"beside": _FORMAT, "ngram": self.ngrams.shingle_size, "wording_limit": WORDING_LIMIT, **own}
+
+    def __call__(self, texts: Sequence[str]) -> Mapping[str, pl.Series]:
+        found = shingled(texts, self.ngrams)
+        content = found.shingles.astype(_HASH, copy=False).tobytes()
+        bounds = (found.starts * _HASH.itemsize).tolist()
+        words = found.words.tolist()
+        short = [text if count <= WORDING_LIMIT else None for text, count in zip(texts, words, strict=True)]
+        return {
+            "folded": pl.Series(text_hashes([folded(text) for text in texts]), dtype=pl.UInt64),
+            "ngrams": pl.Series([content[begin:end] for begin, end in pairwise(bounds)], dtype=pl.Binary),
+            "ngram_size": pl.Series(np.diff(found.starts).astype(np.uint32)),
+            "short": pl.Series(short, dtype=pl.String),
+            "shown": pl.Series(
+                [one or _beginning(text) for one, text in zip(short, texts, strict=True)], dtype=pl.String
+            ),
+            **({} if self.encoder is None else {"vectors": encoded(texts, self.encoder)}),
+        }
+
+
+@dataclass(frozen=True)
+class KeptTexts:
+    """Texts as they are compared; made by `keep`.
+
+    Attributes:
+        folder: where they lie.
+        rules: whose `ngram` they were made for; thresholds do not matter here.
+        parts: of at most about a million texts.
+        encoder: fingerprint of the encoder, and the dimension of its vectors; None where none was asked, or where it
+            does not know the language.
+        asked: fingerprint of the encoder that was asked.
+    """
+
+    folder: Path
+    rules: OverlapRules
+    parts: tuple[TextPart, ...]
+    encoder: tuple[str, int] | None = None
+    asked: str | None = None
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    @property
+    def empty(self) -> int:
+        """Texts without words, which are compared as texts only."""
+        return sum(part.shingles.empty for part in self.parts)
+
+
+def keep(texts: Documents, rules: OverlapRules, job: Job, encoder: Encoder | None = None) -> KeptTexts:
+    """Makes and keeps what texts are compared by.
+
+    It takes about 20 bytes for each word, and with an encoder two bytes for each dimension of each passage.
+
+    Args:
+        texts: pairs of id and text, or documents; a stream that is read once. Ids may repeat.
+        rules: what an n-gram is.
+        job: the folder that keeps it, what runs the work, and whom it tells; a killed job continues if it gets the same
+            texts.
+        encoder: makes vectors, where it knows the language of the first texts; None for none.
+
+    Returns:
+        The texts, which `compare` takes in place of a stream.
+
+    Raises:
+        InputError: the folder has texts kept with other rules; a worker died.
+    """
+    stream = iter(texts)
+    if encoder is not None:
+        sample = list(islice(stream, SAMPLE))
+        stream = chain(sample, stream)
+        known = knows_language([one.text if isinstance(one, Document) else one[1] for one in sample], encoder)
+    used = encoder if encoder is not None and known else None
+    beside, count = _Beside(rules.ngrams, used), 0
+    while (first := next(stream, None)) is not None:
+        part: Iterator[Any] = chain([first], islice(stream, PART - 1))
+        near_duplicates.keep(part, rules.shingles, job.part(_name(count)), beside)
+        count += 1
+    job.folder.mkdir(parents=True, exist_ok=True)
+    found = {
+        "format": _FORMAT,
+        "ngram": rules.ngram,
+        "parts": count,
+        "encoder": None if used is None else [used.fingerprint, used.dimension],
+        "asked": None if encoder is None else encoder.fingerprint,
+    }
+    write_text(job.folder / _MANIFEST, json.dumps(found) + "\n")
+    return open_kept(job.folder, rules)
+
+
+def open_kept(folder: Path, rules: OverlapRules = OverlapRules()) -> KeptTexts:
+    """Opens what `keep` has kept.
+
+    Args:
+        folder: where it lies.
+        rules: those of the comparison; `ngram` must be that of the texts.
+
+    Raises:
+        InputError: nothing there, or made with another n-gram or version.
+    """
+    path = folder / _MANIFEST
+    if not path.is_file():
+        raise InputError("no texts are kept here", "keep them first, or let the work finish", where=folder)
+    kept = json_file(path)
+    if kept.get("format") != _FORMAT:
+        raise InputError("texts kept by another version", "keep them again", where=folder)
+    if kept.get("ngram") != rules.ngram:
+        fault = f"texts kept for n-grams of {kept.get('ngram')} words, not of {rules.ngram}"
+        raise InputError(fault, "keep them again", where=folder)
+    parts = tuple(_part(folder / _name(part), rules) for part in range(kept["parts"]))
+    encoder = None if kept["encoder"] is None else (str(kept["encoder"][0]), int(kept["encoder"][1]))
+    return KeptTexts(folder, rules, parts, encoder, kept["asked"])
+
+
+def _part(folder: Path, rules: OverlapRules) -> TextPart:
+    shingles = near_duplicates.open_sketches(folder, rules.shingles, _Beside(rules.ngrams))
+    ngrams = replace(shingles, options=rules.ngrams, columns=_NGRAM_COLUMNS)
+    blocks = range(len(ngrams.sizes))
+    return TextPart(
+        shingles, replace(ngrams, shingles=sum(int(ngrams.column(block, "size").sum()) for block in blocks))
+    )
+
+
+def _name(part: int) -> str:
+    return f"part-{part:04d}"
+
+
+def folded(text: str) -> str:
+    """What makes texts the same: normalised; case and marks at the end do not count."""
+    return normalise(text).casefold().rstrip(_CLOSING)
+
+
+def _beginning(text: str) -> str:
+    return " ".join(text[: 2 * _SHOWN].split())[:_SHOWN]

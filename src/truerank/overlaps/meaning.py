@@ -1,0 +1,195 @@
+"""Evidence of the encoder: the cosine similarity of two texts, or of the most similar passages of two long ones.
+
+Vectors are kept with half precision. Compared with them, a cosine differs from that of single precision by less than
+0.001. Language is a property of a collection here, since a short query says too little about its own: an encoder knows
+it where its tokenizer cuts words into few pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from truerank.near_duplicates.shingling import Numbers
+from truerank.overlaps.parts import TextPart
+from truerank.text.normalising import normalise
+from truerank.text.passages import Sliding
+from truerank.text.words import FUNCTION_WORDS, words
+from truerank.vectors.encoders.base import Encoder, Vectors
+from truerank.work.blocks import BlockStore, run_blocks
+from truerank.work.jobs import Job
+
+__all__ = ["SAMPLE", "cosines", "encoded", "knows_language", "similar"]
+
+#: The window of passages in words.
+PASSAGES: Final = Sliding(150, 75)
+#: Texts from which the language is told.
+SAMPLE: Final = 512
+#: Pieces for each word up to which an encoder knows a language. Of the sets in docs/leakage-matrix.md, English ones
+#: have 1.1 to 1.6, code among English 2.2, Swahili 2.2, Finnish 2.9 and other scripts above 4.
+_MOST_PIECES: Final = 1.8
+#: Share of the English function words that a sample of English sentences has.
+_ENGLISH: Final = 0.25
+_WORDS: Final = 50
+_HALF: Final = np.dtype("<f2")
+#: Similarities that are in memory at a time.
+_CELLS: Final = 1 << 24
+_PAIRS: Final[dict[str, Any]] = {"left": pl.Int64, "right": pl.Int64}
+
+
+def knows_language(texts: Sequence[str], encoder: Encoder) -> bool:
+    """Whether an encoder knows the language of some texts.
+
+    It does where its tokenizer cuts a word into at most 1.8 pieces on average, or where the texts are English
+    sentences; an encoder that does not count its pieces is taken to know it.
+
+    Args:
+        texts: a sample of a collection.
+        encoder: with a method `pieces`, which counts the pieces of texts.
+    """
+    count = getattr(encoder, "pieces", None)
+    beginnings = [" ".join(text.split()[:_WORDS]) for text in texts]
+    of_texts = [words(text) for text in beginnings]
+    total = sum(map(len, of_texts))
+    if count is None or not total:
+        return True
+    if sum(count(beginnings)) <= _MOST_PIECES * total:
+        return True
+    seen = FUNCTION_WORDS.intersection(*[{word for each in of_texts for word in each}])
+    return len(seen) >= _ENGLISH * len(FUNCTION_WORDS)
+
+
+def encoded(texts: Sequence[str], encoder: Encoder) -> pl.Series:
+    """The unit vectors of the passages of each text, one after the other, as bytes of half precision."""
+    cut = [[passage for passage in PASSAGES.cut(normalise(text)) if passage] for text in texts]
+    vectors = encoder.encode([passage for passages in cut for passage in passages]).astype(_HALF)
+    content, width = vectors.tobytes(), _HALF.itemsize * encoder.dimension
+    found, start = [], 0
+    for passages in cut:
+        end = start + width * len(passages)
+        found.append(content[start:end])
+        start = end
+    return pl.Series(found, dtype=pl.Binary)
+
+
+class _Passages(NamedTuple):
+    """Vectors of passages, and the number of the text of each."""
+
+    vectors: Vectors
+    owner: Numbers
+
+    @classmethod
+    def of(cls, part: TextPart, block: int, dimension: int) -> _Passages:
+        content = part.shingles.load(block, "vectors")["vectors"]
+        sizes = content.bin.size().to_numpy().astype(np.int64) // (_HALF.itemsize * dimension)
+        vectors = np.frombuffer(b"".join(content), _HALF).reshape(-1, dimension).astype(np.float32)
+        return cls(vectors, np.repeat(np.arange(len(sizes)) + part.firsts[block], sizes))
+
+
+class _Block(NamedTuple):
+    number: int
+
+
+@dataclass(frozen=True)
+class _SimilarTask:
+    """Compares all passages of the test side with those of a block of the training side."""
+
+    left: TextPart
+    right: TextPart
+    dimension: int
+    above: float
+
+    def open(self) -> Callable[[_Block], pl.DataFrame]:
+        ours = [_Passages.of(self.left, block, self.dimension) for block in range(len(self.left.shingles.sizes))]
+
+        def compare(block: _Block) -> pl.DataFrame:
+            theirs = _Passages.of(self.right, block.number, self.dimension)
+            found = [pl.DataFrame(schema=_PAIRS)]
+            found += [_above(mine, theirs, self.above) for mine in ours]
+            return pl.concat(found).unique().sort("left", "right")
+
+        return compare
+
+
+def similar(left: TextPart, right: TextPart, dimension: int, above: float, job: Job) -> pl.DataFrame:
+    """The pairs of texts of which two passages have a cosine similarity above a bound.
+
+    Args:
+        left: a part of the test side, whose vectors are in memory.
+        right: a part of the training side, which is read block by block.
+        dimension: of the vectors.
+        above: the bound.
+        job: what runs it.
+
+    Returns:
+        Columns `left` and `right`, numbers of texts.
+    """
+
+    def blocks() -> Iterator[_Block]:
+        for block, size in enumerate(right.shingles.sizes):
+            yield _Block(block)
+            job.progress.advance(size)
+
+    job.progress.start("comparing vectors")
+    store = BlockStore(job.folder)
+    # What is above the bound once rounded may be below it before.
+    count = run_blocks(_SimilarTask(left, right, dimension, above - 1e-4), blocks(), store, job.engine)
+    return pl.concat([pl.DataFrame(schema=_PAIRS), *(store.load(block) for block in range(count))])
+
+
+def _above(ours: _Passages, theirs: _Passages, above: float) -> pl.DataFrame:
+    step = max(1, _CELLS // max(1, len(theirs.vectors)))
+    found = [pl.DataFrame(schema=_PAIRS)]
+    for start in range(0, len(ours.vectors), step):
+        one, other = np.nonzero(ours.vectors[start : start + step] @ theirs.vectors.T > np.float32(above))
+        found.append(pl.DataFrame({"left": ours.owner[start + one], "right": theirs.owner[other]}, _PAIRS))
+    return pl.concat(found).unique()
+
+
+def cosines(pairs: pl.DataFrame, left: TextPart, right: TextPart, dimension: int) -> pl.Series:
+    """The cosine similarity of the most similar passages of each pair, to three decimals; null without passages.
+
+    Args:
+        pairs: columns `left` and `right`, numbers of texts.
+        left: the texts of the test side.
+        right: the texts of the training side.
+        dimension: of the vectors.
+    """
+    best = np.full(len(pairs), np.nan)
+    sides = []
+    for part, numbers in ((left, pairs["left"].to_numpy()), (right, pairs["right"].to_numpy())):
+        sides.append((part, numbers, np.searchsorted(part.firsts, numbers, side="right") - 1))
+    held: dict[tuple[bool, int], Any] = {}
+    order = np.lexsort((sides[0][2], sides[1][2]))
+    borders = np.flatnonzero(np.diff(sides[0][2][order]) | np.diff(sides[1][2][order])) + 1
+    for chosen in np.split(order, borders) if len(order) else []:
+        both = []
+        for place, (part, numbers, block_of) in enumerate(sides):
+            key = bool(place), int(block_of[chosen[0]])
+            if key not in held:
+                held = {one: vectors for one, vectors in held.items() if one[0] != key[0]} | {
+                    key: _Passages.of(part, key[1], dimension)
+                }
+            passages = held[key]
+            both.append((passages, *np.searchsorted(passages.owner, [numbers[chosen], numbers[chosen] + 1])))
+        best[chosen] = _best(*both)
+    return pl.Series(np.round(np.clip(best, -1, 1), 3), dtype=pl.Float64).fill_nan(None)
+
+
+def _best(ours: tuple[_Passages, Numbers, Numbers], theirs: tuple[_Passages, Numbers, Numbers]) -> Any:
+    found = np.full(len(ours[1]), np.nan)
+    single = np.flatnonzero((ours[2] - ours[1] == 1) & (theirs[2] - theirs[1] == 1))
+    for start in range(0, len(single), 1 << 14):
+        some = single[start : start + (1 << 14)]
+        one, other = ours[0].vectors[ours[1][some]], theirs[0].vectors[theirs[1][some]]
+        found[some] = np.einsum("ij,ij->i", one, other)
+    for pair in np.setdiff1d(np.arange(len(found)), single).tolist():
+        one = ours[0].vectors[ours[1][pair] : ours[2][pair]]
+        other = theirs[0].vectors[theirs[1][pair] : theirs[2][pair]]
+        if len(one) and len(other):
+            found[pair] = float((one @ other.T).max())
+    return found

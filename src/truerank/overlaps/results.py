@@ -1,0 +1,124 @@
+"""What was found: one row for each pair of texts, one column for each kind of evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import polars as pl
+
+from truerank.errors import OptionError
+from truerank.overlaps.options import BRIEF_SHARE, BRIEF_WORDS, OverlapRules
+
+__all__ = ["EVIDENCE_KINDS", "OVERLAPS", "Overlaps", "SemanticState", "with_evidence"]
+
+#: What can make a pair an overlap, in the order in which the column `evidence` joins them with "+".
+EVIDENCE_KINDS: Final = ("exact", "ngram", "near", "contains", "words", "letters", "encoder")
+
+OVERLAPS: Final[dict[str, Any]] = {
+    "test_id": pl.String,
+    "training_id": pl.String,
+    "exact": pl.Boolean,
+    "ngram_test": pl.Float64,
+    "ngram_training": pl.Float64,
+    "jaccard": pl.Float64,
+    "containment": pl.Float64,
+    "wording": pl.String,
+    "cosine": pl.Float64,
+    "test_words": pl.Int64,
+    "training_words": pl.Int64,
+    "test_text": pl.String,
+    "training_text": pl.String,
+    "evidence": pl.String,
+}
+SemanticState = Literal["compared", "unknown language", "not asked"]
+
+#: Columns of thresholds that may be raised without comparing again.
+_THRESHOLDS: Final = ("ngram_share", "similarity", "containment", "contained_words", "threshold")
+
+
+@dataclass(frozen=True)
+class Overlaps:
+    """The pairs of texts of two sides that overlap.
+
+    Attributes:
+        rules: what counts.
+        texts: how many texts were compared, of the test side and of the training side.
+        frame: columns as in `OVERLAPS`, in the order of the test side, then of the training side (of each million texts
+            of the training side); a pair stands once.
+            `exact`: the same text; blanks, case and marks at the end do not count. `ngram_test`: the share of the test
+            text's distinct n-grams that stand in the training text; `ngram_training`: the other way round; null where
+            one of the two has fewer words than an n-gram. `jaccard`, `containment`: of the sets of three-word shingles;
+            containment is that of the smaller text in the larger one. `wording`: "words" where short texts have the
+            same content words, "letters" where these are one letter apart, else null. `cosine`: null where the encoder
+            was not asked or does not know the language. `test_text`, `training_text`: of texts of more than 32 words,
+            the first 200 characters. `evidence`: the kinds (`EVIDENCE_KINDS`) that count.
+        semantic: whether the encoder compared; it does not where it does not know the language of a side.
+        crowded: shingles and n-grams that so many texts have that not all pairs with them were compared; where above 0,
+            pairs may be missing among texts that share nothing rarer.
+    """
+
+    rules: OverlapRules
+    texts: tuple[int, int]
+    frame: pl.DataFrame
+    semantic: SemanticState = "not asked"
+    crowded: int = 0
+
+    @property
+    def counts(self) -> dict[str, tuple[int, int, int]]:
+        """For each kind of evidence: pairs, test texts and training texts."""
+        found = {}
+        for kind in EVIDENCE_KINDS:
+            pairs = self.of(kind)
+            found[kind] = (len(pairs), pairs["test_id"].n_unique(), pairs["training_id"].n_unique())
+        return found
+
+    def of(self, *kinds: str) -> pl.DataFrame:
+        """The pairs with any of some kinds of evidence."""
+        return self.frame.filter(pl.col("evidence").str.split("+").list.set_intersection(list(kinds)).list.len() > 0)
+
+    def rethreshold(self, rules: OverlapRules) -> Overlaps:
+        """The same by stricter rules, without comparing again.
+
+        Args:
+            rules: with thresholds that are at least those of the comparison.
+
+        Raises:
+            OptionError: a threshold below the one with which texts were compared, or another n-gram.
+        """
+        if rules.ngram != self.rules.ngram:
+            raise OptionError("ngram", f"{rules.ngram} is not {self.rules.ngram}", "compare the texts again with it")
+        for name in _THRESHOLDS:
+            value, had = getattr(rules, name), getattr(self.rules, name)
+            if value < had:
+                raise OptionError(name, f"{value:g} is below {had:g}", "compare the texts again with it")
+        return Overlaps(rules, self.texts, with_evidence(self.frame, rules), self.semantic, self.crowded)
+
+
+def with_evidence(frame: pl.DataFrame, rules: OverlapRules) -> pl.DataFrame:
+    """The pairs that overlap by some rules, with the column `evidence`.
+
+    Args:
+        frame: the columns of `OVERLAPS` but `evidence`.
+        rules: what counts.
+    """
+    fewest = pl.min_horizontal("test_words", "training_words")
+    short = fewest < rules.ngram
+
+    def least(share: float, brief: float) -> pl.Expr:
+        return pl.when(fewest < BRIEF_WORDS).then(max(share, brief)).otherwise(share)
+
+    inside = (fewest >= rules.contained_words) & (pl.col("test_words") != pl.col("training_words"))
+    fires = {
+        "exact": pl.col("exact"),
+        "ngram": pl.max_horizontal("ngram_test", "ngram_training") >= least(rules.ngram_share, 0.5),
+        "near": pl.col("jaccard") >= pl.when(short).then(1.0).otherwise(least(rules.similarity, BRIEF_SHARE)),
+        "contains": inside
+        & (pl.col("containment") >= pl.when(short).then(1.0).otherwise(least(rules.containment, BRIEF_SHARE))),
+        "words": pl.col("wording") == "words",
+        "letters": pl.col("wording") == "letters",
+        "encoder": pl.col("cosine") > rules.threshold,
+    }
+    names = [pl.when(fires[kind]).then(pl.lit(kind)) for kind in EVIDENCE_KINDS]
+    evidence = pl.concat_str(names, separator="+", ignore_nulls=True)
+    return frame.with_columns(evidence=evidence).filter(pl.col("evidence") != "")

@@ -1,0 +1,110 @@
+"""With precision "auto": the fastest way of running a ranker on this machine whose scores are near enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.rankers.base import Pair, Ranker, RankerSpec, Scores
+from truerank.rankers.reranking.agreement import CALIBRATION_PAIRS, Sample, calibrated
+from truerank.vectors.encoders.measuring import (
+    CLOCK,
+    ChosenWay,
+    Clock,
+    MeasuredWay,
+    Trial,
+    Way,
+    compare_ways,
+    kept_choice,
+    length_class,
+    machine_key,
+)
+
+__all__ = ["choose_runtime", "ranker_ways", "settled"]
+
+#: Pairs that are measured: their scores are compared, too.
+_PAIRS: Final = 64
+#: With a smaller tolerance eight bits are not tried: their ranges take a minute to learn, and no model has come near.
+_EIGHT_BITS: Final = 1e-3
+
+
+def ranker_ways(spec: RankerSpec, device: str) -> tuple[RankerSpec, ...]:
+    """How a ranker may be run here, in full precision first.
+
+    Args:
+        spec: how it is asked for.
+        device: where torch runs it.
+    """
+    ways = [("fp32", spec.runtime.backend)]
+    if device != "cpu":
+        ways += [("fp16", "torch"), ("bf16", "torch")]
+    elif spec.runtime.backend != "torch":
+        ways += [("fp32", "torch"), ("bf16", "openvino")]
+        if spec.runtime.tolerance >= _EIGHT_BITS:
+            ways.append(("int8", "openvino"))
+    made = (replace(spec.runtime, precision=precision, backend=backend) for precision, backend in ways)  # type: ignore[arg-type]
+    return tuple(replace(spec, runtime=runtime) for runtime in made)
+
+
+def settled(spec: RankerSpec, sample: Sample, told: Callable[[ChosenWay], None] = lambda choice: None) -> RankerSpec:
+    """How a ranker is opened: precision "auto" becomes the way that was chosen, and int8 gets pairs to learn from.
+
+    Args:
+        spec: how the ranker is asked for.
+        sample: gives pairs of the kind to be scored, the same at each call.
+        told: is told what was chosen.
+    """
+    if spec.runtime.precision == "auto":
+        choice = choose_runtime(spec, sample)
+        told(choice)
+        way = choice.way
+        backend: Any = spec.runtime.backend if way.backend == "auto" else way.backend
+        precision: Any = way.precision
+        spec = replace(spec, runtime=replace(spec.runtime, precision=precision, backend=backend))
+    return calibrated(spec, sample)
+
+
+def choose_runtime(spec: RankerSpec, sample: Sample, *, clock: Clock = CLOCK, anew: bool = False) -> ChosenWay:
+    """The fastest way of running a ranker whose scores differ by no more than the tolerance.
+
+    Args:
+        spec: how the ranker is asked for, with its tolerance.
+        sample: gives pairs of the kind to be scored.
+        clock: seconds of processor time.
+        anew: measure although a choice is kept.
+    """
+    exact = spec.open()
+    pairs = list(sample(_PAIRS))
+    device = str(getattr(exact, "device", "cpu"))
+    ways = ranker_ways(spec, device)
+    texts = [pair.document for pair in pairs]
+    key = machine_key(exact.fingerprint, device, spec.runtime.tolerance, spec.runtime.threads, length_class(texts))
+
+    def measure() -> Sequence[MeasuredWay]:
+        opening = [(_way(each), partial(_trial, each, exact if not place else None, pairs, sample))
+                   for place, each in enumerate(ways)]  # fmt: skip
+        return compare_ways(opening, _largest, len(pairs), clock, on_gpu=device != "cpu")
+
+    return kept_choice(key, measure, _way(ways[0]), spec.runtime.tolerance, anew=anew)
+
+
+def _way(spec: RankerSpec) -> Way:
+    return Way(spec.runtime.backend, spec.runtime.precision, spec.runtime.threads)
+
+
+def _trial(spec: RankerSpec, opened: Ranker | None, pairs: Sequence[Pair], sample: Sample) -> Trial:
+    ranker = opened or calibrated(spec, lambda _: sample(CALIBRATION_PAIRS)).open()
+
+    def score() -> Scores:
+        return ranker.score(pairs)
+
+    return score
+
+
+def _largest(exact: NDArray[np.floating], other: NDArray[np.floating]) -> float:
+    return round(float(np.abs(exact.astype(np.float64) - other).max(initial=0.0)), 6)

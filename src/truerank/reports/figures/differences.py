@@ -1,0 +1,84 @@
+"""Differences of two systems by topic, with their mean and its interval, in panels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from truerank.reports.figures.style import ACCENT, INK, QUIET, new_figure, plain, settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["DifferencePanel", "difference_panels", "draw_differences"]
+
+
+@dataclass(frozen=True, eq=False)
+class DifferencePanel:
+    """One plot.
+
+    Attributes:
+        title: lines are kept.
+        values: one difference per topic in the order in which they are drawn, shape (topics,).
+        low: lower end of the interval of their mean; None where unknown.
+        high: upper end.
+    """
+
+    title: str
+    values: ArrayLike
+    low: float | None = None
+    high: float | None = None
+
+
+def difference_panels(panels: Sequence[DifferencePanel], *, y_label: str, columns: int = 2) -> Figure:
+    """Plots beside and below each other that share the axis of the differences.
+
+    Args:
+        panels: the plots, from left to right.
+        y_label: what the differences are of.
+        columns: how many stand in a row.
+
+    Returns:
+        The figure.
+    """
+    columns = max(1, min(columns, len(panels)))
+    rows = max(1, -(-len(panels) // columns))
+    with settings():
+        figure = new_figure(2.4 * rows + 0.4)
+        plots = figure.subplots(rows, columns, squeeze=False, sharey=True)
+        for axes, panel in zip(plots.ravel(), panels, strict=False):
+            _draw(axes, panel)
+        for axes in plots.ravel()[len(panels) :]:
+            axes.set_axis_off()
+        for axes in plots[:, 0]:
+            axes.set_ylabel(plain(y_label), fontsize=8.5)
+    return figure
+
+
+def draw_differences(axes: Any, values: NDArray[np.float64]) -> None:
+    """Gains as a filled and losses as a hatched area, one step for each topic."""
+    places = np.arange(len(values) + 1)
+    for chosen, style in (
+        (values > 0, {"facecolor": QUIET, "alpha": 0.6, "edgecolor": "none"}),
+        (values < 0, {"facecolor": "none", "edgecolor": ACCENT, "hatch": "////"}),
+    ):
+        axes.stairs(np.where(chosen, values, 0.0), places, fill=True, **style)
+    axes.axhline(0, color=INK, linewidth=0.7)
+
+
+def _draw(axes: Any, panel: DifferencePanel) -> None:
+    values = np.asarray(panel.values, dtype=np.float64)
+    draw_differences(axes, np.where(np.isfinite(values), values, 0.0))
+    if panel.low is not None and panel.high is not None:
+        axes.axhspan(panel.low, panel.high, facecolor=INK, alpha=0.14, edgecolor="none")
+        for end in (panel.low, panel.high):
+            axes.axhline(end, color=INK, linewidth=0.6, linestyle=(0, (1.5, 1.5)))
+    if len(values) and np.isfinite(values).all():
+        axes.axhline(float(values.mean()), color=INK, linewidth=1.3, linestyle=(0, (5, 2)))
+    axes.set_title(plain(panel.title), loc="left", fontsize=8)
+    axes.set_xlabel(f"topics by difference, n = {len(values):,d}", fontsize=8)
+    axes.tick_params(labelsize=7.5)

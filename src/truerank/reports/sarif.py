@@ -1,0 +1,143 @@
+"""Findings as SARIF 2.1.0, which code hosts show beside the lines of a change.
+
+Source: OASIS, Static Analysis Results Interchange Format (SARIF) Version 2.1.0, 2020.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any, Final, Literal
+from urllib.parse import quote
+
+from truerank.version import __version__
+
+__all__ = ["MOST_FINDINGS", "Level", "SarifFinding", "SarifRule", "sarif"]
+
+Level = Literal["error", "warning", "note"]
+
+#: GitHub takes 25,000 results of a run and shows 5,000.
+MOST_FINDINGS: Final = 5_000
+_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+_ORDER: Final = ("error", "warning", "note")
+_LONGEST: Final = 1_000
+_PLACEHOLDER: Final = re.compile(r"\{(\d+)\}")
+
+
+@dataclass(frozen=True)
+class SarifRule:
+    """One kind of finding.
+
+    Attributes:
+        name: letters, digits and hyphens ("repeated-judgment").
+        title: a heading.
+        text: what it means, in sentences.
+        remedy: what mends it.
+        level: how severe its findings are.
+    """
+
+    name: str
+    title: str
+    text: str
+    remedy: str
+    level: Level
+
+
+@dataclass(frozen=True)
+class SarifFinding:
+    """One finding in one place.
+
+    Attributes:
+        rule: the name of its rule.
+        message: what was found there, one sentence.
+        source: the source as the user named it: a path, `irds:ID`, `hf:ORG/NAME`.
+        line: its line, from 1; 0 where nobody knows it.
+        key: what tells this finding from others of its rule, also when lines move.
+    """
+
+    rule: str
+    message: str
+    source: str
+    line: int
+    key: str
+
+
+def sarif(category: str, rules: Sequence[SarifRule], findings: Iterable[SarifFinding]) -> str:
+    """The log of one run as JSON text.
+
+    Severe findings come first; beyond `MOST_FINDINGS` they are counted and left out, and a notification says so.
+
+    Args:
+        category: what was audited; code hosts compare the findings of a category with its earlier ones.
+        rules: the kinds of findings, those without a finding too.
+        findings: of these kinds.
+
+    Returns:
+        One JSON object, the same for the same findings.
+    """
+    places = {rule.name: place for place, rule in enumerate(rules)}
+    every = sorted(findings, key=lambda one: (_ORDER.index(rules[places[one.rule]].level), places[one.rule]))
+    invocation: dict[str, Any] = {"executionSuccessful": True}
+    if len(every) > MOST_FINDINGS:
+        text = f"{len(every) - MOST_FINDINGS:,d} of {len(every):,d} findings are left out; the report has all of them."
+        invocation["toolExecutionNotifications"] = [{"level": "warning", "message": {"text": text}}]
+    run = {
+        "tool": {"driver": {"name": "truerank", "version": __version__, "rules": [_rule(rule) for rule in rules]}},
+        "automationDetails": {"id": f"{category.replace('/', ' ')}/"},
+        "invocations": [invocation],
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(one, places[one.rule], rules[places[one.rule]].level) for one in every[:MOST_FINDINGS]],
+    }
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False) + "\n"
+
+
+def _rule(rule: SarifRule) -> dict[str, Any]:
+    return {
+        "id": f"truerank/{rule.name}",
+        "name": "".join(part.capitalize() for part in rule.name.split("-")),
+        "shortDescription": {"text": _sentence(rule.title)},
+        "fullDescription": {"text": _sentence(rule.text)},
+        "help": {"text": _sentence(rule.remedy)},
+        "defaultConfiguration": {"level": rule.level},
+    }
+
+
+def _result(finding: SarifFinding, place: int, level: Level) -> dict[str, Any]:
+    physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(finding.source)}}
+    # Code hosts want a line: the first stands for the whole file.
+    physical["region"] = {"startLine": max(finding.line, 1)}
+    digest = hashlib.sha256(f"{finding.rule}\0{finding.source}\0{finding.key}".encode("utf-8", "replace")).hexdigest()
+    return {
+        "ruleId": f"truerank/{finding.rule}",
+        "ruleIndex": place,
+        "level": level,
+        "message": {"text": _sentence(finding.message)},
+        "locations": [{"physicalLocation": physical}],
+        "partialFingerprints": {"truerank/v1": digest[:32]},
+    }
+
+
+def _uri(source: str) -> str:
+    """A source as a URI reference; a path in the working folder is relative to it, which is the checkout in CI."""
+    scheme = source.partition(":")[0]
+    if scheme in ("irds", "hf"):
+        return f"{scheme}:{quote(source[len(scheme) + 1 :], safe='/@')}"
+    path = Path(source)
+    if path.is_absolute():
+        if not path.is_relative_to(Path.cwd()):
+            return path.as_uri()
+        path = path.relative_to(Path.cwd())
+    # A colon in the first part of a relative reference would end a scheme.
+    return quote(PurePath(path).as_posix(), safe="/")
+
+
+def _sentence(text: str) -> str:
+    """One line that ends as a sentence, without what SARIF reads as a link or a placeholder (3.11.5, 3.11.6)."""
+    line = " ".join(text.encode("utf-8", "replace").decode().split()).replace("](", "] (")
+    line = _PLACEHOLDER.sub(r"{ \1 }", line)
+    line = line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    return line if line.endswith((".", "…", "?", "!")) else f"{line}."

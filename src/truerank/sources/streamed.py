@@ -1,0 +1,58 @@
+"""What queries, documents and examples share as sources: a name, the counts of the last reading, a fingerprint."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from truerank.sources import hub, irds
+from truerank.sources.blocks import SourceCounts
+from truerank.sources.grammar import SourceSpec
+
+__all__ = ["StreamedSource"]
+
+
+class StreamedSource:
+    """A source that can be iterated any number of times, and that streams: memory does not grow with it.
+
+    Args:
+        spec: the source.
+        strict: raise for bytes that are not UTF-8.
+    """
+
+    def __init__(self, spec: SourceSpec, *, strict: bool) -> None:
+        self.spec = spec
+        self._strict = strict
+        self._counts = SourceCounts()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.spec.spec!r})"
+
+    @property
+    def name(self) -> str:
+        """The file name without endings, or the id."""
+        return self.spec.name
+
+    @property
+    def counts(self) -> SourceCounts:
+        """What the last iteration read; where it was broken off, up to the block it had reached."""
+        return self._counts
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The identity of the content, for provenance and for resuming: size and SHA-256 of what a file or folder
+        holds, or the id with the version of ir_datasets or the revision on Hugging Face; then how it is read."""
+        if self.spec.scheme == "irds":
+            identity = irds.fingerprint(self.spec.location)
+        elif self.spec.scheme == "hf":
+            identity = hub.fingerprint(self.spec)
+        else:
+            identity = self._file_fingerprint()
+        return identity + "".join(f";{key}={value}" for key, value in self._reading().items() if value)
+
+    def _file_fingerprint(self) -> str:
+        """The identity of a file or folder."""
+        raise NotImplementedError
+
+    def _reading(self) -> dict[str, str | None]:
+        """What decides how the same bytes are read."""
+        return {"column": self.spec.column, "format": self.spec.format}

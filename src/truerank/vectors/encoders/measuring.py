@@ -1,0 +1,294 @@
+"""Which way of running a model is the fastest on this machine: measured once, kept in the user's cache folder.
+
+A choice decides how long work takes. What it may decide beyond that is up to its caller, who says which ways are
+allowed, and with which error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.errors import InputError
+from truerank.loading import json_file
+from truerank.vectors.encoders.cache_folder import user_cache_folder
+from truerank.vectors.encoders.graph_encoder import available_cpus, fingerprint
+
+__all__ = [
+    "CLOCK",
+    "ChosenWay",
+    "Clock",
+    "MeasuredWay",
+    "Trial",
+    "Way",
+    "compare_ways",
+    "fastest",
+    "instruction_sets",
+    "kept_choice",
+    "length_class",
+    "machine_key",
+    "processor_name",
+    "way_of",
+]
+
+Clock = Callable[[], float]
+#: Runs a model on the sample once.
+Trial = Callable[[], NDArray[np.floating]]
+
+#: Processor time of this process: what other processes do on a shared machine hardly shows in it.
+CLOCK: Final[Clock] = time.process_time
+# Part of every key: raise it when the way of measuring changes.
+_RECIPE: Final = "1"
+_ROUNDS: Final = 3
+#: Of ways that are as fast as the fastest but for this part, the one with the smallest error is taken: another
+#: measurement then rarely chooses another way.
+_ALIKE: Final = 0.9
+_PACKAGES: Final = ("numpy", "tokenizers", "onnxruntime", "openvino", "nncf", "torch")
+#: What decides which products of matrices a processor is good at.
+_SETS: Final = ("avx2", "avx512f", "avx_vnni", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8", "amx_fp16",
+                "asimd", "bf16", "i8mm", "sve")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way of running a model.
+
+    Attributes:
+        backend: the library that runs it.
+        precision: arithmetic of its products.
+        threads: processors to use; None for all that the process may use.
+        batch_tokens: tokens of a batch; None for what the backend usually takes.
+    """
+
+    backend: str
+    precision: str
+    threads: int | None = None
+    batch_tokens: int | None = None
+
+    @property
+    def name(self) -> str:
+        """As it is printed."""
+        return f"{self.backend} {self.precision}"
+
+
+@dataclass(frozen=True)
+class MeasuredWay:
+    """What a way was measured to do.
+
+    Attributes:
+        way: which.
+        rate: texts, or pairs, a second with the processors to itself; 0 where it cannot run here.
+        error: the largest difference of what it gives from what the reference gives.
+        fault: why it cannot run here.
+    """
+
+    way: Way
+    rate: float
+    error: float
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class ChosenWay:
+    """All ways that were measured, and the one that is taken.
+
+    Attributes:
+        ways: the reference is the first.
+        taken: the place of the way that is taken.
+        measured: whether it was measured; False for the usual way, taken where nothing could be kept.
+    """
+
+    ways: tuple[MeasuredWay, ...]
+    taken: int
+    measured: bool = True
+
+    @property
+    def way(self) -> Way:
+        """The way that is taken."""
+        return self.ways[self.taken].way
+
+    def json(self) -> dict[str, Any]:
+        """All of it."""
+        return {"ways": [asdict(each) for each in self.ways], "taken": self.taken}
+
+
+def compare_ways(
+    ways: Sequence[tuple[Way, Callable[[], Trial]]],
+    error: Callable[[NDArray[np.floating], NDArray[np.floating]], float],
+    count: int,
+    clock: Clock = CLOCK,
+    *,
+    on_gpu: bool = False,
+) -> tuple[MeasuredWay, ...]:
+    """Runs every way on the same sample, in turn, so that other work on the machine falls on all of them.
+
+    Args:
+        ways: with what opens them; the first is the reference.
+        error: the largest difference between what the reference and another way gave.
+        count: texts, or pairs, of the sample.
+        clock: seconds of processor time.
+        on_gpu: seconds are counted on the clock instead.
+
+    Returns:
+        The ways in the same order: the rate of the fastest of some rounds. One that cannot be opened has a fault.
+
+    Raises:
+        InputError: the reference cannot be opened.
+    """
+    trials: dict[int, Trial] = {}
+    values: dict[int, NDArray[np.floating]] = {}
+    faults: dict[int, str] = {}
+    for place, (_, open_way) in enumerate(ways):
+        try:
+            trials[place] = open_way()
+            # The first time compiles for the shapes at hand.
+            values[place] = trials[place]()
+        except InputError as fault:
+            if not place:
+                raise
+            faults[place] = str(fault)
+    clock = time.perf_counter if on_gpu and clock is CLOCK else clock
+    seconds: dict[int, float] = dict.fromkeys(trials, float("inf"))
+    for _ in range(_ROUNDS):
+        for place, trial in trials.items():
+            begun = clock()
+            trial()
+            seconds[place] = min(seconds[place], clock() - begun)
+    found = []
+    for place, (way, _) in enumerate(ways):
+        if place in faults:
+            found.append(MeasuredWay(way, 0.0, 0.0, faults[place]))
+            continue
+        processors = 1 if on_gpu else way.threads or available_cpus()
+        rate = round(count * processors / max(seconds[place], 1e-9), 1)
+        found.append(MeasuredWay(way, rate, error(values[0], values[place])))
+    return tuple(found)
+
+
+def fastest(ways: Sequence[MeasuredWay], allowed: float) -> int:
+    """The place of the fastest way whose error is allowed; of those about as fast, that with the smallest error."""
+    possible = [place for place, each in enumerate(ways) if not each.fault and each.error <= allowed]
+    best = max(ways[place].rate for place in possible)
+    alike = [place for place in possible if ways[place].rate >= _ALIKE * best]
+    return min(alike, key=lambda place: (ways[place].error, -ways[place].rate, place))
+
+
+def kept_choice(
+    key: str, measure: Callable[[], Sequence[MeasuredWay]], usual: Way, allowed: float, *, anew: bool = False
+) -> ChosenWay:
+    """The choice that is kept under a key; made and kept if there is none.
+
+    Where it cannot be kept, nothing is measured and the usual way is taken: otherwise each run might choose anew.
+
+    Args:
+        key: see `machine_key`.
+        measure: measures the ways.
+        usual: the way where nothing can be kept.
+        allowed: the largest error that a way may have.
+        anew: measure although a choice is kept.
+    """
+    file = user_cache_folder() / "ways" / f"{key[:32]}.json"
+    found = None if anew else _read(file, key)
+    if found is not None:
+        return found
+    if not _can_write(file.parent):
+        return ChosenWay((MeasuredWay(usual, 0.0, 0.0),), 0, measured=False)
+    ways = tuple(measure())
+    choice = ChosenWay(ways, fastest(ways, allowed))
+    with contextlib.suppress(OSError):
+        temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+        temporary.write_text(json.dumps({"key": key, **choice.json()}, indent=1) + "\n", encoding="utf-8")
+        temporary.replace(file)
+    return choice
+
+
+def way_of(content: Mapping[str, Any]) -> Way:
+    """A way from JSON.
+
+    Raises:
+        TypeError: it is none.
+    """
+    names = {field.name for field in fields(Way)}
+    if not isinstance(content, Mapping) or set(content) != names or not isinstance(content["precision"], str):
+        raise TypeError("not a way of running a model")
+    return Way(**content)
+
+
+def _read(file: Path, key: str) -> ChosenWay | None:
+    """What is kept; None for nothing, or for something that is damaged or of another version."""
+    try:
+        content = json_file(file)
+        if content["key"] != key:
+            return None
+        ways = tuple(MeasuredWay(way_of(each.pop("way")), **each) for each in content["ways"])
+        return ChosenWay(ways, range(len(ways))[content["taken"]])
+    except (InputError, OSError, ValueError, KeyError, IndexError, TypeError, AttributeError):
+        return None
+
+
+def _can_write(folder: Path) -> bool:
+    probe = folder / f".{os.getpid()}.probe"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError:
+        return False
+    return True
+
+
+def machine_key(*parts: object) -> str:
+    """A hash over the machine and the parts given: processor, threads, versions of what runs models.
+
+    Args:
+        parts: what else a choice depends on, such as the model's fingerprint.
+    """
+    own = (_RECIPE, processor_name(), instruction_sets(), available_cpus(), sorted(_versions().items()))
+    return fingerprint(*own, *parts)
+
+
+def length_class(texts: Sequence[str]) -> int:
+    """The length of a median text in bits: queries and passages are encoded at other rates."""
+    return int(np.median([len(text) for text in texts])).bit_length() if texts else 0
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in _PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def processor_name() -> str:
+    """What the processor calls itself."""
+    return _cpu_info().get("model name") or platform.processor() or platform.machine()
+
+
+def instruction_sets() -> tuple[str, ...]:
+    """Those sets of instructions for products of matrices that the processor names."""
+    flags = (_cpu_info().get("flags") or _cpu_info().get("Features") or "").split()
+    return tuple(name for name in _SETS if name in flags)
+
+
+def _cpu_info() -> dict[str, str]:
+    """What Linux says of the first processor; nothing elsewhere."""
+    found: dict[str, str] = {}
+    with contextlib.suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            name, _, value = line.partition(":")
+            if not line.strip():
+                break
+            found[name.strip()] = value.strip()
+    return found

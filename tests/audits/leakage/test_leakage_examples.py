@@ -1,0 +1,217 @@
+"""The audit of whole training examples, against leaks that are planted by hand."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import truerank
+from truerank import leakage
+from truerank.audits.leakage.training_examples.changes import CHANGES, changed
+from truerank.audits.leakage.training_examples.results import LEAKS
+from truerank.errors import InputError
+
+QUERIES = {
+    "t1": "how do coral reefs recover from bleaching events",
+    "t2": "effects of caffeine on sleep quality in adults",
+    "t3": "history of suspension bridges in northern europe",
+    "t4": "treatment of chronic kidney disease at home",
+}
+WORDS = [
+    f"{start}{middle}{end}" for start in "bdklmnprst" for middle in ("ari", "elo", "ino", "ude") for end in "mnrsx"
+]
+KINDS = (
+    "pair", "query-query", "positive-relevant", "negative-relevant", "query-document", "document-corpus",
+)  # fmt: skip
+
+
+def prose(name: str, size: int = 60) -> str:
+    """Words in an order of their own."""
+    draw = random.Random(name)
+    return " ".join(draw.choice(WORDS) for _ in range(size))
+
+
+def write_lines(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BEIR folder: t1 to t4 with one relevant document each, d1 to d4 of 40."""
+    folder = tmp_path_factory.mktemp("collection") / "reefs"
+    (folder / "qrels").mkdir(parents=True)
+    write_lines(folder / "corpus.jsonl", [{"_id": f"d{n}", "text": prose(f"d{n}")} for n in range(1, 41)])
+    write_lines(folder / "queries.jsonl", [{"_id": name, "text": text} for name, text in QUERIES.items()])
+    rows = "".join(f"{name}\td{name[1:]}\t1\n" for name in QUERIES)
+    (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{rows}")
+    return folder
+
+
+def example(query: str, positive: str, negative: str) -> dict[str, Any]:
+    return {"anchor": query, "positive": positive, "negative": negative}
+
+
+LEAKING = [
+    # The answer was seen: the query in other words, and its document with a header.
+    example("how do coral reefs recover after bleaching events", f"Home. {prose('d1')} Contact.", prose("other 1")),
+    # The query alone.
+    example("sleep quality in adults: effects of caffeine", prose("other 2"), prose("other 3")),
+    # A relevant document as a negative, for a query of its own, and that of another topic as a positive.
+    example("where do eagles build nests", prose("d3"), prose("d2")),
+    # A query in a document, and a document that is relevant to nothing.
+    example("what is a fjord", f"{prose('other 4', 20)} {QUERIES['t4']} {prose('other 5', 20)}", prose("d30")),
+]  # fmt: skip
+HARMLESS = [example(f"{prose(f'q{n}', 5)}", prose(f"p{n}"), prose(f"n{n}")) for n in range(30)]
+
+
+@pytest.fixture(scope="module")
+def audit(collection: Path, tmp_path_factory: pytest.TempPathFactory) -> leakage.ExampleAudit:
+    folder = tmp_path_factory.mktemp("audit")
+    train = write_lines(folder / "train.jsonl", [*HARMLESS[:15], *LEAKING, *HARMLESS[15:], LEAKING[0]])
+    return leakage.examples(train, collection, out=folder / "out")
+
+
+def leaked(audit: leakage.ExampleAudit, kind: str) -> set[str]:
+    rows = audit.rows(kind)
+    names = {"pair": "topic_id", "query-query": "topic_id", "query-document": "topic_id"}
+    return set(rows[names.get(kind, "doc_id")])
+
+
+def test_each_kind_is_found_and_nothing_else(audit: leakage.ExampleAudit) -> None:
+    assert [one.kind for one in audit.kinds] == list(KINDS)
+    assert leaked(audit, "pair") == {"t1"}
+    assert leaked(audit, "query-query") == {"t1", "t2"}
+    assert leaked(audit, "positive-relevant") == {"d1", "d3"}
+    assert leaked(audit, "negative-relevant") == {"d2"}
+    assert leaked(audit, "query-document") == {"t4"}
+    assert leaked(audit, "document-corpus") == {"d1", "d2", "d3", "d30"}
+    assert {one.verdict for one in audit.kinds} == {"CONTAMINATED"}
+    # The first example stands there twice.
+    (pair,) = audit.rows("pair").iter_rows(named=True)
+    assert pair["examples"] == 2
+    assert (pair["doc_id"], pair["document_text"]) == ("d1", prose("d1"))
+    assert pair["training_document"] == f"Home. {prose('d1')} Contact."
+    assert audit.of("query-document").of == 4
+
+
+def test_roles_are_detected_and_shown(audit: leakage.ExampleAudit) -> None:
+    assert audit.sources["train"]["roles"] == "query=anchor, positive=positive, negative=negative"
+    assert audit.sources["train"]["examples"] == 35
+    assert "query=anchor" in str(audit)
+
+
+def test_a_folder_is_opened_again(audit: leakage.ExampleAudit) -> None:
+    assert audit.folder is not None
+    again = leakage.load_examples(audit.folder)
+    assert again.json() == json.loads((audit.folder / "summary.json").read_text()) == audit.json()
+    assert again.leaks.equals(audit.leaks)
+    assert dict(again.leaks.schema) == LEAKS
+    with pytest.raises(InputError, match="leakage examples"):
+        leakage.load_examples(audit.folder / "tables")
+
+
+def test_what_is_not_given_is_unknown_with_the_remedy(collection: Path, tmp_path: Path) -> None:
+    topics = write_lines(tmp_path / "topics.jsonl", [{"_id": name, "text": text} for name, text in QUERIES.items()])
+    train = write_lines(tmp_path / "train.jsonl", [{"query": prose(f"q{n}", 6)} for n in range(20)])
+    found = leakage.examples([train], topics)
+    verdicts = {one.kind: one for one in found.kinds}
+    assert {name: one.verdict for name, one in verdicts.items() if name != "query-query"} == dict.fromkeys(
+        set(KINDS) - {"query-query"}, "UNKNOWN"
+    )
+    assert "--docs" in " ".join(verdicts["positive-relevant"].settle)
+    assert "--qrels" in " ".join(verdicts["positive-relevant"].settle)
+    assert "--docs" in " ".join(verdicts["document-corpus"].settle)
+    assert "--roles" in " ".join(verdicts["query-document"].settle)
+
+
+def test_clean_names_what_was_found_of_planted_changes(collection: Path, tmp_path: Path) -> None:
+    train = write_lines(tmp_path / "train.jsonl", HARMLESS)
+    found = leakage.examples(train, collection, kinds=("document-corpus",), sample=40)
+    (verdict,) = found.kinds
+    assert verdict.verdict == "CLEAN"
+    assert "boilerplate added" in " ".join(verdict.evidence)
+    shares = {row["kind"]: row["share"] for row in verdict.sensitivity}
+    assert shares["re-wrapped"] == shares["markup"] == 1
+    blind = [kind for kind, share in shares.items() if share < 0.95]
+    said = " ".join(verdict.evidence).partition("blind to these")[2]
+    assert all(f"{kind} (" in said for kind in blind)
+    assert not any(f"{kind} (" in said for kind in shares.keys() - set(blind))
+
+
+def test_same_bytes_and_killed_runs_continue(
+    audit: leakage.ExampleAudit, collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert audit.folder is not None
+    train = audit.folder.parent / "train.jsonl"
+    place = "truerank.audits.leakage.training_examples.audit.locate"
+
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(place, dies)
+        leakage.examples(train, collection, out=tmp_path / "out")
+    assert not (tmp_path / "out" / "leaks.parquet").exists()
+    leakage.examples(train, collection, out=tmp_path / "out")
+    for name in ("leaks.parquet", "summary.json", "report.html", "manifest.json"):
+        one, other = (folder / name for folder in (audit.folder, tmp_path / "out"))
+        assert one.read_bytes() == other.read_bytes(), name
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_changes_are_repeatable_and_change_something(change: Any) -> None:
+    text = " ".join(f"{prose(f's{n}', 12).capitalize()}." for n in range(6))
+    made = [changed(change, text, prose("foreign"), random.Random(7)) for _ in range(2)]
+    assert made[0] == made[1] != text
+    assert changed("excerpt", "five words are no excerpt", "", random.Random(1)) is None
+
+
+def test_kinds_fail_as_asked(audit: leakage.ExampleAudit) -> None:
+    words = [verdict.word for verdict in truerank.summary(audit).verdicts]
+    assert words == ["CONTAMINATED"] * len(KINDS)
+    assert audit.verdict_words[0] == "CONTAMINATED"
+    with pytest.raises(InputError, match="query-query"):
+        leakage.ExampleOptions(kinds=("everything",))
+
+
+def test_no_leak_leaves_an_empty_table(collection: Path, tmp_path: Path) -> None:
+    train = write_lines(tmp_path / "train.jsonl", HARMLESS[:3])
+    found = leakage.examples(train, collection, kinds=("pair",), sample=20)
+    assert found.leaks.is_empty()
+    assert found.leaks.schema == pl.Schema(LEAKS)
+
+
+def test_clean_drops_the_examples_that_leak(audit: leakage.ExampleAudit, tmp_path: Path) -> None:
+    assert audit.folder is not None
+    train = audit.folder.parent / "train.jsonl"
+    done = leakage.clean(audit.folder, train, out=tmp_path / "clean.jsonl")
+    assert isinstance(done, leakage.TrainCleaning)
+    left = (tmp_path / "clean.jsonl").read_text().splitlines()
+    # The query in a document, and the document of no topic, are no reason unless asked for.
+    assert [json.loads(line) for line in left] == [*HARMLESS[:15], LEAKING[3], *HARMLESS[15:]]
+    assert (done.read, done.kept, done.removed, done.not_found) == (35, 31, 4, 0)
+    listed = done.removed_file.read_text().splitlines()
+    assert listed[0].split("\t") == ["example_id", "kinds", "topics", "documents", "line"]
+    assert {line.split("\t")[1] for line in listed[1:]} >= {"query-query", "negative-relevant;positive-relevant"}
+    wider = leakage.clean(audit.folder, train, out=tmp_path / "wider.jsonl", kinds=("query-document",))
+    assert isinstance(wider, leakage.TrainCleaning)
+    assert wider.removed == 1
+    pairs = leakage.clean(audit, train, out=tmp_path / "pairs.jsonl", kinds=("pair",))
+    assert isinstance(pairs, leakage.TrainCleaning)
+    assert pairs.removed == 2
+
+
+def test_clean_drops_the_topics_that_leak(audit: leakage.ExampleAudit, collection: Path, tmp_path: Path) -> None:
+    topics = write_lines(tmp_path / "topics.jsonl", [{"_id": name, "text": text} for name, text in QUERIES.items()])
+    assert audit.folder is not None
+    for given, name in ((audit.folder, "a"), (audit, "b")):
+        left = leakage.clean(given, out=tmp_path / f"{name}.jsonl", test=topics, remove="test")
+        assert isinstance(left, leakage.TestReduction)
+        assert left.removed == ("t1", "t2")
+    assert "t3" in (tmp_path / "a.jsonl").read_text()

@@ -1,0 +1,231 @@
+"""What an audit found in the forms of MTEB, the CONDA database and Hugging Face; mteb itself is in benchmarks/."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import pytest
+import yaml
+
+from leakage_example import audit, save
+from truerank.audits.leakage.card import card
+from truerank.audits.leakage.exports import mteb
+from truerank.audits.leakage.exports.conda import CONDA_HEADER
+from truerank.audits.leakage.exports.contamination import contaminations
+from truerank.audits.leakage.exports.target import CardTarget
+from truerank.errors import InputError, OptionError
+from truerank.reports.results import summary
+
+ROWS = [
+    ("sci", "1", "title", "log", "q1", "red apples", 0.97),
+    ("sci", "1", "title", "web", "w1", "red apple", 0.95),
+    ("sci", "2", "title", "log", "q2", "blue whales", 0.93),
+    ("sci", "3", "title", "log", "q3", "low", 0.905),
+]
+INPUTS = [
+    {"name": "log", "source": "hf:org/log@abc:train", "role": "train"},
+    {"name": "web", "source": "web.tsv", "role": "train"},
+    {"name": "sci", "source": "irds:beir/scifact/test", "role": "test"},
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    result = audit(ROWS, sources=("log", "web"), tests=("sci", "other"))
+    return Path(save(result, tmp_path / "audit", {"inputs": INPUTS}))
+
+
+@pytest.fixture(autouse=True)
+def without_mteb(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names are not looked up: what mteb says of them is checked by benchmarks/mteb_exports.py."""
+    monkeypatch.setattr(mteb, "_mteb", lambda: None)
+
+
+def test_counts_by_source_and_test_set(folder: Path) -> None:
+    from truerank.audits.leakage.results import load_audit
+
+    found = {(one.train, one.test): one for one in contaminations(load_audit(folder))}
+    assert {key: (one.most.leaked, one.most.items, one.most.training) for key, one in found.items()} == {
+        ("log", "sci"): (2, 10, 2), ("web", "sci"): (1, 10, 1),
+        ("log", "other"): (0, 10, 0), ("web", "other"): (0, 10, 0),
+    }  # fmt: skip
+    assert found["log", "sci"].train_source == "hf:org/log@abc:train"
+    assert found["log", "sci"].sentence().startswith("2 of 10 topics (20.0%) in log: query in training query, cosine")
+
+
+def test_conda_rows_are_those_of_its_table(folder: Path) -> None:
+    made = card(folder, for_="conda", called={"other": "org/other:validation"}, reference="https://example.org/x")
+    rows = list(csv.reader(io.StringIO(summary(made).show()), delimiter=";"))
+    assert all(len(row) == len(CONDA_HEADER) for row in rows)
+    assert rows[0] == ["beir/scifact/test", "", "org/log", "corpus", "", "", "20.00", "data-based",
+                       "https://example.org/x", ""]  # fmt: skip
+    # A clean test set has a row with 0; here of its validation split.
+    assert [row[:7] for row in rows if row[0] == "org/other"] == [
+        ["org/other", "", "org/log", "corpus", "", "0.00", ""],
+        ["org/other", "", "web", "corpus", "", "0.00", ""],
+    ]
+    with_model = card(folder, for_="conda", model="org/model").json()["rows"]
+    assert [row[3] for row in with_model[:2]] == ["corpus", "model"]
+    request = summary(made).show("markdown")
+    assert "- [x] Evaluation dataset(s) found in a pre-training corpus." in request
+    assert "- test split of `beir/scifact/test` in `org/log`: 20.00%" in request
+
+
+def test_a_source_without_a_leak_to_a_test_set_that_is_not_clean_has_no_row(tmp_path: Path) -> None:
+    folder = save(audit(ROWS[:1], sources=("log", "web"), tests=("sci",)), tmp_path / "a")
+    assert [row[2] for row in card(folder, for_="conda").json()["rows"]] == ["log"]
+
+
+def test_mteb_names_have_evidence_and_statistics(folder: Path) -> None:
+    made = card(folder, for_="mteb", called={"sci": "SciFact", "other": "Other"})
+    content = made.json()
+    assert content["training_datasets"] == ["SciFact"]
+    assert content["statistics"]["SciFact"] == {"test": {"num_queries": 10, "samples_in_train": 2}}
+    (entry,) = content["entries"]
+    assert "2 of 10 topics" in entry["evidence"] and "1 of 10 topics" in entry["evidence"]
+    assert ast.literal_eval(summary(made).show().strip().removeprefix("training_datasets=").rstrip(",")) == {"SciFact"}
+    with pytest.raises(OptionError, match="the MTEB task of 'sci' is not named"):
+        card(folder, for_="mteb")
+    with pytest.raises(OptionError, match="the audit has no 'scifact'"):
+        card(folder, for_="mteb", called={"scifact": "SciFact"})
+
+
+FORMS = {
+    "None": {"SciFact"},
+    "set()": {"SciFact"},
+    '{"MSMARCO"}': {"MSMARCO", "SciFact"},
+    '{"MSMARCO",}': {"MSMARCO", "SciFact"},
+    '{\n        "NQ",  # a, b\n        "MSMARCO"  # no comma, here\n    }': {"NQ", "MSMARCO", "SciFact"},
+    '{\n        "NQ",\n        # "SciFact", not said to be\n    }': {"NQ", "SciFact"},
+    '{*base, "é"}': {"a", "é", "SciFact"},
+    "base": {"a", "SciFact"},
+    'base | {"b"}': {"a", "b", "SciFact"},
+    'set(["a"])': {"a", "SciFact"},
+    'base if base else {"x"}': {"a", "SciFact"},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_patch_applies_whatever_the_set_is_written_as(form: str, tmp_path: Path) -> None:
+    text = (
+        'from mteb import ModelMeta\n\nbase = {"a"}\nother = ModelMeta(name="org/other", training_datasets={"q"})\n'
+        f'é = ModelMeta(\n    name="org/model", training_datasets={form}, license=None,\n)\n'
+    )
+    file = tmp_path / "models.py"
+    file.write_text(text, encoding="utf-8")
+    new = [mteb.TaskEntry("SciFact", "leak", "evidence\nof it"), mteb.TaskEntry("Par", "parent", "elsewhere")]
+    patch = mteb.meta_patch(text, "models.py", "org/model", new)
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    subprocess.run(["git", "apply", "-"], input=patch, text=True, encoding="utf-8", cwd=tmp_path, check=True)
+    values: dict[str, Any] = {"ModelMeta": dict}
+    exec(file.read_text(encoding="utf-8").partition("\n")[2], values)
+    assert values["é"] == {"name": "org/model", "training_datasets": FORMS[form], "license": None}
+    assert values["other"]["training_datasets"] == {"q"}
+    if form.startswith("{"):
+        assert mteb.meta_patch(file.read_text(encoding="utf-8"), "models.py", "org/model", new) == ""
+
+
+def test_the_patch_names_what_is_wrong(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text('ModelMeta(name="org/model")\n')
+    given = {"for_": "mteb", "called": {"sci": "SciFact", "other": "O"}, "into": str(tmp_path / "m.py")}
+    with pytest.raises(InputError, match=r"'org/model' has no training_datasets"):
+        card(folder, **given, model="org/model")
+    with pytest.raises(InputError, match=r"no model 'org/modle' here. there are org/model"):
+        card(folder, **given, model="org/modle")
+    with pytest.raises(OptionError, match="no model named"):
+        card(folder, **given)
+
+
+README = """---
+license: mit
+tags:
+- retrieval
+- train-test-leakage-clean
+---
+# Mine
+
+Text – kept.
+"""
+
+
+def test_a_card_gets_tags_figures_and_one_section(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text(README, encoding="utf-8")
+    given = {"for_": "dataset-card", "called": {"sci": "BeIR/scifact"}}
+    once = summary(card(folder, **given, into=str(tmp_path / "README.md"))).show()
+    read = huggingface_hub.DatasetCard(once)
+    assert read.data.license == "mit"
+    assert read.data.tags == ["retrieval", "train-test-leakage-contaminated"]
+    assert read.data["train_test_leakage"][0] == {
+        "train": "log", "test": "BeIR/scifact", "verdict": "CONTAMINATED", "query_in_training_query": "2/10",
+    }  # fmt: skip
+    assert read.text.lstrip().startswith("# Mine\n\nText – kept.\n")
+    assert read.text.count("## Train–test leakage") == 1
+    (tmp_path / "README.md").write_text(once, encoding="utf-8")
+    assert summary(card(folder, **given, into=str(tmp_path / "README.md"))).show() == once
+    new = huggingface_hub.ModelCard(summary(card(folder, for_="model-card")).show())
+    assert new.data.tags == ["train-test-leakage-contaminated"]
+
+
+def test_a_card_whose_metadata_are_broken_is_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("---\ntags: [\n---\n")
+    with pytest.raises(InputError, match="the metadata of the card cannot be read"):
+        card(folder, for_="model-card", into=str(tmp_path / "README.md"))
+
+
+def interval(mean: float | None, n: int) -> dict[str, Any]:
+    return {"n": n, "mean": mean, "low": None, "high": None}
+
+
+def effect_file(path: Path, clean: float | None = 0.61234567) -> str:
+    rows = [
+        {"run": run, "measure": measure, "all": interval(0.7, 10), "leaked": interval(0.9, 2),
+         "clean": interval(clean, 8 if clean is not None else 0)}
+        for measure in ("nDCG@10", "P@1") for run in ("dense", "bm25")
+    ]  # fmt: skip
+    path.write_text(json.dumps({"settings": {"test": "sci"}, "runs": rows}))
+    return str(path)
+
+
+def test_a_score_on_clean_topics_is_an_eval_result(folder: Path, tmp_path: Path) -> None:
+    given = {"for_": "eval-results", "effect": effect_file(tmp_path / "effect.json"), "model": "dense"}
+    made = card(
+        folder, **given, called={"sci": "org/bench@abc123:scifact"}, date="2026-01-02", reference="https://e.org"
+    )
+    (entry,) = yaml.safe_load(summary(made).show())
+    assert entry["dataset"] == {"id": "org/bench", "task_id": "scifact", "revision": "abc123"}
+    assert (entry["value"], str(entry["date"])) == (0.612346, "2026-01-02")
+    assert entry["source"] == {"url": "https://e.org", "name": "truerank leakage audit"}
+    assert entry["notes"].startswith(
+        "nDCG@10 on 8 of 10 topics, without those that leak from log, web; on all topics 0.7"
+    )
+    if hasattr(huggingface_hub, "parse_eval_result_entries"):
+        (parsed,) = huggingface_hub.parse_eval_result_entries([entry])
+        assert (parsed.dataset_id, parsed.task_id, parsed.value) == ("org/bench", "scifact", 0.612346)
+
+
+def test_what_an_eval_result_lacks_is_named(folder: Path, tmp_path: Path) -> None:
+    effect, called = effect_file(tmp_path / "effect.json"), {"sci": "org/bench"}
+    with pytest.raises(OptionError, match="no effect given"):
+        CardTarget(for_="eval-results")
+    with pytest.raises(OptionError, match=r"several runs. choose one of dense, bm25"):
+        card(folder, for_="eval-results", effect=effect, called=called)
+    with pytest.raises(OptionError, match="the benchmark of 'sci' is not named"):
+        card(folder, for_="eval-results", effect=effect, model="dense")
+    with pytest.raises(InputError, match="no topic is clean"):
+        none = effect_file(tmp_path / "none.json", None)
+        card(folder, for_="eval-results", effect=none, model="dense", called=called)
+    (tmp_path / "x.json").write_text("[]")
+    with pytest.raises(OptionError, match="no scores on leaked and clean topics"):
+        card(folder, for_="eval-results", effect=str(tmp_path / "x.json"), model="dense", called=called)
+
+
+def test_names_are_not_redacted_for_another_place(folder: Path) -> None:
+    with pytest.raises(OptionError, match="names are what this place asks for"):
+        card(folder, for_="conda", redact=True)

@@ -1,0 +1,258 @@
+"""The matrix of training sets and test sets: cells by hand, the same bytes however they were reached."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from toy_encoder import TrigramEncoder
+from truerank.audits.leakage import matrix
+from truerank.audits.leakage.suites import making
+from truerank.audits.leakage.suites.cells import upper_bound
+from truerank.audits.leakage.suites.picture import matrix_svg
+from truerank.audits.leakage.suites.reading import TextSource
+from truerank.errors import InputError
+
+MOONS = "Jupiter has ninety five known moons, and the four largest of them were seen by Galileo in 1610."
+FIRE = "The fire began in a bakery in Pudding Lane and burned for four days until the wind fell at last."
+FILES = {
+    "log.tsv": ["a\thow many moons does jupiter have", "b\tcauses of the great london fire", "c\tred wine"],
+    "old.tsv": ["x\tTitanic: when did it sink?", "y\tsomething else entirely"],
+    "topics.tsv": [
+        "1\tmany moons of jupiter",
+        "2\tHow many moons does Jupiter have?",
+        "3\tgreat london fire causes",
+        "4\twhen did it sink, titanic",
+        "5\tbest pasta recipes",
+    ],
+    "other.tsv": ["p\twho painted the mona lisa", "q\tWho painted the Mona Lisa?", "r\tvolcanoes of iceland"],
+    "corpus.jsonl": [json.dumps({"_id": "d1", "text": MOONS}), json.dumps({"_id": "d2", "text": FIRE})],
+    "qrels.txt": ["2 0 d1 1", "3 0 d2 1", "5 0 d2 0"],
+    "examples.jsonl": [
+        json.dumps({"anchor": "how many moons does jupiter have", "positive": f"Answer: {MOONS}"}),
+        json.dumps({"anchor": "what is rabies", "positive": FIRE}),
+    ],
+}
+SUITE = """
+training:
+  log:
+    queries: log.tsv
+    license: CC0
+  model:
+    queries: old.tsv
+    parents: [log]
+  triples:
+    examples: examples.jsonl
+  topics:
+    topics: topics.tsv
+  seen:
+    topics: topics.tsv
+test:
+  topics:
+    topics: topics.tsv
+    documents: corpus.jsonl
+    qrels: qrels.txt
+  other:
+    topics: other.tsv
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    for name, lines in FILES.items():
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    file = tmp_path / "suite.yaml"
+    file.write_text(SUITE, encoding="utf-8")
+    return file
+
+
+def _cells(found: Any) -> dict[tuple[str, str, str], dict[str, Any]]:
+    return {(row["training"], row["test"], row["part"]): row for row in found.cells.to_dicts()}
+
+
+def test_cells_count_the_topics_and_documents_that_leak(suite: Path) -> None:
+    found = matrix(suite, encoder="none")
+    cells = _cells(found)
+    log = cells["log", "topics", "query"]
+    assert {name: log[name] for name in ("items", "exact", "words", "semantic", "leaking", "proposed")} == {
+        "items": 5, "exact": 1, "words": 3, "semantic": None, "leaking": 1, "proposed": 2,
+    }  # fmt: skip
+    assert log["verdict"] == "CONTAMINATED"
+    assert cells["log", "other", "query"]["verdict"] == "UNKNOWN"
+    assert "no encoder" in cells["log", "other", "query"]["reason"]
+
+
+def test_a_model_inherits_the_data_of_its_parents(suite: Path) -> None:
+    found = matrix(suite, encoder="none")
+    cell = _cells(found)["model", "topics", "query"]
+    assert (cell["leaking"], cell["words"], cell["training_texts"]) == (1, 4, 5)
+    sources = found.pairs.filter(training="model", test="topics")["source"].unique().sort().to_list()
+    assert sources == ["log", "model"]
+
+
+def test_a_pair_leaks_where_one_example_has_the_query_and_its_document(suite: Path) -> None:
+    found = matrix(suite, encoder="none")
+    cells = _cells(found)
+    assert cells["triples", "topics", "document"]["leaking"] == 2
+    assert (cells["triples", "topics", "pair"]["leaking"], cells["triples", "topics", "pair"]["items"]) == (1, 2)
+    assert found.pairs.filter(part="pair")["test_id"].to_list() == ["d1"]
+    assert ("log", "topics", "pair") not in cells
+
+
+def test_a_set_of_one_name_is_compared_with_itself(suite: Path) -> None:
+    cells = _cells(matrix(suite, encoder="none"))
+    assert cells["topics", "topics", "query"]["exact"] == 0
+    # The same topics as training data of another name were all seen.
+    assert cells["seen", "topics", "query"]["exact"] == 5
+
+
+def test_no_pair_is_lost_between_parts_of_the_table(suite: Path) -> None:
+    found = matrix(suite, encoder="none")
+    counted = found.pairs.group_by("training", "test", "part").len()
+    wanted = found.cells.filter(pl.col("pairs") > 0).select(
+        "training", "test", "part", len=pl.col("pairs").cast(pl.UInt32)
+    )
+    keys = ["training", "test", "part"]
+    assert counted.sort(keys).equals(wanted.sort(keys).cast(counted.schema))
+
+
+@pytest.fixture
+def encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(making, "open_spec", lambda spec: TrigramEncoder())
+
+
+def _bytes(folder: Path) -> dict[str, bytes]:
+    files = (file for file in folder.rglob("*") if file.is_file() and "kept" not in file.parts)
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files if file.name != "run.log"}
+
+
+@pytest.mark.usefixtures("encoder")
+def test_a_further_set_costs_itself_only_and_changes_no_bytes(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = SUITE.replace("  seen:\n    topics: topics.tsv\n", "").replace("  other:\n    topics: other.tsv\n", "")
+    suite.write_text(later, encoding="utf-8")
+    matrix(suite, out=tmp_path / "steps")
+    suite.write_text(SUITE.replace("  other:\n    topics: other.tsv\n", ""), encoding="utf-8")
+    matrix(suite, out=tmp_path / "steps")
+    suite.write_text(SUITE, encoding="utf-8")
+    read: list[str] = []
+    texts = TextSource.texts
+
+    def recorded(source: TextSource) -> Any:
+        read.append(Path(source.spec).name)
+        return texts(source)
+
+    monkeypatch.setattr(TextSource, "texts", recorded)
+    steps = matrix(suite, out=tmp_path / "steps")
+    assert read == ["other.tsv"]
+    assert steps.work[0].startswith("read: 1 of 6")
+    matrix(suite, out=tmp_path / "nothing")
+    assert sorted(read[1:]) == sorted(["log.tsv", "old.tsv", "examples.jsonl", "examples.jsonl", "topics.tsv",
+                                       "corpus.jsonl", "other.tsv"])  # fmt: skip
+    assert _bytes(tmp_path / "steps") == _bytes(tmp_path / "nothing")
+
+
+class _Killed(BaseException):
+    pass
+
+
+@pytest.mark.usefixtures("encoder")
+def test_a_killed_matrix_continues_and_ends_with_the_same_bytes(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix(suite, out=tmp_path / "whole")
+    real = making.compare_all
+    calls: Iterator[int] = iter(range(100))
+
+    def dying(*given: Any, **more: Any) -> Any:
+        if next(calls) in (1, 2, 4):
+            raise _Killed
+        return real(*given, **more)
+
+    monkeypatch.setattr(making, "compare_all", dying)
+    deaths = 0
+    while True:
+        try:
+            matrix(suite, out=tmp_path / "killed")
+            break
+        except _Killed:
+            deaths += 1
+    assert deaths == 3
+    assert _bytes(tmp_path / "killed") == _bytes(tmp_path / "whole")
+
+
+@pytest.mark.usefixtures("encoder")
+def test_the_encoder_gives_evidence_bounds_and_a_verdict(suite: Path, tmp_path: Path) -> None:
+    found = matrix(suite, out=tmp_path / "out", threshold=0.8)
+    cell = _cells(found)["log", "topics", "query"]
+    assert cell["semantic"] >= 1
+    assert cell["leaking"] + cell["proposed"] <= cell["upper"] <= cell["items"]
+    assert found.checks["topics"]["kinds"]
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert 'href="#list&amp;training=log&amp;test=topics&amp;part=query"' in page
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
+    assert summary["training"][0]["license"] == "CC0"
+    assert len(summary["cells"]) == len(found.cells)
+    assert pl.read_parquet(tmp_path / "out" / "pairs.parquet").equals(found.pairs)
+
+
+def test_the_bound_is_that_of_the_definition() -> None:
+    for found, items, seen, planted in (
+        (0, 50, 19, 20),
+        (2, 50, 60, 100),
+        (5, 30, 30, 30),
+        (0, 10, 0, 5),
+        (3, 3, 1, 9),
+    ):
+        # The lower end of the exact interval by bisection, then the sum of the binomial's terms.
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            at_least = sum(
+                math.comb(planted, k) * middle**k * (1 - middle) ** (planted - k) for k in range(seen, planted + 1)
+            )
+            low, high = (middle, high) if at_least < 0.025 else (low, middle)
+        chance = low if seen else 0.0
+        wanted = found
+        for leaks in range(found + 1, items + 1):
+            if sum(math.comb(leaks, k) * chance**k * (1 - chance) ** (leaks - k) for k in range(found + 1)) >= 0.025:
+                wanted = leaks
+        assert upper_bound(found, items, seen, planted) == wanted
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        (
+            "queries: log.tsv",
+            "queris: log.tsv",
+            "suite.yaml:4: training.log: unknown key 'queris'. did you mean 'queries'",
+        ),
+        ("queries: log.tsv", "queries: gone.tsv", "gone.tsv: nothing there"),
+        ("parents: [log]", "parents: [lag]", "suite.yaml:8: training.model.parents: 'lag' is no other training set"),
+        ("    documents: corpus.jsonl\n", "", "judgments without topics and documents"),
+        ("    queries: log.tsv\n", "", "training.log: a training set without data"),
+        ("test:", "tests:", "unknown key 'tests'"),
+    ],
+)
+def test_faults_of_the_suite_name_the_line(suite: Path, old: str, new: str, fault: str) -> None:
+    suite.write_text(SUITE.replace(old, new), encoding="utf-8")
+    with pytest.raises(InputError) as raised:
+        matrix(suite, encoder="none")
+    assert fault in str(raised.value)
+
+
+def test_names_are_no_markup_in_the_picture(suite: Path) -> None:
+    found = matrix(suite, encoder="none")
+    name = "<script>&\"'"
+    cells = found.cells.with_columns(training=pl.lit(name))
+    drawn = matrix_svg(cells, [name], ["topics", "other"], "list")
+    assert "<script>" not in drawn
+    assert matrix_svg(cells, [name], ["topics", "other"], "list") == drawn

@@ -1,0 +1,232 @@
+"""Overlaps of two sides: against loops over the definitions."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from toy_encoder import TrigramEncoder
+from truerank.errors import InputError, OptionError
+from truerank.overlaps import EVIDENCE_KINDS, OverlapRules, compare, compare_all, keep, open_kept
+from truerank.vectors.encoders.base import Vectors
+from truerank.work.engines import LocalEngine
+from truerank.work.jobs import Job
+
+WORDS = [f"w{number}" for number in range(400)]
+
+
+def _texts(seed: int, count: int) -> list[tuple[str, str]]:
+    draw = random.Random(seed)
+    return [(f"{seed}-{n}", " ".join(draw.choices(WORDS, k=draw.choice([3, 6, 14, 40, 90])))) for n in range(count)]
+
+
+def _planted(seed: int = 1) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Test and training texts with excerpts, changes and copies of the test texts among the training texts."""
+    draw = random.Random(seed)
+    test, training = _texts(seed, 60), _texts(seed + 1, 200)
+    for number, (_, text) in enumerate(test):
+        words = text.split()
+        kind = number % 5
+        if kind == 0:
+            training.append((f"copy-{number}", text.upper() + " ."))
+        elif kind == 1:
+            training.append((f"excerpt-{number}", " ".join(words[len(words) // 3 :])))
+        elif kind == 2:
+            training.append((f"inside-{number}", " ".join([*draw.choices(WORDS, k=30), *words, *WORDS[:30]])))
+        elif kind == 3:
+            words[len(words) // 2] = "other"
+            training.append((f"changed-{number}", " ".join(words)))
+    draw.shuffle(training)
+    return test, training
+
+
+def _shingles(text: str, size: int) -> set[tuple[str, ...]]:
+    words = re.findall(r"\w+", text.lower())
+    return {tuple(words[at : at + size]) for at in range(max(1, len(words) - size + 1))}
+
+
+def _reference(test: str, training: str, rules: OverlapRules) -> dict[str, float | bool | None]:
+    ours, theirs = _shingles(test, 3), _shingles(training, 3)
+    both, grams = ours & theirs, (_shingles(test, rules.ngram), _shingles(training, rules.ngram))
+    long = min(len(re.findall(r"\w+", text)) for text in (test, training)) >= rules.ngram
+    return {
+        "exact": test.lower().rstrip(" .") == training.lower().rstrip(" ."),
+        "ngram_test": len(grams[0] & grams[1]) / len(grams[0]) if long else None,
+        "ngram_training": len(grams[0] & grams[1]) / len(grams[1]) if long else None,
+        "jaccard": len(both) / len(ours | theirs),
+        "containment": len(both) / min(len(ours), len(theirs)),
+    }
+
+
+def test_every_pair_has_the_values_of_the_definitions_and_none_is_missed() -> None:
+    rules = OverlapRules()
+    test, training = _planted()
+    rows = {(row["test_id"], row["training_id"]): row for row in compare(test, training, rules).frame.to_dicts()}
+    for test_id, text in test:
+        for training_id, other in training:
+            wanted = _reference(text, other, rules)
+            sizes = len(text.split()), len(re.findall(r"\w+", other))
+            short = min(sizes) < rules.ngram
+            jaccard, contained = wanted["jaccard"], wanted["containment"]
+            assert jaccard is not None and contained is not None
+            fires = (
+                wanted["exact"]
+                or max(wanted["ngram_test"] or 0, wanted["ngram_training"] or 0) >= rules.ngram_share
+                or jaccard >= (1 if short else rules.similarity)
+                or (contained >= (1 if short else rules.containment) and min(sizes) >= rules.contained_words)
+            )
+            row = rows.get((test_id, training_id))
+            if fires:
+                assert row is not None, (text, other)
+            if row is not None:
+                for name, value in wanted.items():
+                    assert row[name] == (None if value is None else pytest.approx(value, abs=1e-6)), (name, text, other)
+                assert (row["test_words"], row["training_words"]) == sizes
+                assert fires or row["wording"]
+
+
+def test_short_texts_are_compared_by_their_content_words() -> None:
+    test = [("a", "effects of air pollution on children"), ("b", "how many moons does jupiter have")]
+    training = [
+        ("1", "Air pollution: the effects on a child?"),
+        ("2", "how many moons does jupitr have"),
+        ("3", "moons"),
+    ]
+    found = compare(test, training).frame
+    assert found.select("test_id", "training_id", "evidence").rows() == [("a", "1", "words"), ("b", "2", "letters")]
+
+
+def test_a_changed_word_of_a_short_text_is_no_near_duplicate() -> None:
+    test = [("a", "population of the city of new york in the year 2019")]
+    assert compare(test, [("1", "population of the city of new york in the year 2020")]).frame.is_empty()
+
+
+def test_copies_on_both_sides_all_have_their_pairs() -> None:
+    text = "the same fifteen words stand in every one of these texts for once and all"
+    found = compare(
+        [("a", text), ("a", text)], [("1", text.title()), ("2", "no"), ("1", text), ("4", text + "!")]
+    ).frame
+    assert found["training_id"].to_list() == ["1", "1", "4"] * 2
+    assert found["evidence"].unique().to_list() == ["exact+ngram+near+words"]
+
+
+def test_a_collection_with_itself_has_each_pair_once(tmp_path: Path) -> None:
+    texts = [*_texts(5, 30), ("x", "one text that comes back"), ("y", "One text that comes back.")]
+    kept = keep(texts, OverlapRules(), Job(tmp_path))
+    assert compare(kept, kept).frame.select("test_id", "training_id").rows() == [("x", "y")]
+
+
+def test_kept_texts_parts_and_processes_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    test, training = _planted(3)
+    once = compare(test, training).frame
+    kept = keep(training, OverlapRules(), Job(tmp_path / "training"))
+    assert compare(test, open_kept(kept.folder), job=Job(tmp_path / "work")).frame.equals(once)
+    assert compare(iter(test), iter(training), job=Job(tmp_path / "two", LocalEngine(2))).frame.equals(once)
+    monkeypatch.setattr("truerank.overlaps.keeping.PART", 120)
+    parts = keep(training, OverlapRules(), Job(tmp_path / "parts"))
+    assert len(parts.parts) == 3
+    pieces = compare(test, parts).frame
+    assert pieces.sort(pieces.columns).equals(once.sort(once.columns))
+
+
+def test_several_test_sides_together_have_what_each_has_alone(tmp_path: Path) -> None:
+    sets = [*_planted(3), _planted(5)[1], [("a", "how many moons does jupiter have"), ("b", "")]]
+    kept = [
+        keep(texts, OverlapRules(), Job(tmp_path / str(at)), TrigramEncoder() if at != 1 else None)
+        for at, texts in enumerate(sets)
+    ]
+    for training in kept[:3]:
+        together = compare_all(kept, training)
+        assert sum(len(found.frame) for found in together) > 20
+        for test, found in zip(kept, together, strict=True):
+            alone = compare(test, training)
+            assert found.frame.equals(alone.frame)
+            assert (found.semantic, found.texts) == (alone.semantic, alone.texts)
+
+
+def test_stricter_rules_need_no_new_comparison() -> None:
+    test, training = _planted(7)
+    strict = OverlapRules(ngram_share=0.8, similarity=0.9, containment=0.95, contained_words=20)
+    found = compare(test, training).rethreshold(strict)
+    assert found.frame.equals(compare(test, training, strict).frame)
+    assert set(found.counts) == set(EVIDENCE_KINDS)
+    with pytest.raises(OptionError, match="below"):
+        found.rethreshold(OverlapRules())
+
+
+def test_kept_texts_of_other_ngrams_are_refused(tmp_path: Path) -> None:
+    kept = keep(_texts(1, 3), OverlapRules(), Job(tmp_path))
+    with pytest.raises(InputError, match="n-grams of 13 words, not of 8"):
+        open_kept(kept.folder, OverlapRules(ngram=8))
+    with pytest.raises(InputError, match="n-grams of 13 words, not of 8"):
+        compare(kept, _texts(2, 3), OverlapRules(ngram=8))
+
+
+def test_texts_without_words_are_compared_as_texts_only() -> None:
+    assert compare([], []).frame.is_empty()
+    found = compare([("a", ""), ("b", "?!"), ("c", "…")], [("1", ""), ("2", "?!")]).frame
+    assert found.select("test_id", "training_id").rows() == [("b", "2")]
+
+
+def test_a_folder_without_kept_texts_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no texts are kept"):
+        open_kept(tmp_path)
+
+
+class _Pieces(TrigramEncoder):
+    """Cuts words of "w" and a number into two pieces, others into none."""
+
+    def pieces(self, texts: list[str]) -> list[int]:
+        return [2 * sum(word.startswith("w") for word in text.split()) for text in texts]
+
+
+def _windows(text: str) -> Vectors:
+    words = text.split()
+    windows = [words[at : at + 150] for at in range(0, max(1, len(words) - 75), 75)]
+    return TrigramEncoder().encode([" ".join(window) for window in windows])
+
+
+def test_cosines_are_those_of_the_most_similar_passages(tmp_path: Path) -> None:
+    test, training = ([*every[:20], *every[-20:]] for every in _planted(4))
+    test.append(("long", " ".join(text for _, text in _texts(8, 8))))
+    training.append(("long too", f"{test[-1][1]} {' '.join(text for _, text in _texts(9, 8))}"))
+    rules = OverlapRules(threshold=0.85)
+    found = compare(test, training, rules, Job(tmp_path), encoder=TrigramEncoder())
+    assert found.semantic == "compared"
+    rows = {(row["test_id"], row["training_id"]): row for row in found.frame.to_dicts()}
+    ours, theirs = ([(name, _windows(text)) for name, text in every] for every in (test, training))
+    above = 0
+    for test_id, one in ours:
+        for training_id, other in theirs:
+            cosine, row = float((one @ other.T).max()), rows.get((test_id, training_id))
+            if row is not None:
+                assert row["cosine"] == pytest.approx(cosine, abs=0.002)
+                assert (row["cosine"] > 0.85) == ("encoder" in row["evidence"])
+            if abs(cosine - 0.85) > 0.002:
+                assert cosine < 0.85 or row is not None
+                above += cosine > 0.85
+    assert 5 < above < len(test) * len(training) / 5
+
+
+def test_an_encoder_that_does_not_know_the_language_is_not_asked(tmp_path: Path) -> None:
+    test, training = _planted(4)
+    kept = keep(training, OverlapRules(), Job(tmp_path), _Pieces())
+    assert (kept.encoder, kept.asked) == (None, _Pieces().fingerprint)
+    found = compare(test, kept, encoder=_Pieces())
+    assert found.semantic == "unknown language"
+    assert found.frame["cosine"].null_count() == len(found.frame) > 0
+    english = [("1", "What is the use of what you have and are to them, and why do we all wait for it with him?")]
+    english.append(
+        ("2", "She and her mother should have been there when all of us could see that it was in your house")
+    )
+    english.append(("3", "some w1 w2 w3 w4"))
+    assert compare(english, english, encoder=_Pieces()).semantic == "compared"
+
+
+def test_vectors_of_other_encoders_are_not_compared() -> None:
+    texts = _texts(1, 5)
+    found = compare(texts, texts)
+    assert (found.semantic, found.frame["cosine"].drop_nulls().len()) == ("not asked", 0)

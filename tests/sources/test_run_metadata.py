@@ -1,0 +1,112 @@
+"""The metadata header of runs: rows below it are read as without it, and training data are told."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+import truerank
+from leakage_example import audit, save
+from truerank.errors import InputError
+from truerank.reports.results import summary
+from truerank.sources import read_run, read_run_frame
+from truerank.sources.run_metadata import TrainingData, run_metadata, trained_on
+
+HEADER = """# ir_metadata.start
+# schema-version: 0.1
+# tag: dense
+# data:
+#   test collection:
+#     name: Robust04
+#   training data:
+#   - name: MS MARCO
+#     source: https://example.org/msmarco
+#     ir_datasets: https://ir-datasets.com/msmarco-document.html#msmarco-document/train
+#   - name: TREC disks 4 and 5
+#     ir_datasets: disks45/nocr/trec-robust-2004
+# ir_metadata.end
+"""
+ROWS = "301 Q0 a 1 2.5 dense\n301 Q0 b 2 1.5 dense\n302 Q0 a 1 0.5 dense\n"
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return path
+
+
+def test_rows_below_a_header_are_read_as_without_it(tmp_path: Path) -> None:
+    plain = written(tmp_path / "plain.run", ROWS)
+    for name, text in {
+        "a.run": HEADER + ROWS, "b.run.gz": HEADER + ROWS, "c.run": "\ufeff" + HEADER.replace("\n", "\r\n") + ROWS,
+        "d.run": HEADER + "\n" + ROWS.replace(" ", "\t"),
+    }.items():  # fmt: skip
+        path = written(tmp_path / name, text)
+        assert list(read_run(path)) == list(read_run(plain))
+        assert read_run_frame(path).equals(read_run_frame(plain))
+
+
+def test_faults_name_the_line_of_the_file(tmp_path: Path) -> None:
+    lines = HEADER.count("\n")
+    bad = written(tmp_path / "bad.run", HEADER + ROWS + "302 Q0 c x 0.1 dense\n")
+    twice = written(tmp_path / "twice.run", HEADER + ROWS + "302 Q0 a 2 0.1 dense\n")
+    for read in (lambda path: list(read_run(path)), read_run_frame):
+        with pytest.raises(InputError, match=rf"bad.run:{lines + 4}: "):
+            read(bad)
+        with pytest.raises(InputError, match=rf"twice.run:{lines + 4}: .*line {lines + 3} already"):
+            read(twice)
+
+
+@pytest.mark.parametrize("text", ["# a comment\n" + ROWS, HEADER.replace("# ir_metadata.end\n", "") + ROWS, HEADER])
+def test_other_comments_are_no_header(text: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "x.run", text)
+    with pytest.raises(InputError):
+        list(read_run(path))
+
+
+def test_training_data_are_told(tmp_path: Path) -> None:
+    about = run_metadata(written(tmp_path / "a.run.gz", HEADER + ROWS))
+    assert about is not None
+    assert (about.tag, about.collection) == ("dense", "Robust04")
+    assert about.training == (
+        TrainingData("MS MARCO", "https://example.org/msmarco", "msmarco-document/train"),
+        TrainingData("TREC disks 4 and 5", "", "disks45/nocr/trec-robust-2004"),
+    )
+    assert run_metadata(written(tmp_path / "b.run", ROWS)) is None
+    one = "# ir_metadata.start\n# data:\n#   training data: MS MARCO\n# ir_metadata.end\n"
+    assert run_metadata(written(tmp_path / "c.run", one)).training == (TrainingData("MS MARCO", "", ""),)  # type: ignore[union-attr]
+    none = "# ir_metadata.start\n# tag: x\n# ir_metadata.end\n"
+    assert run_metadata(written(tmp_path / "d.run", none)).training is None  # type: ignore[union-attr]
+
+
+def test_a_header_that_is_no_yaml_names_its_line(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.run", "# ir_metadata.start\n# tag: [\n# ir_metadata.end\n" + ROWS)
+    with pytest.raises(InputError, match=r"a.run:2: no YAML"):
+        run_metadata(path)
+
+
+def test_a_run_stands_for_its_training_data(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.run", HEADER + ROWS)
+    assert trained_on(str(path)) == ("irds:msmarco-document/train", "irds:disks45/nocr/trec-robust-2004")
+    assert trained_on("irds:vaswani") == ("irds:vaswani",)
+    assert trained_on(str(written(tmp_path / "log.tsv", "1\tx\n"))) == (str(tmp_path / "log.tsv"),)
+    bare = written(tmp_path / "b.run", HEADER.replace("    ir_datasets: disks45", "    note: disks45") + ROWS)
+    with pytest.raises(InputError, match="'TREC disks 4 and 5' of this run have no id of ir_datasets"):
+        trained_on(str(bare))
+
+
+def test_the_effect_says_what_runs_were_trained_on(tmp_path: Path) -> None:
+    dense = written(tmp_path / "dense.run", HEADER + ROWS)
+    bm25 = written(tmp_path / "bm25.run", ROWS)
+    qrels = written(tmp_path / "x.qrels", "301 0 a 1\n302 0 a 0\n302 0 b 1\n")
+    found = audit([("robust", "301", "title", "log", "q", "x", 0.97)], sources=("log",))
+    inputs = [{"role": "train", "name": "log", "source": "irds:msmarco-document/train"}]
+    folder = save(found, tmp_path / "audit", {"inputs": inputs})
+    effect = truerank.leakage.effect(qrels, [dense, bm25], folder, measures="P@1")
+    assert [(one.run, one.name, one.audited) for one in effect.training] == [
+        ("dense", "MS MARCO", True), ("dense", "TREC disks 4 and 5", False),
+    ]  # fmt: skip
+    assert "Training data that the runs name" in summary(effect).show()
+    (first, _) = truerank.leakage.effect(qrels, dense, {"301"}, measures="P@1").training
+    assert first.audited is None
