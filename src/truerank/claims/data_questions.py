@@ -17,6 +17,7 @@ from truerank.audits.collection.results import load_audit as load_collection_aud
 from truerank.audits.leakage.audit import audit as leakage_audit
 from truerank.audits.leakage.options import AuditOptions
 from truerank.claims.claim import Claim, Effect, signed
+from truerank.claims.example_leaks import example_leaks
 from truerank.claims.inquiry import Inquiry
 from truerank.claims.material import ClaimMaterial
 from truerank.claims.repairing import changed_difference, repaired_effect
@@ -53,12 +54,18 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
         return {name: one[name] for name in ("verdict", "why", "settle", "leaked_topics", "topics")}
 
     found = steps.once("leakage", depends, run)
-    leaked = frozenset(found["leaked_topics"])
+    word, why, leaked, folder = found["verdict"], found["why"], frozenset(found["leaked_topics"]), "leakage"
+    whole = example_leaks(given, steps)
+    if whole is not None:
+        leaked |= whole.topics
+        why = f"{why} Query and relevant document in one training example: {whole.why}"
+        if whole.word == "CONTAMINATED" and word != "CONTAMINATED":
+            word, folder = whole.word, whole.folder
+        elif whole.word == "UNKNOWN" and word == "CLEAN":
+            word = "UNKNOWN"
     settles = " ".join(found["settle"][:1])
-    facts = {"leaked_topics": sorted(leaked), "verdict": found["verdict"]}
-    answer = ClaimAnswer(
-        "leakage", found["verdict"], found["why"], "unknown", _NO_CLAIM, (), settles, "leakage", "leakage", facts
-    )  # fmt: skip
+    facts = {"leaked_topics": sorted(leaked), "verdict": word}
+    answer = ClaimAnswer("leakage", word, why, "unknown", _NO_CLAIM, (), settles, folder, "leakage", facts)
     if claim is None:
         return answer
     return without_leaked(claim, answer, leaked, given.resampling)

@@ -10,6 +10,7 @@ import yaml
 
 from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect
 from truerank.claims.results import QUESTIONS, Check, ClaimAnswer, ConclusionWord
+from truerank.claims.review import review
 from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot, narrow_forest_plot
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.pages import AnswerLine, AnswerList, Prose, Tone
@@ -253,6 +254,7 @@ def _write(result: Check, job: Run) -> None:
     svgs = write_pictures(job, report.pictures())
     job.text("report.html", report.page(lambda picture: svgs[picture.name], job.provenance()).html())
     job.json("summary.json", report.json)
+    job.text("findings.sarif", review(result, job.inputs))
     job.text("card.md", card_of(result))
     job.text("check.yaml", _settings(result.settings))
 
