@@ -1,6 +1,6 @@
 """Pictures of a report for the docs: light, dark, telephone, whole page and paper.
 
-    python scripts/shoot_report.py REPORT.html FOLDER [--chromium /usr/bin/chromium]
+    python scripts/shoot_report.py REPORT.html FOLDER [--height 900] [--chromium /usr/bin/chromium]
 
 Writes report-{light,dark,phone,print}.png, the whole page as report-{light,dark,phone}-whole.png, and report.pdf.
 Needs playwright, and a Chromium to start.
@@ -20,9 +20,10 @@ PAPER = {"width": 794, "height": 1123}
 VIEWS = {"light": (DESKTOP, "light"), "dark": (DESKTOP, "dark"), "phone": (PHONE, "light")}
 
 
-def shoot(browser: Browser, address: str, target: Path, name: str) -> None:
-    """One view: what fits the window, and the whole page."""
+def shoot(browser: Browser, address: str, target: Path, name: str, height: int) -> None:
+    """One view: what fits the window, and the whole page; a desktop is `height` pixels high."""
     viewport, scheme = VIEWS[name]
+    viewport = {**viewport, "height": height} if viewport is DESKTOP else viewport
     page = browser.new_page(viewport=viewport, color_scheme=scheme, device_scale_factor=2)  # type: ignore[arg-type]
     page.goto(address)
     page.screenshot(path=target / f"report-{name}.png")
@@ -45,6 +46,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("report", type=Path)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--height", type=int, default=DESKTOP["height"], help="pixels of the desktop that are shown")
     parser.add_argument("--chromium", default="/usr/bin/chromium")
     options = parser.parse_args()
     if not options.report.is_file():
@@ -55,7 +57,7 @@ def main() -> int:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=options.chromium, args=["--no-sandbox"])
         for name in VIEWS:
-            shoot(browser, address, options.folder, name)
+            shoot(browser, address, options.folder, name, options.height)
         shoot_paper(browser, address, options.folder)
         browser.close()
     return 0

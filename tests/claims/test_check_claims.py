@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -15,13 +17,18 @@ import truerank
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, chosen_claim
 from truerank.claims.conclusion import concluded
 from truerank.claims.data_questions import without_leaked
+from truerank.claims.example_leaks import example_leaks
+from truerank.claims.inquiry import Inquiry
 from truerank.claims.judging_questions import unjudged_bounds
-from truerank.claims.mending import mended_effect
+from truerank.claims.options import ClaimSources
+from truerank.claims.repairing import repaired_effect
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.scoring_questions import significance_answer
+from truerank.claims.steps import AuditSteps
 from truerank.errors import OptionError
 from truerank.measures import evaluate
 from truerank.options import Resampling, Scoring
+from truerank.work.progress import Quiet
 
 Runs = Mapping[str, Mapping[str, Mapping[str, float]]]
 Grades = dict[str, dict[str, int]]
@@ -141,9 +148,9 @@ def test_a_lead_that_rests_on_leaked_topics_falls_and_any_other_does_not() -> No
     found = claim(grades, runs)
     assert found.base.effect == "stands"
     open_one = ClaimAnswer("leakage", "CONTAMINATED", "", "unknown", "")
-    mended = without_leaked(found, open_one, leaked, Resampling(resamples=500))
-    assert mended.effect == "falls"
-    assert concluded(found, [mended]).word == "DOES NOT HOLD"
+    repaired = without_leaked(found, open_one, leaked, Resampling(resamples=500))
+    assert repaired.effect == "falls"
+    assert concluded(found, [repaired]).word == "DOES NOT HOLD"
     even = claim(*collection(topics=40, lead=1.5))
     assert without_leaked(even, open_one, leaked, Resampling(resamples=500)).effect == "stands"
     nothing = without_leaked(even, ClaimAnswer("leakage", "CLEAN", "", "unknown", ""), frozenset(), Resampling())
@@ -230,14 +237,14 @@ def test_documents_that_are_gone_are_told_from_doubtful_ones() -> None:
         ((-0.01, -0.05, 0.09), False, "not shown"),
     ],
 )
-def test_what_mending_does(after: tuple[float, float, float], moved: bool, effect: Effect) -> None:
+def test_what_repairing_does(after: tuple[float, float, float], moved: bool, effect: Effect) -> None:
     base = ClaimEstimate("", 0.05, 0.01, 0.09, 40, "stands")
     state: Effect = "stands" if after[1] > 0 else "not shown" if after[0] > 0 else "falls"
-    assert mended_effect(base, ClaimEstimate("", *after, 40, state), moved) == effect
+    assert repaired_effect(base, ClaimEstimate("", *after, 40, state), moved) == effect
     weak = ClaimEstimate("", 0.01, -0.03, 0.05, 40, "not shown")
     shown = ClaimEstimate("", 0.05, 0.01, 0.09, 40, "stands")
-    assert mended_effect(weak, shown, True) == "appears"
-    assert mended_effect(weak, shown, False) == "not shown"
+    assert repaired_effect(weak, shown, True) == "appears"
+    assert repaired_effect(weak, shown, False) == "not shown"
 
 
 def test_a_measure_where_less_is_better_keeps_its_sense() -> None:
@@ -247,3 +254,26 @@ def test_a_measure_where_less_is_better_keeps_its_sense() -> None:
     means = evaluate(grades, runs, "MFR").mean[:, 0]
     assert by_rank.base.value == pytest.approx(means[1] - means[0])
     assert np.sign(by_rank.base.value or 0) == 1
+
+
+def test_topics_whose_answer_stands_in_a_training_example_leak(tmp_path: Path) -> None:
+    words = [f"{first}{second}" for first in WORDS for second in WORDS]
+    topics = {f"t{n}": " ".join(words[8 * n : 8 * n + 8]) for n in range(6)}
+    docs = {f"d{n}": " ".join(words[60 + 20 * n : 80 + 20 * n]) for n in range(6)}
+    (tmp_path / "topics.tsv").write_text("".join(f"{key}\t{text}\n" for key, text in topics.items()))
+    (tmp_path / "docs.jsonl").write_text("".join(json.dumps({"_id": k, "text": t}) + "\n" for k, t in docs.items()))
+    (tmp_path / "test.qrels").write_text("".join(f"t{n} 0 d{n} 1\n" for n in range(6)))
+    rows = [{"query": topics["t2"], "positive": docs["d2"]}, {"query": "another one", "positive": "words of its own"}]
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "queries.tsv").write_text("q1\tsomething else\n")
+    steps = AuditSteps(tmp_path / "out", Quiet())
+
+    def asked(train: str) -> Inquiry:
+        given = {"test": "topics.tsv", "qrels": "test.qrels", "docs": "docs.jsonl"}
+        paths = {name: str(tmp_path / file) for name, file in given.items()}
+        return Inquiry(ClaimSources(**paths, train=(str(tmp_path / train),)))
+
+    found = example_leaks(asked("train.jsonl"), steps)
+    assert found is not None
+    assert (found.word, found.topics) == ("CONTAMINATED", {"t2"})
+    assert example_leaks(asked("queries.tsv"), steps) is None

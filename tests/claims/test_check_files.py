@@ -85,6 +85,9 @@ def test_the_page_has_the_claim_the_plot_and_a_line_for_each_question(files: dic
     assert 'href="collection/report.html"' in page
     assert page.count("UNKNOWN") >= 3
     assert "https://" not in page.replace("http-equiv", "")
+    log = json.loads((tmp_path / "out" / "findings.sarif").read_text())["runs"][0]
+    open_ones = {one.question for one in result.answers if one.effect not in ("stands", "unknown")}
+    assert {one["ruleId"] for one in log["results"]} == open_ones
     card = (tmp_path / "out" / "card.md").read_text()
     assert card.startswith("## Can this result be believed?")
     assert f"**{result.conclusion.word}**" in card

@@ -11,7 +11,7 @@ from truerank.claims.scoring_questions import smallest_shown
 
 __all__ = ["concluded", "no_claim"]
 
-#: Questions whose answer mends the data: what stands after it is the better figure.
+#: Questions whose answer repairs the data: what stands after it is the better figure.
 _REPAIRS: Final = ("leakage", "collection", "pools", "versions")
 #: What is open, as a sentence names it.
 _OPEN: Final = {
@@ -52,7 +52,7 @@ def concluded(claim: Claim, answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
         how = " ".join(one.consequence for one in fallen)
         others = tuple(one.exception for one in answers if one.effect in ("falls", "could turn", "not shown"))
         return ClaimConclusion(
-            "DOES NOT HOLD", f"The lead goes when the data are mended. {how}{told}", others, unknown, least
+            "DOES NOT HOLD", f"The lead does not survive a repair of the data. {how}{told}", others, unknown, least
         )
     open_ones = [one for one in answers if one.effect in ("falls", "could turn", "not shown")]
     exceptions = tuple(one.exception for one in open_ones)

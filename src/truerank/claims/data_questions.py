@@ -1,4 +1,4 @@
-"""Questions that audits of the data answer, and what mending the data does to the claim."""
+"""Questions that audits of the data answer, and what repairing the data does to the claim."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from truerank.audits.collection.results import load_audit as load_collection_aud
 from truerank.audits.leakage.audit import audit as leakage_audit
 from truerank.audits.leakage.options import AuditOptions
 from truerank.claims.claim import Claim, Effect, signed
+from truerank.claims.example_leaks import example_leaks
 from truerank.claims.inquiry import Inquiry
 from truerank.claims.material import ClaimMaterial
-from truerank.claims.mending import changed_difference, mended_effect
+from truerank.claims.repairing import changed_difference, repaired_effect
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.steps import AuditSteps
 from truerank.measures.placebo import placebo_removal
@@ -53,12 +54,18 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
         return {name: one[name] for name in ("verdict", "why", "settle", "leaked_topics", "topics")}
 
     found = steps.once("leakage", depends, run)
-    leaked = frozenset(found["leaked_topics"])
+    word, why, leaked, folder = found["verdict"], found["why"], frozenset(found["leaked_topics"]), "leakage"
+    whole = example_leaks(given, steps)
+    if whole is not None:
+        leaked |= whole.topics
+        why = f"{why} Query and relevant document in one training example: {whole.why}"
+        if whole.word == "CONTAMINATED" and word != "CONTAMINATED":
+            word, folder = whole.word, whole.folder
+        elif whole.word == "UNKNOWN" and word == "CLEAN":
+            word = "UNKNOWN"
     settles = " ".join(found["settle"][:1])
-    facts = {"leaked_topics": sorted(leaked), "verdict": found["verdict"]}
-    answer = ClaimAnswer(
-        "leakage", found["verdict"], found["why"], "unknown", _NO_CLAIM, (), settles, "leakage", "leakage", facts
-    )  # fmt: skip
+    facts = {"leaked_topics": sorted(leaked), "verdict": word}
+    answer = ClaimAnswer("leakage", word, why, "unknown", _NO_CLAIM, (), settles, folder, "leakage", facts)
     if claim is None:
         return answer
     return without_leaked(claim, answer, leaked, given.resampling)
@@ -87,7 +94,7 @@ def without_leaked(claim: Claim, answer: ClaimAnswer, leaked: frozenset[str], re
         confidence=resampling.confidence, seed=resampling.seed,
     )  # fmt: skip
     moved = placebo.word == "moved more than chance"
-    effect = mended_effect(base, after, moved)
+    effect = repaired_effect(base, after, moved)
     if not placebo.systems:
         return replace(answer, effect="not shown", consequence=f"{placebo.reason}", exception="every topic leaks")
     row = placebo.systems[0]
@@ -104,7 +111,7 @@ def without_leaked(claim: Claim, answer: ClaimAnswer, leaked: frozenset[str], re
 
 
 def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) -> ClaimAnswer:
-    """(c) The collection audit, and the claim on judgments and rankings that are mended."""
+    """(c) The collection audit, and the claim on judgments and rankings that are repaired."""
     sources = given.sources
     pair = {} if claim is None else claim.pair
     measure = given.options.measure
@@ -135,28 +142,28 @@ def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) ->
     facts = {"verdict": found["verdict"]}
     answer = ClaimAnswer(
         "collection", found["verdict"], found["why"], "unknown", _NO_CLAIM, (), found["settle"], "collection",
-        "once the collection is mended", facts,
+        "once the collection is repaired", facts,
     )  # fmt: skip
-    return answer if claim is None else _mended(claim, answer, steps.folder / "collection")
+    return answer if claim is None else _repaired(claim, answer, steps.folder / "collection")
 
 
-def _mended(claim: Claim, answer: ClaimAnswer, folder: Path) -> ClaimAnswer:
+def _repaired(claim: Claim, answer: ClaimAnswer, folder: Path) -> ClaimAnswer:
     base = claim.base
     audit = load_collection_audit(folder)
     cleaned = collection_clean(claim.qrels, audit)
     groups = dict(cleaned.duplicates.iter_rows())
     changed = len(cleaned.changes)
     if not changed and not groups:
-        told = "Nothing is certain enough to be mended: the difference stays as it is."
+        told = "Nothing is certain enough to be repaired: the difference stays as it is."
         effect: Effect = base.effect if answer.word == "SOUND" else "unknown"
         return replace(answer, effect=effect, consequence=told)
     after = claim.scored(cleaned.qrels, equivalent=groups)
-    estimate, moved, change = changed_difference(claim, after, "collection mended")
+    estimate, moved, change = changed_difference(claim, after, "collection repaired")
     consequence = (
-        f"With {changed:,d} judgments mended and {len(groups):,d} copies counted once the difference is "
+        f"With {changed:,d} judgments corrected and {len(groups):,d} copies counted once the difference is "
         f"{estimate.figures()}; the repair changes it by {signed(change)}."
     )
-    effect = mended_effect(base, estimate, moved)
+    effect = repaired_effect(base, estimate, moved)
     facts = {**answer.facts, "changed": changed, "copies": len(groups), "moved": moved, "change": change}
     return replace(answer, effect=effect, consequence=consequence, estimates=(estimate,), facts=facts)
 

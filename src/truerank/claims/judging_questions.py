@@ -24,6 +24,10 @@ Floats = NDArray[np.float64]
 _DEEPEST: Final = 100
 _FEWEST_TEAMS: Final = 3
 _KEYS: Final = ["topic_id", "doc_id"]
+_GIVE_ZEROS: Final = (
+    "Give judgments that also name documents that are not relevant (grade 0), or judge the first documents of both "
+    "runs ('truerank pool build')."
+)
 
 
 class UnjudgedBounds(NamedTuple):
@@ -127,7 +131,7 @@ def unjudged_answer(claim: Claim) -> ClaimAnswer:
             f"The judgments name relevant documents only, so that unjudged ones are not told apart. {evidence}",
             "unknown",
             f"If nothing else was judged, grades of these documents could give any difference from {span}.",
-            (both,), "Give the judgments with the documents that are not relevant (grade 0).", facts=facts,
+            (both,), _GIVE_ZEROS, facts=facts,
         )  # fmt: skip
     condensed = {name: run.join(claim.qrels, on=_KEYS, how="semi") for name, run in claim.pair.items()}
     alone = claim.estimate(claim.differences(claim.scored(runs=condensed)), "judged documents only")
@@ -168,7 +172,7 @@ def pools_answer(claim: Claim, teams: Mapping[str, str]) -> ClaimAnswer:
         return ClaimAnswer(
             "pools", "UNKNOWN", "The judgments name relevant documents only: which runs were pooled does not show.",
             "unknown", "What the pools did to the difference is not known.",
-            settles="Give the judgments with the documents that are not relevant (grade 0).",
+            settles=_GIVE_ZEROS,
         )  # fmt: skip
     shares = judged_shares(claim, depth)
     means = {name: float(np.nanmean(share)) for name, share in shares.items()}

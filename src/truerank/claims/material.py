@@ -9,8 +9,6 @@ from typing import Any
 
 import polars as pl
 
-from truerank.audits.collection.judgments import read_judgments, usable
-from truerank.audits.track.inputs import RowFilter, read_metadata
 from truerank.claims.options import ClaimSources
 from truerank.errors import InputError, OptionError
 from truerank.judging.ratings import named_source
@@ -82,6 +80,10 @@ def read_material(sources: ClaimSources) -> ClaimMaterial:
     Raises:
         InputError: nothing to check, runs without judgments, or a fault in a source.
     """
+    # Imported here, as in `check`.
+    from truerank.audits.collection.judgments import read_judgments, usable
+    from truerank.audits.track.inputs import RowFilter, read_metadata
+
     if not any(map(sources.has, ("test", "qrels", "run", "docs"))):
         raise OptionError("test", "nothing to check", "give `test`, `qrels` or `docs`, and `run` for a claim")
     if sources.has("run") and not sources.has("qrels"):

@@ -10,6 +10,7 @@ import yaml
 
 from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect
 from truerank.claims.results import QUESTIONS, Check, ClaimAnswer, ConclusionWord
+from truerank.claims.review import review
 from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot, narrow_forest_plot
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.pages import AnswerLine, AnswerList, Prose, Tone
@@ -32,7 +33,7 @@ _MEANINGS: Final[dict[ConclusionWord, str]] = {
     "HOLDS": "The difference is above 0 beyond chance, under every condition that could be looked at.",
     "HOLDS EXCEPT": "The difference is above 0 beyond chance as the data are. Under the conditions named it is not.",
     "CANNOT TELL": "These topics do not show a difference of this size. That is no proof that there is none.",
-    "DOES NOT HOLD": "The data, or the data once they are mended, do not show this difference.",
+    "DOES NOT HOLD": "The data, or the repaired data, do not show this difference.",
     "UNKNOWN": "Nothing that was given decides it.",
 }
 _MARKS: Final[dict[Effect, ForestMark]] = {
@@ -253,6 +254,7 @@ def _write(result: Check, job: Run) -> None:
     svgs = write_pictures(job, report.pictures())
     job.text("report.html", report.page(lambda picture: svgs[picture.name], job.provenance()).html())
     job.json("summary.json", report.json)
+    job.text("findings.sarif", review(result, job.inputs))
     job.text("card.md", card_of(result))
     job.text("check.yaml", _settings(result.settings))
 

@@ -39,7 +39,7 @@ def _questions(sources: ClaimSources) -> Iterator[PlannedQuestion]:
     )  # fmt: skip
     parts = [name for name in ("qrels", "docs") if not sources.has(name)]
     yield _of(
-        "collection", "`qrels` and `docs`" if len(parts) == 2 else "", "collection audit; judgments mended",
+        "collection", "`qrels` and `docs`" if len(parts) == 2 else "", "collection audit; judgments repaired",
         _START + _size([sources.docs]) / _COMPARED,
     )  # fmt: skip
     yield _of("unjudged", claim, "every grade of unjudged documents", 1.0)

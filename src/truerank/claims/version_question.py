@@ -15,7 +15,7 @@ from truerank.audits.transfer.matching.links import Route
 from truerank.audits.transfer.scanning.scan import scan
 from truerank.claims.claim import Claim, ClaimEstimate, Effect
 from truerank.claims.inquiry import Inquiry
-from truerank.claims.mending import changed_difference, mended_effect
+from truerank.claims.repairing import changed_difference, repaired_effect
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.steps import AuditSteps
 from truerank.records import Document
@@ -83,7 +83,7 @@ def versions_answer(given: Inquiry, claim: Claim, steps: AuditSteps) -> ClaimAns
 
 def _effect(base: ClaimEstimate, carried: tuple[ClaimEstimate, bool], clean: ClaimEstimate) -> Effect:
     """Lost documents are certain; what the scan doubts is no error yet, and can only leave the claim open."""
-    certain = mended_effect(base, *carried)
+    certain = repaired_effect(base, *carried)
     if certain != "stands" or clean.effect == "stands":
         return certain
     return "could turn"

@@ -7,18 +7,18 @@ import numpy as np
 from truerank.claims.claim import Claim, ClaimEstimate, Effect
 from truerank.measures import Evaluation, difference_interval
 
-__all__ = ["changed_difference", "mended_effect"]
+__all__ = ["changed_difference", "repaired_effect"]
 
 
-def mended_effect(base: ClaimEstimate, after: ClaimEstimate, moved: bool) -> Effect:
-    """What mending does to the claim.
+def repaired_effect(base: ClaimEstimate, after: ClaimEstimate, moved: bool) -> Effect:
+    """What repairing does to the claim.
 
     It falls where the change is more than chance makes, and the difference turns its sign, or is no longer shown and
-    the size that was claimed is excluded. It appears where the mended data show what the data as they are do not.
+    the size that was claimed is excluded. It appears where the repaired data show what the data as they are do not.
 
     Args:
         base: the difference as the data are.
-        after: the difference of the mended data.
+        after: the difference of the repaired data.
         moved: whether the change is more than chance makes.
     """
     if after.value is None or base.value is None:
