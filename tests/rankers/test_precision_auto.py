@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import truerank
-from truerank.errors import OptionError
-from truerank.rankers.base import Pair, Ranker, RankerSpec, Runtime, Scores, rounded
+from truerank.errors import InputError, OptionError
+from truerank.rankers.base import Pair, Ranker, RankerSpec, Runtime, Scores, open_ranker, rounded
 from truerank.rankers.reranking import choosing
 from truerank.rankers.reranking.choosing import choose_runtime, ranker_ways, settled
 from truerank.vectors.encoders.measuring import ChosenWay, MeasuredWay, Way
@@ -120,3 +120,23 @@ def test_without_pairs_auto_is_full_precision() -> None:
     assert spec(0.01).open().fingerprint == "lengths fp32"
     with pytest.raises(OptionError, match="tolerance"):
         Runtime(tolerance=0.0)
+
+
+def test_bf16_on_the_processor_is_near_full_precision(tmp_path: Path) -> None:
+    pytest.importorskip("openvino")
+    pytest.importorskip("transformers")
+    from tiny_models import save_bert
+    from truerank.vectors.encoders.openvino import bf16_is_native
+
+    name = f"monobert:{save_bert(tmp_path / 'bert', labels=2)}"
+    with pytest.raises(InputError, match="for GPUs"):
+        open_ranker(name, device="cpu", precision="bf16", backend="torch")
+    if not bf16_is_native():
+        with pytest.raises(InputError, match="no bf16 products"):
+            open_ranker(name, device="cpu", precision="bf16")
+        return
+    pairs = [Pair("speed of sound", f"the speed of light in water {number}") for number in range(20)]
+    low, full = (open_ranker(name, device="cpu", precision=one) for one in ("bf16", "fp32"))
+    difference = np.abs(low.score(pairs) - full.score(pairs))
+    assert 0 < difference.max() < 0.05 * max(1.0, float(np.abs(full.score(pairs)).max()))
+    assert low.fingerprint != full.fingerprint
