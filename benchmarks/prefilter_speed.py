@@ -27,7 +27,8 @@ from truerank import leakage
 from truerank.audits.leakage.proposing import DistinctQueries, topic_texts
 from truerank.sources import open_queries, read_topics
 from truerank.text.normalising import normalise
-from truerank.vectors.prefilter import DEFAULT_CUTS, FilterPlan, TrigramScorer, filter_blocks
+from truerank.vectors.prefilter import DEFAULT_CUTS, FilterPlan, filter_blocks
+from truerank.vectors.trigrams import TrigramScorer
 from truerank.work.jobs import Job
 
 
