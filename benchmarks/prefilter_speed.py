@@ -20,7 +20,7 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
-from truerank.audits.leakage.wording import WordingProbe
+from truerank.text.wording import WordingProbe
 
 from shared_data import LOGS, log_path, recombined, require_shared, table, topic_path
 from truerank import leakage
