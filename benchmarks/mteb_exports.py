@@ -31,6 +31,7 @@ from mteb.results import TaskResult
 from mteb.types import statistics as mteb_statistics
 from pydantic import TypeAdapter
 
+import truerank
 from truerank.audits.leakage.exports.contamination import Contamination, LeakCount
 from truerank.audits.leakage.exports.mteb import TaskEntry, meta_patch, statistics, task_entries
 from truerank.integrations.mteb import clean_task
@@ -237,20 +238,27 @@ def evaluation() -> None:
         task = TinyRetrieval()
         parts = [task, clean_task(task, {"q0", "q1"}), clean_task(task, {"q0", "q1"}, part="leaked")]
         cache = mteb.ResultCache(cache_path=folder)
-        done = mteb.evaluate(LetterEncoder(), parts, cache=cache, show_progress_bar=False)
+        done = mteb.evaluate(LetterEncoder(), parts, cache=cache, prediction_folder=folder, show_progress_bar=False)
         scores = {one.task_name: one.scores["test"][0]["ndcg_at_10"] for one in done.task_results}
-        files = sorted(path.name for path in Path(folder).rglob("Tiny*.json"))
-        for path in Path(folder).rglob("Tiny*.json"):
+        predictions = {path.stem.partition("_")[0]: path for path in Path(folder).rglob("Tiny*_predictions.json")}
+        run = json.loads(predictions["TinyRetrieval"].read_text())["default"]["test"]
+        kept = [path for path in Path(folder).rglob("Tiny*.json") if path not in predictions.values()]
+        files = sorted(path.name for path in kept)
+        for path in kept:
             again = TaskResult.from_disk(path)
             assert again.scores["test"][0]["ndcg_at_10"] == scores[again.task_name]
     mean = (scores["TinyRetrievalClean"] + scores["TinyRetrievalLeaked"]) / 2
     assert abs(scores["TinyRetrieval"] - mean) < 1e-5, scores
+    qrels = {"q0": {"d0": 1}, "q1": {"d1": 1}, "q2": {"d5": 1}, "q3": {"d4": 1}}
+    (effect,) = truerank.leakage.effect(qrels, {"letters": run}, {"q0", "q1"}, measures="nDCG@10").runs
+    assert abs(effect.clean.mean - scores["TinyRetrievalClean"]) < 1e-5
     assert files == ["TinyRetrieval.json", "TinyRetrievalClean.json", "TinyRetrievalLeaked.json"]
     clean = parts[1]
     clean.load_data()
     found = clean._calculate_descriptive_statistics_from_split("test")
     TypeAdapter(mteb_statistics.RetrievalDescriptiveStatistics).validate_python(found)
     assert (found["num_queries"], found["num_documents"]) == (2, 6)
+    print(f"leakage effect on mteb's predictions: clean {effect.clean.mean:.5f}, as mteb on the clean subset")
     print(f"evaluation: {scores}; files {', '.join(files)}; the statistics of the clean subset fit mteb's class")
 
 

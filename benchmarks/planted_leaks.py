@@ -13,8 +13,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from shared_data import SHARED
-from truerank.sources import open_documents, read_topics
+from shared_data import SHARED, log_path, topic_path
+from truerank.sources import open_documents, open_queries, read_topics
 
 SEED = 20261122
 #: Words of the texts of each length.
@@ -87,7 +87,11 @@ class Bench(NamedTuple):
 
 
 def collection_texts(name: str) -> list[str]:
-    """The distinct texts of a collection: `vaswani`, `cacm`, `beir` (topics of 21 sets) or `arguana` (arguments)."""
+    """The distinct texts of a collection.
+
+    `vaswani`; `cacm`; `beir` (topics of 22 sets); `arguana` (arguments); `bright` (topics of six tasks); `trec`
+    (descriptions and narratives of robust04); `logs` (questions of NQ and TriviaQA).
+    """
     if name == "vaswani":
         folder = SHARED / "collections" / "vaswani"
         texts = [document.text for document in open_documents(str(folder / "docs.trec.gz"))]
@@ -96,9 +100,16 @@ def collection_texts(name: str) -> list[str]:
         records = open_documents(str(SHARED / "collections" / "cacm" / "cacm.tar.gz"))
         # Without the line of date, authors and reference numbers that ends each record.
         texts = [_CACM.split(record.text)[0] for record in records]
+    elif name == "trec":
+        topics = read_topics(str(topic_path("robust04"))).topics
+        # One text of a topic: its others ask for the same.
+        texts = [(topic.narrative, topic.description)[place % 2] for place, topic in enumerate(topics)]
+    elif name == "logs":
+        texts = [query.text for one in ("nq-dev", "trivia-dev") for query in open_queries(str(log_path(one)))]
     else:
-        paths = sorted((SHARED / "topics" / "beir").glob("*.tsv.gz"))
-        chosen = [path for path in paths if (path.name.startswith("arguana")) == (name == "arguana")]
+        folder, part = {"bright": ("bright", ""), "arguana": ("beir", "arguana"), "beir": ("beir", "")}[name]
+        paths = sorted((SHARED / "topics" / folder).glob(f"{part}*.tsv.gz"))
+        chosen = [path for path in paths if part or not path.name.startswith("arguana")]
         texts = [topic.title for path in chosen for topic in read_topics(str(path)).topics]
     return list(dict.fromkeys(" ".join(text.split()) for text in texts))
 

@@ -32,9 +32,9 @@ def main(package: Path) -> None:
         Path("faulty.qrels").write_text(FAULTY, encoding="utf-8")
         truerank.collection.audit(qrels="faulty.qrels", out="collection")
         demo(out="demo")
-        hostile = "red apples in {0} winter [here](1) \u202e\ud83c %41 <b>"
+        hostile = "red apples in {0} winter [here](1) \u202e\U0001f40b %41 <b>"
         queries = Path("a log #1.tsv")
-        queries.write_text(f"q 1\t{hostile}\n", encoding="utf-8")
+        queries.write_text(f"q1\t{hostile}\n", encoding="utf-8")
         Path("topics.tsv").write_text(f"1\t{hostile}\n", encoding="utf-8")
         truerank.leakage.audit([str(queries)], ["topics.tsv"], encoder="packaged", out="hostile")
         for name in ("collection", "demo", "hostile"):

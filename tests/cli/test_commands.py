@@ -201,6 +201,7 @@ VOCABULARY = {
     "percentile": "of differences of scores",
     "perplexity": "of a map of runs",
     "pilot_size": "training size of the pilot",
+    "plot": "figures are drawn with the tables",
     "pool": "a store whose items are a pool of documents",
     "port": "of a server",
     "precision": "of the numbers of a model",

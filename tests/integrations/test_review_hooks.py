@@ -68,6 +68,18 @@ def test_action_is_a_composite_whose_steps_say_their_shell() -> None:
     assert all(one["description"] for one in ACTION["inputs"].values())
 
 
+def test_findings_are_uploaded_after_a_failed_audit_and_their_failure_fails_nothing(project: Path) -> None:
+    (step,) = [step for step in ACTION["runs"]["steps"] if "upload-sarif" in step.get("uses", "")]
+    assert step == ACTION["runs"]["steps"][-1]
+    assert "!cancelled()" in step["if"] and "inputs.code-scanning == 'true'" in step["if"]
+    assert step["continue-on-error"] is True
+    assert step["with"] == {"sarif_file": "${{ inputs.out }}"}
+    assert act(project, qrels="bad file.qrels") == [1]
+    logs = sorted((project / "truerank-reports").rglob("*.sarif"))
+    assert [path.parent.name for path in logs] == ["collection-1"]
+    assert '"uri": "bad%20file.qrels"' in logs[0].read_text()
+
+
 def test_action_fails_on_faulty_judgments_and_audits_all_of_them(project: Path) -> None:
     assert act(project, qrels="good.qrels") == [0]
     assert act(project, qrels="bad file.qrels\n\ngood.qrels\n") == [1]

@@ -7,9 +7,11 @@ import string
 
 import pytest
 
-from truerank.text.matching import core
+from truerank.text import wording
+from truerank.text.matching import core, folded
 from truerank.text.rewordings import KINDS, reword
 from truerank.text.wording import LETTERS, WORDS, WordingProbe, one_letter_apart
+from truerank.text.words import words
 
 TOPICS = [
     "how did the titanic sink",
@@ -111,3 +113,36 @@ def test_rewordings_are_the_same_for_a_seed_and_differ_from_the_text(kind: str) 
     assert first == [reword(kind, text, random.Random(seed)) for seed in range(20)]
     assert "how did the cars of the united states reach children in big cities" not in first
     assert any(first)
+
+
+def mixed(count: int, seed: int) -> list[str]:
+    """Rewordings of topics, words of topics mixed, and words that no topic has."""
+    draw = random.Random(seed)
+    inside = [word for topic in TOPICS for word in topic.split()]
+    outside = ["zanzibar", "quokka's", "x9", "of", "the", "tractors?", "éclair", "a.b.c.", "titanics"]
+    found = []
+    for _ in range(count):
+        words = draw.choice(TOPICS).split()
+        words = words if draw.random() < 0.5 else draw.choices(inside, k=draw.randint(1, 6))
+        words = draw.choice((words, words, ["hubbel", "telescope", "achievements"], ["database", "system"]))
+        found.append(" ".join([*words, *draw.choices(outside, k=draw.choice((0, 0, 1, 3)))]))
+    return found
+
+
+def test_what_a_probe_has_seen_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = mixed(300, seed=5)
+    expected = [(place, *pair) for place, text in enumerate(texts) for _, *pair in WordingProbe(TOPICS)([text])]
+    probe = WordingProbe(TOPICS)
+    assert [tuple(one) for one in expected] == probe(texts) == probe(texts)
+    assert {what for *_, what in expected} == {WORDS, LETTERS}
+    # Nor does it matter how much it remembers.
+    monkeypatch.setattr(wording, "_REMEMBERED", 3)
+    assert WordingProbe(TOPICS)(texts) == probe(texts)
+
+
+def test_plain_tokens_are_words_as_the_pattern_finds_them() -> None:
+    draw = random.Random(6)
+    signs = string.ascii_letters + string.digits + "'.-_#+"
+    tokens = ["".join(draw.choices(signs, k=draw.randint(1, 7))) for _ in range(3000)]
+    assert [folded(token) for token in tokens] == [words(token) for token in tokens]
+    assert sum(token.isalnum() for token in tokens) > 500

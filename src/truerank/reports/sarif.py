@@ -66,7 +66,7 @@ class SarifFinding:
     key: str
 
 
-def sarif(category: str, rules: Sequence[SarifRule], findings: Iterable[SarifFinding]) -> str:
+def sarif(category: str, rules: Sequence[SarifRule], findings: Iterable[SarifFinding], *, unlisted: int = 0) -> str:
     """The log of one run as JSON text.
 
     Severe findings come first; beyond `MOST_FINDINGS` they are counted and left out, and a notification says so.
@@ -74,7 +74,8 @@ def sarif(category: str, rules: Sequence[SarifRule], findings: Iterable[SarifFin
     Args:
         category: what was audited; code hosts compare the findings of a category with its earlier ones.
         rules: the kinds of findings, those without a finding too.
-        findings: of these kinds.
+        findings: of these kinds; of each kind the first `MOST_FINDINGS` are enough.
+        unlisted: how many more there are.
 
     Returns:
         One JSON object, the same for the same findings.
@@ -82,8 +83,8 @@ def sarif(category: str, rules: Sequence[SarifRule], findings: Iterable[SarifFin
     places = {rule.name: place for place, rule in enumerate(rules)}
     every = sorted(findings, key=lambda one: (_ORDER.index(rules[places[one.rule]].level), places[one.rule]))
     invocation: dict[str, Any] = {"executionSuccessful": True}
-    if len(every) > MOST_FINDINGS:
-        text = f"{len(every) - MOST_FINDINGS:,d} of {len(every):,d} findings are left out; the report has all of them."
+    if left_out := unlisted + max(len(every) - MOST_FINDINGS, 0):
+        text = f"{left_out:,d} of {unlisted + len(every):,d} findings are left out; the report has all of them."
         invocation["toolExecutionNotifications"] = [{"level": "warning", "message": {"text": text}}]
     run = {
         "tool": {"driver": {"name": "truerank", "version": __version__, "rules": [_rule(rule) for rule in rules]}},

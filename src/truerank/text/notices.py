@@ -90,8 +90,9 @@ class _Thing(NamedTuple):
         each = [one for sign in folded for one in _choices(sign) if not _ANY_NO_BLANKS.match(one)]
         starts = {one: match[1] for one in each if (match := _BEGINS.match(one))}
         others = [one for one in each if one not in starts]
-        quick, rest = (re.compile(f"[ {_BETWEEN}](?:{'|'.join(some)})") if some else None for some in (folded, others))
-        return cls(re.compile(f"{begun}(?:{'|'.join(folded)})"), quick, frozenset(starts.values()), rest)
+        pattern = re.compile(f"{begun}(?:{'|'.join(folded)})")
+        quick, rest = (re.compile(f"[ {_BETWEEN}](?:{'|'.join(some)})") for some in (folded, others))
+        return cls(pattern, quick, frozenset(starts.values()), rest if others else None)
 
     def spoken_of(self, plain: _Plain) -> bool:
         """Whether a text has a sign."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from truerank.text.notices import notice_of, speaks_as_notice
 
-__all__ = ["REASONS", "PageFault", "PageWords", "covered", "page_fault"]
+__all__ = ["REASONS", "PageFault", "PageWords", "covered", "page_fault", "shows_no_page"]
 
 #: The classes, from the plainest to the one that is left over.
 REASONS: Final = (
@@ -27,6 +27,7 @@ REASONS: Final = (
 )
 
 _WORD: Final = re.compile(r"\w+")
+_NAME: Final = re.compile(r"\w\.\w")
 #: Words of what stands around a page's content.
 _AROUND: Final = frozenset(
     """
@@ -46,6 +47,8 @@ _AROUND: Final = frozenset(
     use user view website websites welcome your youtube ©
     """.split()
 )
+#: What stands for the loss of a page.
+_NO_PAGE: Final = frozenset(("empty", "error page", "boilerplate only"))
 _LETTERS: Final = 6
 #: So many words in a row tell one text from another.
 _SHINGLE: Final = 3
@@ -137,17 +140,8 @@ def page_fault(before: PageWords, after: PageWords, *, repeated: int = 0) -> Pag
     if not after.words and after.title not in ("", before.title):
         # The title is all that the page says.
         after = PageWords("", after.title)
-    # Scripts without blanks have few words: two signs count as one.
-    size = max(len(after.words), sum(len(word) for word in after.words if word >= _NO_BLANKS) // 2)
     common = _Common(before, after)
-    found = _error(after, common)
-    if found is None and size >= _FEWEST:
-        found = _boilerplate(after, common)
-    found = found or _repeated(after, common, repeated)
-    if found is None and size < _FEWEST:
-        if size and before.words[:size] == after.words:
-            return PageFault("truncated", f"the first {size} of {len(before.words):,d} words")
-        return PageFault("empty", f"{size} words of text, {len(before.words):,d} in the other version")
+    found = _gone(common, repeated)
     found = found or _truncated(common) or _missing(common)
     if found is not None:
         return found
@@ -162,19 +156,72 @@ def page_fault(before: PageWords, after: PageWords, *, repeated: int = 0) -> Pag
     )
 
 
-class _Common:
-    """What two texts have in common, by runs of words."""
+def shows_no_page(one: PageWords, other: PageWords) -> tuple[bool, bool]:
+    """Whether each of two versions shows no page beside the other: empty, an error page or menus, see `page_fault`.
 
-    def __init__(self, before: PageWords, after: PageWords) -> None:
+    Args:
+        one: a version.
+        other: another version.
+    """
+    common = _Common(one, other)
+    return _is_no_page(_Common(other, one, common.known, common.kept)), _is_no_page(common)
+
+
+def _is_no_page(common: _Common) -> bool:
+    before, after = common.before, common.after
+    if not after.words and after.title not in ("", before.title):
+        # A title alone is its own page.
+        return notice_of(after.title) is not None
+    found = _gone(common, 0)
+    return found is not None and found.reason in _NO_PAGE
+
+
+def _gone(common: _Common, repeated: int) -> PageFault | None:
+    """What stands for the loss of a page; of a few words also that they are its first ones."""
+    before, after = common.before, common.after
+    # Scripts without blanks have few words: two signs count as one.
+    size = max(len(after.words), sum(len(word) for word in after.words if word >= _NO_BLANKS) // 2)
+    found = _error(after, common)
+    if found is None and size >= _FEWEST:
+        found = _boilerplate(after, common)
+    found = found or _repeated(after, common, repeated)
+    if found is not None or size >= _FEWEST:
+        return found
+    if size and before.words[:size] == after.words:
+        return PageFault("truncated", f"the first {size} of {len(before.words):,d} words")
+    return PageFault("empty", f"{size} words of text, {len(before.words):,d} in the other version")
+
+
+class _Common:
+    """What two texts have in common, by runs of words.
+
+    Attributes:
+        kept: for each word of the first version, whether it is part of a run that the other one has too.
+        known: the same of the other one.
+    """
+
+    def __init__(
+        self,
+        before: PageWords,
+        after: PageWords,
+        kept: NDArray[np.bool_] | None = None,
+        known: NDArray[np.bool_] | None = None,
+    ) -> None:
         self.before = before
         self.after = after
-        #: For each word of a version, whether it is part of a run that the other one has too.
-        self.kept = covered(before, after)
-        self.known = covered(after, before)
+        self.kept = covered(before, after) if kept is None else kept
+        self.known = covered(after, before) if known is None else known
         self.of_before = _share(self.kept)
-        self.of_after = _share(self.known)
-        #: The same without a first and last line, which change with every crawl.
-        self.inside = _share(_trimmed(self.known))
+
+    @cached_property
+    def of_after(self) -> float:
+        """The share of the words of the second version that the first one has."""
+        return _share(self.known)
+
+    @cached_property
+    def inside(self) -> float:
+        """The same without a first and last line, which change with every crawl."""
+        return _share(_trimmed(self.known))
 
     @property
     def begins_alike(self) -> bool:
@@ -216,6 +263,8 @@ def _error(after: PageWords, common: _Common) -> PageFault | None:
 
 def _new_words(page: PageWords, common: _Common) -> list[str]:
     """The words that the other version lacks; those of a name as example.com are one."""
+    if not _NAME.search(page.body):
+        return [word for word, known in zip(page.words, common.known.tolist(), strict=True) if not known]
     text, end = page.body.lower(), 0
     words: list[str] = []
     for match, known in zip(_WORD.finditer(text), common.known.tolist(), strict=True):

@@ -74,7 +74,7 @@ HARMLESS = [example(f"{prose(f'q{n}', 5)}", prose(f"p{n}"), prose(f"n{n}")) for 
 def audit(collection: Path, tmp_path_factory: pytest.TempPathFactory) -> leakage.ExampleAudit:
     folder = tmp_path_factory.mktemp("audit")
     train = write_lines(folder / "train.jsonl", [*HARMLESS[:15], *LEAKING, *HARMLESS[15:], LEAKING[0]])
-    return leakage.examples(train, collection, out=folder / "out")
+    return leakage.examples(train, collection, out=folder / "out", sample=20)
 
 
 def leaked(audit: leakage.ExampleAudit, kind: str) -> set[str]:
@@ -119,7 +119,7 @@ def test_a_folder_is_opened_again(audit: leakage.ExampleAudit) -> None:
 def test_what_is_not_given_is_unknown_with_the_remedy(collection: Path, tmp_path: Path) -> None:
     topics = write_lines(tmp_path / "topics.jsonl", [{"_id": name, "text": text} for name, text in QUERIES.items()])
     train = write_lines(tmp_path / "train.jsonl", [{"query": prose(f"q{n}", 6)} for n in range(20)])
-    found = leakage.examples([train], topics)
+    found = leakage.examples([train], topics, sample=20)
     verdicts = {one.kind: one for one in found.kinds}
     assert {name: one.verdict for name, one in verdicts.items() if name != "query-query"} == dict.fromkeys(
         set(KINDS) - {"query-query"}, "UNKNOWN"
@@ -156,9 +156,9 @@ def test_same_bytes_and_killed_runs_continue(
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(place, dies)
-        leakage.examples(train, collection, out=tmp_path / "out")
+        leakage.examples(train, collection, out=tmp_path / "out", sample=20)
     assert not (tmp_path / "out" / "leaks.parquet").exists()
-    leakage.examples(train, collection, out=tmp_path / "out")
+    leakage.examples(train, collection, out=tmp_path / "out", sample=20)
     for name in ("leaks.parquet", "summary.json", "report.html", "manifest.json"):
         one, other = (folder / name for folder in (audit.folder, tmp_path / "out"))
         assert one.read_bytes() == other.read_bytes(), name
@@ -215,3 +215,28 @@ def test_clean_drops_the_topics_that_leak(audit: leakage.ExampleAudit, collectio
         assert isinstance(left, leakage.TestReduction)
         assert left.removed == ("t1", "t2")
     assert "t3" in (tmp_path / "a.jsonl").read_text()
+
+
+def test_an_encoder_is_asked_on_request(collection: Path, tmp_path: Path) -> None:
+    queries = {"where do eagles build nests": "", "how can coral reefs recover from a bleaching event": "encoder"}
+    train = write_lines(tmp_path / "train.jsonl", [{"query": query} for query in queries])
+    asked = {"semantic": "queries", "encoder": "packaged", "backend": "onnx"}
+    found = leakage.examples(train, collection, kinds=("query-query",), sample=20, **asked)
+    (row,) = found.rows("query-query").iter_rows(named=True)
+    assert row["training_text"] == list(queries)[1]
+    assert "encoder" in row["evidence"].split("+")
+    assert row["cosine"] > 0.91
+    assert "encoder was not asked" not in " ".join(found.of("query-query").evidence)
+
+
+def test_what_many_test_texts_share_is_no_leak(tmp_path: Path) -> None:
+    footer = prose("footer", 16)
+    docs = [{"_id": f"d{n}", "text": f"{prose(f'd{n}', 30)} {footer}"} for n in range(30)]
+    topics = write_lines(tmp_path / "topics.jsonl", [{"_id": "t1", "text": "where do eagles build their nests"}])
+    rows = [example("q", f"{prose('p1', 20)} {footer}", "n"), example("q", f"{prose('d7', 30)} {footer}", "n")]
+    given = {"docs": str(write_lines(tmp_path / "docs.jsonl", docs)), "kinds": ("document-corpus",), "sample": 20}
+    found = leakage.examples(write_lines(tmp_path / "train.jsonl", rows), topics, **given)
+    assert leaked(found, "document-corpus") == {"d7"}
+    (passage,) = found.boilerplate
+    assert passage["passage"] == footer
+    assert passage["documents"] >= 29

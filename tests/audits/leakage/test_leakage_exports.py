@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import huggingface_hub
+import polars as pl
 import pytest
 import yaml
 
@@ -19,7 +20,7 @@ from truerank.audits.leakage.card import card
 from truerank.audits.leakage.exports import mteb
 from truerank.audits.leakage.exports.conda import CONDA_HEADER
 from truerank.audits.leakage.exports.contamination import contaminations
-from truerank.audits.leakage.exports.target import CardTarget
+from truerank.audits.leakage.options import CardTarget
 from truerank.errors import InputError, OptionError
 from truerank.reports.results import summary
 
@@ -229,3 +230,56 @@ def test_what_an_eval_result_lacks_is_named(folder: Path, tmp_path: Path) -> Non
 def test_names_are_not_redacted_for_another_place(folder: Path) -> None:
     with pytest.raises(OptionError, match="names are what this place asks for"):
         card(folder, for_="conda", redact=True)
+
+
+def test_both_audits_can_be_stated_in_one_card(folder: Path, tmp_path: Path) -> None:
+    import truerank
+
+    (tmp_path / "bad.qrels").write_text("1 0 a 1\n1 0 a 0\n")
+    (tmp_path / "README.md").write_text(README, encoding="utf-8")
+    found = truerank.collection.audit(qrels=str(tmp_path / "bad.qrels"))
+    readme = str(tmp_path / "README.md")
+    once = summary(truerank.collection.card(found, into=readme)).show()
+    (tmp_path / "README.md").write_text(once, encoding="utf-8")
+    assert summary(truerank.collection.card(found, into=readme)).show() == once
+    both = huggingface_hub.DatasetCard(summary(card(folder, for_="dataset-card", into=readme)).show())
+    assert both.data.tags == ["retrieval", "collection-audit-faulty", "train-test-leakage-contaminated"]
+    assert both.data["collection_audit"] == {"verdict": "FAULTY", "judgments": "FAULTY"}
+    assert both.text.count("## Collection audit") == both.text.count("## Train–test leakage") == 1
+
+
+def test_a_matrix_is_stated_too(tmp_path: Path) -> None:
+    rows = [("a", "x", "query", 10, 4, "CONTAMINATED"), ("a", "x", "document", 50, 50, "UNKNOWN"),
+            ("b", "x", "query", 10, 0, "CLEAN")]  # fmt: skip
+    columns = ("training", "test", "part", "items", "leaking", "verdict")
+    frame = pl.DataFrame(rows, schema=list(columns), orient="row").with_columns(pl.lit(7).alias("pairs"))
+    frame.write_parquet(tmp_path / "matrix.parquet")
+    # The share of the queries counts; the shared corpus is another kind of leak.
+    assert [row[2:7] for row in card(tmp_path, for_="conda").json()["rows"]] == [
+        ["a", "corpus", "", "", "40.00"], ["b", "corpus", "", "", "0.00"],
+    ]  # fmt: skip
+    made = summary(card(tmp_path, for_="dataset-card")).show()
+    assert "| a | x | document in the training data | 50 | 50 | 100.0% | CONTAMINATED |" in made
+    names = card(tmp_path, for_="mteb", called={"x": "SciFact"}).json()
+    assert (names["training_datasets"], names["statistics"]["SciFact"]["test"]) == (
+        ["SciFact"], {"num_queries": 10, "samples_in_train": 4},
+    )  # fmt: skip
+
+
+def test_an_audit_of_examples_is_stated_too(tmp_path: Path) -> None:
+    def kind(verdict: str, leaked: int, of: int) -> dict[str, Any]:
+        return {"verdict": verdict, "leaked": leaked, "of": of, "examples": leaked}
+
+    kinds = {"pair": kind("CLEAN", 0, 10), "query-query": kind("CONTAMINATED", 3, 10),
+             "document-corpus": kind("CONTAMINATED", 40, 50), "negative-relevant": kind("UNKNOWN", 0, 0)}  # fmt: skip
+    content = {"test": {"name": "sci"}, "sources": {"triples": {}}, "kinds": kinds}
+    (tmp_path / "summary.json").write_text(json.dumps(content))
+    pl.DataFrame({"kind": []}).write_parquet(tmp_path / "leaks.parquet")
+    (row,) = card(tmp_path, for_="conda", called={"triples": "org/t"}).json()["rows"]
+    assert row[:7] == ["sci", "", "org/t", "corpus", "", "", "30.00"]
+    (entry,) = card(tmp_path, for_="mteb", called={"sci": "SciFact"}).json()["entries"]
+    assert "negative-relevant" not in summary(card(tmp_path, for_="model-card")).show()
+    assert "3 of 10 queries" in entry["evidence"] and "40 of 50 documents" in entry["evidence"]
+    (tmp_path / "summary.json").write_text("{}")
+    with pytest.raises(InputError, match="not readable"):
+        card(tmp_path, for_="conda")

@@ -35,6 +35,7 @@ from truerank.measures import evaluate
 from truerank.reports.figures import to_svg
 from truerank.reports.figures.heat_maps import HeatMap, heat_maps
 from truerank.reports.results import summary as summary_of
+from truerank.reports.tables import escape_html
 from truerank.sources import read_documents, read_qrels_frame, read_run_frame, read_topics
 from truerank.work.engines import LocalEngine
 
@@ -376,8 +377,12 @@ def test_report_says_what_was_found(whole):
     simulation, folder = whole
     page = (folder / "report.html").read_text()
     summary = json.loads((folder / "summary.json").read_text())
-    for sentence in verdict_of(simulation).sentences():
-        assert sentence.split(":")[0] in page
+    # Each thing once: the verdicts above, and every other sentence in its section.
+    found = verdict_of(simulation)
+    assert page.count('<p class="badge">') == len(found.measures)
+    said = [*(one.reason for one in found.measures), *found.sentences()[1 + len(found.measures) :]]
+    for sentence in said:
+        assert page.count(escape_html(sentence)) == said.count(sentence), sentence
     assert summary["verdict"]["sentences"] == list(verdict_of(simulation).sentences())
     assert {one["measure"] for one in summary["verdict"]["measures"]} == {"AP", "P@10", "nDCG@10"}
     assert page.count("<svg") == 2 + page.count("<svg class") and "http://" not in page.replace("http://www.w3.org", "")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truerank.text.page_faults import REASONS, PageWords, page_fault
+from truerank.text.page_faults import REASONS, PageWords, page_fault, shows_no_page
 
 PARTS = (
     "Yellow roses stand for joy and happiness, and they are given to friends.",
@@ -20,6 +20,12 @@ OTHER = (
     "Kidney beans hold seventy milligrams of magnesium a cup. Cooked spinach has more than twice that amount, and "
     "pumpkin seeds more still. Adults need some four hundred milligrams a day, women slightly less."
 )
+SOME = (
+    *" ".join(PARTS[:2]).split()[:12],
+    *"sign in domain for sale 404 page not found cookies home contact share".split(),
+)
+#: Pages of the same title, with words of roses, of notices and of menus.
+WORDED = st.builds(PageWords, st.just("Roses"), st.lists(st.sampled_from(SOME), max_size=40).map(" ".join))
 
 
 @pytest.mark.parametrize(
@@ -102,3 +108,10 @@ def test_what_several_pages_show_is_a_notice(title: str, body: str, repeated: in
 def test_any_two_texts_have_a_class(before: str, after: str) -> None:
     found = page_fault(PageWords("a", before), PageWords("b", after))
     assert found.reason in REASONS and found.evidence
+
+
+@settings(max_examples=60, deadline=None)
+@given(WORDED, WORDED)
+def test_pages_that_are_lost_are_those_of_the_reasons(one: PageWords, other: PageWords) -> None:
+    lost = ("empty", "error page", "boilerplate only")
+    assert shows_no_page(one, other) == (page_fault(other, one).reason in lost, page_fault(one, other).reason in lost)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from truerank.audits.collection.results import CollectionAudit, load_audit
 from truerank.errors import OptionError
+from truerank.loading import text_file
 from truerank.options import Flag, command
-from truerank.reports.results import Result
+from truerank.reports.cards import CardStatement, card_with
+from truerank.reports.results import Result, summary
 from truerank.version import __version__
 from truerank.work.artifacts import hash_file
 
@@ -27,10 +29,12 @@ class CollectionCard(Result, shown_in="truerank.audits.collection.report"):
     Attributes:
         content: plain values.
         audit: what it states.
+        card: the README with the statement in it; empty for the statement itself.
     """
 
     content: Mapping[str, Any]
     audit: CollectionAudit
+    card: str = ""
 
     def json(self) -> dict[str, Any]:
         """The statement as plain values."""
@@ -42,24 +46,29 @@ def card(
     audit: Annotated[CollectionAudit | str | Path, Flag(metavar="DIR", reads=str, positional=True)],
     *,
     date: Annotated[str | None, Flag(metavar="YYYY-MM-DD")] = None,
+    into: Annotated[str | None, Flag(metavar="FILE")] = None,
 ) -> CollectionCard:
     """States what an audit found in a collection, for a data card or for a machine.
 
-    As text and with --json the statement is one JSON object, as Markdown a section of a README.
+    As text and with --json the statement is one JSON object, as Markdown a section of a README. With a README of
+    Hugging Face, that is printed with the statement in it.
 
     Args:
         audit: the folder that `collection audit` wrote. In Python also an audit.
         date: the date to state; left out where not given, so that the same audit gives the same bytes.
+        into: the README of a data set on Hugging Face; it gets a tag, figures in its metadata, and a section.
 
     Returns:
         The statement.
 
     Raises:
-        InputError: no audit there, or the date is none.
+        InputError: no audit there, the date is none, or the README cannot be read.
 
     Examples:
 
         truerank collection card audit/ --format markdown
+
+        truerank collection card audit/ --into README.md
     """
     found = audit if isinstance(audit, CollectionAudit) else load_audit(audit)
     content: dict[str, Any] = {"schema": _SCHEMA, "truerank": __version__}
@@ -81,7 +90,12 @@ def card(
     }  # fmt: skip
     if found.folder is not None:
         content["evidence"] = f"sha256:{hash_file(found.folder / 'findings.parquet')}"
-    return CollectionCard(content, found)
+    made = CollectionCard(content, found)
+    if into is None:
+        return made
+    figures = {"verdict": content["verdict"], **content["verdicts"]}
+    statement = CardStatement("collection-audit", content["verdict"], summary(made).show("markdown"), figures)
+    return replace(made, card=card_with("dataset-card", text_file(into), statement))
 
 
 def _date(date: str) -> str:

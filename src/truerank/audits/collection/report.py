@@ -151,13 +151,15 @@ class _CardSummary(Summary):
     """A card as text is its JSON; as Markdown it is a section of a README."""
 
     def show(self, form: Format = "text") -> str:
-        if form == "markdown":
+        if form == "markdown" and len(self.parts) > 1:
             return _card_markdown(self.json, self.parts)
-        return f"{self.parts[0]}\n" if form == "text" else super().show(form)
+        return f"{self.parts[0]}\n" if form in ("text", "markdown") else super().show(form)
 
 
 @summarises(CollectionCard)
 def _card(result: CollectionCard) -> Summary:
+    if result.card:
+        return _CardSummary((result.card.removesuffix("\n"),), result.json())
     text = json.dumps(result.content, indent=2, ensure_ascii=False)
     return _CardSummary((text, _card_table(result.audit)), result.json())
 

@@ -21,10 +21,9 @@ from truerank.audits.leakage.cleaning import Cleaning, LeakRules, TrainCleaning
 from truerank.audits.leakage.commands import Spread, calibrate, clean
 from truerank.audits.leakage.demo import DemoResult, demo
 from truerank.audits.leakage.effect import Effect, difference_sds, effect
-from truerank.audits.leakage.exports.target import CardTarget
 from truerank.audits.leakage.guarding import DroppedRow, GuardReport, LeakageGuard, guard
 from truerank.audits.leakage.model_labels import EncoderJudge, judge_with_encoder
-from truerank.audits.leakage.options import AuditOptions, Redaction
+from truerank.audits.leakage.options import AuditOptions, CardTarget, Redaction
 from truerank.audits.leakage.redaction import open_key, redact
 from truerank.audits.leakage.reduction import TestReduction
 from truerank.audits.leakage.results import AuditResult, load_audit
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from truerank.audits.leakage.training_examples.audit import examples
     from truerank.audits.leakage.training_examples.options import ExampleOptions
     from truerank.audits.leakage.training_examples.results import ExampleAudit, KindVerdict, load_examples
+    from truerank.overlaps import OverlapRules
 
 __all__ = [
     "AuditOptions",
@@ -56,6 +56,7 @@ __all__ = [
     "LeakageGuard",
     "LeakageMatrix",
     "NewSince",
+    "OverlapRules",
     "Redaction",
     "Spread",
     "TestReduction",

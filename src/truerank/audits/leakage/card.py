@@ -11,8 +11,12 @@ from typing import Annotated, Any, Final
 
 from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.calibration_results import Calibration
-from truerank.audits.leakage.exports.target import CardTarget, exported
-from truerank.audits.leakage.options import Redaction, opened_labels
+from truerank.audits.leakage.exports.contamination import (
+    contamination_markdown,
+    contaminations,
+    contaminations_in,
+)
+from truerank.audits.leakage.options import CardTarget, Redaction, opened_labels
 from truerank.audits.leakage.redaction import hash_text, open_key
 from truerank.audits.leakage.results import AuditResult, load_audit
 from truerank.errors import OptionError
@@ -64,7 +68,8 @@ def card(
     form: a set of MTEB tasks or a patch, rows of the CONDA database, a card or a score of Hugging Face.
 
     Args:
-        audit: the folder that `leakage audit` wrote. In Python also an audit.
+        audit: the folder that `leakage audit` wrote; for another place also that of `leakage examples` or
+            `leakage matrix`. In Python also an audit.
         date: the date to state; left out where not given, so that the same audit gives the same bytes.
         pairs: state every pair above the threshold, too.
         redaction: keyed hashes in place of the names and content hashes of training sources and the texts of pairs.
@@ -96,17 +101,21 @@ def card(
     judgments = opened_labels(judged)
     if calibration is None and judgments is not None:
         calibration = calibrate(judgments)
-    result = audit if isinstance(audit, AuditResult) else load_audit(audit)
     if target.for_ == "statement":
-        return Card(_statement(result, date, pairs, calibration, redact_key))
+        return Card(_statement(_opened(audit), date, pairs, calibration, redact_key))
     if redact_key is not None:
         raise OptionError("redact", "names are what this place asks for", "leave it out, or state it with `for` alone")
-    made = exported(
-        result,
-        target,
-        lambda: summary(Card(_statement(result, date, pairs, calibration, None))).show("markdown"),
-        None if date is None else _date(date),
-    )
+    # Imported here: the statement itself needs no form of another place.
+    from truerank.audits.leakage.exports.target import exported
+
+    checked = None if date is None else _date(date)
+    others = None if isinstance(audit, AuditResult) else contaminations_in(audit)
+    if others is not None:
+        made = exported(others, target, lambda: contamination_markdown(others), checked)
+        return Card(made.content, made.text, made.markdown)
+    result = _opened(audit)
+    statement = Card(_statement(result, date, pairs, calibration, None))
+    made = exported(contaminations(result), target, lambda: summary(statement).show("markdown"), checked)
     return Card(made.content, made.text, made.markdown)
 
 
@@ -116,6 +125,10 @@ def card_schema() -> dict[str, Any]:
     text = resources.files("truerank.audits.leakage").joinpath(name).read_text(encoding="utf-8")
     schema: dict[str, Any] = load_json(text, name)
     return schema
+
+
+def _opened(audit: AuditResult | str | Path) -> AuditResult:
+    return audit if isinstance(audit, AuditResult) else load_audit(audit)
 
 
 def _statement(

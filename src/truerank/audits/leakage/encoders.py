@@ -64,9 +64,9 @@ class Models:
         self,
         texts: Sequence[TopicText],
         options: AuditOptions,
-        sources: int,
-        folder: Path,
-        told: Callable[[ChosenWay], None],
+        sources: int = 1,
+        folder: Path | None = None,
+        told: Callable[[ChosenWay], None] = lambda choice: None,
     ) -> SearchPlan:
         """What to look for with these models; the topic texts are encoded from now on, while the log is read.
 
@@ -74,7 +74,7 @@ class Models:
             texts: the topic texts.
             options: of the audit.
             sources: how many training sources there are.
-            folder: keeps how the first pass runs.
+            folder: keeps how the first pass runs, for an audit that is killed; None does not keep it.
             told: is told what was chosen.
         """
         normalised = tuple(normalise(text.text) for text in texts)
@@ -90,7 +90,7 @@ class Models:
         return SearchPlan(
             open_exact=partial(_open, exact, self.cache),
             # Jobs of an array and machines of a cluster have to run the same pass, which all of them can.
-            choose_screen=_FirstPass(self, opened, folder / "first-pass.json", measured, told),
+            choose_screen=_FirstPass(self, opened, folder and folder / "first-pass.json", measured, told),
             topic_vectors=_begun(partial(self.encoder.encode, normalised)),
             floor=options.lowest,
             top_k=options.k,
@@ -110,7 +110,7 @@ class _FirstPass:
 
     models: Models
     spec: EncoderSpec | None
-    choice: Path
+    choice: Path | None
     measured: bool
     told: Callable[[ChosenWay], None]
 
@@ -124,6 +124,8 @@ class _FirstPass:
         return None if chosen == spec else (partial(_open, chosen, models.cache), way.name)
 
     def _begun_with(self, spec: EncoderSpec, others: Sequence[EncoderSpec]) -> Way | None:
+        if self.choice is None:
+            return None
         try:
             way = way_of(json_file(self.choice))
             spec_of_way(way, spec, others)
@@ -138,7 +140,8 @@ class _FirstPass:
             give_back()
         else:
             choice = usual_first_pass(spec)
-        write_text(self.choice, json.dumps(asdict(choice.way)) + "\n")
+        if self.choice is not None:
+            write_text(self.choice, json.dumps(asdict(choice.way)) + "\n")
         self.told(choice)
         return choice.way
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
@@ -13,7 +13,7 @@ from truerank.audits.leakage.results import AuditResult
 from truerank.errors import InputError
 from truerank.records import Input
 from truerank.reports.sarif import MOST_FINDINGS, SarifFinding, SarifRule, sarif
-from truerank.sources import open_queries
+from truerank.sources import open_queries, parse
 
 __all__ = ["review"]
 
@@ -41,7 +41,7 @@ _RULES: Final = (
     ),
 )
 #: Files that are read once more for the lines of what was found; larger ones are no part of a change.
-_LARGEST: Final = 64 << 20
+_LARGEST: Final = 16 << 20
 _TOPIC: Final = {"test": pl.String, "topic_id": pl.String}
 _KEY: Final = ("test", "topic_id", "source", "query_id")
 
@@ -56,30 +56,39 @@ def review(result: AuditResult, inputs: Sequence[Input]) -> str:
     places = {(one.role, one.name): one.source or one.name for one in inputs}
     baseline = next((one.source for one in inputs if one.role == "baseline"), None)
     names = ", ".join(one.name for one in inputs if one.role in ("train", "test"))
-    return sarif(f"leakage audit of {names}", _RULES, [*_pairs(result, places, baseline), *_unknown(result, places)])
+    kinds = _pairs(result, baseline)
+    pairs = (one for rule, rows in kinds for one in _shown(rule, rows.head(MOST_FINDINGS), places))
+    unlisted = sum(max(len(rows) - MOST_FINDINGS, 0) for _, rows in kinds)
+    findings = [*pairs, *_unknown(result, places)]
+    return sarif(f"leakage audit of {names}", _RULES, findings, unlisted=unlisted)
 
 
-def _pairs(result: AuditResult, places: Mapping[tuple[str, str], str], baseline: str | None) -> Iterator[SarifFinding]:
+def _pairs(result: AuditResult, baseline: str | None) -> tuple[tuple[str, pl.DataFrame], ...]:
+    """The pairs of each rule, one row for each training query and topic."""
     above = result.above() if baseline is None else since_baseline(result, baseline).new
     leaked = [(test, topic) for test, about in result.summary["tests"].items() for topic in about["leaked_topics"]]
     topics = pl.DataFrame(leaked, schema=_TOPIC, orient="row")
     certain = above.join(topics, on=list(_TOPIC), how="semi", maintain_order="left")
     rest = result.candidates.filter(pl.col("evidence") != "").join(above, on=_KEY, how="anti", maintain_order="left")
     below = rest.filter(~(pl.col("similarity") > pl.lit(result.summary["threshold"], pl.Float32)))
-    for rule, rows in (("leaked-topic", certain), ("possible-leak", below)):
-        shown = rows.unique(_KEY, keep="first", maintain_order=True)
-        lines = _lines(shown.head(MOST_FINDINGS), places)
-        for row in shown.iter_rows(named=True):
-            source = places.get(("train", row["source"]), row["source"])
-            verb = "is" if rule == "leaked-topic" else "may be"
-            yield SarifFinding(
-                rule,
-                f"“{row['query_text']}” {verb} topic {row['topic_id']} of {row['test']}: “{row['topic_text']}” "
-                f"(similarity {row['similarity']:.3f}{_evidence(row)})",
-                source,
-                lines.get((row["source"], row["query_id"]), 0),
-                "\0".join(row[name] for name in _KEY),
-            )
+    return tuple(
+        (rule, rows.unique(_KEY, keep="first", maintain_order=True))
+        for rule, rows in (("leaked-topic", certain), ("possible-leak", below))
+    )
+
+
+def _shown(rule: str, rows: pl.DataFrame, places: Mapping[tuple[str, str], str]) -> Iterator[SarifFinding]:
+    lines = _lines(rows, places)
+    verb = "is" if rule == "leaked-topic" else "may be"
+    for row in rows.iter_rows(named=True):
+        yield SarifFinding(
+            rule,
+            f"“{row['query_text']}” {verb} topic {row['topic_id']} of {row['test']}: “{row['topic_text']}” "
+            f"(similarity {row['similarity']:.3f}{_evidence(row)})",
+            places.get(("train", row["source"]), row["source"]),
+            lines.get((row["source"], row["query_id"]), 0),
+            "\0".join(row[name] for name in _KEY),
+        )
 
 
 def _evidence(row: Mapping[str, Any]) -> str:
@@ -90,13 +99,12 @@ def _lines(rows: pl.DataFrame, places: Mapping[tuple[str, str], str]) -> dict[tu
     """The lines of training queries, by source and id, where the source is a file of moderate size."""
     found: dict[tuple[str, str], int] = {}
     for (name,), some in rows.group_by("source", maintain_order=True):
-        path = Path(str(places.get(("train", str(name)), "")).partition("#")[0].partition("?")[0])
-        if path.is_file() and path.stat().st_size <= _LARGEST:
-            try:
-                lines = open_queries(places["train", str(name)]).lines_of(set(some["query_id"]))
-            except InputError:  # it was removed or changed since it was read
-                continue
-            found |= {(str(name), query_id): line for query_id, line in lines.items()}
+        place = places.get(("train", str(name)), "")
+        spec = parse(place) if place else None
+        if spec is not None and spec.scheme == "file" and spec.path.is_file() and spec.path.stat().st_size <= _LARGEST:
+            with contextlib.suppress(InputError):  # it was removed or changed since it was read
+                lines = open_queries(spec).lines_of(set(some["query_id"]))
+                found |= {(str(name), query_id): line for query_id, line in lines.items()}
     return found
 
 

@@ -116,7 +116,9 @@ def _table(comparison: Comparison) -> Table:
         for row in best_differences(comparison)
     )  # fmt: skip
     title = f"{comparison.measures[0]} of the other runs, and their differences to {comparison.runs[0]}."
-    return Table(title, columns, rows, notes=_to_best(comparison).method.sentences())
+    # The table has no effect sizes.
+    notes = [note for note in _to_best(comparison).method.sentences() if not note.startswith("Effect:")]
+    return Table(title, columns, rows, notes=tuple(notes))
 
 
 def _to_best(comparison: Comparison) -> Comparison:

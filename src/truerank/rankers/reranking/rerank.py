@@ -136,6 +136,8 @@ def rerank(
         found = made(folder_of=job.unfinished)
         about = found.about["ranker"]
         job.read(Input(about["name"], name, "model", None, about["fingerprint"]))
+        if "precision" in about:
+            job.options["chosen_precision"] = about["precision"]
         job.skipped = {"missing": list(found.missing), "no_text": list(found.no_text)}
         write_run(found.run, Path(out))
         job.note(Path(out).name)
@@ -180,7 +182,10 @@ def _made(
         sample = partial(_sample, blocks, DocumentTexts(texts), chosen)
         spec = settled(spec, sample)
     opened = spec.open() if isinstance(spec, RankerSpec) else spec
-    about = {"ranker": {"name": opened.name, "fingerprint": opened.fingerprint}, **about}
+    ranked_by = {"name": opened.name, "fingerprint": opened.fingerprint}
+    if isinstance(ranker, RankerSpec) and ranker.runtime.precision == "auto":
+        ranked_by["precision"] = spec.runtime.precision
+    about = {"ranker": ranked_by, **about}
     elsewhere = placed(spec, opened) if isinstance(spec, RankerSpec) else spec
     task = _Task(opened if engine.in_process else elsewhere, texts, chosen, passages, options.cache)
     # Another ranker's blocks are others, so that options may change between two attempts.

@@ -89,6 +89,7 @@ def interval_rows(
         axes.set_ylim(len(lines) - 0.5, -0.6)
         axes.tick_params(axis="y", length=0)
         axes.margins(x=0.06)
+        axes.locator_params(axis="x", nbins=5)
         if percent:
             axes.xaxis.set_major_formatter("{x:.0%}")
         if line is not None:

@@ -35,6 +35,7 @@ from truerank.vectors.encoders.measuring import (
     machine_key,
 )
 from truerank.vectors.encoders.opening import open_spec
+from truerank.vectors.encoders.openvino import bf16_is_native
 from truerank.vectors.encoders.spec import EncoderSpec
 
 __all__ = [
@@ -75,7 +76,9 @@ def first_passes(exact: EncoderSpec) -> tuple[EncoderSpec, ...]:
     if find_spec("nncf") is not None:
         texts = tuple(query.text for query in islice(open_queries(str(SAMPLE.train[0])), _CALIBRATION_TEXTS))
         found.append(replace(exact, precision="int8", calibration=texts))
-    return (*found, replace(exact, precision="bf16"), replace(exact, backend="onnx"))
+    if bf16_is_native():
+        found.append(replace(exact, precision="bf16"))
+    return (*found, replace(exact, backend="onnx"))
 
 
 def spec_of_way(way: Way, exact: EncoderSpec, others: Sequence[EncoderSpec]) -> EncoderSpec:

@@ -181,7 +181,7 @@ def fastest(ways: Sequence[MeasuredWay], allowed: float) -> int:
     possible = [place for place, each in enumerate(ways) if not each.fault and each.error <= allowed]
     best = max(ways[place].rate for place in possible)
     alike = [place for place in possible if ways[place].rate >= _ALIKE * best]
-    return min(alike, key=lambda place: (ways[place].error, -ways[place].rate, place))
+    return min(alike, key=lambda place: (ways[place].error, place))
 
 
 def kept_choice(

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
 from truerank.audits.leakage.results import AuditResult
+from truerank.errors import InputError
 from truerank.loading import json_file
+from truerank.reports.tables import Table
 from truerank.text.normalising import normalise
+from truerank.version import __version__
 
-__all__ = ["Contamination", "LeakCount", "contaminations"]
+__all__ = ["Contamination", "LeakCount", "contamination_markdown", "contaminations", "contaminations_in"]
+
+_QUERIES: Final = ("queries", "topics", "pairs of query and answer")
+#: What the parts of a matrix are called.
+_NOUNS: Final = {"query": "queries", "document": "documents", "pair": "pairs of query and answer"}
 
 
 class LeakCount(NamedTuple):
@@ -57,8 +65,9 @@ class Contamination:
 
     @property
     def most(self) -> LeakCount:
-        """The kind of leak that concerns the largest share of the test set."""
-        return max(self.counts, key=lambda one: one.percent)
+        """The kind of leak that concerns the largest share of the queries; of documents where no query was compared."""
+        queries = [one for one in self.counts if one.noun in _QUERIES]
+        return max(queries or self.counts, key=lambda one: one.percent)
 
     def sentence(self) -> str:
         """The counts in words."""
@@ -69,6 +78,85 @@ class Contamination:
             if one.leaked or len(self.counts) == 1
         ]
         return "; ".join(parts) or f"nothing found in {self.train}"
+
+
+def contaminations_in(folder: str | Path) -> tuple[Contamination, ...] | None:
+    """What `leakage matrix` or `leakage examples` wrote, by its files; None for the folder of another audit.
+
+    Of examples, several training sources count as one: their leaks were counted together.
+
+    Args:
+        folder: the folder.
+
+    Raises:
+        InputError: one of the files cannot be read.
+    """
+    folder = Path(folder)
+    try:
+        if (folder / "matrix.parquet").is_file():
+            return tuple(_of_cells(pl.read_parquet(folder / "matrix.parquet", glob=False)))
+        if (folder / "leaks.parquet").is_file():
+            return (_of_kinds(json_file(folder / "summary.json"), folder),)
+    except (KeyError, TypeError, AttributeError, OSError, pl.exceptions.PolarsError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"not readable ({reason})", "run that command again", where=folder) from error
+    return None
+
+
+def contamination_markdown(found: Iterable[Contamination]) -> str:
+    """A section for a README: a row for each training source, test set and kind of leak."""
+    rows = tuple(
+        (one.train, one.test, count.kind, count.leaked, count.items, f"{count.percent:.1f}%", one.verdict)
+        for one in found
+        for count in one.counts
+    )
+    columns = ("training data", "test set", "kind of leak", "leaking", "of", "share", "verdict")
+    return f"## Train–test leakage\n\nChecked with truerank {__version__}.\n\n{Table.of(rows, columns).markdown()}"
+
+
+def _of_cells(cells: pl.DataFrame) -> Iterator[Contamination]:
+    for (train, test), rows in cells.group_by("training", "test", maintain_order=True):
+        every = rows.to_dicts()
+        yield Contamination(
+            train=str(train),
+            train_source="",
+            test=str(test),
+            test_source="",
+            verdict=_worst(row["verdict"] for row in every),
+            counts=tuple(
+                LeakCount(
+                    f"{row['part']} in the training data", row["leaking"] or 0, row["items"], _NOUNS[row["part"]],
+                    row["pairs"] or 0, "exact, n-grams, near-duplicates or similarity",
+                )
+                for row in every
+            ),
+        )  # fmt: skip
+
+
+def _of_kinds(summary: Mapping[str, Any], folder: Path) -> Contamination:
+    places = _placed(folder)
+    kinds, test = summary["kinds"], summary["test"]["name"]
+    sources = list(summary["sources"])
+    return Contamination(
+        train=", ".join(sources),
+        train_source=places.get(("train", sources[0]), "") if len(sources) == 1 else "",
+        test=test,
+        test_source=places.get(("test", test), ""),
+        verdict=_worst(kind["verdict"] for kind in kinds.values()),
+        counts=tuple(
+            LeakCount(
+                name, kind["leaked"], kind["of"], "queries" if name.startswith(("query", "pair")) else "documents",
+                kind["examples"], "exact, n-grams, near-duplicates or similarity",
+            )
+            for name, kind in kinds.items()
+            if kind["of"] or not any(one["of"] for one in kinds.values())  # others were not looked for
+        ),
+    )  # fmt: skip
+
+
+def _worst(verdicts: Iterable[str]) -> str:
+    every = set(verdicts)
+    return next((word for word in AuditResult.verdict_words if word in every), "UNKNOWN")
 
 
 def contaminations(audit: AuditResult) -> tuple[Contamination, ...]:
@@ -84,7 +172,7 @@ def contaminations(audit: AuditResult) -> tuple[Contamination, ...]:
 
 
 def _found(audit: AuditResult) -> Iterator[Contamination]:
-    places = _places(audit)
+    places = _placed(audit.folder)
     threshold = audit.summary["threshold"]
     evidence = f"cosine similarity above {threshold:g} under {audit.summary['encoder']}"
     above = audit.above()
@@ -114,9 +202,9 @@ def _found(audit: AuditResult) -> Iterator[Contamination]:
             )
 
 
-def _places(audit: AuditResult) -> dict[tuple[str, str], str]:
-    """The sources by role and name, from the manifest beside the audit."""
-    path = None if audit.folder is None else audit.folder / "manifest.json"
+def _placed(folder: Path | None) -> dict[tuple[str, str], str]:
+    """The sources by role and name, from the manifest beside an audit."""
+    path = None if folder is None else folder / "manifest.json"
     if path is None or not path.is_file():
         return {}
     inputs = json_file(path, "run the audit again").get("inputs", [])

@@ -1,63 +1,33 @@
-"""Hugging Face: the statement in a data or model card, and scores on clean topics as `.eval_results/*.yaml`.
+"""Hugging Face: the statement for a data or model card, and scores on clean topics as `.eval_results/*.yaml`.
 
-Source: huggingface.co/docs/hub/datasets-cards, model-cards and eval-results.
+Source: huggingface.co/docs/hub/eval-results.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from truerank.audits.leakage.exports.contamination import Contamination
 from truerank.errors import InputError, OptionError
+from truerank.reports.cards import CardStatement
 from truerank.sources.grammar import parse
 from truerank.version import __version__
 
-__all__ = ["card_with", "eval_results"]
+__all__ = ["eval_results", "leakage_statement"]
 
-_BEGIN: Final = "<!-- truerank: train-test leakage, begin -->"
-_END: Final = "<!-- truerank: train-test leakage, end -->"
-_SECTION: Final = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
-_TAG: Final = "train-test-leakage"
 _WORST_FIRST: Final = ("CONTAMINATED", "UNKNOWN", "CLEAN")
 
 
-def card_with(
-    kind: Literal["dataset-card", "model-card"],
-    readme: str,
-    section: str,
-    found: Sequence[Contamination],
-    names: Mapping[str, str],
-) -> str:
-    """A card with the statement: tags, figures in its metadata, and a section that replaces an earlier one.
+def leakage_statement(section: str, found: Sequence[Contamination], names: Mapping[str, str]) -> CardStatement:
+    """The statement for a card.
 
     Args:
-        kind: of a data set or a model.
-        readme: the card as it is; empty for a new one.
         section: the statement as Markdown.
         found: what leaks where.
         names: what test sets and training sources are called on Hugging Face.
-
-    Returns:
-        The whole card; everything else in it stays.
-
-    Raises:
-        InputError: the metadata of the card cannot be read.
     """
-    from huggingface_hub import DatasetCard, ModelCard
-
-    # Without metadata of its own the card gets an empty block, so that the library does not warn.
-    readme = readme if readme.startswith("---") else f"---\n{{}}\n---\n{readme}"
-    try:
-        card = (DatasetCard if kind == "dataset-card" else ModelCard)(readme, ignore_metadata_errors=False)
-    except Exception as error:  # of YAML, of the metadata, or of the hub's own checks
-        reason = " ".join(str(error).split())[:160]
-        raise InputError(f"the metadata of the card cannot be read ({reason})", "mend them", where="into") from error
-    tags = [tag for tag in card.data.get("tags") or [] if not str(tag).startswith(_TAG)]
-    worst = next((word for word in _WORST_FIRST if word in {one.verdict for one in found}), "UNKNOWN")
-    card.data["tags"] = [*tags, f"{_TAG}-{worst.lower()}"]
-    card.data["train_test_leakage"] = [
+    figures = [
         {
             "train": names.get(one.train, one.train),
             "test": names.get(one.test, one.test),
@@ -66,13 +36,8 @@ def card_with(
         }
         for one in found
     ]
-    block = f"{_BEGIN}\n{section.strip()}\n{_END}"
-    text = card.text if isinstance(card.text, str) else ""
-    if _SECTION.search(text):
-        card.text = _SECTION.sub(lambda _: block, text, count=1)
-    else:
-        card.text = f"{text.rstrip()}\n\n{block}\n" if text.strip() else f"{block}\n"
-    return str(card)
+    worst = next((word for word in _WORST_FIRST if word in {one.verdict for one in found}), "UNKNOWN")
+    return CardStatement("train-test-leakage", worst, section, figures)
 
 
 def eval_results(

@@ -1,58 +1,24 @@
-"""Where a statement goes: the options, and what each place is given."""
+"""What each place is given."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
-
-import yaml
+from typing import Any, Final
 
 from truerank.audits.leakage.exports.conda import CONDA_HEADER, conda_csv, conda_request, conda_rows
-from truerank.audits.leakage.exports.contamination import Contamination, contaminations
-from truerank.audits.leakage.exports.huggingface import card_with, eval_results
+from truerank.audits.leakage.exports.contamination import Contamination
+from truerank.audits.leakage.exports.huggingface import eval_results, leakage_statement
 from truerank.audits.leakage.exports.mteb import TaskEntry, meta_patch, python_entries, statistics, task_entries
-from truerank.audits.leakage.results import AuditResult
+from truerank.audits.leakage.options import CardTarget
 from truerank.errors import OptionError
 from truerank.loading import json_file, text_file
-from truerank.options import Flag, Options
+from truerank.reports.cards import CardKind, card_with
 
-__all__ = ["CardTarget", "Exported", "exported"]
+__all__ = ["Exported", "exported"]
 
 _SCHEMA: Final = "truerank/leakage-export/1"
-
-
-@dataclass(frozen=True)
-class CardTarget(Options):
-    """Where the statement goes.
-
-    Attributes:
-        for_: statement (truerank's own), mteb (tasks that a model has seen), conda (rows of the contamination
-            database; as Markdown its pull request), dataset-card or model-card (a README of Hugging Face), eval-results
-            (a score on clean topics for a model on Hugging Face).
-        called: what a test set or training source is called there: an MTEB task, or ORG/NAME of Hugging Face; for
-            eval-results ORG/NAME:TASK.
-        into: the file that is changed: for mteb the Python file with the model, which gives a patch; for a card its
-            README, which is printed with the statement in it.
-        model: the model that was trained on the data: its name in mteb or on Hugging Face; for eval-results its run.
-        effect: what `leakage effect --json` printed, for eval-results.
-        reference: a link to the report.
-    """
-
-    for_: Literal["statement", "mteb", "conda", "dataset-card", "model-card", "eval-results"] = "statement"
-    called: Annotated[Mapping[str, str], Flag(metavar="NAME=NAME")] = field(default_factory=dict)
-    into: Annotated[str | None, Flag(metavar="FILE")] = None
-    model: Annotated[str | None, Flag(metavar="NAME")] = None
-    effect: Annotated[str | None, Flag(metavar="FILE")] = None
-    reference: Annotated[str | None, Flag(metavar="URL")] = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.for_ == "mteb" and self.into is not None and self.model is None:
-            raise OptionError("model", "no model named", "name the one in the file `into`")
-        if self.for_ == "eval-results" and self.effect is None:
-            raise OptionError("effect", "no effect given", "run `leakage effect --json` and give what it prints")
 
 
 @dataclass(frozen=True)
@@ -70,11 +36,13 @@ class Exported:
     markdown: str
 
 
-def exported(audit: AuditResult, target: CardTarget, section: Callable[[], str], date: str | None) -> Exported:
+def exported(
+    found: Sequence[Contamination], target: CardTarget, section: Callable[[], str], date: str | None
+) -> Exported:
     """What an audit found, in the form of a place other than truerank's own.
 
     Args:
-        audit: the audit.
+        found: what leaks where.
         target: the place.
         section: the statement as Markdown.
         date: of the evaluation, for eval-results.
@@ -82,7 +50,6 @@ def exported(audit: AuditResult, target: CardTarget, section: Callable[[], str],
     Raises:
         InputError: a name that the place does not know, or a file that cannot be read.
     """
-    found = contaminations(audit)
     unknown = target.called.keys() - {name for one in found for name in (one.train, one.test)}
     if unknown:
         known = ", ".join(dict.fromkeys(name for one in found for name in (one.test, one.train)))
@@ -97,8 +64,8 @@ def exported(audit: AuditResult, target: CardTarget, section: Callable[[], str],
         made = _score(found, target, date)
     else:
         readme = "" if target.into is None else text_file(target.into)
-        kind: Literal["dataset-card", "model-card"] = "dataset-card" if target.for_ == "dataset-card" else "model-card"
-        card = card_with(kind, readme, section(), found, target.called)
+        kind: CardKind = "dataset-card" if target.for_ == "dataset-card" else "model-card"
+        card = card_with(kind, readme, leakage_statement(section(), found, target.called))
         made = Exported({"card": card}, card, card)
     return Exported({"schema": _SCHEMA, "for": target.for_, **made.content}, made.text, made.markdown)
 
@@ -119,6 +86,8 @@ def _for_mteb(found: Sequence[Contamination], target: CardTarget) -> Exported:
 
 
 def _score(found: Sequence[Contamination], target: CardTarget, date: str | None) -> Exported:
+    import yaml
+
     effect = json_file(str(target.effect), "give what `leakage effect --json` printed")
     try:
         entries = eval_results(

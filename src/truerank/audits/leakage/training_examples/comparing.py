@@ -18,10 +18,21 @@ from truerank.overlaps import KeptTexts, OverlapRules, compare, compare_all, kee
 from truerank.vectors.encoders import Encoder
 from truerank.work.jobs import Job
 
-__all__ = ["ComparedTexts", "ComparingTexts", "KeptSides", "Semantic", "compare_plants", "compare_sides", "keep_sides"]
+__all__ = [
+    "PART_WORDS",
+    "ComparedTexts",
+    "ComparingTexts",
+    "KeptSides",
+    "Semantic",
+    "compare_plants",
+    "compare_sides",
+    "keep_sides",
+]
 
 #: Share of the texts of the test collection that hold a passage, from which on it is boilerplate.
 _BOILERPLATE: Final = 0.01
+#: A training text with fewer words that is only a part of a test text says something else: "in the 20th century".
+PART_WORDS: Final = 10
 _QUERIES: Final = "queries"
 _DOCUMENTS: Final = "documents"
 
@@ -144,12 +155,19 @@ def compare_sides(kept: KeptSides, rules: OverlapRules, job: Job) -> ComparedTex
     found = documents[0] if documents else replace(inside, frame=inside.frame.clear(), semantic="not asked")
     long = pl.col("test_words") >= rules.contained_words
     return ComparedTexts(
-        queries.frame,
-        inside.frame.filter(long),
-        found.frame,
+        _without_parts(queries.frame),
+        _without_parts(inside.frame.filter(long)),
+        _without_parts(found.frame),
         (queries.semantic, inside.semantic, found.semantic),
         queries.crowded + inside.crowded,
     )
+
+
+def _without_parts(pairs: pl.DataFrame) -> pl.DataFrame:
+    """The pairs, each once, without those of a few words that are a part of a test text, and nothing else."""
+    part = (pl.col("training_words") < PART_WORDS) & (pl.col("training_words") < pl.col("test_words"))
+    once = pairs.unique(["test_id", "training_id"], keep="first", maintain_order=True)
+    return once.filter(~(part & (pl.col("evidence") == "contains")))
 
 
 def compare_plants(
@@ -169,4 +187,5 @@ def compare_plants(
     """
     with TemporaryDirectory() as folder:
         own = replace(job, folder=Path(folder))
-        return compare(side, plants, ways.rules, own, encoder=ways.semantic.encoder(document=document)).frame
+        encoder = ways.semantic.encoder(document=document)
+        return _without_parts(compare(side, plants, ways.rules, own, encoder=encoder).frame)

@@ -170,16 +170,6 @@ class TrainingTexts:
             _ = source.roles
         return cls(sources)
 
-    @cached_property
-    def roles(self) -> frozenset[str]:
-        """The roles that texts of any source have."""
-        return frozenset(role for _, source in self.sources for _, role in source.roles.columns) | (
-            # A conversation's replies, the further texts of a set, and the judged documents of a folder.
-            frozenset(("query", "positive", "negative"))
-            if any(_is_mixed(source.roles) for _, source in self.sources)
-            else frozenset()
-        )
-
     def distinct(self, roles: Collection[str], form: ComparedForm) -> Iterator[tuple[str, str]]:
         """The texts of some roles, each once, with a hash of the normalised text as id.
 
@@ -204,11 +194,6 @@ class TrainingTexts:
 def hashed(number: int) -> str:
     """The id of a training text: the hash of its normalised text."""
     return f"{number:016x}"
-
-
-def _is_mixed(roles: Roles) -> bool:
-    names = {column.strip().lower() for column, _ in roles.columns}
-    return roles.score is not None or bool(names & {"messages", "conversations", "conversation", "set", "document"})
 
 
 def counted(source: ExampleSource) -> dict[str, Any]:

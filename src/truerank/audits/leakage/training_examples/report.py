@@ -9,6 +9,7 @@ from typing import Any, Final
 import polars as pl
 
 from truerank.audits.leakage.report import SIGNS, TONES
+from truerank.audits.leakage.training_examples.comparing import PART_WORDS
 from truerank.audits.leakage.training_examples.kinds import KINDS, kind_named
 from truerank.audits.leakage.training_examples.results import ExampleAudit
 from truerank.overlaps.options import BRIEF_SHARE, BRIEF_WORDS
@@ -26,11 +27,12 @@ __all__ = ["kinds_table", "rule_sentences"]
 _WIDTH: Final = 100
 #: Pairs of one kind that the page lists, and characters of a text that it shows.
 _LISTED: Final = 1000
-_SHOWN: Final = 600
+_SHOWN: Final = 300
 _NUMBER: Final[dict[str, Any]] = {"align": "right", "format": ",d"}
+#: Kinds whose training texts have more than one role.
+_SEVERAL_ROLES: Final = tuple(kind.name for kind in KINDS if len(kind.training) > 1 and kind.name != "pair")
 _MEANINGS: Final = {
-    "CONTAMINATED": "Scores of a model that was trained on these examples say less about new queries. Look at the "
-    "pairs before you believe them.",
+    "CONTAMINATED": "Scores of a model that was trained on these examples say less about new queries.",
     "CLEAN": "Everything was read, and nothing that this audit can see was found. What it can see is measured with "
     "changed copies of these very texts.",
     "UNKNOWN": "This is no clean result: something was not given, not read, or cannot be seen.",
@@ -101,7 +103,7 @@ def _verdicts(result: ExampleAudit) -> Iterator[Verdict]:
             reason=one.why,
             evidence=" ".join(one.evidence),
             what_would_change_it=change,
-            subject=kind_named(one.kind).title,
+            subject=kind_named(one.kind).title.capitalize(),
             tone=TONES[one.verdict],
             share=one.leaked / one.of if one.of and one.verdict != "UNKNOWN" else None,
             sign=SIGNS[one.verdict],
@@ -198,9 +200,9 @@ def rule_sentences(rules: Any) -> Iterator[str]:
     yield f"Near: the sets of three-word shingles have a Jaccard similarity of at least {rules['similarity']:g}."
     yield (
         f"Contains: the larger text has at least {rules['containment']:.0%} of the three-word shingles of the smaller "
-        f"one; texts of fewer than {rules['contained_words']} words are not looked for in others. Where one text has "
-        f"fewer than {n} words, near and contains ask for all shingles; with fewer than {BRIEF_WORDS} words, for at "
-        f"least {BRIEF_SHARE:.0%} of them, and n-gram for at least a half."
+        f"one. Test texts of fewer than {rules['contained_words']} words are not looked for in others, nor training "
+        f"texts of fewer than {PART_WORDS}. Where one text has fewer than {n} words, near and contains ask for all "
+        f"shingles; with fewer than {BRIEF_WORDS}, for at least {BRIEF_SHARE:.0%}, and n-gram for at least a half."
     )
     yield (
         "Words and letters: texts of at most 32 words have the same content words, in any order and inflection, or "
@@ -221,7 +223,7 @@ def sensitivity_table(result: ExampleAudit) -> Table:
         "Planted changes of the test collection's texts that the audit would have found.",
         (
             Column("Kind"),
-            Column("TextChange"),
+            Column("Change"),
             Column("Planted", **_NUMBER),
             Column("Found", **_NUMBER),
             Column("Share", **share),
@@ -302,22 +304,27 @@ def _listing(result: ExampleAudit, kind: str) -> Listing:
             ListingColumn("document_evidence", "Evidence of the answer", texts("document_evidence"), kind="label"),
         ]
     columns += [
-        ListingColumn("source", "Source", texts("source"), kind="label", filter="choose"),
-        ListingColumn("role", "Role", texts("role"), kind="label", filter="choose"),
-        ListingColumn("example", "Example", texts("example_id"), kind="code"),
-        ListingColumn("examples", "Examples", shown["examples"].to_list(), kind="number", digits=0),
         ListingColumn("evidence", "Evidence", texts("evidence"), kind="label", filter="choose"),
+        ListingColumn("examples", "Examples", shown["examples"].to_list(), kind="number", digits=0),
+        ListingColumn("example", "Example", texts("example_id"), kind="code"),
+        ListingColumn(
+            "source", "Source", texts("source"), kind="label", filter="choose", shown=len(result.sources) > 1
+        ),
+        ListingColumn("role", "Role", texts("role"), kind="label", filter="choose", shown=kind in _SEVERAL_ROLES),
         *(
-            ListingColumn(name, title, shown[name].fill_null(0.0).to_list(), kind="number", digits=2)
+            ListingColumn(name, title, shown[name].fill_null(0.0).to_list(), kind="number", digits=2, shown=False)
             for name, title in (
                 ("ngram_test", "N-grams of the test text"),
                 ("ngram_training", "N-grams of the training text"),
                 ("jaccard", "Jaccard"),
                 ("containment", "Containment"),
+                ("cosine", "Cosine"),
             )
         ),
-        ListingColumn("test_words", "Words, test", shown["test_words"].to_list(), kind="number", digits=0),
-        ListingColumn("training_words", "Words, training", shown["training_words"].to_list(), kind="number", digits=0),
+        *(
+            ListingColumn(name, title, shown[name].to_list(), kind="number", digits=0, shown=False)
+            for name, title in (("test_words", "Words, test"), ("training_words", "Words, training"))
+        ),
     ]
     return Listing(
         name=kind,

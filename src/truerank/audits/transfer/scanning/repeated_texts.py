@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from truerank.records import Document
 from truerank.text.losses import NO_BODY, WordWeights
@@ -36,6 +39,11 @@ _REMEMBERED: Final = 64
 #: Of the lines of a text, those that match the query at least so well as this share of the best match.
 _MATCH: Final = 0.5
 _WORD: Final = re.compile(r"\w+")
+#: In ASCII, blanks for all that `_WORD` leaves out.
+_BLANKS: Final = "".join(chr(code) if _WORD.match(chr(code)) else " " for code in range(128))
+_LENGTHS: Final = range(_LINE, _RUN + 1)
+#: An odd number that mixes hashes: 2 ** 64 over the golden ratio.
+_FACTOR: Final = np.int64(-7046029254386353131)
 _END: Final = re.compile(r"\n|(?<=[.!?])\s")
 
 
@@ -48,7 +56,7 @@ class NewText(NamedTuple):
         ids: of the document in each version, which is not another one; None where a version lacks it.
         version: the place of the version.
         size: how many runs the document has, those too that the other version has.
-        lengths: of its runs, in words.
+        keys: of `runs` and `asked` by their length, in words, see `_keys`.
     """
 
     runs: frozenset[int]
@@ -56,7 +64,7 @@ class NewText(NamedTuple):
     ids: tuple[str | None, ...]
     version: int = 0
     size: int = 0
-    lengths: frozenset[int] = frozenset(range(_LINE, _RUN + 1))
+    keys: Mapping[int, tuple[int, ...]] = MappingProxyType({})
 
 
 def word_runs(document: Document) -> Iterator[tuple[str, ...]]:
@@ -93,9 +101,11 @@ def new_text(
     least = _MATCH * max(asked, default=0.0)
     best = [runs for match, (_, runs) in zip(asked, new, strict=True) if match >= least]
     chosen, asked_for = _some(runs for _, runs in new), _some(best)
-    lengths = frozenset(map(len, (*chosen, *asked_for)))
     size = len(set(word_runs(one)))
-    return NewText(frozenset(map(hash, chosen)), frozenset(map(hash, asked_for)), ids, version, size, lengths)
+    by_length = {length: [run for run in (*chosen, *asked_for) if len(run) == length] for length in _LENGTHS}
+    keys = {length: tuple(_keys([word for run in some for word in run], length)[::length].tolist())
+            for length, some in by_length.items() if some}  # fmt: skip
+    return NewText(frozenset(map(hash, chosen)), frozenset(map(hash, asked_for)), ids, version, size, keys)
 
 
 def _some(lines: Iterable[Sequence[tuple[str, ...]]]) -> list[tuple[str, ...]]:
@@ -114,13 +124,58 @@ def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     return zip(*(words[start:] for start in range(_RUN)), strict=False)
 
 
-def _may_have(document: Document, wanted: Mapping[int, object], lengths: Iterable[int]) -> bool:
-    """Whether a document has a run that is looked for, or would without ends of lines; most documents end here."""
-    words = _WORD.findall(f"{document.title}\n{document.body}".lower())
-    return not all(
-        wanted.keys().isdisjoint(map(hash, zip(*(words[start:] for start in range(length)), strict=False)))
-        for length in lengths
-    )
+def _keys(words: Sequence[str], length: int) -> NDArray[np.int64]:
+    """A number for each run of so many words, whatever lines they stand in; shape (words - length + 1,)."""
+    hashes = np.fromiter(map(hash, words), np.int64, len(words))
+    count = max(0, len(words) - length + 1)
+    keys = np.zeros(count, np.int64)
+    for place in range(length):
+        # Overflow is part of it.
+        keys = keys * _FACTOR + hashes[place : place + count]
+    return keys
+
+
+def _words(document: Document) -> list[str]:
+    """All words of a document; of ASCII in a third of the time."""
+    text = f"{document.title}\n{document.body}".lower()
+    return text.translate(_BLANKS).split() if text.isascii() else _WORD.findall(text)
+
+
+class _Filter:
+    """Passes on the documents that may have a run that is looked for; most have none, and need no more than this.
+
+    Args:
+        texts: what is looked for.
+    """
+
+    def __init__(self, texts: Sequence[NewText]) -> None:
+        self.keys: dict[int, NDArray[np.int64]] = {}
+        self.some: dict[int, NDArray[np.bool_]] = {}
+        for length in _LENGTHS:
+            keys = np.unique(np.array([key for one in texts for key in one.keys.get(length, ())], np.int64))
+            if len(keys):
+                self.keys[length] = keys
+                self.some[length] = np.zeros(1 << max(16, (8 * len(keys)).bit_length()), np.bool_)
+                self.some[length][self._places(keys, length)] = True
+
+    def _places(self, keys: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+        """Where a key stands in the table that tells most keys that are not looked for from the others."""
+        mixed = keys * _FACTOR
+        return (mixed >> 20) & (len(self.some[length]) - 1)
+
+    def passed(self, documents: Sequence[Document]) -> Iterator[Document]:
+        """The documents in their order, without those that have nothing."""
+        words = [_words(document) for document in documents]
+        ends = np.cumsum([len(some) for some in words])
+        every = [word for some in words for word in some]
+        may = np.zeros(len(documents), np.bool_)
+        for length, wanted in self.keys.items():
+            # Runs from one document into the next are no runs; the document is then looked at in vain.
+            keys = _keys(every, length)
+            at = np.flatnonzero(self.some[length][self._places(keys, length)])
+            nearest = wanted[np.minimum(np.searchsorted(wanted, keys[at]), len(wanted) - 1)]
+            may[np.searchsorted(ends, at[nearest == keys[at]], side="right")] = True
+        return itertools.compress(documents, may.tolist())
 
 
 def repeated_texts(texts: Sequence[NewText], versions: Sequence[Iterable[Sequence[Document]]]) -> pl.DataFrame:
@@ -143,13 +198,11 @@ def repeated_texts(texts: Sequence[NewText], versions: Sequence[Iterable[Sequenc
     for number, one in enumerate(texts):
         for run in one.runs | one.asked:
             having[run].append(number)
-    lengths = sorted({length for one in texts for length in one.lengths}, reverse=True)
+    filtered = _Filter(texts)
     found: list[set[int]] = [set() for _ in texts]
     seen: defaultdict[int, dict[str, int]] = defaultdict(dict)
     for place, blocks in enumerate(versions):
-        for document in (document for block in blocks for document in block):
-            if not _may_have(document, having, lengths):
-                continue
+        for document in (document for block in blocks for document in filtered.passed(block)):
             shared: Counter[int] = Counter()
             runs = set(map(hash, word_runs(document)))
             for run in having.keys() & runs:

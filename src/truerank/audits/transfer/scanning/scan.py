@@ -218,7 +218,7 @@ class _Work:
         texts = self._collected(rows, folder, kept)
         job.log("start", work=self.folder.name, engine=scoring.engine)
         specs = [_with_index(spec, self.versions[0], folder, self.told) for spec in plan.rankers]
-        prepared = [_prepared(spec, rows, texts, plan) for spec in specs]
+        prepared = [_prepared(spec, rows, texts, plan, job) for spec in specs]
         found = []
         for one, named in zip(prepared, plan.rankers, strict=True):
             local = engine.in_process
@@ -227,7 +227,7 @@ class _Work:
             found.append(score_rows(rows, scores, one.opened, blocks, scoring.block_size))
             job.log("scored", ranker=one.opened.name, **_counts(found[-1]))
             job.read(Input(one.opened.name, named.name, "model", None, one.opened.fingerprint))
-        job.options |= {"models": [_ranker_options(spec) for spec in plan.rankers]}
+        job.options |= {"models": [_ranker_options(one.spec) for one in prepared]}
         pairs = plan.options.pairs(names)
         agreed = tuple(one.agreed for one in prepared)
         sources = tuple(version.source.spec.spec for version in self.versions)
@@ -346,10 +346,10 @@ def _with_index(spec: RankerSpec, judged: Version, folder: Path, told: Progress)
     return replace(spec, name=f"bm25:{index}")
 
 
-def _prepared(spec: RankerSpec, rows: pl.DataFrame, texts: Mapping[str, Path], plan: ScanPlan) -> _Prepared:
+def _prepared(spec: RankerSpec, rows: pl.DataFrame, texts: Mapping[str, Path], plan: ScanPlan, job: Run) -> _Prepared:
     policy = policy_named(plan.split)
     sample = partial(sample_pairs, rows, RowScoring(spec, texts, policy, None))
-    spec = settled(spec, sample)
+    spec = settled(spec, sample, lambda choice: job.log("precision", ranker=spec.name, **choice.json()))
     opened = spec.open()
     return _Prepared(spec, opened, policy, agreement(spec, opened, sample))
 

@@ -16,8 +16,7 @@ from truerank.audits.transfer.scanning.scoring import id_column
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Document
 from truerank.text.losses import Loss, WordWeights, lost_share, word_weights
-from truerank.text.notices import notice_of
-from truerank.text.page_faults import PageWords, page_fault
+from truerank.text.page_faults import PageWords, shows_no_page
 
 __all__ = ["TEXT_CUT_OFF", "TEXT_FLOOR", "TEXT_SCHEMA", "favoured", "text_losses"]
 
@@ -64,7 +63,6 @@ _REPEATED: Final = 4.0
 _INCOHERENT: Final = 3.0
 #: Of two versions that each lack much of the other, the better one must be more probable by this, as log odds.
 _SURE: Final = 0.5
-_NO_PAGE: Final = frozenset(("empty", "error page", "boilerplate only"))
 _NAME: Final = re.compile(r"[^\W\d_]{3,}")
 _AT_ONCE: Final = 1 << 10
 _ALL: Final = 0.95
@@ -196,8 +194,20 @@ def _losses(
             coherence = _coherence(one, name, weights), _coherence(other, name, weights)
             for mine, theirs, place in ((before[a], after[b], at[0]), (after[b], before[a], at[1])):
                 new.append(new_text(mine, theirs, words, weights, tuple(own), version=place))
-            no_page = _no_page(other, one), _no_page(one, other)
-            yield (row, first, second, *lost, *no_page, *coherence, 0.0, 0.0, len(new) - 2, len(new) - 1, 0, 0)
+            yield (
+                row,
+                first,
+                second,
+                *lost,
+                *shows_no_page(one, other),
+                *coherence,
+                0.0,
+                0.0,
+                len(new) - 2,
+                len(new) - 1,
+                0,
+                0,
+            )
 
 
 def _coherence(page: PageWords, named: Iterable[str], weights: WordWeights) -> float:
@@ -222,10 +232,3 @@ def _same(one: Document, other: Document, query: frozenset[str]) -> bool:
 def _lost(loss: Loss, back: Loss) -> float:
     """The share that is lost; nothing where all that a version has more is about something else, as comments are."""
     return 0.0 if back.share < _NOTHING and loss.akin < _AKIN else loss.share
-
-
-def _no_page(before: PageWords, after: PageWords) -> bool:
-    """Whether a text stands for the loss of a page; one that is a title alone does not where the title is its own."""
-    if not after.words and after.title not in ("", before.title):
-        return notice_of(after.title) is not None
-    return page_fault(before, after).reason in _NO_PAGE
