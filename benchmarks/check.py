@@ -235,7 +235,7 @@ def changed(data: Data, gains: str, other: str, share: float, draw: random.Rando
 
 def biased(data: Data, gains: str, other: str, share: float, draw: random.Random) -> Data:
     """A model calls relevant what one run ranks first."""
-    first = data.runs[gains].filter(pl.col("rank") <= 5).select(KEYS, pl.lit(True).alias("first"))
+    first = data.runs[gains].filter(pl.col("rank") <= 5).select(*KEYS, pl.lit(True).alias("first"))
     both = data.qrels.join(first, on=KEYS, how="left", maintain_order="left")
     raised = pl.Series([draw.random() < share for _ in range(len(both))])
     grade = pl.when(pl.col("first").fill_null(False) & raised).then(1).otherwise(pl.col("relevance"))

@@ -188,7 +188,16 @@ def test_unjudged_documents_and_missing_topics_leave_a_claim_open() -> None:
     skipped = {name: {t: h for t, h in run.items() if t not in gone} for name, run in runs.items()}
     left = claim({t: g for t, g in grades.items() if t not in gone}, skipped).base
     turned = result.answer("policies").facts["turned"]
-    assert any("missing topics skip" in one for one in turned) == (left.effect == "falls" and left.value < 0)
+    assert any("missing topics skip" in one for one in turned) == (left.effect == "falls")
+    # Whatever the other run scores on the topics that it lacks: from nothing to everything.
+    answer = result.answer("policies")
+    whole = claim(grades, {"good": runs["good"], "plain": skipped["plain"], "third": runs["third"]})
+    known = whole.differences(whole.evaluation)
+    at = [n for n, topic in enumerate(whole.evaluation.topics) if topic in gone]
+    least = (known.sum() - len(at)) / len(known)
+    assert answer.estimates[-1].low == pytest.approx(least)
+    assert answer.estimates[-1].high == pytest.approx(known.mean())
+    assert (answer.effect == "could turn") == (least <= 0 or bool(turned))
 
 
 def test_judgments_of_relevant_documents_only_leave_pools_unknown() -> None:

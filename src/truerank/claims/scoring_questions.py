@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, signed
 from truerank.claims.results import ClaimAnswer
 from truerank.measures import Significance, compare_evaluations, detectable_difference
-from truerank.measures.grammar import parse_measures
+from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.options import Missing, Scoring, Ties
 
 __all__ = ["policies_answer", "significance_answer", "smallest_shown"]
@@ -93,7 +94,7 @@ def policies_answer(claim: Claim, measures: str) -> ClaimAnswer:
                 every.append((one, f"{name}, ties {ties}, missing topics {missing}"))
                 if (ties, missing) == (claim.scoring.ties, claim.scoring.missing):
                     main.append(one)
-    return _policies(claim, tuple(main), every)
+    return _with_lacking(claim, _policies(claim, tuple(main), every))
 
 
 def _policies(claim: Claim, main: tuple[ClaimEstimate, ...], every: list[tuple[ClaimEstimate, str]]) -> ClaimAnswer:
@@ -124,4 +125,38 @@ def _policies(claim: Claim, main: tuple[ClaimEstimate, ...], every: list[tuple[C
     rows = tuple(one for one in main if one.measure != claim.measure)
     return ClaimAnswer(
         "policies", word, evidence, effect, told, rows, exception=f"by {', '.join(by[:4])}", facts=facts
+    )  # fmt: skip
+
+
+def _with_lacking(claim: Claim, answer: ClaimAnswer) -> ClaimAnswer:
+    """The answer with what topics could do that only one of the two runs has, whatever the other scored there."""
+    topics = claim.evaluation.topics
+    there = [set(claim.runs[name]["topic_id"].unique()) for name in (claim.system, claim.baseline)]
+    lacking = [np.array([topic not in own for topic in topics]) for own in there]
+    if (lacking[0] == lacking[1]).all():
+        return answer
+    told = " and ".join(
+        f"{name} lacks {int(one.sum())}" for name, one in zip((claim.system, claim.baseline), lacking, strict=True)
+    )
+    evidence = f"{answer.evidence} Of {len(topics)} topics, {told}."
+    differences = np.nan_to_num(claim.differences(claim.evaluation))
+    if lower_is_better(claim.measure):
+        return replace(answer, evidence=evidence)
+    best = max(1.0, float(np.nanmax(claim.evaluation.values)))
+    alone = lacking[0] & ~lacking[1], lacking[1] & ~lacking[0]
+    low, high = np.where(alone[1], differences - best, differences), np.where(alone[0], differences + best, differences)
+    base, least, most = claim.base, float(low.mean()), float(high.mean())
+    effect: Effect = answer.effect
+    turns = least <= 0 if base.effect == "stands" else claim.estimate(high, "").effect == "stands"
+    if turns and effect != "appears":
+        effect = "could turn"
+    row = ClaimEstimate("lacking topics: any score", base.value, least, most, base.topics, effect, is_range=True)
+    consequence = (
+        f"{answer.consequence} Scores on the topics that one run lacks can give any difference from {signed(least)} to "
+        f"{signed(most)}."
+    )
+    exception = answer.exception if answer.facts["turned"] else "on topics that one run lacks"
+    return replace(
+        answer, evidence=evidence, effect=effect, consequence=consequence, exception=exception,
+        estimates=(*answer.estimates, row), settles="Complete the runs, or score both on the topics that both have.",
     )  # fmt: skip
