@@ -310,9 +310,9 @@ class Results:
         """Which topics leak, shape (topics,)."""
         return np.array([topic in set(self.bench.leaked) for topic in self.bench.topics])
 
-    def change(self, kind: str, measure: str) -> dict[str, Spread]:
-        """With minus without the leak on leaked topics, on clean ones, and the difference of the two."""
-        both = self.values[kind, measure] - self.values["none", measure]
+    def change(self, kind: str, measure: str, base: str = "none") -> dict[str, Spread]:
+        """A model minus another one on leaked topics, on clean ones, and the difference of the two."""
+        both = self.values[kind, measure] - self.values[base, measure]
         parts = both[self.is_leaked], both[~self.is_leaked]
         spreads = [Spread(float(part.mean()), *crossed_interval([part])) for part in parts]
         apart = Spread(spreads[0].mean - spreads[1].mean, *crossed_interval(parts))
@@ -375,6 +375,10 @@ class Results:
         for measure in MEASURES.split():
             rows = [[kind, *map(str, self.change(kind, measure).values())] for kind in self.kinds[1:]]
             parts.append(f"{measure}, with minus without the leak")
+            parts.append(table(["set", "leaked topics", "clean topics", "leaked minus clean"], rows))
+        for base in (BEFORE, "bm25"):
+            rows = [[kind, *map(str, self.change(kind, "nDCG@10", base).values())] for kind in self.kinds]
+            parts.append(f"nDCG@10, minus {base}")
             parts.append(table(["set", "leaked topics", "clean topics", "leaked minus clean"], rows))
         parts.append("Ranks of documents of leaked topics among the first fifty of BM25")
         rows = []
