@@ -261,18 +261,25 @@ def trainings(bench: Bench, seeds: int) -> Iterator[tuple[str, int]]:
             yield kind, seed
 
 
+def counted(seeds: Sequence[int]) -> str:
+    """How many seeds there are, in words."""
+    return f"{len(seeds)} seed{'s' if len(seeds) != 1 else ''}"
+
+
 @dataclass(frozen=True)
 class Results:
     """What was trained of a collection: the scores of all documents of the pool, by model and seed."""
 
     bench: Bench
     seeds: tuple[int, ...]
+    kinds: tuple[str, ...]
 
     @classmethod
     def of(cls, bench: Bench, seeds: int) -> Results:
-        """The seeds that all sets have."""
-        done = [seed for seed in range(seeds) if all(bench.place(kind, seed).is_file() for kind in KINDS)]
-        return cls(bench, tuple(done))
+        """The sets that the first seed has, and the seeds that all of these have."""
+        kinds = tuple(kind for kind in KINDS if bench.place(kind, 0).is_file())
+        done = [seed for seed in range(seeds) if all(bench.place(kind, seed).is_file() for kind in kinds)]
+        return cls(bench, tuple(done) if "none" in kinds and len(kinds) > 1 else (), kinds)
 
     def run(self, kind: str, seed: int) -> pl.DataFrame:
         """The whole pool ranked by a model: topic_id, doc_id and score."""
@@ -287,8 +294,8 @@ class Results:
     def values(self) -> dict[tuple[str, str], NDArray[np.float64]]:
         """By model and measure the scores, shape (topics, seeds); BM25 and the model before training have one seed."""
         found: dict[tuple[str, str], list[Floats]] = {}
-        for kind in ("bm25", BEFORE, *KINDS):
-            for seed in self.seeds if kind in KINDS else (0,):
+        for kind in ("bm25", BEFORE, *self.kinds):
+            for seed in self.seeds if kind in self.kinds else (0,):
                 frame = self.bench.bm25 if kind == "bm25" else self.run(kind, seed)
                 first = frame.sort("topic_id", "score", "doc_id", descending=[False, True, False])
                 first = first.group_by("topic_id", maintain_order=True).head(1000)
@@ -303,9 +310,9 @@ class Results:
         """Which topics leak, shape (topics,)."""
         return np.array([topic in set(self.bench.leaked) for topic in self.bench.topics])
 
-    def change(self, kind: str, measure: str) -> dict[str, Spread]:
-        """With minus without the leak on leaked topics, on clean ones, and the difference of the two."""
-        both = self.values[kind, measure] - self.values["none", measure]
+    def change(self, kind: str, measure: str, base: str = "none") -> dict[str, Spread]:
+        """A model minus another one on leaked topics, on clean ones, and the difference of the two."""
+        both = self.values[kind, measure] - self.values[base, measure]
         parts = both[self.is_leaked], both[~self.is_leaked]
         spreads = [Spread(float(part.mean()), *crossed_interval([part])) for part in parts]
         apart = Spread(spreads[0].mean - spreads[1].mean, *crossed_interval(parts))
@@ -322,8 +329,12 @@ class Results:
         return own.with_columns(relevant=pl.lit(True)).sort("topic_id", "doc_id")
 
     def ranks(self, kind: str, documents: pl.DataFrame) -> RankChange:
-        """How much higher documents rank with the leak, among the first hundred of BM25, as in the leakage paper."""
-        first = self.bench.bm25.select("topic_id", "doc_id", pl.lit(True).alias("candidate"))
+        """How much higher documents rank with the leak, among the first fifty of BM25; each is inserted by itself.
+
+        Source: leakage paper, section 4 (memorisation of leaked instances), with 100 documents in place of 50.
+        """
+        best = self.bench.bm25.filter(pl.col("rank") <= _POOLED)
+        first = best.select("topic_id", "doc_id", pl.lit(True).alias("candidate"))
         wanted = documents.select("topic_id", "doc_id").join(first, on=["topic_id", "doc_id"], how="anti")
         every = pl.concat([first, wanted.with_columns(candidate=pl.lit(False))])
         sides: list[list[NDArray[np.float64]]] = [[], []]
@@ -343,16 +354,16 @@ class Results:
 
     def placebo(self, measure: str) -> Placebo:
         """The removal of the leaked topics beside that of as many random ones that are as hard without a leak."""
-        means = {kind: self.values[kind, measure].mean(axis=1) for kind in ("bm25", BEFORE, *KINDS)}
+        means = {kind: self.values[kind, measure].mean(axis=1) for kind in ("bm25", BEFORE, *self.kinds)}
         strata = difficulty_classes({"none": means["none"]})
         return placebo_removal(means, self.is_leaked, strata=strata, measure=measure)
 
     def report(self) -> str:
         """All tables."""
-        count = f"{len(self.seeds)} seeds, {int(self.is_leaked.sum())} leaked and {int((~self.is_leaked).sum())} clean"
+        count = f"{counted(self.seeds)}, {int(self.is_leaked.sum())} leaked and {int((~self.is_leaked).sum())} clean"
         parts = [f"## {self.bench.collection.name}: {count} topics, {len(self.bench.pool):,} documents of the pool"]
         rows = []
-        for kind in ("bm25", BEFORE, *KINDS):
+        for kind in ("bm25", BEFORE, *self.kinds):
             cells = []
             for measure in MEASURES.split():
                 table_of = self.values[kind, measure]
@@ -362,12 +373,16 @@ class Results:
         header = [f"{measure} {side}" for measure in MEASURES.split() for side in ("leaked", "clean")]
         parts.append(table(["model", *header, "nDCG@10 all", "sd of seeds"], rows))
         for measure in MEASURES.split():
-            rows = [[kind, *map(str, self.change(kind, measure).values())] for kind in KINDS[1:]]
+            rows = [[kind, *map(str, self.change(kind, measure).values())] for kind in self.kinds[1:]]
             parts.append(f"{measure}, with minus without the leak")
             parts.append(table(["set", "leaked topics", "clean topics", "leaked minus clean"], rows))
-        parts.append("Ranks of documents among the first hundred of BM25, of leaked topics")
+        for base in (BEFORE, "bm25"):
+            rows = [[kind, *map(str, self.change(kind, "nDCG@10", base).values())] for kind in self.kinds]
+            parts.append(f"nDCG@10, minus {base}")
+            parts.append(table(["set", "leaked topics", "clean topics", "leaked minus clean"], rows))
+        parts.append("Ranks of documents of leaked topics among the first fifty of BM25")
         rows = []
-        for kind in KINDS[1:]:
+        for kind in self.kinds[1:]:
             for trained in (True, False):
                 one = self.ranks(kind, self.documents(kind, trained=trained))
                 what = "trained on" if trained else "other relevant ones"
@@ -375,10 +390,10 @@ class Results:
         parts.append(table(["set", "documents", "without", "with", "rise"], rows))
         parts.append("Order by nDCG@10")
         for side, where in (("leaked", self.is_leaked), ("clean", ~self.is_leaked)):
-            means = {kind: float(self.values[kind, "nDCG@10"][where].mean()) for kind in ("bm25", BEFORE, *KINDS)}
+            means = {kind: float(self.values[kind, "nDCG@10"][where].mean()) for kind in ("bm25", BEFORE, *self.kinds)}
             order = sorted(means, key=lambda kind: -means[kind])
             parts.append(f"{side}: " + " > ".join(f"{kind} {means[kind]:.3f}" for kind in order))
-        for kind in KINDS[1:]:
+        for kind in self.kinds[1:]:
             own = self.values[kind, "nDCG@10"].mean(axis=0)
             beats = [int((own > self.values[one, "nDCG@10"].mean(axis=0)).sum()) for one in ("bm25", BEFORE, "none")]
             parts.append(f"{kind}: above BM25, before, none in {beats[0]}, {beats[1]}, {beats[2]} of {len(own)} seeds")
@@ -393,6 +408,30 @@ class Results:
         return "\n\n".join(parts)
 
 
+def summary(results: Sequence[Results]) -> str:
+    """The table of docs/fine-tuning.md: nDCG@10, its changes, and the ranks that trained documents rise by."""
+    header = (
+        "collection",
+        "model",
+        "leaked topics",
+        "clean topics",
+        "change, leaked",
+        "change, clean",
+        "rise in ranks",
+    )
+    rows = []
+    for one in results:
+        for kind in ("bm25", BEFORE, *one.kinds):
+            values = one.values[kind, "nDCG@10"]
+            cells = [f"{values[where].mean():.3f}" for where in (one.is_leaked, ~one.is_leaked)]
+            if kind in one.kinds[1:]:
+                made = one.change(kind, "nDCG@10")
+                rise = one.ranks(kind, one.documents(kind, trained=True)).gain.shown(".1f")
+                cells += [str(made["leaked"]), str(made["clean"]), rise]
+            rows.append([one.bench.collection.name, kind, *cells, *["–"] * (5 - len(cells))])
+    return table(header, rows)
+
+
 def figure(results: Sequence[Results], path: Path) -> None:
     """The changes of nDCG@10 by set, on leaked and on clean topics."""
     groups = ("leaked topics", "clean topics")
@@ -401,12 +440,15 @@ def figure(results: Sequence[Results], path: Path) -> None:
     for one in results:
         values = []
         for kind in KINDS[1:]:
+            if kind not in one.kinds:
+                values += [IntervalValue(None, None, None, group) for group in groups]
+                continue
             made = one.change(kind, "nDCG@10")
             for group in groups:
                 spread = made[group.split()[0]]
                 values.append(IntervalValue(spread.mean, spread.low, spread.high, group))
-        title = f"{one.bench.collection.name}, {len(one.seeds)} seeds"
-        panels.append(IntervalPanel(title, "change of nDCG@10", tuple(values), {0.0: "no leak"}))
+        title = f"{one.bench.collection.name}, {counted(one.seeds)}"
+        panels.append(IntervalPanel(title, "change of nDCG@10", tuple(values), {0.0: ""}))
     drawn = interval_panels(rows, panels, groups=groups)
     told = "Change of nDCG@10 of fine-tuned MiniLM by what leaks, on leaked and clean topics, with 95% intervals"
     path.write_text(to_svg_file(drawn, name="fine-tuning", description=told), encoding="utf-8")
@@ -433,8 +475,9 @@ def main() -> None:
                 if (done := bench.cell(kind, seed)) is not None:
                     print(json.dumps({"collection": bench.collection.name, **done}), flush=True)
     results = [Results.of(bench, given.seeds) for bench in benches]
-    print("\n\n".join(one.report() for one in results if one.seeds))
-    figure([one for one in results if one.seeds], given.out / "fine-tuning.svg")
+    done = [one for one in results if one.seeds]
+    print("\n\n".join([summary(done), *(one.report() for one in done)]))
+    figure(done, given.out / "fine-tuning.svg")
 
 
 if __name__ == "__main__":
