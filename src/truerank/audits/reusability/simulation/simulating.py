@@ -81,8 +81,8 @@ def simulate(
     Every trial is run with all teams and with each team left out of the pools. It judges the pools, then what active
     learning chooses, by the grades of the qrels; a document that is not there is not relevant. Systems unlike the runs
     (a sentence encoder, a latent space, queries led astray) are made from the collection, not pooled, and ranked by the
-    judgments: the verdict takes into account how they fare. The report has a verdict for each measure, tables, figures, and all
-    traces. Killed and called again, the command continues.
+    judgments: the verdict takes into account how they fare. The report has a verdict for each measure, tables, figures,
+    and all traces. Killed and called again, the command continues.
 
     Args:
         run: TREC runs, not truncated; repeat the option for several.
