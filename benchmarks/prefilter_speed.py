@@ -20,13 +20,12 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
-from truerank.text.wording import WordingProbe
-
 from shared_data import LOGS, log_path, recombined, require_shared, table, topic_path
 from truerank import leakage
 from truerank.audits.leakage.proposing import DistinctQueries, topic_texts
 from truerank.sources import open_queries, read_topics
 from truerank.text.normalising import normalise
+from truerank.text.wording import WordingProbe
 from truerank.vectors.prefilter import DEFAULT_CUTS, FilterPlan, filter_blocks
 from truerank.vectors.trigrams import TrigramScorer
 from truerank.work.jobs import Job
