@@ -61,15 +61,7 @@ def _claim(given: Inquiry, material: ClaimMaterial) -> Claim | None:
 
 
 def _unanswered(one: PlannedQuestion) -> ClaimAnswer:
-    return ClaimAnswer(
-        one.name,
-        "UNKNOWN",
-        "Not given.",
-        "unknown",
-        "What this does to the claim is not known.",
-        (),
-        f"Give {one.needs}.",
-    )
+    return ClaimAnswer(one.name, "UNKNOWN", "Not given.", "unknown", "", (), f"Give {one.needs}.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ from truerank.work.progress import Progress
 
 __all__ = ["collection_answer", "leakage_answer", "models_answer", "without_leaked"]
 
-_NO_CLAIM: Final = "There is no claim that this could change."
+_NO_CLAIM: Final = ""
 _NAMED: Final = 3
 
 

@@ -90,9 +90,14 @@ def _interval(result: Check) -> str:
 
 
 def _answer_table(result: Check) -> Table:
-    rows = tuple((QUESTIONS[one.question], one.word, EFFECTS[one.effect], one.consequence) for one in result.answers)
+    rows = tuple((QUESTIONS[one.question], one.word, EFFECTS[one.effect], _told(result, one)) for one in result.answers)
     columns = (Column("Question"), Column("Finding"), Column("The claim"), Column("What it does to the difference"))
     return Table("", columns, rows)
+
+
+def _told(result: Check, one: ClaimAnswer) -> str:
+    """What an answer says in a table: what it does to the claim, or what was found where there is none."""
+    return one.consequence if result.claim is not None and one.consequence else one.evidence
 
 
 def _plan_table(result: Check) -> Table:
@@ -234,7 +239,7 @@ def _estimates(result: Check) -> Table:
 
 def card_of(result: Check) -> str:
     """A reproducibility statement for a README or an appendix, in Markdown."""
-    rows = tuple((QUESTIONS[one.question], one.word, one.consequence) for one in result.answers)
+    rows = tuple((QUESTIONS[one.question], one.word, _told(result, one)) for one in result.answers)
     table = Table("", (Column("Question"), Column("Finding"), Column("The difference")), rows)
     conclusion = result.conclusion
     parts = [
