@@ -15,6 +15,7 @@ from truerank import leakage
 from truerank.audits.leakage.training_examples.changes import CHANGES, changed
 from truerank.audits.leakage.training_examples.results import LEAKS
 from truerank.errors import InputError
+from truerank.overlaps import OVERLAPS
 
 QUERIES = {
     "t1": "how do coral reefs recover from bleaching events",
@@ -112,6 +113,7 @@ def test_a_folder_is_opened_again(audit: leakage.ExampleAudit) -> None:
     assert again.json() == json.loads((audit.folder / "summary.json").read_text()) == audit.json()
     assert again.leaks.equals(audit.leaks)
     assert dict(again.leaks.schema) == LEAKS
+    assert {name for name in OVERLAPS if not name.endswith("_id")} <= LEAKS.keys()
     with pytest.raises(InputError, match="leakage examples"):
         leakage.load_examples(audit.folder / "tables")
 
