@@ -73,14 +73,15 @@ def small_suite(folder: Path, first: int, further: dict[str, str]) -> Path:
     return written(folder, training, chosen)
 
 
-def suite(folder: Path, first: int) -> Path:
+def suite(folder: Path, first: int, without: list[str], rows: list[str]) -> Path:
     """The suite file of the measurement."""
     training = {name: log(folder, name, first) for name in LOGS}
     for code in LANGUAGES:
         training[f"miracl-{code}-train"] = f"queries: {SHARED / 'topics' / 'miracl' / code}-train.tsv.gz"
-    beir = {name: place for name, place in tests().items() if "/beir/" in place}
+    chosen = {name: place for name, place in tests().items() if not name.startswith(tuple(without))}
+    beir = {name: place for name, place in chosen.items() if "/beir/" in place and (not rows or name in rows)}
     training |= {name: f"topics: {place}" for name, place in beir.items()}
-    return written(folder, training, tests())
+    return written(folder, training, chosen)
 
 
 def written(folder: Path, training: dict[str, str], test: dict[str, str]) -> Path:
@@ -200,12 +201,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("matrix-benchmark"))
     parser.add_argument("--encoder", default="packaged")
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--without", nargs="*", default=[], help="beginnings of names of test sets to leave out")
+    parser.add_argument("--rows", nargs="*", default=[], help="BEIR sets that are training sets too; by default all")
     parser.add_argument("--number", type=int, nargs="*", default=[100_000, 1_000_000, 10_000_000])
     given = parser.parse_args()
     if given.what != "examples":
         require_shared()
     if given.what == "suite":
-        show(timed(suite(given.out, given.first), given.out / "suite", given.encoder))
+        show(timed(suite(given.out, given.first, given.without, given.rows), given.out / "suite", given.encoder))
     elif given.what == "again":
         again(given.out, given.encoder, given.first)
     else:

@@ -175,6 +175,18 @@ def test_lower_casing_of_the_sentence_config_is_honoured(tmp_path: Path) -> None
     assert lowering.fingerprint != encoder.fingerprint
 
 
+def test_pieces_are_the_tokens_without_special_ones(tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer, models
+
+    sentence_model(tmp_path / "m", models.Pooling(24))
+    tokenizer = SentenceTransformer(str(tmp_path / "m"), device="cpu").tokenizer
+    texts = ["", "the fox", "the quick brown fox"]
+    wanted = [len(tokenizer.tokenize(text)) for text in texts]
+    assert wanted[0] == 0 < wanted[1] < wanted[2]
+    for backend in ("onnx", "torch"):
+        assert open_encoder(str(tmp_path / "m"), backend=backend).pieces(texts) == wanted
+
+
 @pytest.mark.parametrize("family", ["roberta", "mpnet"])
 def test_foreign_graph_with_mask_gives_the_same_vectors(family: str, tmp_path: Path) -> None:
     """A model that brings an ONNX file with mask and token types, and no weights."""

@@ -188,9 +188,12 @@ class _Comparison:
         files = [self._pair_file(training, unit, itself) for unit in tests]
         work = replace(self.job, folder=self.job.folder / "work" / digest([file.name for file in files])[:20])
         sides = [self._texts(unit) for unit in tests]
-        for file, found in zip(
-            files, compare_all(sides, self._texts(training), self.rules, work, in_full=not itself), strict=True
-        ):
+        every = compare_all(sides, self._texts(training), self.rules, work, in_full=not itself)
+        if crowded := max(found.crowded for found in every):
+            self.job.progress.note(
+                f"{training.source.spec}: {crowded} n-grams stand in so many texts that pairs may lack"
+            )
+        for file, found in zip(files, every, strict=True):
             with atomic_path(file) as temporary:
                 found.frame.write_parquet(temporary, compression="zstd")
         shutil.rmtree(work.folder, ignore_errors=True)
