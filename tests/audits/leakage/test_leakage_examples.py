@@ -13,8 +13,10 @@ import pytest
 import truerank
 from truerank import leakage
 from truerank.audits.leakage.training_examples.changes import CHANGES, changed
+from truerank.audits.leakage.training_examples.options import RULES
 from truerank.audits.leakage.training_examples.results import LEAKS
 from truerank.errors import InputError
+from truerank.overlaps import OVERLAPS, compare
 
 QUERIES = {
     "t1": "how do coral reefs recover from bleaching events",
@@ -112,6 +114,7 @@ def test_a_folder_is_opened_again(audit: leakage.ExampleAudit) -> None:
     assert again.json() == json.loads((audit.folder / "summary.json").read_text()) == audit.json()
     assert again.leaks.equals(audit.leaks)
     assert dict(again.leaks.schema) == LEAKS
+    assert {name for name in OVERLAPS if not name.endswith("_id")} <= LEAKS.keys()
     with pytest.raises(InputError, match="leakage examples"):
         leakage.load_examples(audit.folder / "tables")
 
@@ -240,3 +243,13 @@ def test_what_many_test_texts_share_is_no_leak(tmp_path: Path) -> None:
     (passage,) = found.boilerplate
     assert passage["passage"] == footer
     assert passage["documents"] >= 29
+
+
+def test_brief_texts_need_more_in_common_than_long_ones() -> None:
+    brief, long = prose("brief", 16).split(), prose("long", 45).split()
+    another_word = [*brief[:8], "zebra", *brief[9:]]
+    another_sentence = [*long[:15], *prose("sentence", 14).split(), *long[29:]]
+    tests = [("brief", " ".join(brief)), ("long", " ".join(long))]
+    lines = [("word", " ".join(another_word)), ("sentence", " ".join(another_sentence))]
+    found = compare(tests, lines, RULES).frame
+    assert found.select("test_id", "training_id").rows() == [("long", "sentence")]
