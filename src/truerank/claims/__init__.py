@@ -18,3 +18,15 @@ if TYPE_CHECKING:
     from truerank.claims.results import PlannedQuestion as PlannedQuestion
 
 __getattr__, __dir__ = lazily(__name__, __file__)
+
+__all__ = [
+    "Check",
+    "Claim",
+    "ClaimAnswer",
+    "ClaimConclusion",
+    "ClaimEstimate",
+    "ClaimOptions",
+    "ClaimSources",
+    "PlannedQuestion",
+    "check",
+]
