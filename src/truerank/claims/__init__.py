@@ -25,3 +25,15 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = lazily(__name__, __file__)
+
+__all__ = [
+    "Check",
+    "Claim",
+    "ClaimAnswer",
+    "ClaimConclusion",
+    "ClaimEstimate",
+    "ClaimOptions",
+    "ClaimSources",
+    "PlannedQuestion",
+    "check",
+]
