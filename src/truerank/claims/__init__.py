@@ -12,18 +12,6 @@ if TYPE_CHECKING:
     from truerank.claims.options import ClaimOptions, ClaimSources
     from truerank.claims.results import Check, ClaimAnswer, ClaimConclusion, PlannedQuestion
 
-__all__ = [
-    "Check",
-    "Claim",
-    "ClaimAnswer",
-    "ClaimConclusion",
-    "ClaimEstimate",
-    "ClaimOptions",
-    "ClaimSources",
-    "PlannedQuestion",
-    "check",
-]
-
 __getattr__, __dir__ = lazily(__name__, __file__)
 
 __all__ = [
