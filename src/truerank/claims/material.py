@@ -13,7 +13,7 @@ from truerank.claims.options import ClaimSources
 from truerank.errors import InputError, OptionError
 from truerank.judging.ratings import named_source
 from truerank.measures.scoring import named_runs
-from truerank.sources import beir, grammar, irds
+from truerank.sources import beir, grammar, irds, open_documents, open_queries
 from truerank.sources.notebook import frame_of
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
 
@@ -86,6 +86,7 @@ def read_material(sources: ClaimSources) -> ClaimMaterial:
 
     if not any(map(sources.has, ("test", "qrels", "run", "docs"))):
         raise OptionError("test", "nothing to check", "give `test`, `qrels` or `docs`, and `run` for a claim")
+    _look_at(sources)
     if sources.has("run") and not sources.has("qrels"):
         raise OptionError("qrels", "runs need judgments", "give the judgments, or a test set that brings them")
     runs = {}
@@ -105,6 +106,16 @@ def read_material(sources: ClaimSources) -> ClaimMaterial:
     return ClaimMaterial(
         sources, qrels, runs, teams, _models(sources.model_judgments), grammar.parse(str(named)).name
     )  # fmt: skip
+
+
+def _look_at(sources: ClaimSources) -> None:
+    """Opens what the audits will read, so that a source that is not there is told before any work."""
+    for each in (sources.test, *sources.train):
+        if each is not None:
+            open_queries(each)
+    for each in (sources.docs, sources.previous):
+        if each is not None:
+            open_documents(each)
 
 
 def _models(given: Any) -> dict[str, Any]:
