@@ -31,7 +31,11 @@ class Constants(Extension):
 def _value(default: str | Expr | None, owner: Function | Attribute) -> str | Expr | None:
     if not isinstance(default, (ExprName, ExprAttribute)):
         return default
-    found: Any = importlib.import_module(owner.module.path)
+    try:
+        found: Any = importlib.import_module(owner.module.path)
+    except ImportError:
+        # An integration with a package that is not here; the reference does not show it.
+        return default
     for part in str(default).split("."):
         found = getattr(found, part, owner)
     return repr(found) if isinstance(found, _SHOWN) else default
