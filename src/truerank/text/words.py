@@ -131,24 +131,51 @@ def joined_words(left: Sequence[str], right: Sequence[str]) -> Iterator[tuple[in
         Pairs (place in left, place in right); a word that stands for several is in as many pairs.
     """
     left_stems, right_stems = [stem(word) for word in left], [stem(word) for word in right]
-    left_alone = [at for at, form in enumerate(left_stems) if form not in right_stems]
-    right_alone = [at for at, form in enumerate(right_stems) if form not in left_stems]
+    left_known, right_known = set(left_stems), set(right_stems)
+    left_alone = [at for at, form in enumerate(left_stems) if form not in right_known]
+    right_alone = [at for at, form in enumerate(right_stems) if form not in left_known]
     if not left_alone or not right_alone:
         return
+    runs = _Runs.of(left, left_alone)
     for one in right_alone:
-        for part in _parts(right[one], left, left_alone):
+        for part in runs.parts(right[one]):
             yield part, one
+    runs = _Runs.of(right, right_alone)
     for one in left_alone:
-        for part in _parts(left[one], right, right_alone):
+        for part in runs.parts(left[one]):
             yield one, part
 
 
-def _parts(word: str, others: Sequence[str], alone: Sequence[int]) -> Iterator[int]:
-    """Places of the run of words, all of them among `alone`, that `word` joins or abbreviates."""
-    free = set(alone)
-    for start in alone:
-        if start + 1 in free and stem(word) == others[start] + stem(others[start + 1]):
-            yield from (start, start + 1)
-        run = range(start, start + len(word))
-        if 2 <= len(word) <= 5 and free.issuperset(run) and word == "".join(others[place][0] for place in run):
-            yield from run
+class _Runs(NamedTuple):
+    """Where runs of words begin, by what they are written as in one word.
+
+    Attributes:
+        pairs: places of two neighbours, by the first and the stem of the second.
+        initials: places of two to five neighbours, by their initials.
+    """
+
+    pairs: dict[str, list[int]]
+    initials: dict[str, list[int]]
+
+    @classmethod
+    def of(cls, words: Sequence[str], alone: Sequence[int]) -> _Runs:
+        """The runs whose words are all among `alone`."""
+        free = set(alone)
+        runs = cls({}, {})
+        for start in alone:
+            if start + 1 in free:
+                runs.pairs.setdefault(words[start] + stem(words[start + 1]), []).append(start)
+            initials = words[start][0]
+            for place in range(start + 1, start + 5):
+                if place not in free:
+                    break
+                initials += words[place][0]
+                runs.initials.setdefault(initials, []).append(start)
+        return runs
+
+    def parts(self, word: str) -> Iterator[int]:
+        """Places of the runs that a word joins or abbreviates, run after run."""
+        joined = [(start, 2) for start in self.pairs.get(stem(word), ())]
+        short = [(start, len(word)) for start in self.initials.get(word, ())]
+        for start, length in sorted(joined + short, key=lambda run: run[0]):
+            yield from range(start, start + length)
