@@ -165,6 +165,18 @@ def test_kept_texts_of_other_ngrams_are_refused(tmp_path: Path) -> None:
         compare(kept, _texts(2, 3), OverlapRules(ngram=8))
 
 
+def test_crowds_are_counted_where_no_pair_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("truerank.overlaps.comparing._CROWD", 2)
+    text = "one two three four five six"
+    words = text.split()
+    training = [(f"{at}-{n}", " ".join([*words[at : at + 3], f"tail{n}"])) for at in range(4) for n in range(3)]
+    for _ in range(2):
+        found = compare([("a", text)], training, job=Job(tmp_path))
+        assert found.frame.is_empty()
+        assert found.crowded == 1
+    assert compare([("a", text)], training[::3]).crowded == 0
+
+
 def test_texts_without_words_are_compared_as_texts_only() -> None:
     assert compare([], []).frame.is_empty()
     found = compare([("a", ""), ("b", "?!"), ("c", "…")], [("1", ""), ("2", "?!")]).frame

@@ -30,7 +30,8 @@ from truerank.work.jobs import Job
 
 __all__ = ["compare", "compare_all", "semantic_state"]
 
-_FORMAT: Final = 1
+#: Of unfinished work.
+_FORMAT: Final = 2
 #: Texts with one shingle up to which all are compared: what is found does not depend on what else is compared.
 _CROWD: Final = 1 << 14
 #: Shingles that are compared at a time.
@@ -104,18 +105,18 @@ def compare_all(
     with _folder(job) as work:
         identity = [_identity(side) for side in (*tests, training)]
         claim(work.folder, {"format": _FORMAT, "rules": asdict(rules), "sides": identity, "in_full": in_full})
-        store = BlockStore(work.folder / "pairs")
+        store, crowds = BlockStore(work.folder / "pairs"), BlockStore(work.folder / "crowds")
         places = [(group, right) for group in _groups(tests, training, in_full) for right in range(len(training.parts))]
         for number, (group, right) in enumerate(places):
             if not store.has(number):
                 part = work.part(f"compare-{number:05d}")
-                store.save(number, _compared(group, _Right(right, training.parts[right]), rules, part))
+                found, crowd = _compared(group, _Right(right, training.parts[right]), rules, part)
+                crowds.save(number, pl.DataFrame({"crowded": [crowd]}))
+                store.save(number, found)
                 shutil.rmtree(part.folder, ignore_errors=True)
         frames = [store.load(number) for number in range(len(places))]
-    crowded = sum(int(frame["crowded"][0]) for frame in frames if len(frame))
-    pairs = pl.concat(
-        [pl.DataFrame(schema={**OVERLAPS, "test": pl.Int64}), *(frame.drop("crowded") for frame in frames)]
-    )
+        crowded = sum(int(crowds.load(number).item()) for number in range(len(places)))
+    pairs = pl.concat([pl.DataFrame(schema={**OVERLAPS, "test": pl.Int64}), *frames])
     return tuple(
         Overlaps(
             rules,
@@ -183,8 +184,9 @@ def _groups(tests: Sequence[KeptTexts], training: KeptTexts, in_full: bool) -> I
         yield group
 
 
-def _compared(group: Sequence[_Member], theirs: _Right, rules: OverlapRules, job: Job) -> pl.DataFrame:
-    """The pairs of a group and a part of the training side with all evidence, by test side, text and text."""
+def _compared(group: Sequence[_Member], theirs: _Right, rules: OverlapRules, job: Job) -> tuple[pl.DataFrame, int]:
+    """The pairs of a group and a part of the training side with all evidence, by test side, text and text; and how
+    many shingles and n-grams are crowded."""
     left, right = TextPart.joined([one.part for one in group]), theirs.part
     near = between(left.shingles, right.shingles, rules.shingles, job.part("near"), numbered=True, crowd=_CROWD)
     ngrams = between(left.ngrams, right.ngrams, rules.ngrams, job.part("ngrams"), numbered=True, crowd=_CROWD)
@@ -196,8 +198,7 @@ def _compared(group: Sequence[_Member], theirs: _Right, rules: OverlapRules, job
         pairs = every.filter(inside).with_columns(pl.col("left") - first)
         found.append(_of_member(pairs, one, theirs, rules, job.part(f"member-{at:05d}")))
         first += len(one.part)
-    crowded = pl.lit(near.crowded + ngrams.crowded, pl.Int64)
-    return pl.concat(found).with_columns(crowded=crowded)
+    return pl.concat(found), near.crowded + ngrams.crowded
 
 
 def _of_member(pairs: pl.DataFrame, one: _Member, theirs: _Right, rules: OverlapRules, job: Job) -> pl.DataFrame:
