@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +19,7 @@ from truerank.near_duplicates.results import BOILERPLATE, GROUPS, KINDS, PAIRS, 
 from truerank.near_duplicates.sketches import Documents, Sketches, claim, keep
 from truerank.near_duplicates.verifying import RELATIONS, verify
 from truerank.work.engines import Engine, LocalEngine, RayEngine, ShardEngine
-from truerank.work.jobs import Job
+from truerank.work.jobs import Job, opened
 from truerank.work.memory import give_back
 from truerank.work.runs import plain
 from truerank.work.workers import processors
@@ -49,7 +46,7 @@ def within(documents: Documents | Sketches, options: Shingles = Shingles(), job:
     Raises:
         InputError: sketches of other shingles, a folder with other work, or a worker died.
     """
-    with _folder(job) as work:
+    with opened(job) as work:
         sketches = _sketches(documents, options, work.part("sketches"))
         plan = ComparisonPlan(work.folder, (sketches,), options, CROWD)
         passages = boilerplate(sketches.all_passages, len(sketches), options.boilerplate)
@@ -87,7 +84,7 @@ def between(
     Raises:
         InputError: sketches of other shingles, a folder with other work, or a worker died.
     """
-    with _folder(job) as work:
+    with opened(job) as work:
         sides = tuple(
             _sketches(side, options, work.part(f"{name}-sketches")) for name, side in (("left", left), ("right", right))
         )
@@ -101,16 +98,6 @@ def between(
         else:
             found = _named(plan, pairs)
         return Equivalents(options, sizes, empty, found, groups, passages, crowded)
-
-
-@contextlib.contextmanager
-def _folder(job: Job | None) -> Iterator[Job]:
-    if job is not None:
-        job.folder.mkdir(parents=True, exist_ok=True)
-        yield job
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        yield Job(Path(folder))
 
 
 def _here(engine: Engine) -> Engine:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -26,7 +23,7 @@ from truerank.text.normalising import normalise
 from truerank.text.wording import LETTERS, WORDS, WordingProbe
 from truerank.vectors.encoders.base import Encoder
 from truerank.work.blocks import BlockStore, run_blocks
-from truerank.work.jobs import Job
+from truerank.work.jobs import Job, opened
 
 __all__ = ["compare", "compare_all", "semantic_state"]
 
@@ -66,7 +63,7 @@ def compare(
     Raises:
         InputError: kept texts for other n-grams, a folder with other work, or a worker died.
     """
-    with _folder(job) as work:
+    with opened(job) as work:
         sides = [
             side if isinstance(side, KeptTexts) else keep(side, rules, work.part(f"{name}-texts"), encoder)
             for name, side in (("test", test), ("training", training))
@@ -102,7 +99,7 @@ def compare_all(
         if side.rules.ngram != rules.ngram:
             fault = f"texts kept for n-grams of {side.rules.ngram} words, not of {rules.ngram}"
             raise InputError(fault, "keep them again", where=side.folder)
-    with _folder(job) as work:
+    with opened(job) as work:
         identity = [_identity(side) for side in (*tests, training)]
         claim(work.folder, {"format": _FORMAT, "rules": asdict(rules), "sides": identity, "in_full": in_full})
         store, crowds = BlockStore(work.folder / "pairs"), BlockStore(work.folder / "crowds")
@@ -127,16 +124,6 @@ def compare_all(
         )
         for at, test in enumerate(tests)
     )
-
-
-@contextlib.contextmanager
-def _folder(job: Job | None) -> Iterator[Job]:
-    if job is not None:
-        job.folder.mkdir(parents=True, exist_ok=True)
-        yield job
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        yield Job(Path(folder))
 
 
 def _identity(side: KeptTexts) -> list[Any]:

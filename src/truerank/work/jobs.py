@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from truerank.work.engines import Engine, LocalEngine
 from truerank.work.progress import Progress, Quiet
 
-__all__ = ["Job"]
+__all__ = ["Job", "opened"]
 
 
 @dataclass(frozen=True)
@@ -30,3 +33,14 @@ class Job:
     def part(self, name: str) -> Job:
         """The same in a folder of its own."""
         return replace(self, folder=self.folder / name)
+
+
+@contextlib.contextmanager
+def opened(job: Job | None) -> Iterator[Job]:
+    """The job with its folder made; without one, a job in a temporary folder and this process."""
+    if job is not None:
+        job.folder.mkdir(parents=True, exist_ok=True)
+        yield job
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Job(Path(folder))
