@@ -290,7 +290,7 @@ def _pairs(
             if crowd:
                 # Those behind the document itself, and from the beginning again after the end.
                 behind = _places(part, members)[place] + step - _FIRST_ONES
-                step = np.where(step < _FIRST_ONES, step, behind % part.length[place])
+                step = np.where(step < _FIRST_ONES, step, behind) % part.length[place]
             own, other = part.documents[place], members[part.begin[place] + step].astype(np.int64)
             good = own != other
             if not crowd:
