@@ -245,6 +245,23 @@ def test_what_many_test_texts_share_is_no_leak(tmp_path: Path) -> None:
     assert passage["documents"] >= 29
 
 
+def test_pairs_that_were_not_compared_make_no_clean_result(
+    collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = prose("d1").split()
+    parts = [" ".join(words[at : at + 12]) for at in range(0, 48, 10)]
+    # Each part is too little of the document; two texts have each of them.
+    rows = [{"positive": f"{part} {prose(f'{part} {n}', 60)}"} for part in parts for n in range(2)]
+    given = {"kinds": ("document-corpus",), "sample": 20}
+    train = write_lines(tmp_path / "train.jsonl", rows)
+    said = "not all pairs with them were compared"
+    assert said not in leakage.examples(train, collection, **given).of("document-corpus").why
+    monkeypatch.setattr("truerank.overlaps.comparing._CROWD", 1)
+    verdict = leakage.examples(train, collection, **given).of("document-corpus")
+    assert verdict.verdict == "UNKNOWN"
+    assert said in verdict.why
+
+
 def test_brief_texts_need_more_in_common_than_long_ones() -> None:
     brief, long = prose("brief", 16).split(), prose("long", 45).split()
     another_word = [*brief[:8], "zebra", *brief[9:]]

@@ -160,7 +160,9 @@ class PreparedExamples:
         sources = {name: {**counted(one), **located.counts[name]} for name, one in self.training.sources}
         documents = (0 if kept.documents is None else len(kept.documents), texts.present)
         semantic = dict(zip(("query-query", "query-document", "document"), found.semantic, strict=True))
-        known = ExampleEvidence(self.test, leaks, sources, seen, self.options, self.rules, documents, semantic)
+        known = ExampleEvidence(
+            self.test, leaks, sources, seen, self.options, self.rules, documents, semantic, found.crowded
+        )
         return ExampleAudit(
             kinds=tuple(verdicts(known)),
             leaks=leaks,

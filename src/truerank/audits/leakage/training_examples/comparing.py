@@ -89,14 +89,15 @@ class ComparedTexts(NamedTuple):
         query_documents: of test queries and training documents.
         documents: of test documents and training documents.
         semantic: what became of the encoder's evidence, for each of them.
-        crowded: shingles that so many texts have that not all pairs with them were compared.
+        crowded: shingles and n-grams that so many texts have that not all pairs with them were compared: of training
+            queries, and of training documents.
     """
 
     queries: pl.DataFrame
     query_documents: pl.DataFrame
     documents: pl.DataFrame
     semantic: tuple[str, str, str]
-    crowded: int
+    crowded: tuple[int, int]
 
 
 def keep_sides(test: TestTexts, training: TrainingTexts, ways: ComparingTexts, job: Job) -> KeptSides:
@@ -159,7 +160,7 @@ def compare_sides(kept: KeptSides, rules: OverlapRules, job: Job) -> ComparedTex
         _without_parts(inside.frame.filter(long)),
         _without_parts(found.frame),
         (queries.semantic, inside.semantic, found.semantic),
-        queries.crowded + inside.crowded,
+        (queries.crowded, inside.crowded),
     )
 
 

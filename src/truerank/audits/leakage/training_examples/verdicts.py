@@ -42,6 +42,8 @@ class ExampleEvidence:
         documents: documents of the collection, and how many of them are relevant.
         semantic: what became of the encoder's evidence: "compared", "unknown language", "not asked"; for query-query,
             query-document and document.
+        crowded: sequences of words that so many texts have that not all pairs with them were compared: of training
+            queries, and of training documents.
     """
 
     test: TestTexts
@@ -52,6 +54,7 @@ class ExampleEvidence:
     rules: OverlapRules
     documents: tuple[int, int]
     semantic: Mapping[str, str]
+    crowded: tuple[int, int]
 
     def counts(self) -> dict[str, Any]:
         """What was compared of the test collection."""
@@ -176,6 +179,12 @@ def _gaps(kind: LeakKind, known: ExampleEvidence, sensitivity: tuple[KindFound, 
     if kind.test == "relevant" and len(judged) > known.documents[1]:
         lost = len(judged) - known.documents[1]
         yield f"{lost:,d} relevant documents are not among the documents", "Give the whole collection with --docs."
+    queries, in_documents = known.crowded
+    if crowded := {"query-query": queries, "pair": queries + in_documents}.get(kind.name, in_documents):
+        yield (
+            f"{crowded:,d} word sequences stand in so many texts that not all pairs with them were compared",
+            "Audit the training data in parts.",
+        )
     if not sensitivity:
         yield "no changed copy could be planted, so that nothing tells what the audit can see", "Give longer texts."
     unseen = [row for row in sensitivity if row["kind"] in REQUIRED[kind.name] and (row["share"] or 0) < _ENOUGH]
