@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,38 @@ def test_a_further_set_costs_itself_only_and_changes_no_bytes(
     assert sorted(read[1:]) == sorted(["log.tsv", "old.tsv", "examples.jsonl", "examples.jsonl", "topics.tsv",
                                        "corpus.jsonl", "other.tsv"])  # fmt: skip
     assert _bytes(tmp_path / "steps") == _bytes(tmp_path / "nothing")
+
+
+@pytest.mark.usefixtures("encoder")
+def test_clean_needs_texts_that_were_read_and_compared(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "alpha beta gamma delta epsilon zeta".split()
+    log = [f"{at}-{n}\t{' '.join([*words[at : at + 3], f'tail{n}'])}" for at in range(4) for n in range(3)]
+    (tmp_path / "log.tsv").write_text("\n".join(log) + "\n", encoding="utf-8")
+    (tmp_path / "log.jsonl").write_text('{"query": "red wine"}\n{"nothing": 1}\n', encoding="utf-8")
+    (tmp_path / "answers.jsonl").write_text(json.dumps({"positive": FIRE}) + "\n", encoding="utf-8")
+    (tmp_path / "topics.tsv").write_text(f"1\t{' '.join(words)}\n", encoding="utf-8")
+    suite.write_text(
+        "training:\n  crowd:\n    queries: log.tsv\n  partly:\n    queries: log.jsonl\n"
+        "  none:\n    examples: answers.jsonl\ntest:\n  topics:\n    topics: topics.tsv\n",
+        encoding="utf-8",
+    )
+
+    def reasons() -> dict[str, str]:
+        found = matrix(suite, threshold=0.95, out=tmp_path / "out").cells
+        return {row["training"]: f"{row['verdict']} {row['reason']}" for row in found.to_dicts()}
+
+    found = reasons()
+    assert found["crowd"].startswith("CLEAN")
+    assert "UNKNOWN" in found["partly"] and "1 record could not be read" in found["partly"]
+    assert "UNKNOWN" in found["none"] and "the training data has no query" in found["none"]
+    # From what was kept, too.
+    assert reasons() == found
+    monkeypatch.setattr("truerank.overlaps.comparing._CROWD", 2)
+    shutil.rmtree(tmp_path / "out")
+    for _ in range(2):
+        assert "UNKNOWN" in reasons()["crowd"] and "1 word sequences stand in so many" in reasons()["crowd"]
 
 
 class _Killed(BaseException):

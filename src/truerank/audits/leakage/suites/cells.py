@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -39,6 +39,8 @@ class Compared:
         states: what the encoder did, for each two sources that were compared.
         itself: whether the test set is compared with itself.
         check: which planted rewordings would have been found; None where none were planted.
+        unread: records of both sides that hold no text that could be read.
+        crowded: sequences of words that so many texts have that not all pairs with them were compared.
     """
 
     part: str
@@ -48,6 +50,8 @@ class Compared:
     states: tuple[SemanticState, ...]
     itself: bool
     check: Sensitivity | None
+    unread: int
+    crowded: int
 
 
 def cell_of(one: Compared) -> dict[str, Any]:
@@ -140,7 +144,7 @@ def _verdict(one: Compared, strong: set[str], weak: set[str]) -> tuple[str, str,
             f"{len(strong):,} of {one.items:,} {noun} have {other} with the same text, n-grams or meaning.{bound}",
             upper,
         )
-    gaps = []
+    gaps = list(_not_compared(one))
     if weak:
         gaps.append(f"{len(weak):,} of {one.items:,} {noun} have a training text with the same content words, unjudged")
     if "unknown language" in one.states:
@@ -152,17 +156,28 @@ def _verdict(one: Compared, strong: set[str], weak: set[str]) -> tuple[str, str,
     elif not planted:
         gaps.append("no rewordings were planted, so that nothing tells what would be found")
     else:
-        found, blind, _ = kinds_seen(one.check["kinds"]) if one.check is not None else ([], {}, {})
+        found, blind, few = kinds_seen(one.check["kinds"]) if one.check is not None else ([], {}, {})
         if missed := [kind for kind in blind if kind in SEEN_KINDS]:
             gaps.append(f"planted rewordings were not found often enough ({', '.join(missed)})")
         if not gaps:
             return (
                 "CLEAN",
                 f"All texts were compared and nothing was found. Of planted rewordings at least 95% were found: "
-                f"{', '.join(found) or 'none'}; not: {', '.join(blind) or 'none'}.{bound}",
+                f"{', '.join(found) or 'none'}; not: {', '.join(blind) or 'none'}"
+                f"{'; too few to say: ' if few else ''}{', '.join(few)}.{bound}",
                 upper,
             )
     return "UNKNOWN", f"Nothing above the thresholds, but {'; '.join(gaps)}.{bound}", upper
+
+
+def _not_compared(one: Compared) -> Iterator[str]:
+    """What was not read, or not compared with everything."""
+    if not one.training_texts:
+        yield f"the training data has no {one.part}"
+    if one.unread:
+        yield f"{one.unread:,} record{'' if one.unread == 1 else 's'} could not be read"
+    if one.crowded:
+        yield f"{one.crowded:,} word sequences stand in so many texts that not all pairs with them were compared"
 
 
 def _planted(check: Sensitivity | None) -> tuple[int, int]:

@@ -38,7 +38,7 @@ from truerank.work.runs import run as started
 
 __all__ = ["matrix"]
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _KEPT: Final = "kept"
 #: Topics whose rewordings are planted; six kinds in the same words of each are enough for the bound.
 _TOPICS_CHECKED: Final = 40
@@ -118,6 +118,7 @@ class _Comparison:
     keys: dict[TextSource, str] = field(default_factory=dict)
     opened: dict[str, KeptTexts] = field(default_factory=dict)
     items: dict[str, int] = field(default_factory=dict)
+    unread: dict[str, int] = field(default_factory=dict)
 
     def result(self) -> LeakageMatrix:
         """Compares what was not compared before, and makes the cells of all."""
@@ -159,9 +160,13 @@ class _Comparison:
     def _texts(self, unit: _Unit) -> KeptTexts:
         if unit.key not in self.opened:
             folder = self.job.folder / "texts" / unit.key
-            if not (folder / "texts.json").is_file():
+            unread = folder / "unread"
+            if not unread.is_file():
                 self.done["read"].append(unit.source.spec)
-                keep(unit.source.texts(), self.rules, replace(self.job, folder=folder), self.encoder)
+                stream = unit.source.texts()
+                keep(stream, self.rules, replace(self.job, folder=folder), self.encoder)
+                write_text(unread, str(stream.unread))
+            self.unread[unit.key] = int(unread.read_text(encoding="ascii"))
             self.opened[unit.key] = open_kept(folder, self.rules)
         return self.opened[unit.key]
 
@@ -194,6 +199,7 @@ class _Comparison:
                 f"{training.source.spec}: {crowded} n-grams stand in so many texts that pairs may lack"
             )
         for file, found in zip(files, every, strict=True):
+            write_text(_crowd_file(file), str(found.crowded))
             with atomic_path(file) as temporary:
                 found.frame.write_parquet(temporary, compression="zstd")
         shutil.rmtree(work.folder, ignore_errors=True)
@@ -213,16 +219,20 @@ class _Comparison:
     def _compared(self, row: SuiteSet, test: SuiteSet, part: str, checked: Sensitivity | None) -> Compared | None:
         states: list[SemanticState] = []
         frames, texts, itself = [pl.DataFrame(schema={**MATRIX_PAIRS, "example_of": pl.String})], 0, False
+        read, crowded = {unit.key for unit in self._units(test, part)}, 0
         for holder in self.suite.line(row):
             for training in self._units(holder, part):
                 kept = self._texts(training)
                 texts += len(kept)
+                read.add(training.key)
                 for unit in self._units(test, part):
                     other = self._texts(unit)
                     same = _is_itself(holder, test.name, training, unit)
                     itself = itself or same
                     states.append(semantic_state(other, kept))
-                    frame = pl.read_parquet(self._pair_file(training, unit, same))
+                    file = self._pair_file(training, unit, same)
+                    crowded += int(_crowd_file(file).read_text(encoding="ascii"))
+                    frame = pl.read_parquet(file)
                     names = {"training": row.name, "source": holder.name, "test": test.name, "part": part}
                     frames.append(
                         frame.with_columns(
@@ -233,7 +243,8 @@ class _Comparison:
         if not states:
             return None
         items = sum(self._items(unit) for unit in self._units(test, part))
-        return Compared(part, items, texts, pl.concat(frames), tuple(states), itself, checked)
+        unread = sum(self.unread[key] for key in read)
+        return Compared(part, items, texts, pl.concat(frames), tuple(states), itself, checked, unread, crowded)
 
     def _pair_cell(
         self, row: SuiteSet, test: SuiteSet, found: Mapping[str, pl.DataFrame]
@@ -301,6 +312,11 @@ class _Comparison:
 
 
 _ROLES: Final = ("query", "positive")
+
+
+def _crowd_file(pairs: Path) -> Path:
+    """Beside the pairs of two sources: how many sequences of words are crowded."""
+    return pairs.with_suffix(".crowded")
 
 
 def _is_itself(row: SuiteSet, test: str, training: _Unit, unit: _Unit) -> bool:

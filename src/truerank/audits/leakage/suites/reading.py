@@ -10,9 +10,12 @@ from typing import Final
 
 from truerank.errors import InputError
 from truerank.experiments.grid.yaml_tree import Value, YamlMapping, read_tree
-from truerank.near_duplicates import Documents
-from truerank.records import Input
+from truerank.records import Document, Input
 from truerank.sources import (
+    DocumentSource,
+    ExampleSource,
+    QuerySource,
+    TopicSet,
     open_documents,
     open_examples,
     open_queries,
@@ -23,13 +26,47 @@ from truerank.sources import (
 from truerank.sources.inputs import input_of
 from truerank.work.artifacts import digest
 
-__all__ = ["PARTS", "Suite", "SuiteSet", "TextSource", "read_suite"]
+__all__ = ["PARTS", "Suite", "SuiteSet", "TextSource", "TextStream", "read_suite"]
 
 #: What is compared with what: texts of the two sides.
 PARTS: Final = ("query", "document")
 _ABOUT: Final = ("license", "language")
 _TRAINING: Final = ("queries", "topics", "documents", "examples", "roles", "parents", *_ABOUT)
 _TEST: Final = ("topics", "documents", "qrels", *_ABOUT)
+
+
+@dataclass(frozen=True)
+class TextStream:
+    """Ids and texts of one source.
+
+    Attributes:
+        source: what is read.
+        kind: as in `TextSource`.
+    """
+
+    source: DocumentSource | ExampleSource | QuerySource | TopicSet
+    kind: str
+
+    def __iter__(self) -> Iterator[Document | tuple[str, str]]:
+        if isinstance(self.source, TopicSet):
+            for topic in self.source.topics:
+                yield from ((topic.topic_id, text) for text in (topic.title, topic.description) if text.strip())
+        elif isinstance(self.source, ExampleSource):
+            for block in self.source.batches():
+                for example_id, role, text in zip(block.ids, block.roles, block.texts, strict=True):
+                    if role == self.kind:
+                        yield example_id, text
+        else:
+            yield from self.source
+
+    @property
+    def unread(self) -> int:
+        """After the last text: records that hold none, of topics also those without title and description."""
+        counts = self.source.counts
+        if not isinstance(self.source, TopicSet):
+            return counts.skipped
+        silent = sum(not (topic.title.strip() or topic.description.strip()) for topic in self.source.topics)
+        return counts.skipped + counts.empty + silent
 
 
 @dataclass(frozen=True)
@@ -51,42 +88,23 @@ class TextSource:
         """Whether its texts are queries or documents."""
         return "document" if self.kind in ("documents", "positive") else "query"
 
-    def texts(self) -> Documents:
+    def texts(self) -> TextStream:
         """A stream of ids and texts."""
-        if self.kind == "documents":
-            return open_documents(self.spec)
-        if self.kind == "queries":
-            return open_queries(self.spec)
         if self.kind == "topics":
-            return _topic_texts(self.spec)
-        return self._of_role()
+            return TextStream(read_topics(self.spec), self.kind)
+        if self.kind == "documents":
+            return TextStream(open_documents(self.spec), self.kind)
+        if self.kind == "queries":
+            return TextStream(open_queries(self.spec), self.kind)
+        return TextStream(open_examples(self.spec, roles=self.roles), self.kind)
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of the content, and of how it is read."""
-        if self.kind == "topics":
-            content = digest([list(topic) for topic in read_topics(self.spec).topics])
-        elif self.kind == "documents":
-            content = open_documents(self.spec).fingerprint
-        elif self.kind == "queries":
-            content = open_queries(self.spec).fingerprint
-        else:
-            content = open_examples(self.spec, roles=self.roles).fingerprint
-        return digest([self.kind, self.roles, content])
-
-    def _of_role(self) -> Iterator[tuple[str, str]]:
-        for block in open_examples(self.spec, roles=self.roles).batches():
-            for example_id, role, text in zip(block.ids, block.roles, block.texts, strict=True):
-                if role == self.kind:
-                    yield example_id, text
-
-
-def _topic_texts(spec: str) -> Iterator[tuple[str, str]]:
-    """Titles and descriptions under the ids of their topics."""
-    for topic in read_topics(spec).topics:
-        for text in (topic.title, topic.description):
-            if text.strip():
-                yield topic.topic_id, text
+        source = self.texts().source
+        if isinstance(source, TopicSet):
+            return digest([self.kind, self.roles, digest([list(topic) for topic in source.topics])])
+        return digest([self.kind, self.roles, source.fingerprint])
 
 
 @dataclass(frozen=True)
