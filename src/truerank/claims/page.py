@@ -29,7 +29,7 @@ _EFFECT_TONES: Final[dict[Effect, Tone]] = {
     "stands": "good", "not shown": "open", "falls": "bad", "could turn": "open", "appears": "open", "unknown": "open",
 }  # fmt: skip
 _MEANINGS: Final[dict[ConclusionWord, str]] = {
-    "HOLDS": "The difference is above 0 beyond chance, under every condition that could be looked at.",
+    "HOLDS": "The difference is above 0 beyond chance, and stands in every question that could be answered.",
     "HOLDS EXCEPT": "The difference is above 0 beyond chance as the data are. Under the conditions named it is not.",
     "CANNOT TELL": "These topics do not show a difference of this size. That is no proof that there is none.",
     "DOES NOT HOLD": "The data, or the repaired data, do not show this difference.",
