@@ -146,11 +146,11 @@ def test_options_beside_a_settings_file_replace_it(files: dict[str, str], tmp_pa
 
 def test_marks_of_the_forest_plot_need_no_colour() -> None:
     def drawn(mark: str) -> str:
-        row = ForestRow("a row", mark, 0.1, 0.0, 0.2, "figures")  # type: ignore[arg-type]
-        svg = to_svg(forest_plot([row], x_label="x", reference=None), name="f", description="d")
+        row = ForestRow("a row", 0.1, 0.0, 0.2, "figures", mark)  # type: ignore[arg-type]
+        svg = to_svg(forest_plot([row], x_label="x", zero=True), name="f", description="d")
         for colour in ("var(--figure-accent, #9c3a21)", "var(--figure-quiet, #8d8a82)"):
             svg = svg.replace(colour, "currentColor")
         return svg
 
-    assert len({drawn(mark) for mark in ("above", "includes", "below", "range")}) == 4
-    assert "figures" in drawn("above")
+    assert len({drawn(mark) for mark in ("filled", "hollow", "cross", "range")}) == 4
+    assert "figures" in drawn("filled")

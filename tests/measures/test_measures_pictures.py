@@ -65,7 +65,7 @@ def test_sums_have_no_figure():
 def test_a_difference_is_filled_where_it_is_significant():
     comparison = compare_evaluations(evaluation((0.0, 0.0, 0.2)), "r0")
     figure = difference_picture(comparison, "nDCG@10").figure
-    points = [line for line in figure.axes[0].lines if line.get_linestyle() == "None" and line.get_marker() == "o"]
+    points = [line for line in figure.axes[0].lines if line.get_linestyle() == "None" and line.get_marker() == "s"]
     marks = [line.get_fillstyle() for line in points]
     assert marks == ["none", "full"]
     words = [text.get_text() for text in figure.axes[0].texts]

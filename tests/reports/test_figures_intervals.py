@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from matplotlib.figure import Figure
 
 from truerank.reports.figures import (
+    ForestMark,
+    ForestRow,
     IntervalPanel,
-    IntervalRow,
     IntervalValue,
+    forest_plot,
     interval_panels,
-    interval_rows,
     to_svg_file,
 )
 
@@ -34,15 +37,17 @@ def test_groups_differ_in_shape() -> None:
 
 
 ROWS = (
-    IntervalRow("bm25", 0.1, -0.1, 0.3, "+0.10", strong=False, group="nDCG@10"),
-    IntervalRow("dense", 0.4, 0.2, 0.6, "+0.40 $†$", group="nDCG@10"),
-    IntervalRow("dense", None, words="no test", group="AP"),
+    ForestRow("nDCG@10", mark=None, bold=True),
+    ForestRow("bm25", 0.1, -0.1, 0.3, "+0.10", "hollow"),
+    ForestRow("dense", 0.4, 0.2, 0.6, "+0.40 $†$"),
+    ForestRow("AP", mark=None, bold=True),
+    ForestRow("dense", None, figures="no test"),
 )
 
 
-def forest(rows: tuple[IntervalRow, ...] = ROWS) -> Figure:
-    looks = ("significant", "not significant")
-    return interval_rows(rows, x_label="difference", line=0.0, line_label="bm25", looks=looks)
+def forest(rows: tuple[ForestRow, ...] = ROWS, *, narrow: bool = False) -> Figure:
+    meanings: dict[ForestMark, str] = {"filled": "significant", "hollow": "not significant"}
+    return forest_plot(rows, x_label="difference", line=0.0, line_label="bm25", meanings=meanings, narrow=narrow)
 
 
 def test_a_forest_has_its_names_words_and_groups_in_order() -> None:
@@ -62,10 +67,32 @@ def test_a_forest_draws_each_interval_where_it_is() -> None:
     ]
 
 
-def test_strong_rows_differ_in_shape() -> None:
-    weak = tuple(row._replace(strong=False) for row in ROWS)
-    assert to_svg_file(forest(weak), name="x", description="") != to_svg_file(forest(), name="x", description="")
+def test_filled_marks_differ_from_hollow_ones() -> None:
+    def plot(rows: tuple[ForestRow, ...]) -> str:
+        return to_svg_file(forest_plot(rows, x_label="difference"), name="x", description="")
+
+    assert plot(tuple(row._replace(mark=row.mark and "hollow") for row in ROWS)) != plot(ROWS)
+
+
+def test_the_narrow_layout_has_the_same_words_and_intervals() -> None:
+    def content(figure: Figure) -> tuple[list[str], list[list[float]]]:
+        svg = to_svg_file(figure, name="x", description="")
+        ends = [bar[:, 0].tolist() for one in figure.axes[0].collections for bar in one.get_segments()]
+        return sorted(re.findall(r">([^<]+)</text>", svg)), ends
+
+    assert content(forest()) == content(forest(narrow=True))
+    assert len(content(forest())[1]) == 2
+    assert forest(narrow=True).get_figwidth() < forest().get_figwidth()
+
+
+def test_labels_of_any_width_stay_left_of_the_values() -> None:
+    """Capitals are wide: the place for labels is measured, not estimated from the number of letters."""
+    rows = tuple(ForestRow(label, 0.5, 0.2, 0.8) for label in ("WWWWWWWWWWWWWWWW", "iiiiiiiiiiiiiiii"))
+    figure = forest_plot(rows, x_label="share")
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    assert max(label.get_window_extent().x1 for label in axes.get_yticklabels()) < axes.get_window_extent().x0
 
 
 def test_a_forest_without_rows_is_a_figure() -> None:
-    assert interval_rows((), x_label="share", percent=True).axes
+    assert forest_plot((), x_label="share", percent=True).axes

@@ -24,14 +24,16 @@ _OPEN: Final = {
     "versions": "new versions of the documents",
     "policies": "measure and conventions",
 }
+_FALLEN: Final = "The repaired data do not show the lead, and the repair changes it by more than chance."
 
 
 def concluded(claim: Claim, answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
     """The conclusion on a claim.
 
-    DOES NOT HOLD: the data show the opposite, or a repair of the data takes the difference away by more than chance.
+    DOES NOT HOLD: the data show the opposite; or the repaired data do not show the difference, and the repair changed it
+    by more than chance.
     CANNOT TELL: the difference is not shown as the data are. HOLDS EXCEPT: it is shown, but not under some conditions.
-    HOLDS: it is shown under every condition that could be looked at. What was not answered is always named.
+    HOLDS: it is shown, and stands in every answer. What was not answered, and measures that do not show it, are named.
 
     Args:
         claim: the claim.
@@ -52,7 +54,7 @@ def concluded(claim: Claim, answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
         how = " ".join(one.consequence for one in fallen)
         others = tuple(one.exception for one in answers if one.effect in ("falls", "could turn", "not shown"))
         return ClaimConclusion(
-            "DOES NOT HOLD", f"The lead does not survive a repair of the data. {how}{told}", others, unknown, least
+            "DOES NOT HOLD", f"{_FALLEN} {how}{told}", others, unknown, least
         )
     open_ones = [one for one in answers if one.effect in ("falls", "could turn", "not shown")]
     exceptions = tuple(one.exception for one in open_ones)
@@ -63,7 +65,7 @@ def concluded(claim: Claim, answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
         )
     looked = len(answers) - len(unknown)
     return ClaimConclusion(
-        "HOLDS", f"{shown}, under all {looked} conditions that could be looked at.{told}", (), unknown, least
+        "HOLDS", f"{shown}; this stands in all {looked} answers.{_weak(answers)}{told}", (), unknown, least
     )
 
 
@@ -78,7 +80,7 @@ def _not_shown(
         reason = f"The data show the opposite: {base.figures()} {claim.measure} on {base.topics} topics."
         return ClaimConclusion("DOES NOT HOLD", f"{reason}{_told(unknown)}", ("as the data are",), unknown, least)
     reason = f"The difference is {base.figures()} {claim.measure} on {base.topics} topics"
-    reason += ": the opposite of the claim" if opposite else ", which chance explains"
+    reason += ": the opposite of the claim" if opposite else ", which chance can explain"
     if least is not None:
         reason += f"; differences from {least:.3f} on could have been shown"
     return ClaimConclusion("CANNOT TELL", f"{reason}.{after}{_told(unknown)}", (), unknown, least)
@@ -89,6 +91,13 @@ def no_claim(answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
     unknown = tuple(one.question for one in answers if one.word == "UNKNOWN")
     reason = "There are no two runs, and so no claim to check; what was found about the data stands below."
     return ClaimConclusion("UNKNOWN", reason, (), unknown)
+
+
+def _weak(answers: Sequence[ClaimAnswer]) -> str:
+    """Which other measures do not show the difference."""
+    weak = [name for one in answers for name in one.facts.get("not_shown", ())]
+    names = list(dict.fromkeys(name.partition(",")[0] for name in weak))
+    return f" Not shown by {_listed(names)}." if names else ""
 
 
 def _told(unknown: Sequence[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import yaml
@@ -11,7 +10,7 @@ import yaml
 from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect
 from truerank.claims.results import QUESTIONS, Check, ClaimAnswer, ConclusionWord
 from truerank.claims.review import review
-from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot, narrow_forest_plot
+from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.pages import AnswerLine, AnswerList, Prose, Tone
 from truerank.reports.report import Report, ReportSection, Verdict
@@ -30,15 +29,21 @@ _EFFECT_TONES: Final[dict[Effect, Tone]] = {
     "stands": "good", "not shown": "open", "falls": "bad", "could turn": "open", "appears": "open", "unknown": "open",
 }  # fmt: skip
 _MEANINGS: Final[dict[ConclusionWord, str]] = {
-    "HOLDS": "The difference is above 0 beyond chance, under every condition that could be looked at.",
+    "HOLDS": "The difference is above 0 beyond chance, and stands in every question that could be answered.",
     "HOLDS EXCEPT": "The difference is above 0 beyond chance as the data are. Under the conditions named it is not.",
     "CANNOT TELL": "These topics do not show a difference of this size. That is no proof that there is none.",
     "DOES NOT HOLD": "The data, or the repaired data, do not show this difference.",
     "UNKNOWN": "Nothing that was given decides it.",
 }
 _MARKS: Final[dict[Effect, ForestMark]] = {
-    "stands": "above", "appears": "above", "not shown": "includes", "could turn": "includes", "falls": "below",
+    "stands": "filled", "appears": "filled", "not shown": "hollow", "could turn": "hollow", "falls": "cross",
 }  # fmt: skip
+_MARK_MEANINGS: Final[dict[ForestMark, str]] = {
+    "filled": "the interval is above 0",
+    "hollow": "the interval includes 0",
+    "cross": "not better",
+    "range": "all values that are possible",
+}
 #: Headings in the forest plot.
 _SHORT: Final = {
     "significance": "As the data are",
@@ -141,9 +146,10 @@ def forest_rows(result: Check) -> tuple[ForestRow, ...]:
     rows: list[ForestRow] = []
     for answer in result.answers:
         if answer.question == "significance":
-            rows += [replace(_forest_row(one), label="As the data are", bold=True) for one in answer.estimates]
+            rows += [_forest_row(one)._replace(label="As the data are", bold=True) for one in answer.estimates]
             continue
-        rows.append(ForestRow(_SHORT[answer.question], bold=True, figures="" if answer.estimates else _without(answer)))
+        figures = "" if answer.estimates else _without(answer)
+        rows.append(ForestRow(_SHORT[answer.question], figures=figures, mark=None, bold=True))
         rows += map(_forest_row, answer.estimates)
     return tuple(rows)
 
@@ -153,9 +159,9 @@ def _without(answer: ClaimAnswer) -> str:
 
 
 def _forest_row(one: ClaimEstimate) -> ForestRow:
-    mark: ForestMark = "range" if one.is_range else _MARKS.get(one.effect, "")
+    mark = "range" if one.is_range else _MARKS.get(one.effect)
     figures = one.figures().partition(" ")[2].strip("()") if one.is_range else one.figures()
-    return ForestRow(one.label, mark, one.value, one.low, one.high, figures)
+    return ForestRow(one.label, one.value, one.low, one.high, figures, mark)
 
 
 @reports(Check)
@@ -199,8 +205,11 @@ def _forest(result: Check, claim: Claim) -> Iterator[Picture]:
         "the data are."
     )
     rows = forest_rows(result)
-    yield Picture("forest", caption, forest_plot(rows, x_label=label, reference=value), screen="wide")
-    narrow = narrow_forest_plot(rows, x_label=label, reference=value)
+    wide, narrow = (
+        forest_plot(rows, x_label=label, zero=True, line=value, meanings=_MARK_MEANINGS, narrow=narrow)
+        for narrow in (False, True)
+    )
+    yield Picture("forest", caption, wide, screen="wide")
     yield Picture("forest-narrow", caption, narrow, screen="narrow")
 
 

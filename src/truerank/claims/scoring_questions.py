@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -19,6 +20,8 @@ _TIES: Final[tuple[Ties, ...]] = ("trec_eval", "ascending", "rank")
 _MISSING: Final[tuple[Missing, ...]] = ("default", "skip")
 #: The power with which a difference is called one that could have been shown.
 _POWER: Final = 0.8
+#: Measures that a sentence names.
+_NAMED: Final = 4
 
 
 def significance_answer(claim: Claim) -> ClaimAnswer:
@@ -100,7 +103,6 @@ def policies_answer(claim: Claim, measures: str) -> ClaimAnswer:
 def _policies(claim: Claim, main: tuple[ClaimEstimate, ...], every: list[tuple[ClaimEstimate, str]]) -> ClaimAnswer:
     turned = [name for one, name in every if one.effect == "falls"]
     open_ones = [name for one, name in every if one.effect == "not shown"]
-    by = list(dict.fromkeys(name.partition(",")[0] for name in turned))
     own = [one for one, _ in every if one.measure == claim.measure]
     values = [one.value for one in own if one.value is not None]
     spread = f"{claim.measure} alone gives {signed(min(values))} to {signed(max(values))}" if values else "no value"
@@ -112,20 +114,32 @@ def _policies(claim: Claim, main: tuple[ClaimEstimate, ...], every: list[tuple[C
     effect: Effect = base
     if turned:
         effect = "could turn" if base == "stands" else base
-        told = f"The sign changes in {len(turned)} of {len(every)} policies: by {', '.join(by[:4])}."
+        told = f"The sign changes in {len(turned)} of {len(every)} policies: {_by(claim, turned)}."
     else:
-        weak = f"in {len(open_ones)} of them the interval includes 0" if open_ones else "all intervals are above 0"
+        weak = "all intervals are above 0"
+        if open_ones:
+            weak = f"in {len(open_ones)} of them the interval includes 0 ({_by(claim, open_ones)})"
         told = f"The sign changes in none of {len(every)} policies; {weak}."
+        # The claim is one by its own measure: another measure that shows less leaves it standing.
+        if base == "stands" and any(one.effect == "not shown" for one in own):
+            effect = "not shown"
     shown = [name for one, name in every if one.measure == claim.measure and one.effect == "stands"]
     if base != "stands" and shown:
         effect = "appears"
         told = f"With {shown[0].partition(', ')[2]} the difference of {claim.measure} is above 0 beyond chance."
-    word = "DEPENDS" if turned else "DOES NOT DEPEND"
+    word = "DEPENDS" if turned else "SAME SIGN" if open_ones else "DOES NOT DEPEND"
     facts = {"policies": len(every), "turned": turned, "not_shown": open_ones}
     rows = tuple(one for one in main if one.measure != claim.measure)
     return ClaimAnswer(
-        "policies", word, evidence, effect, told, rows, exception=f"by {', '.join(by[:4])}", facts=facts
+        "policies", word, evidence, effect, told, rows, exception=_by(claim, turned or open_ones), facts=facts
     )  # fmt: skip
+
+
+def _by(claim: Claim, policies: Sequence[str]) -> str:
+    """Policies by their measures; those of the claim's own measure by their conventions."""
+    measures = dict.fromkeys(name.partition(",")[0] for name in policies)
+    names = [f"{name} with other conventions" if name == claim.measure else name for name in measures]
+    return f"by {', '.join(names[:_NAMED])}{' and others' if len(names) > _NAMED else ''}"
 
 
 def _with_lacking(claim: Claim, answer: ClaimAnswer) -> ClaimAnswer:
@@ -155,7 +169,7 @@ def _with_lacking(claim: Claim, answer: ClaimAnswer) -> ClaimAnswer:
         f"{answer.consequence} Scores on the topics that one run lacks can give any difference from {signed(least)} to "
         f"{signed(most)}."
     )
-    exception = answer.exception if answer.facts["turned"] else "on topics that one run lacks"
+    exception = "on topics that one run lacks" if turns and not answer.facts["turned"] else answer.exception
     return replace(
         answer, evidence=evidence, effect=effect, consequence=consequence, exception=exception,
         estimates=(*answer.estimates, row), settles="Complete the runs, or score both on the topics that both have.",

@@ -15,10 +15,10 @@ from truerank.measures.significance import TESTS
 from truerank.measures.topic_comparison import TopicDifferences
 from truerank.reports.figures import (
     DifferencePanel,
-    IntervalRow,
+    ForestRow,
     Picture,
     difference_panels,
-    interval_rows,
+    forest_plot,
     order_overview,
 )
 
@@ -51,13 +51,13 @@ def evaluation_pictures(evaluation: Evaluation, confidence: float = 0.95) -> Ite
         for run in evaluation.runs[:_MOST_ROWS]:
             scores = evaluation.of(run, measure)
             _, mean, low, high = mean_interval(scores[~np.isnan(scores)], confidence)
-            rows.append(IntervalRow(run, mean, low, high, "" if mean is None else f"{mean:.4f}"))
+            rows.append(ForestRow(run, mean, low, high, "" if mean is None else f"{mean:.4f}"))
         yield Picture(
             _name("scores", measure),
             f"Mean {measure} of {_of(len(rows), len(evaluation.runs), 'run')} over {len(evaluation.topics):,} topics, "
             f"with {100 * confidence:.6g}% intervals (Student t). They show how far a mean depends on the topics; "
             "whether two runs differ is what 'truerank compare' tests, topic by topic.",
-            interval_rows(rows, x_label=f"mean {measure}"),
+            forest_plot(rows, x_label=f"mean {measure}"),
         )
 
 
@@ -101,12 +101,12 @@ def difference_picture(comparison: Comparison, measure: str) -> Picture:
         f"{which} in {measure} {against}, with {100 * method.confidence:.6g}% intervals of each difference, which are "
         f"not corrected. Filled: significant ({TESTS[method.significance]}, {method.corrected()}, α = "
         f"{method.alpha:g})." + (" Lower is better." if lower_is_better(measure) else ""),
-        interval_rows(
+        forest_plot(
             [_row(row, several) for row in rows],
             x_label=f"difference in {measure}",
             line=0.0,
             line_label="no difference" if several else str(comparison.baseline),
-            looks=("significant", "not significant"),
+            meanings={"filled": "significant", "hollow": "not significant"},
         ),
     )
 
@@ -183,19 +183,19 @@ def topic_picture(topics: Sequence[TopicDifferences], confidence: float = 0.95, 
     )
 
 
-def _row(row: Difference, several: bool) -> IntervalRow:
+def _row(row: Difference, several: bool) -> ForestRow:
     words = "no difference known" if row.difference is None else f"{row.difference:+.4f}"
     if row.low is not None and row.high is not None:
         words += f" [{row.low:+.4f}, {row.high:+.4f}]"
     if row.p_corrected is not None:
         words += f" p = {row.p_corrected:.2g}"
-    return IntervalRow(
+    return ForestRow(
         f"{row.run} − {row.baseline}" if several else row.run,
         row.difference,
         row.low,
         row.high,
         words.replace("-", "−") + (f" {MARK}" if row.significant else ""),
-        row.significant,
+        "filled" if row.significant else "hollow",
     )
 
 

@@ -15,7 +15,7 @@ from truerank.audits.survivorship.queries import fault_notes, percent
 from truerank.audits.survivorship.rescuing import RESCUED, Rescued
 from truerank.judging import Item
 from truerank.judging.count_tables import label_tables
-from truerank.reports.figures.intervals import IntervalRow, interval_rows
+from truerank.reports.figures.forest import ForestRow, forest_plot
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, reports, summarises, writes
@@ -122,13 +122,13 @@ def _verdict(corpus: CorpusAnswers) -> Verdict:
 
 def _picture(corpus: CorpusAnswers, number: int) -> Picture:
     rows = [
-        IntervalRow(f"{one.system}, top {cutoff}", found.share, found.low, found.high, f"{found.share:.1%}")
+        ForestRow(f"{one.system}, top {cutoff}", found.share, found.low, found.high, f"{found.share:.1%}")
         for one in corpus.shares
         for cutoff, found in one.within.items()
         if found.share is not None
     ]
     caption = f"Share of {len(corpus.queries):,} discarded queries with an answer among the first results."
-    figure = interval_rows(rows, x_label="share of discarded queries", percent=True)
+    figure = forest_plot(rows, x_label="share of discarded queries", percent=True)
     return Picture(f"answers-{number}", caption, figure)
 
 

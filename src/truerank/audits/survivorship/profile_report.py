@@ -9,7 +9,7 @@ from truerank.audits.survivorship.extrapolating import DepthCurve
 from truerank.audits.survivorship.kinds import FEWEST_EXPECTED, Kinds
 from truerank.audits.survivorship.profiling import Profile, Split
 from truerank.audits.survivorship.queries import fault_notes, percent
-from truerank.reports.figures.intervals import IntervalRow, interval_rows
+from truerank.reports.figures.forest import ForestRow, forest_plot
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict
@@ -73,9 +73,7 @@ def _split_verdict(result: Profile, split: Split) -> Verdict:
 
 def _kinds_picture(kinds: Kinds, number: int) -> Picture:
     rows = [
-        IntervalRow(
-            f"{one.kind} (n = {one.discarded.n:,})", share, one.discarded.low, one.discarded.high, f"{share:.1%}"
-        )
+        ForestRow(f"{one.kind} (n = {one.discarded.n:,})", share, one.discarded.low, one.discarded.high, f"{share:.1%}")
         for one in kinds.counts
         if (share := one.discarded.share) is not None
     ]
@@ -85,7 +83,7 @@ def _kinds_picture(kinds: Kinds, number: int) -> Picture:
     )
     total = kinds.total.share
     label = "" if total is None else f"all {total:.1%}"
-    figure = interval_rows(rows, x_label="share discarded", line=total, line_label=label, percent=True)
+    figure = forest_plot(rows, x_label="share discarded", line=total, line_label=label, percent=True)
     return Picture(f"kinds-{number}", caption, figure)
 
 

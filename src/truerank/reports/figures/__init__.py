@@ -7,9 +7,9 @@ that it fits light and dark, and keeps its words as text.
 from truerank.reports.figures.differences import DifferencePanel, difference_panels
 from truerank.reports.figures.distributions import cumulative_curves, side_by_side_histograms
 from truerank.reports.figures.export import page_svg, to_files, to_pdf, to_svg, to_svg_file
-from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot, narrow_forest_plot
+from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot
 from truerank.reports.figures.heat_maps import HeatMap, heat_maps, similarity_map
-from truerank.reports.figures.intervals import IntervalPanel, IntervalRow, IntervalValue, interval_panels, interval_rows
+from truerank.reports.figures.intervals import IntervalPanel, IntervalValue, interval_panels
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.reports.figures.ordered import RunGroup, grouped_scores, ordered_scores
 from truerank.reports.figures.overviews import order_overview
@@ -24,7 +24,6 @@ __all__ = [
     "ForestRow",
     "HeatMap",
     "IntervalPanel",
-    "IntervalRow",
     "IntervalValue",
     "LinePanel",
     "LineSeries",
@@ -39,9 +38,7 @@ __all__ = [
     "heat_maps",
     "histogram",
     "interval_panels",
-    "interval_rows",
     "line_panels",
-    "narrow_forest_plot",
     "order_overview",
     "ordered_scores",
     "page_svg",

@@ -1,22 +1,19 @@
-"""Values with their intervals, one row for each thing that is compared: with its words, or in panels side by side."""
+"""Values with their intervals in panels side by side, one row for each thing that is compared."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from truerank.reports.figures.style import ACCENT, INK, QUIET, new_figure, plain, settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["IntervalPanel", "IntervalRow", "IntervalValue", "interval_panels", "interval_rows"]
+__all__ = ["IntervalPanel", "IntervalValue", "interval_panels"]
 
 _ROW: Final = 0.17
-#: Height of a row that has words beside it, in inches.
-_WORDED_ROW: Final = 0.27
 _STYLE: Final[dict[str, Any]] = {
     "color": INK, "markersize": 4.6, "linestyle": "none", "markerfacecoloralt": "none",
 }  # fmt: skip
@@ -28,101 +25,6 @@ _SHAPES: Final = (
     {"marker": "o", "fillstyle": "none"},
     {"marker": "x", "fillstyle": "full"},
 )
-
-
-class IntervalRow(NamedTuple):
-    """One row of a forest plot.
-
-    Attributes:
-        name: what it is.
-        value: its value; None where unknown.
-        low: lower end of its interval; None where unknown.
-        high: upper end.
-        words: what stands at its right, such as the figures.
-        strong: drawn with a filled mark, else with a hollow one.
-        group: rows of one group stand below its name; empty for none.
-    """
-
-    name: str
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    words: str = ""
-    strong: bool = True
-    group: str = ""
-
-
-def interval_rows(
-    rows: Sequence[IntervalRow],
-    *,
-    x_label: str,
-    line: float | None = None,
-    line_label: str = "",
-    looks: tuple[str, str] = ("", ""),
-    percent: bool = False,
-) -> Figure:
-    """A forest plot: values below one another, the first on top, each with its interval and its words.
-
-    Args:
-        rows: from top to bottom.
-        x_label: what the values are, with their unit.
-        line: a value that is drawn as a dashed line through all rows, such as 0 for differences.
-        line_label: what that line is.
-        looks: what a filled and what a hollow mark mean; empty for no legend.
-        percent: the values are shares, shown as percentages.
-
-    Returns:
-        The figure.
-    """
-    lines = list(_row_lines(rows))
-    with settings():
-        figure = new_figure(_WORDED_ROW * max(1, len(lines)) + 0.9 + (0.3 if any(looks) else 0.0))
-        axes = figure.add_subplot()
-        for place, row in enumerate(lines):
-            if isinstance(row, IntervalRow):
-                _draw_row(axes, place, row)
-        names = [row.name if isinstance(row, IntervalRow) else row for row in lines]
-        axes.set_yticks(range(len(lines)), [plain(name) for name in names], fontsize=8)
-        for label, row in zip(axes.get_yticklabels(), lines, strict=True):
-            if isinstance(row, str):
-                label.set_fontweight("bold")
-        axes.set_ylim(len(lines) - 0.5, -0.6)
-        axes.tick_params(axis="y", length=0)
-        axes.margins(x=0.06)
-        axes.locator_params(axis="x", nbins=5)
-        if percent:
-            axes.xaxis.set_major_formatter("{x:.0%}")
-        if line is not None:
-            axes.axvline(line, color=ACCENT, linewidth=1.0, linestyle=(0, (4, 2)), zorder=0)
-        if line_label:
-            axes.set_title(plain(f"dashed: {line_label}"), loc="left", fontsize=8, color=ACCENT)
-        axes.set_xlabel(plain(x_label))
-        if any(looks):
-            _legend(figure, dict(zip(looks, (_SHAPES[0], _SHAPES[2]), strict=True)))
-    return figure
-
-
-def _row_lines(rows: Sequence[IntervalRow]) -> list[IntervalRow | str]:
-    """The rows, with the name of each group above its own."""
-    lines: list[IntervalRow | str] = []
-    for group, members in groupby(rows, key=lambda row: row.group):
-        lines += [*([group] if group else []), *members]
-    return lines
-
-
-def _draw_row(axes: Any, place: int, row: IntervalRow) -> None:
-    if row.value is not None:
-        if row.low is not None and row.high is not None:
-            axes.errorbar(
-                [row.value], [place], xerr=[[row.value - row.low], [row.high - row.value]], fmt="none", ecolor=INK,
-                elinewidth=1.0, capsize=2.2,
-            )  # fmt: skip
-        axes.plot([row.value], [place], **{**_STYLE, **(_SHAPES[0] if row.strong else _SHAPES[2])})
-    if row.words:
-        axes.annotate(
-            plain(row.words), (1.0, place), xycoords=("axes fraction", "data"), xytext=(6, 0),
-            textcoords="offset points", va="center", fontsize=8, annotation_clip=False,
-        )  # fmt: skip
 
 
 @dataclass(frozen=True)
