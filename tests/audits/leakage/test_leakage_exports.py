@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,19 @@ def test_counts_by_source_and_test_set(folder: Path) -> None:
     }  # fmt: skip
     assert found["log", "sci"].train_source == "hf:org/log@abc:train"
     assert found["log", "sci"].sentence().startswith("2 of 10 topics (20.0%) in log: query in training query, cosine")
+
+
+def test_a_leak_that_only_labels_know_is_not_said_to_be_above_the_threshold() -> None:
+    result = audit(ROWS, sources=("log", "web"), tests=("sci",))
+    result.summary["tests"]["sci"]["leaked_topics"].append("3")
+    words = pl.when(pl.col("topic_id") == "3").then(pl.lit("words")).otherwise(pl.lit("encoder"))
+    log, web = contaminations(replace(result, candidates=result.candidates.with_columns(evidence=words)))
+    assert log.most.leaked == 3
+    assert log.most.evidence == (
+        "cosine similarity above 0.91 under all-MiniLM-L6-v2, or the same words or nearly the same letters where "
+        "labels say that the query leaks"
+    )
+    assert web.most.evidence == "cosine similarity above 0.91 under all-MiniLM-L6-v2"
 
 
 def test_conda_rows_are_those_of_its_table(folder: Path) -> None:
