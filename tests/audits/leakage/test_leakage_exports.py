@@ -88,6 +88,10 @@ def test_conda_rows_are_those_of_its_table(folder: Path) -> None:
     ]
     with_model = card(folder, for_="conda", model="org/model").json()["rows"]
     assert [row[3] for row in with_model[:2]] == ["corpus", "model"]
+    # One row of the model for each test set, with the largest share of its sources.
+    assert [(row[0], row[6]) for row in with_model if row[3] == "model"] == [
+        ("beir/scifact/test", "20.00"), ("other", "0.00"),
+    ]  # fmt: skip
     request = summary(made).show("markdown")
     assert "- [x] Evaluation dataset(s) found in a pre-training corpus." in request
     assert "- test split of `beir/scifact/test` in `org/log`: 20.00%" in request
@@ -96,6 +100,14 @@ def test_conda_rows_are_those_of_its_table(folder: Path) -> None:
 def test_a_source_without_a_leak_to_a_test_set_that_is_not_clean_has_no_row(tmp_path: Path) -> None:
     folder = save(audit(ROWS[:1], sources=("log", "web"), tests=("sci",)), tmp_path / "a")
     assert [row[2] for row in card(folder, for_="conda").json()["rows"]] == ["log"]
+
+
+def test_a_request_without_a_leak_names_nothing_contaminated(tmp_path: Path) -> None:
+    folder = save(audit([], tests=("sci",)), tmp_path / "a")
+    request = summary(card(folder, for_="conda", model="org/model")).show("markdown")
+    assert "[x] Evaluation" not in request
+    assert "**Contaminated model(s)**: none" in request and "**Contaminated corpora**: none" in request
+    assert "- test split of `sci` in `log`: 0.00%" in request
 
 
 def test_mteb_names_have_evidence_and_statistics(folder: Path) -> None:
