@@ -292,6 +292,18 @@ def test_a_matrix_is_stated_too(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+def test_documents_alone_name_no_task(tmp_path: Path) -> None:
+    columns = ("training", "test", "part", "items", "leaking", "verdict")
+    rows = [("a", "x", "query", 10, 0, "CLEAN"), ("a", "x", "document", 50, 50, "CONTAMINATED")]
+    frame = pl.DataFrame(rows, schema=list(columns), orient="row").with_columns(pl.lit(7).alias("pairs"))
+    frame.write_parquet(tmp_path / "matrix.parquet")
+    made = card(tmp_path, for_="mteb", called={"x": "SciFact"}).json()
+    assert made["training_datasets"] == []
+    assert made["statistics"]["SciFact"]["test"] == {"num_queries": 10, "samples_in_train": 0}
+    frame.filter(part="document").write_parquet(tmp_path / "matrix.parquet")
+    assert card(tmp_path, for_="mteb", called={"x": "SciFact"}).json()["statistics"] == {}
+
+
 def test_an_audit_of_examples_is_stated_too(tmp_path: Path) -> None:
     def kind(verdict: str, leaked: int, of: int) -> dict[str, Any]:
         return {"verdict": verdict, "leaked": leaked, "of": of, "examples": leaked}

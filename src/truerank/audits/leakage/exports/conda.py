@@ -105,8 +105,8 @@ def conda_request(found: Iterable[Contamination], rows: Iterable[CondaRow]) -> s
             for row, name, value in shares
         ),
         "## Briefly describe your method to detect data contamination",
-        f"- [x] Data-based approach\n- [ ] Model-based approach\n\nThe training data were compared with the test sets by "
-        f"truerank {__version__}:",
+        f"- [x] Data-based approach\n- [ ] Model-based approach\n\nThe training data were compared with the "
+        f"test sets by truerank {__version__}:",
         "\n".join(f"- {one.test}: {one.sentence()} (verdict on the test set: {one.verdict})" for one in found),
         "## Citation",
         f"URL: {next((row.reference for row in every if row.reference), '')}".rstrip(),
