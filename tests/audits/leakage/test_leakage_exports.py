@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,19 @@ def test_counts_by_source_and_test_set(folder: Path) -> None:
     assert found["log", "sci"].sentence().startswith("2 of 10 topics (20.0%) in log: query in training query, cosine")
 
 
+def test_a_leak_that_only_labels_know_is_not_said_to_be_above_the_threshold() -> None:
+    result = audit(ROWS, sources=("log", "web"), tests=("sci",))
+    result.summary["tests"]["sci"]["leaked_topics"].append("3")
+    words = pl.when(pl.col("topic_id") == "3").then(pl.lit("words")).otherwise(pl.lit("encoder"))
+    log, web = contaminations(replace(result, candidates=result.candidates.with_columns(evidence=words)))
+    assert log.most.leaked == 3
+    assert log.most.evidence == (
+        "cosine similarity above 0.91 under all-MiniLM-L6-v2, or the same words or nearly the same letters where "
+        "labels say that the query leaks"
+    )
+    assert web.most.evidence == "cosine similarity above 0.91 under all-MiniLM-L6-v2"
+
+
 def test_conda_rows_are_those_of_its_table(folder: Path) -> None:
     made = card(folder, for_="conda", called={"other": "org/other:validation"}, reference="https://example.org/x")
     rows = list(csv.reader(io.StringIO(summary(made).show()), delimiter=";"))
@@ -74,6 +88,10 @@ def test_conda_rows_are_those_of_its_table(folder: Path) -> None:
     ]
     with_model = card(folder, for_="conda", model="org/model").json()["rows"]
     assert [row[3] for row in with_model[:2]] == ["corpus", "model"]
+    # One row of the model for each test set, with the largest share of its sources.
+    assert [(row[0], row[6]) for row in with_model if row[3] == "model"] == [
+        ("beir/scifact/test", "20.00"), ("other", "0.00"),
+    ]  # fmt: skip
     request = summary(made).show("markdown")
     assert "- [x] Evaluation dataset(s) found in a pre-training corpus." in request
     assert "- test split of `beir/scifact/test` in `org/log`: 20.00%" in request
@@ -82,6 +100,14 @@ def test_conda_rows_are_those_of_its_table(folder: Path) -> None:
 def test_a_source_without_a_leak_to_a_test_set_that_is_not_clean_has_no_row(tmp_path: Path) -> None:
     folder = save(audit(ROWS[:1], sources=("log", "web"), tests=("sci",)), tmp_path / "a")
     assert [row[2] for row in card(folder, for_="conda").json()["rows"]] == ["log"]
+
+
+def test_a_request_without_a_leak_names_nothing_contaminated(tmp_path: Path) -> None:
+    folder = save(audit([], tests=("sci",)), tmp_path / "a")
+    request = summary(card(folder, for_="conda", model="org/model")).show("markdown")
+    assert "[x] Evaluation" not in request
+    assert "**Contaminated model(s)**: none" in request and "**Contaminated corpora**: none" in request
+    assert "- test split of `sci` in `log`: 0.00%" in request
 
 
 def test_mteb_names_have_evidence_and_statistics(folder: Path) -> None:
@@ -264,6 +290,18 @@ def test_a_matrix_is_stated_too(tmp_path: Path) -> None:
     assert (names["training_datasets"], names["statistics"]["SciFact"]["test"]) == (
         ["SciFact"], {"num_queries": 10, "samples_in_train": 4},
     )  # fmt: skip
+
+
+def test_documents_alone_name_no_task(tmp_path: Path) -> None:
+    columns = ("training", "test", "part", "items", "leaking", "verdict")
+    rows = [("a", "x", "query", 10, 0, "CLEAN"), ("a", "x", "document", 50, 50, "CONTAMINATED")]
+    frame = pl.DataFrame(rows, schema=list(columns), orient="row").with_columns(pl.lit(7).alias("pairs"))
+    frame.write_parquet(tmp_path / "matrix.parquet")
+    made = card(tmp_path, for_="mteb", called={"x": "SciFact"}).json()
+    assert made["training_datasets"] == []
+    assert made["statistics"]["SciFact"]["test"] == {"num_queries": 10, "samples_in_train": 0}
+    frame.filter(part="document").write_parquet(tmp_path / "matrix.parquet")
+    assert card(tmp_path, for_="mteb", called={"x": "SciFact"}).json()["statistics"] == {}
 
 
 def test_an_audit_of_examples_is_stated_too(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from truerank.audits.leakage.exports.contamination import (
     contamination_markdown,
     contaminations,
     contaminations_in,
+    worst,
 )
 from truerank.audits.leakage.options import CardTarget, Redaction, opened_labels
 from truerank.audits.leakage.redaction import hash_text, open_key
@@ -29,7 +30,6 @@ from truerank.work.artifacts import hash_file
 __all__ = ["Card", "card", "card_schema"]
 
 _SCHEMA: Final = "truerank/leakage-card/1"
-_WORST_FIRST: Final = ("CONTAMINATED", "UNKNOWN", "CLEAN")
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,7 +139,7 @@ def _statement(
     if date is not None:
         content["date"] = _date(date)
     content |= {
-        "verdict": next(v for v in _WORST_FIRST if v in {test["verdict"] for test in found["tests"].values()}),
+        "verdict": worst(test["verdict"] for test in found["tests"].values()),
         "encoder": found["encoder"],
         "threshold": found["threshold"],
         "calibration": _calibration(result, calibration),

@@ -210,6 +210,8 @@ class AuditResult(Result, shown_in="truerank.audits.leakage.report"):
         calibration: the precision at each threshold, where labels carry similarities.
         topics: ids of topics whose nearest training queries are shown.
         left_over: unfinished work of other audits in the same folder, in sentences.
+        judged: the pairs that labels decide, by test, topic_id, source and query_id, with `judged`: true for a leak;
+            None without labels, and for an audit that was read from its folder.
     """
 
     verdict_words: ClassVar[tuple[str, ...]] = ("CONTAMINATED", "UNKNOWN", "CLEAN")
@@ -221,6 +223,7 @@ class AuditResult(Result, shown_in="truerank.audits.leakage.report"):
     calibration: Calibration | None = None
     topics: tuple[str, ...] = ()
     left_over: tuple[str, ...] = ()
+    judged: pl.DataFrame | None = None
 
     def above(self) -> pl.DataFrame:
         """The candidates with a similarity above the threshold."""

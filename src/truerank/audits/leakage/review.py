@@ -64,16 +64,21 @@ def review(result: AuditResult, inputs: Sequence[Input]) -> str:
 
 
 def _pairs(result: AuditResult, baseline: str | None) -> tuple[tuple[str, pl.DataFrame], ...]:
-    """The pairs of each rule, one row for each training query and topic."""
+    """The pairs of each rule, one row for each training query and topic, without those that labels call no leak."""
     above = result.above() if baseline is None else since_baseline(result, baseline).new
     leaked = [(test, topic) for test, about in result.summary["tests"].items() for topic in about["leaked_topics"]]
     topics = pl.DataFrame(leaked, schema=_TOPIC, orient="row")
     certain = above.join(topics, on=list(_TOPIC), how="semi", maintain_order="left")
-    rest = result.candidates.filter(pl.col("evidence") != "").join(above, on=_KEY, how="anti", maintain_order="left")
-    below = rest.filter(~(pl.col("similarity") > pl.lit(result.summary["threshold"], pl.Float32)))
+    below = result.candidates.join(result.above(), on=_KEY, how="anti", maintain_order="left")
+    possible = below.filter(pl.col("evidence") != "")
+    if result.judged is not None:
+        leaks, others = (result.judged.filter(judged=answer) for answer in (True, False))
+        confirmed = below.join(leaks, on=_KEY, how="semi", maintain_order="left")
+        certain = pl.concat([certain.join(others, on=_KEY, how="anti", maintain_order="left"), confirmed])
+        possible = possible.join(result.judged, on=_KEY, how="anti", maintain_order="left")
     return tuple(
         (rule, rows.unique(_KEY, keep="first", maintain_order=True))
-        for rule, rows in (("leaked-topic", certain), ("possible-leak", below))
+        for rule, rows in (("leaked-topic", certain), ("possible-leak", possible))
     )
 
 

@@ -103,7 +103,11 @@ def summarise(known: Known, options: AuditOptions) -> AuditResult:
         scope = scope_notes({test.name: [topic.topic_id for topic in test.topics] for test in tests}, judgments)
         summary["labels"] |= {"test_sets": " ".join(scope)} if scope else {}
     neighbours = proposed.pairs.filter(pl.col("rank") <= options.k).select(list(NEIGHBOUR_SCHEMA))
-    return AuditResult(summary, candidates.select(list(CANDIDATE_SCHEMA)), neighbours)
+    decided = None
+    if judged is not None:
+        answered = judged.filter(pl.col("judged").is_not_null())
+        decided = answered.select("test", "topic_id", "source", "query_id", "judged").unique(maintain_order=True)
+    return AuditResult(summary, candidates.select(list(CANDIDATE_SCHEMA)), neighbours, judged=decided)
 
 
 def _with_evidence(pairs: pl.DataFrame, threshold: float) -> pl.DataFrame:

@@ -45,7 +45,8 @@ def conda_rows(
 ) -> tuple[CondaRow, ...]:
     """One row for each test set and training source that leaks into it, and one with 0 where the verdict is CLEAN.
 
-    A source without a leak to a test set that is not CLEAN has no row: nobody knows that nothing leaks.
+    A source without a leak to a test set that is not CLEAN has no row: nobody knows that nothing leaks. A model has one
+    row for each test set, with the largest share of its sources: what they leak together is not counted.
 
     Args:
         found: what leaks where.
@@ -53,7 +54,8 @@ def conda_rows(
         model: a model that was trained on these sources; then there is a row for it, too.
         reference: a link to the report.
     """
-    rows = []
+    rows: dict[tuple[str, ...], CondaRow] = {}
+    shares: dict[tuple[str, ...], float] = {}
     for one in found:
         if not one.most.leaked and one.verdict != "CLEAN":
             continue
@@ -62,9 +64,11 @@ def conda_rows(
         share = f"{one.most.percent:.2f}"
         before, between, last = (share if at == place else "" for at in range(3))
         for source, kind in ((train, "corpus"), (model, "model")):
-            if source:
-                rows.append(CondaRow(test, subset, source, kind, before, between, last, "data-based", reference))
-    return tuple(dict.fromkeys(rows))
+            key = (test, subset, source, kind, str(place))
+            if source and one.most.percent >= shares.get(key, 0.0):
+                shares[key] = one.most.percent
+                rows[key] = CondaRow(test, subset, source, kind, before, between, last, "data-based", reference)
+    return tuple(rows.values())
 
 
 def conda_csv(rows: Iterable[CondaRow]) -> str:
@@ -77,15 +81,16 @@ def conda_csv(rows: Iterable[CondaRow]) -> str:
 def conda_request(found: Iterable[Contamination], rows: Iterable[CondaRow]) -> str:
     """The description of a pull request to the database, with the sections that its template asks for."""
     every = list(rows)
+    leaking = [row for row in every if any(share and float(share) for share in row[4:7])]
 
     def marked(kind: str) -> str:
-        return "x" if any(row.model_or_corpus == kind for row in every) else " "
+        return "x" if any(row.model_or_corpus == kind for row in leaking) else " "
 
     def listed(values: Iterable[str]) -> str:
         return ", ".join(dict.fromkeys(f"`{value}`" for value in values)) or "none"
 
-    corpora = [row.contaminated_source for row in every if row.model_or_corpus == "corpus"]
-    models = [row.contaminated_source for row in every if row.model_or_corpus == "model"]
+    corpora = [row.contaminated_source for row in leaking if row.model_or_corpus == "corpus"]
+    models = [row.contaminated_source for row in leaking if row.model_or_corpus == "model"]
     shares = [(row, name, value) for row in every for name, value in zip(_NAMES, row[4:7], strict=True) if value]
     parts = [
         "## What are you reporting:",
@@ -100,8 +105,8 @@ def conda_request(found: Iterable[Contamination], rows: Iterable[CondaRow]) -> s
             for row, name, value in shares
         ),
         "## Briefly describe your method to detect data contamination",
-        f"- [x] Data-based approach\n- [ ] Model-based approach\n\nEvery training query was compared with every query "
-        f"of the test set by truerank {__version__}:",
+        f"- [x] Data-based approach\n- [ ] Model-based approach\n\nThe training data were compared with the "
+        f"test sets by truerank {__version__}:",
         "\n".join(f"- {one.test}: {one.sentence()} (verdict on the test set: {one.verdict})" for one in found),
         "## Citation",
         f"URL: {next((row.reference for row in every if row.reference), '')}".rstrip(),

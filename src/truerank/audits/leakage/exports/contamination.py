@@ -16,9 +16,11 @@ from truerank.reports.tables import Table
 from truerank.text.normalising import normalise
 from truerank.version import __version__
 
-__all__ = ["Contamination", "LeakCount", "contamination_markdown", "contaminations", "contaminations_in"]
+__all__ = ["Contamination", "LeakCount", "contamination_markdown", "contaminations", "contaminations_in", "worst"]
 
 _QUERIES: Final = ("queries", "topics", "pairs of query and answer")
+#: What is said of pairs below the threshold whose topic leaks by labels.
+_BY_LABELS: Final = ", or the same words or nearly the same letters where labels say that the query leaks"
 #: What the parts of a matrix are called.
 _NOUNS: Final = {"query": "queries", "document": "documents", "pair": "pairs of query and answer"}
 
@@ -41,6 +43,11 @@ class LeakCount(NamedTuple):
     def percent(self) -> float:
         """The share of the test set that leaks, in percent."""
         return 100 * self.leaked / self.items if self.items else 0.0
+
+    @property
+    def of_queries(self) -> bool:
+        """Whether the items are queries of the test set, and not its documents."""
+        return self.noun in _QUERIES
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,7 @@ class Contamination:
     @property
     def most(self) -> LeakCount:
         """The kind of leak that concerns the largest share of the queries; of documents where no query was compared."""
-        queries = [one for one in self.counts if one.noun in _QUERIES]
+        queries = [one for one in self.counts if one.of_queries]
         return max(queries or self.counts, key=lambda one: one.percent)
 
     def sentence(self) -> str:
@@ -122,7 +129,7 @@ def _of_cells(cells: pl.DataFrame) -> Iterator[Contamination]:
             train_source="",
             test=str(test),
             test_source="",
-            verdict=_worst(row["verdict"] for row in every),
+            verdict=worst(row["verdict"] for row in every),
             counts=tuple(
                 LeakCount(
                     f"{row['part']} in the training data", row["leaking"] or 0, row["items"], _NOUNS[row["part"]],
@@ -142,7 +149,7 @@ def _of_kinds(summary: Mapping[str, Any], folder: Path) -> Contamination:
         train_source=places.get(("train", sources[0]), "") if len(sources) == 1 else "",
         test=test,
         test_source=places.get(("test", test), ""),
-        verdict=_worst(kind["verdict"] for kind in kinds.values()),
+        verdict=worst(kind["verdict"] for kind in kinds.values()),
         counts=tuple(
             LeakCount(
                 name, kind["leaked"], kind["of"], "queries" if name.startswith(("query", "pair")) else "documents",
@@ -154,7 +161,8 @@ def _of_kinds(summary: Mapping[str, Any], folder: Path) -> Contamination:
     )  # fmt: skip
 
 
-def _worst(verdicts: Iterable[str]) -> str:
+def worst(verdicts: Iterable[str]) -> str:
+    """The verdict of several parts together: CONTAMINATED before UNKNOWN before CLEAN; of none UNKNOWN."""
     every = set(verdicts)
     return next((word for word in AuditResult.verdict_words if word in every), "UNKNOWN")
 
@@ -174,7 +182,6 @@ def contaminations(audit: AuditResult) -> tuple[Contamination, ...]:
 def _found(audit: AuditResult) -> Iterator[Contamination]:
     places = _placed(audit.folder)
     threshold = audit.summary["threshold"]
-    evidence = f"cosine similarity above {threshold:g} under {audit.summary['encoder']}"
     above = audit.above()
     for test, about in audit.summary["tests"].items():
         leaked = audit.candidates.filter(pl.col("test") == test, pl.col("topic_id").is_in(about["leaked_topics"]))
@@ -196,7 +203,8 @@ def _found(audit: AuditResult) -> Iterator[Contamination]:
                         items=about["topics"],
                         noun=about.get("noun", "topics"),
                         training=len({normalise(text) for text in own["query_text"]}),
-                        evidence=evidence,
+                        evidence=f"cosine similarity above {threshold:g} under {audit.summary['encoder']}"
+                        + ("" if own.filter(~similar).is_empty() else _BY_LABELS),
                     ),
                 ),
             )

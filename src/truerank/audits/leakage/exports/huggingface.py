@@ -6,17 +6,15 @@ Source: huggingface.co/docs/hub/eval-results.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
-from truerank.audits.leakage.exports.contamination import Contamination
+from truerank.audits.leakage.exports.contamination import Contamination, worst
 from truerank.errors import InputError, OptionError
 from truerank.reports.cards import CardStatement
 from truerank.sources.grammar import parse
 from truerank.version import __version__
 
 __all__ = ["eval_results", "leakage_statement"]
-
-_WORST_FIRST: Final = ("CONTAMINATED", "UNKNOWN", "CLEAN")
 
 
 def leakage_statement(section: str, found: Sequence[Contamination], names: Mapping[str, str]) -> CardStatement:
@@ -36,8 +34,7 @@ def leakage_statement(section: str, found: Sequence[Contamination], names: Mappi
         }
         for one in found
     ]
-    worst = next((word for word in _WORST_FIRST if word in {one.verdict for one in found}), "UNKNOWN")
-    return CardStatement("train-test-leakage", worst, section, figures)
+    return CardStatement("train-test-leakage", worst(one.verdict for one in found), section, figures)
 
 
 def eval_results(

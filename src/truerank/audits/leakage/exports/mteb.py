@@ -36,10 +36,10 @@ class TaskEntry(NamedTuple):
 def task_entries(
     found: Iterable[Contamination], names: Mapping[str, str], *, model: str | None = None
 ) -> tuple[TaskEntry, ...]:
-    """The tasks whose test sets leak, tasks that are similar to them, and what the model's parents have seen.
+    """The tasks whose queries leak, tasks that are similar to them, and what the model's parents have seen.
 
     Args:
-        found: what leaks where; test sets without a leak give no name.
+        found: what leaks where; a test set of which only documents leak gives no name.
         names: for test sets, the tasks; others are looked up in `mteb` by their names and by the data set's path.
         model: the model as `mteb` knows it; its parents are looked up by `adapted_from`.
 
@@ -52,7 +52,7 @@ def task_entries(
     mteb = _mteb()
     entries: dict[str, TaskEntry] = {}
     for one in found:
-        if any(count.leaked for count in one.counts):
+        if any(count.leaked for count in one.counts if count.of_queries):
             name = _task(one, names, mteb)
             known = entries.get(name)
             text = one.sentence() if known is None else f"{known.evidence}; {one.sentence()}"
@@ -71,18 +71,22 @@ def task_entries(
 def statistics(found: Iterable[Contamination], names: Mapping[str, str]) -> dict[str, dict[str, dict[str, int]]]:
     """Fields of the descriptive statistics of each task: its queries, and those that are in the training data.
 
-    `num_queries` is a field of retrieval tasks in `mteb`, `samples_in_train` one of tasks with a train split.
+    `num_queries` is a field of retrieval tasks in `mteb`. `samples_in_train` is one of tasks with a train split, and
+    counts what stands in that split: state it only where that split was audited.
 
     Args:
-        found: what leaks where; the largest count of a test set is stated.
+        found: what leaks where; the largest count of queries of a test set is stated.
         names: as in `task_entries`.
     """
     mteb = _mteb()
     fields: dict[str, dict[str, dict[str, int]]] = {}
     for one in found:
-        task = fields.setdefault(_task(one, names, mteb), {"test": {"num_queries": 0, "samples_in_train": 0}})["test"]
-        task["num_queries"] = max(task["num_queries"], one.most.items)
-        task["samples_in_train"] = max(task["samples_in_train"], one.most.leaked)
+        name = _task(one, names, mteb)
+        for count in one.counts:
+            if count.of_queries:
+                task = fields.setdefault(name, {"test": {"num_queries": 0, "samples_in_train": 0}})["test"]
+                task["num_queries"] = max(task["num_queries"], count.items)
+                task["samples_in_train"] = max(task["samples_in_train"], count.leaked)
     return fields
 
 
