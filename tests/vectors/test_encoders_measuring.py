@@ -295,3 +295,19 @@ def test_the_table_of_this_machine(cache: Path, monkeypatch: pytest.MonkeyPatch)
     assert shown.count("yes") == 1
     with pytest.raises(OptionError, match="pairs are exact"):
         truerank.machine(encoder="packaged", tolerance=0.1)
+
+
+@pytest.mark.parametrize("model", [None, "bm25"])
+def test_queries_without_a_text_cannot_be_measured(model: str | None, tmp_path: Path) -> None:
+    (tmp_path / "blank.tsv").write_text("1\t \n2\t \n")
+    with pytest.raises(OptionError, match=r"no query of .*blank.tsv has a text"):
+        truerank.machine(train=str(tmp_path / "blank.tsv"), encoder="packaged", backend="onnx", model=model)
+
+
+@pytest.mark.parametrize(("device", "rate"), [("cpu", 200), ("cuda:0", 100)])
+def test_torch_is_timed_by_processor_time_where_it_runs_on_the_processor(device: str, rate: int) -> None:
+    watch = Watch()
+    spec = replace(SPEC, device=device, threads=2)
+    # 10 ms of processor time a text: two processors do two texts in them; a GPU is timed by the clock.
+    (exact,) = measure_encoder(Slow(watch, 0.01), spec, [], TEXTS, clock=watch)
+    assert round(exact.rate) == rate

@@ -107,6 +107,8 @@ def machine(
         truerank machine --model monobert:models/ce --tolerance 0.01
     """
     texts = _texts(train or str(SAMPLE.train[0]))
+    if not texts:
+        raise OptionError("train", f"no query of {train} has a text", "give queries with texts")
     if model is None:
         if tolerance is not None:
             raise OptionError("tolerance", "an encoder's pairs are exact", "leave it out, or give a `model`")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from truerank.text.matching import IRREGULAR
 from truerank.text.words import FUNCTION_WORDS, words
@@ -25,16 +25,9 @@ Kind = Literal[
     "broader",
 ]
 
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 #: Kinds that CLEAN asks for: the audit has evidence for each of them.
-SEEN_KINDS: Final[tuple[Kind, ...]] = (
-    "order",
-    "inflection",
-    "stop words added",
-    "stop words removed",
-    "question form",
-    "typing error",
-)
-KINDS: Final[tuple[Kind, ...]] = (*SEEN_KINDS, "abbreviation", "synonym", "narrower", "broader")
+SEEN_KINDS: Final = KINDS[: KINDS.index("abbreviation")]
 
 _ADDED: Final = (
     "a about an and any at by for from in into is it of on or some than that the these this to was with".split()

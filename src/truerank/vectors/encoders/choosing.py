@@ -164,7 +164,8 @@ def measure_encoder(
 
     def compared(specs: Sequence[EncoderSpec]) -> tuple[MeasuredWay, ...]:
         opening = [(_way(each), partial(trial, each)) for each in specs]
-        return compare_ways(opening, _largest, len(sample), clock, on_gpu=spec.backend == "torch")
+        on_gpu = spec.backend == "torch" and spec.device != "cpu"
+        return compare_ways(opening, _largest, len(sample), clock, on_gpu=on_gpu)
 
     first = compared((spec, *others))
     best = (spec, *others)[fastest(first, FIRST_PASS_ERROR)]
