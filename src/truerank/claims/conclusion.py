@@ -30,8 +30,8 @@ _FALLEN: Final = "The repaired data do not show the lead, and the repair changes
 def concluded(claim: Claim, answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
     """The conclusion on a claim.
 
-    DOES NOT HOLD: the data show the opposite; or the repaired data do not show the difference, and the repair changed it
-    by more than chance.
+    DOES NOT HOLD: the data show the opposite; or the repaired data do not show the difference, and the repair changed
+    it by more than chance.
     CANNOT TELL: the difference is not shown as the data are. HOLDS EXCEPT: it is shown, but not under some conditions.
     HOLDS: it is shown, and stands in every answer. What was not answered, and measures that do not show it, are named.
 
@@ -53,9 +53,7 @@ def concluded(claim: Claim, answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
     if fallen:
         how = " ".join(one.consequence for one in fallen)
         others = tuple(one.exception for one in answers if one.effect in ("falls", "could turn", "not shown"))
-        return ClaimConclusion(
-            "DOES NOT HOLD", f"{_FALLEN} {how}{told}", others, unknown, least
-        )
+        return ClaimConclusion("DOES NOT HOLD", f"{_FALLEN} {how}{told}", others, unknown, least)
     open_ones = [one for one in answers if one.effect in ("falls", "could turn", "not shown")]
     exceptions = tuple(one.exception for one in open_ones)
     shown = f"By {base.figures()} {claim.measure} on {base.topics} topics, {named}"
