@@ -90,21 +90,24 @@ class TextSource:
 
     def texts(self) -> TextStream:
         """A stream of ids and texts."""
-        if self.kind == "topics":
-            return TextStream(read_topics(self.spec), self.kind)
-        if self.kind == "documents":
-            return TextStream(open_documents(self.spec), self.kind)
-        if self.kind == "queries":
-            return TextStream(open_queries(self.spec), self.kind)
-        return TextStream(open_examples(self.spec, roles=self.roles), self.kind)
+        return TextStream(self._opened(), self.kind)
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of the content, and of how it is read."""
-        source = self.texts().source
+        source = self._opened()
         if isinstance(source, TopicSet):
             return digest([self.kind, self.roles, digest([list(topic) for topic in source.topics])])
         return digest([self.kind, self.roles, source.fingerprint])
+
+    def _opened(self) -> DocumentSource | ExampleSource | QuerySource | TopicSet:
+        if self.kind == "topics":
+            return read_topics(self.spec)
+        if self.kind == "documents":
+            return open_documents(self.spec)
+        if self.kind == "queries":
+            return open_queries(self.spec)
+        return open_examples(self.spec, roles=self.roles)
 
 
 @dataclass(frozen=True)
