@@ -36,8 +36,7 @@ def index_table(index: Index) -> Table:
         (
             Column("field"),
             Column("of"),
-            Column("documents", align="right", format=",d"),
-            Column("tokens", align="right", format=",d"),
+            *Column.numbers(",d", "documents", "tokens"),
             Column("mean length", align="right", format=".1f"),
         ),
         rows,
@@ -60,10 +59,7 @@ def search_table(result: SearchResult) -> Table:
         f"{result.tag}: {model_text(result.model)}",
         (
             Column("topics"),
-            Column("searched", align="right", format=",d"),
-            Column("rows", align="right", format=",d"),
-            Column("fewest", align="right", format=",d"),
-            Column("most", align="right", format=",d"),
+            *Column.numbers(",d", "searched", "rows", "fewest", "most"),
         ),
         ((str(result.topics["name"]), len(sizes), len(result.run), _whole(sizes.min()), _whole(sizes.max())),),
         notes=(
@@ -78,7 +74,6 @@ def tuning_table(tuning: Tuning) -> Table:
     """Base and tuned beside each other, with the interval of their difference."""
     base, tuned = (tuning.evaluation.values[tuning.evaluation.runs.index(name), 0] for name in ("base", "tuned"))
     gap = difference_interval(tuned, base)
-    number: dict[str, Any] = {"align": "right", "format": ".4f"}
     rows = (
         ("base", model_text(tuning.base), float(np.mean(base)), None, None, None),
         ("tuned", "chosen by fold", float(np.mean(tuned)), gap.mean, gap.low, gap.high),
@@ -86,10 +81,8 @@ def tuning_table(tuning: Tuning) -> Table:
     columns = (
         Column("run"),
         Column("parameters"),
-        Column(tuning.measure, **number),
-        Column("difference", **number),
-        Column("from", ("95% interval",), **number),
-        Column("to", ("95% interval",), **number),
+        *Column.numbers(".4f", tuning.measure, "difference"),
+        *Column.numbers(".4f", "from", "to", above=("95% interval",)),
     )
     tried = "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in tuning.grid.items())
     return Table(

@@ -89,8 +89,8 @@ def difference_table(comparison: Comparison) -> Table:
     number: dict[str, Any] = {"align": "right", "format": ".4f"}
     difference: dict[str, Any] = {"align": "right", "format": "+.4f"}
     columns = [Column("run"), Column("measure"), *([Column("baseline")] if several else [])]
-    columns += [Column("topics", align="right"), Column("run", ("mean",), **number)]
-    columns += [Column("baseline", ("mean",), **number)]
+    columns += [Column("topics", align="right"), Column("run", ("mean",), align="right", format=".4f")]
+    columns += [Column("baseline", ("mean",), align="right", format=".4f")]
     columns += [Column(title, ("difference",), **difference) for title in ("mean", "low", "high")]
     columns += [Column(title, ("p",), align="right", format=".4g") for title in ("raw", "corrected")]
     columns += [Column(MARK, ("p",)), Column("effect", align="right", format="+.3f")]
@@ -135,14 +135,13 @@ def order_table(order: OrderChanges) -> Table:
     swapped = {name for swap in order.swaps for name in swap[:2]}
     marks = [("↔" if name in swapped else "") + ("‡" if name in overtakers else "") for name in names]
     rows = sorted(zip(places.tolist(), range(len(names)), strict=True))
-    number: dict[str, Any] = {"align": "right", "format": ".4f"}
     return Table(
         title=f"{order.measure}: order of the systems, {first} and {second}.".removeprefix(": "),
         columns=(
             Column("system"),
-            Column("mean", (first,), **number),
+            Column("mean", (first,), align="right", format=".4f"),
             Column("rank", (first,), align="right", format=",d"),
-            Column("mean", (second,), **number),
+            Column("mean", (second,), align="right", format=".4f"),
             Column("rank", (second,), align="right", format=",d"),
             Column("ranks lost", align="right", format="+,d"),
             Column("changes"),
@@ -165,7 +164,6 @@ def order_table(order: OrderChanges) -> Table:
 
 def swap_table(order: OrderChanges) -> Table:
     """Every pair that changes places, and every system that would pass one that stays as it was."""
-    number: dict[str, Any] = {"align": "right", "format": "+.4f"}
     first, second = order.conditions
     rows = [("change places ↔", *swap) for swap in order.swaps]
     rows += [("overtakes ‡", *overtaking) for overtaking in order.overtakings]
@@ -175,8 +173,7 @@ def swap_table(order: OrderChanges) -> Table:
             Column("kind"),
             Column("system"),
             Column("other"),
-            Column(first, ("difference",), **number),
-            Column(second, ("difference",), **number),
+            *Column.numbers("+.4f", first, second, above=("difference",)),
         ),
         rows=tuple(rows),
         notes=(
@@ -188,11 +185,9 @@ def swap_table(order: OrderChanges) -> Table:
 
 def topic_table(found: TopicDifferences) -> Table:
     """One row per topic."""
-    number: dict[str, Any] = {"align": "right", "format": ".4f"}
     columns = (
         Column("topic"),
-        Column(found.run, **number),
-        Column(found.baseline, **number),
+        *Column.numbers(".4f", found.run, found.baseline),
         Column("difference", align="right", format="+.4f"),
         Column("for the run"),
     )
@@ -203,14 +198,12 @@ def topic_table(found: TopicDifferences) -> Table:
 
 def choice_table(validation: CrossValidation) -> Table:
     """One row per measure and fold."""
-    number: dict[str, Any] = {"align": "right", "format": ".4f"}
     columns = (
         Column("measure"),
         Column("fold", align="right", format="d"),
         Column("topics", align="right", format=",d"),
         Column("chosen"),
-        Column("other folds", ("mean",), **number),
-        Column("this fold", ("mean",), **number),
+        *Column.numbers(".4f", "other folds", "this fold", above=("mean",)),
         Column("as good"),
     )
     rows = tuple((*choice[:6], ", ".join(choice.tied)) for choice in validation.choices)

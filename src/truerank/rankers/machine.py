@@ -146,8 +146,7 @@ def _summary(found: Machine) -> Summary:
     columns = (
         Column("backend"),
         Column("precision"),
-        Column("processors", align="right"),
-        Column("tokens in a batch", align="right"),
+        *Column.numbers("", "processors", "tokens in a batch"),
         Column("per second", align="right", format=",.0f"),
         Column("largest error", align="right", format=".2g"),
         Column("taken"),

@@ -25,14 +25,7 @@ def reranked_table(found: Reranked) -> Table:
     )
     return Table(
         f"{found.tag}: {found.about['run']['name']} to depth {found.about['depth']}, {policy}",
-        (
-            Column("topics", align="right", format=",d"),
-            Column("rows", align="right", format=",d"),
-            Column("reranked", align="right", format=",d"),
-            Column("passages", align="right", format=",d"),
-            Column("scored", align="right", format=",d"),
-            Column("from the cache", align="right", format=",d"),
-        ),
+        (*Column.numbers(",d", "topics", "rows", "reranked", "passages", "scored", "from the cache"),),
         (
             (
                 found.run["topic_id"].n_unique(),

@@ -39,8 +39,7 @@ def sensitivity_parts(summary: AuditSummary) -> Iterator[Part]:
         (
             Column("Test set"),
             Column("Field"),
-            Column("Texts", **number),
-            Column("Proposed", **number),
+            *Column.numbers(",d", "Texts", "Proposed"),
             Column("Share", align="right", format=".1%"),
             *(Column(name.capitalize(), ("By",), **number) for name in EVIDENCE),
         ),
@@ -78,8 +77,7 @@ def _tables(summary: AuditSummary) -> list[Table]:
     columns = (
         Column("Field"),
         Column("Kind"),
-        Column("Planted", **number),
-        Column("Found", **number),
+        *Column.numbers(",d", "Planted", "Found"),
         Column("Share", align="right", format=".2f"),
         Column("95% interval", align="right"),
         *(Column(name.capitalize(), ("By",), **number) for name in EVIDENCE),

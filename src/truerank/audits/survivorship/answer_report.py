@@ -155,9 +155,7 @@ def interval_table(result: Answerable, corpus: CorpusAnswers | None = None) -> T
         Column("system"),
         Column("answer"),
         Column("n", align="right", format=",d"),
-        Column("share", align="right", format=".1%"),
-        Column("low", align="right", format=".1%"),
-        Column("high", align="right", format=".1%"),
+        *Column.numbers(".1%", "share", "low", "high"),
     )
     rows: list[tuple[Cell, ...]] = []
     rules = []
@@ -171,14 +169,10 @@ def interval_table(result: Answerable, corpus: CorpusAnswers | None = None) -> T
 
 def overlap_table(corpus: CorpusAnswers) -> Table:
     """What every two systems have in common."""
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     columns = (
         Column("first"),
         Column("second"),
-        Column("both", **number),
-        Column("only first", **number),
-        Column("only second", **number),
-        Column("neither", **number),
+        *Column.numbers(",d", "both", "only first", "only second", "neither"),
         Column("Jaccard", align="right", format=".2f"),
         Column("p", align="right", format=".3g"),
     )
@@ -219,13 +213,10 @@ def _of(corpus: CorpusAnswers) -> str:
 
 def pool_table(result: AnswerPool) -> Table:
     """Systems, queries and passages by corpus."""
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     columns = (
         Column("corpus"),
         Column("system"),
-        Column("queries", **number),
-        Column("passages", **number),
-        Column("only here", **number),
+        *Column.numbers(",d", "queries", "passages", "only here"),
     )
     alone = result.results.group_by("corpus", "query_id", "doc_id").agg(
         pl.len().alias("systems"), pl.col("system").first()
@@ -258,15 +249,11 @@ def _pool_notes(result: AnswerPool) -> Iterator[str]:
 
 def rescued_table(result: Rescued) -> Table:
     """Rescued queries, judgments and instances by corpus."""
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     columns = (
         Column("corpus"),
-        Column("judged queries", **number),
-        Column("rescued", **number),
+        *Column.numbers(",d", "judged queries", "rescued"),
         Column("share", align="right", format=".1%"),
-        Column("answers", **number),
-        Column("no answers", **number),
-        Column("instances", **number),
+        *Column.numbers(",d", "answers", "no answers", "instances"),
     )
     rows = tuple(tuple(row.values()) for row in result.counts())
     notes = [f"Judgments are marked '{RESCUED}' in the second column, instances in the column 'rescued'."]

@@ -137,9 +137,11 @@ def depth_table(result: DepthEvaluation, measure: str | None = None, judgments: 
     measure = measure or result.measures[0]
     scores = result.variants[judgments]
     columns = [Column("depth", align="right"), *(Column(name, (measure,), "right") for name in result.systems)]
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     for above in ("queries judged", "queries in all runs"):
-        columns += [Column("n", (above,), **number), Column("gained", (above,), align="right", format="+,d")]
+        columns += [
+            Column("n", (above,), align="right", format=",d"),
+            Column("gained", (above,), align="right", format="+,d"),
+        ]
     rows = []
     for place, label in enumerate(result.labels):
         shown = (_shown(result.cell(system, label, measure, judgments)) for system in result.systems)
@@ -152,17 +154,14 @@ def depth_table(result: DepthEvaluation, measure: str | None = None, judgments: 
 def difference_table(result: DepthEvaluation, measure: str | None = None, judgments: str = "all") -> Table:
     """Every depth against the full set: difference, interval, p."""
     measure = measure or result.measures[0]
-    signed: dict[str, Any] = {"align": "right", "format": "+.4f"}
     columns = (
         Column("system"),
         Column("depth", align="right"),
         Column("n", align="right", format=",d"),
         Column("mean", align="right", format=".4f"),
-        Column("depth − full", **signed),
-        Column("low", (f"{result.options.confidence:.0%} interval",), **signed),
-        Column("high", (f"{result.options.confidence:.0%} interval",), **signed),
-        Column("p", align="right", format=".3g"),
-        Column("corrected", align="right", format=".3g"),
+        Column("depth − full", align="right", format="+.4f"),
+        *Column.numbers("+.4f", "low", "high", above=(f"{result.options.confidence:.0%} interval",)),
+        *Column.numbers(".3g", "p", "corrected"),
     )
     rows: list[tuple[Cell, ...]] = []
     rules, strong = [], set()
@@ -181,20 +180,14 @@ def difference_table(result: DepthEvaluation, measure: str | None = None, judgme
 def trend_table(result: DepthEvaluation, measure: str | None = None) -> Table:
     """The trend of every system, by all and by the first judgments."""
     measure = measure or result.measures[0]
-    signed: dict[str, Any] = {"align": "right", "format": "+.4f"}
     above = ("slope per document shown",)
     change = ("full set − shallowest",)
     columns = (
         Column("judgments"),
         Column("system"),
-        Column("slope", above, align="right", format="+.5f"),
-        Column("low", above, align="right", format="+.5f"),
-        Column("high", above, align="right", format="+.5f"),
-        Column("change", change, **signed),
-        Column("low", change, **signed),
-        Column("high", change, **signed),
-        Column("of the full set", ("relative change",), align="right", format="+.1%"),
-        Column("of the shallowest", ("relative change",), align="right", format="+.1%"),
+        *Column.numbers("+.5f", "slope", "low", "high", above=above),
+        *Column.numbers("+.4f", "change", "low", "high", above=change),
+        *Column.numbers("+.1%", "of the full set", "of the shallowest", above=("relative change",)),
     )
     rows = tuple(
         (one.judgments, one.system, *one.slope[:3], *one.change[:3], *one[5:])
@@ -278,17 +271,14 @@ def _gain(numbers: tuple[int, ...], place: int) -> tuple[int, int | None]:
 
 def effect_table(result: TrainingEffect) -> Table:
     """Means by measure and depth with their marks, and the relative losses with their bases."""
-    number: dict[str, Any] = {"align": "right", "format": ".1%"}
     columns = (
         Column("measure"),
         Column("trained at depth", align="right"),
         Column("mean", align="right", format=".4f"),
         Column("differs from"),
         Column("loss", align="right", format="+.4f"),
-        Column("of the full one", ("loss relative to",), **number),
-        Column("of this one", ("loss relative to",), **number),
-        Column("p against full", align="right", format=".3g"),
-        Column("corrected", align="right", format=".3g"),
+        *Column.numbers(".1%", "of the full one", "of this one", above=("loss relative to",)),
+        *Column.numbers(".3g", "p against full", "corrected"),
     )
     losses = {(one.measure, one.depth): one for one in result.losses}
     rows: list[tuple[Cell, ...]] = []

@@ -97,16 +97,15 @@ def difference_pictures(comparison: Comparison) -> Iterator[Picture]:
 
 def _table(comparison: Comparison) -> Table:
     """One row for each other run."""
-    number: dict[str, Any] = {"align": "right", "format": ".4f"}
     signed: dict[str, Any] = {"align": "right", "format": "+.4f"}
     columns = (
         Column("run"),
-        Column("mean", **number),
+        Column("mean", align="right", format=".4f"),
         *(Column(title, ("difference",), **signed) for title in ("mean", "low", "high")),
         *(Column(title, ("p",), align="right", format=".2g") for title in ("raw", "corrected")),
         Column(MARK, ("p",)),
         Column("win / tie / loss", align="right"),
-        Column("detectable", **number),
+        Column("detectable", align="right", format=".4f"),
     )
     rows = tuple(
         (

@@ -144,8 +144,7 @@ def duel_table(duel: Duel) -> Table:
         f"against {second.run} ({second.category}), ties {duel.ties}, loses {duel.losses}.",
         (
             Column("topic"),
-            Column(first.run, align="right", format=".4f"),
-            Column(second.run, align="right", format=".4f"),
+            *Column.numbers(".4f", first.run, second.run),
             Column("difference", align="right", format="+.4f"),
         ),
         tuple(

@@ -62,13 +62,11 @@ def _cells_table(found: GridStatus) -> Table:
 
 def cost_table(estimate: CostEstimate) -> Table:
     """What is left, by model."""
-    number: dict[str, Any] = {"align": "right"}
     columns = (
         Column("model"),
-        Column("runs", **number, format=",d"),
-        Column("shortest (s)", **number, format=",.1f"),
-        Column("longest (s)", **number, format=",.1f"),
-        Column("hours of one worker", **number, format=",.3f"),
+        Column("runs", align="right", format=",d"),
+        *Column.numbers(",.1f", "shortest (s)", "longest (s)"),
+        Column("hours of one worker", align="right", format=",.3f"),
         Column("known from"),
     )
     rows = tuple((one.model, one.trainings, one.smallest, one.largest, one.hours, one.known) for one in estimate.models)

@@ -188,8 +188,7 @@ class Effectiveness:
             Column("kind"),
             Column("model"),
             Column("other"),
-            Column(f"both on {self._base}", ("model minus other",), **_SIGNED),
-            Column("afterwards", ("model minus other",), **_SIGNED),
+            *Column.numbers("+.4f", f"both on {self._base}", "afterwards", above=("model minus other",)),
         )
         cells = tuple(row if grouped else (*row[:2], *row[3:]) for row in rows)
         notes = (

@@ -314,8 +314,7 @@ def _differences_table(rows: Sequence[tuple[Any, ...]], baseline: str, options: 
         Column("model"),
         Column("leak"),
         Column("other leak"),
-        Column("of the leak", ("change of the score",), **_SIGNED),
-        Column("of the other", ("change of the score",), **_SIGNED),
+        *Column.numbers("+.4f", "of the leak", "of the other", above=("change of the score",)),
         *(Column(name, ("difference of the differences",), **_SIGNED) for name in ("mean", "low", "high")),
     )
     notes = (

@@ -71,8 +71,8 @@ def sizes_table(effects: Sequence[SizeEffect], measure: str, baseline: str) -> T
         Column("size", align="right"),
         Column("n", align="right", format=",d"),
         Column("seeds", align="right"),
-        Column("mean", (baseline,), **_NUMBER),
-        Column("mean", ("with the fault",), **_NUMBER),
+        Column("mean", (baseline,), align="right", format=".4f"),
+        Column("mean", ("with the fault",), align="right", format=".4f"),
         *(Column(name, ("difference",), **_SIGNED) for name in ("mean", "low", "high")),
     )
     rows = tuple(

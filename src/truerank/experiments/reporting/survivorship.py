@@ -37,8 +37,7 @@ def depth_table(found: Sequence[Effectiveness]) -> Table:
         Column("mean", align="right"),
         *(Column(name, (f"difference to {baseline}",), **_SIGNED) for name in ("mean", "low", "high")),
         Column("p corrected", align="right", format=".4g"),
-        Column(f"of {baseline}", ("relative difference",), align="right", format="+.1%"),
-        Column("of the smaller set", ("relative difference",), align="right", format="+.1%"),
+        *Column.numbers("+.1%", f"of {baseline}", "of the smaller set", above=("relative difference",)),
     )
     rows: list[tuple[Any, ...]] = []
     firsts: list[int] = []

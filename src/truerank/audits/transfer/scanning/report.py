@@ -148,8 +148,7 @@ def sets_table(scan: Scan) -> Table:
         f"Judged documents that one version answers and the other, it seems, does not ({_cut_off(scan)}).",
         (
             Column("set"),
-            Column("documents", **number),
-            Column(very, **number),
+            *Column.numbers(",d", "documents", very),
             *(Column(reason, ("why, by the texts",), **number) for reason in present),
         ),
         tuple(rows),
