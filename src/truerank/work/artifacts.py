@@ -21,7 +21,17 @@ import polars as pl
 
 from truerank.errors import InputError
 
-__all__ = ["WORK", "Artifacts", "atomic_path", "digest", "hash_file", "installed_versions", "place_of", "write_text"]
+__all__ = [
+    "WORK",
+    "Artifacts",
+    "atomic_path",
+    "digest",
+    "hash_file",
+    "installed_versions",
+    "place_of",
+    "write_text",
+    "written_by",
+]
 
 #: The folder of unfinished work, in that of the artifacts.
 WORK: Final = ".work"
@@ -99,6 +109,28 @@ def _runs(process: int) -> bool:
     except (OSError, OverflowError):
         return True
     return True
+
+
+@contextlib.contextmanager
+def written_by(command: str, folder: Path, *names: str) -> Iterator[None]:
+    """Faults of the artifacts that a command wrote, met within, name their folder and the command.
+
+    Args:
+        command: such as "leakage audit".
+        folder: where it wrote them.
+        *names: files that are read within.
+
+    Raises:
+        InputError: one of the files is missing, cannot be read, or does not hold what the command writes.
+    """
+    for name in names:
+        if not (folder / name).is_file():
+            raise InputError(f"no {name} here", f"give the folder that 'truerank {command}' wrote", where=folder)
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, pl.exceptions.PolarsError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"not readable ({reason})", f"run 'truerank {command}' again", where=folder) from error
 
 
 def write_text(path: Path, text: str) -> None:

@@ -22,6 +22,7 @@ from truerank.sources import read_qrels_frame
 from truerank.sources.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations
 from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import QREL_SCHEMA
+from truerank.work.artifacts import written_by
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import Run
@@ -267,16 +268,8 @@ def open_depths(folder: str | Path) -> pl.DataFrame:
         InputError: the folder holds none.
     """
     path = depths_file(folder)
-    if not path.is_file():
-        raise InputError("no depths.parquet here", "give the folder that 'survivorship depth --out' wrote", where=path)
-    try:
-        frame = pl.read_parquet(path, glob=False)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError("no valid Parquet", "run 'survivorship depth' again", where=path) from error
-    missing = [column for column in DEPTH_SCHEMA if column not in frame.columns]
-    if missing:
-        raise InputError(f"columns missing: {', '.join(missing)}", "run 'survivorship depth' again", where=path)
-    return frame
+    with written_by("survivorship depth", path.parent, path.name):
+        return pl.read_parquet(path, glob=False).select(list(DEPTH_SCHEMA))
 
 
 def _lines(frame: pl.DataFrame) -> str:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from truerank.audits.survivorship.keys import Keys, keys_of, lookup, sorted_keys
 from truerank.errors import InputError
 from truerank.sources.documents import DocumentSource
+from truerank.work.artifacts import written_by
 from truerank.work.progress import Progress
 
 __all__ = ["MAPPING_SCHEMA", "PassageIds", "PassageTable", "mapping_file", "open_passage_ids", "passage_table"]
@@ -145,13 +146,5 @@ def open_passage_ids(folder: str | Path) -> PassageIds:
         InputError: no such folder, or no mapping in it.
     """
     path = mapping_file(folder)
-    if not path.is_file():
-        raise InputError("no mapping.parquet here", "give the folder that 'survivorship map --out' wrote", where=path)
-    try:
-        frame = pl.read_parquet(path, glob=False)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError("no valid Parquet", "run 'survivorship map' again", where=path) from error
-    missing = [column for column in MAPPING_SCHEMA if column not in frame.columns]
-    if missing:
-        raise InputError(f"columns missing: {', '.join(missing)}", "run 'survivorship map' again", where=path)
-    return PassageIds(frame.select(list(MAPPING_SCHEMA)))
+    with written_by("survivorship map", path.parent, path.name):
+        return PassageIds(pl.read_parquet(path, glob=False).select(list(MAPPING_SCHEMA)))

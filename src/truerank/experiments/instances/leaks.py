@@ -21,7 +21,7 @@ from truerank.sources.grammar import parse
 from truerank.sources.qrels import read_qrels_frame
 from truerank.sources.topics import read_topics
 from truerank.text.normalising import normalise
-from truerank.work.artifacts import hash_file
+from truerank.work.artifacts import hash_file, written_by
 
 __all__ = [
     "JudgedTopics",
@@ -161,12 +161,8 @@ def read_candidates(folders: Sequence[str]) -> LeakCandidates:
     tables, inputs = [pl.DataFrame(schema=_SCHEMA)], []
     for folder in folders:
         path = Path(folder) / _FILE
-        if not path.is_file():
-            raise InputError(f"no {_FILE} here", "give the folder that 'leakage audit --out' wrote", where=folder)
-        try:
+        with written_by("leakage audit", path.parent, _FILE):
             table = pl.read_parquet(path, columns=list(_COLUMNS), glob=False)
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise InputError(f"not readable ({error})", "run the audit again", where=path) from error
         if len(table) and _HASHED.fullmatch(str(table["query_text"][0])):
             raise InputError("the audit is redacted", "give the audit that holds the texts", where=folder)
         tables.append(table.cast(_SCHEMA))
