@@ -14,7 +14,7 @@ from truerank.audits.survivorship.profile_report import FOOTER
 from truerank.audits.survivorship.queries import fault_notes, percent
 from truerank.audits.survivorship.rescuing import RESCUED, Rescued
 from truerank.judging import Item
-from truerank.judging.count_tables import label_tables
+from truerank.judging.report import label_tables
 from truerank.reports.figures.forest import ForestRow, forest_plot
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict

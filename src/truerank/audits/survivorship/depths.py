@@ -11,8 +11,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from truerank.audits.survivorship.keys import hex_keys, keys_of
-from truerank.audits.survivorship.passages import PassageIds, mapping_file, open_passage_ids
+from truerank.audits.survivorship.passages import PassageIds, hex_keys, keys_of, mapping_file, open_passage_ids
 from truerank.audits.survivorship.queries import input_of_log, left_out, named_source, whole_numbers
 from truerank.errors import InputError, OptionError
 from truerank.loading import whole_number

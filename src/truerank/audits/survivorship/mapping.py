@@ -14,10 +14,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.audits.survivorship.keys import keys_of
 from truerank.audits.survivorship.kinds import Kinds, independence
 from truerank.audits.survivorship.overlap import overlap_index, overlaps
-from truerank.audits.survivorship.passages import MAPPING_SCHEMA, PassageTable, passage_table
+from truerank.audits.survivorship.passages import MAPPING_SCHEMA, PassageTable, keys_of, passage_table
 from truerank.audits.survivorship.queries import input_of_log, left_out, named_source, share_facts
 from truerank.errors import InputError
 from truerank.measures.intervals import Proportion, proportion

@@ -13,14 +13,21 @@ from numpy.typing import NDArray
 
 from truerank.errors import OptionError
 from truerank.vectors.encoders.base import Vectors
-from truerank.vectors.encoders.batches import same_length_batches
 from truerank.vectors.encoders.graphs import EncoderGraph, encoder_graph
 from truerank.vectors.encoders.model_folder import ModelFolder
 from truerank.vectors.encoders.opened import OpenedEncoder
 from truerank.vectors.encoders.spec import EncoderSpec
 from truerank.vectors.encoders.tokenizing import TextTokenizer, TokenIds
 
-__all__ = ["GraphEncoder", "PreparedModel", "available_cpus", "fingerprint", "prepare_model", "to_unit_length"]
+__all__ = [
+    "GraphEncoder",
+    "PreparedModel",
+    "available_cpus",
+    "fingerprint",
+    "prepare_model",
+    "same_length_batches",
+    "to_unit_length",
+]
 
 _TINY: Final = np.float32(1e-12)
 
@@ -121,3 +128,27 @@ def only_cpu(device: str | None, backend: str) -> None:
     """
     if device not in (None, "cpu"):
         raise OptionError("device", f"backend '{backend}' runs on the CPU, not on '{device}'", "use --backend torch")
+
+
+def same_length_batches(lengths: NDArray[np.int64], *, tokens: int) -> list[NDArray[np.int64]]:
+    """Batches of equally long texts, the longest first, so that threads end together.
+
+    They depend on the lengths and their order alone, so the same list of texts makes the same products.
+
+    Args:
+        lengths: tokens of each text, shape (texts,).
+        tokens: a batch holds at most this many tokens, but at least one text.
+
+    Returns:
+        Row numbers of each batch; every row is in one batch.
+    """
+    if len(lengths) == 0:
+        return []
+    order = np.argsort(-lengths, kind="stable")
+    ordered = lengths[order]
+    borders = np.flatnonzero(np.diff(ordered)) + 1
+    batches: list[NDArray[np.int64]] = []
+    for group in np.split(order, borders):
+        size = max(1, tokens // max(1, int(lengths[group[0]])))
+        batches.extend(group[start : start + size] for start in range(0, len(group), size))
+    return batches
