@@ -15,6 +15,7 @@ from truerank.measures import difference_interval
 from truerank.measures.report import choice_table
 from truerank.reports.results import Summary, summarises, writes
 from truerank.reports.tables import Column, Table
+from truerank.text.listing import first_few
 from truerank.work.runs import Run
 
 __all__ = ["index_table", "search_table", "tuning_table"]
@@ -51,7 +52,7 @@ def search_table(result: SearchResult) -> Table:
     """How many topics got how many documents."""
     sizes = result.run.group_by("topic_id").len()["len"]
     unfound = [
-        f"{len(topics)} topics {why}: {', '.join(topics[:5])}{' …' if len(topics) > 5 else ''}."
+        f"{len(topics)} topics {why}: {first_few(topics, 5)}."
         for topics, why in ((result.no_text, "have no such text"), (result.no_terms, "have no term of the collection"))
         if topics
     ]

@@ -14,14 +14,13 @@ from truerank.measures.correlation import Variant
 from truerank.measures.method import Significance
 from truerank.measures.ordering import OrderChanges, evaluation_order_changes
 from truerank.measures.results import Evaluation
-from truerank.measures.scoring import QrelSource, RunSource, check_plot, evaluate, named_runs
+from truerank.measures.scoring import QrelSource, RunSource, check_plot, evaluate, has_runs, run_inputs
 from truerank.measures.systems import open_evaluations
 from truerank.measures.topic_comparison import TopicDifferences, topic_differences
 from truerank.options import Flag, Out, Scoring, command
-from truerank.records import Input
 from truerank.reports.results import Result
 from truerank.sources import parse
-from truerank.sources.inputs import input_of, inputs_of
+from truerank.sources.inputs import inputs_of
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
@@ -129,7 +128,7 @@ def compare(
         options: dict[str, Any] = {"measures": measures, "baseline": baseline, "topics_of": topics_of, "tau": tau}
         options["testing"] = testing
         options |= {} if evaluation else {"scoring": scoring}
-        inputs = (*inputs_of(qrels=qrels, evaluation=evaluation, also=also), *_runs(run))
+        inputs = (*inputs_of(qrels=qrels, evaluation=evaluation, also=also), *run_inputs(run))
         with started("compare", inputs, options, out, packages=("scipy", "ir-measures")) as job:
             publish(found, job)
     return found
@@ -187,7 +186,7 @@ def _opened(
     scoring: Scoring,
 ) -> dict[str, Evaluation]:
     if evaluation:
-        if _some(run) or qrels is not None:
+        if has_runs(run) or qrels is not None:
             fault = "saved evaluations stand instead of judgments and runs"
             raise OptionError("evaluation", fault, "leave out `qrels` and `run`, or give them alone")
         if len(evaluation) > 2:
@@ -200,14 +199,10 @@ def _opened(
                 "leave out `ties`, `missing`, `depth` and `rel`, or evaluate again",
             )
         return _evaluations(evaluation)
-    if qrels is None or not _some(run):
+    if qrels is None or not has_runs(run):
         raise InputError("nothing to compare", "give judgments and runs, or saved evaluations", where="compare")
     name = parse(str(qrels)).name if isinstance(qrels, str | Path) else "qrels"
     return {name: evaluate(qrels, run, measures or "nDCG@10 P@1", scoring)}
-
-
-def _some(run: RunSource) -> bool:
-    return not (isinstance(run, list | tuple | Mapping) and not run)
 
 
 def _evaluations(given: Iterable[Evaluated]) -> dict[str, Evaluation]:
@@ -215,8 +210,3 @@ def _evaluations(given: Iterable[Evaluated]) -> dict[str, Evaluation]:
     listed = list(given)
     found = open_evaluations([one for one in listed if not isinstance(one, Evaluation)])
     return found | {f"evaluation {n}": one for n, one in enumerate(listed, 1) if isinstance(one, Evaluation)}
-
-
-def _runs(run: RunSource) -> list[Input]:
-    """What the manifest says of the runs."""
-    return [input_of("run", source, name) for name, source in named_runs(run).items()] if _some(run) else []

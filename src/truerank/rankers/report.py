@@ -9,6 +9,7 @@ from truerank.rankers.reranking.reranked import Reranked
 from truerank.rankers.training.train import Trained
 from truerank.reports.results import Summary, summarises
 from truerank.reports.tables import Column, Table
+from truerank.text.listing import first_few
 
 __all__ = ["reranked_table"]
 
@@ -60,4 +61,4 @@ def _trained(trained: Trained) -> Summary:
 
 
 def _named(ids: tuple[str, ...], what: str) -> str:
-    return f"{len(ids)} {what}: {', '.join(ids[:_NAMED])}{' …' if len(ids) > _NAMED else ''}."
+    return f"{len(ids)} {what}: {first_few(ids, _NAMED)}."

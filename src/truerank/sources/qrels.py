@@ -16,7 +16,16 @@ from truerank.sources.duplicates import PairWindow
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import byte_blocks, decoded, line_blocks
 
-__all__ = ["BEIR_HEADER", "QREL_SCHEMA", "QrelLine", "qrel_frames", "qrel_lines", "read_qrels", "read_qrels_frame"]
+__all__ = [
+    "BEIR_HEADER",
+    "QREL_SCHEMA",
+    "QrelLine",
+    "qrel_frames",
+    "qrel_lines",
+    "qrel_text",
+    "read_qrels",
+    "read_qrels_frame",
+]
 
 #: The columns of judgments as a frame.
 QREL_SCHEMA: Final[dict[str, Any]] = {"topic_id": pl.String, "doc_id": pl.String, "relevance": pl.Int32}
@@ -135,6 +144,18 @@ def qrel_lines(spec: str | SourceSpec) -> Iterator[QrelLine]:
                 except InputError as error:
                     said = error
             yield QrelLine(number, raw, said)
+
+
+def qrel_text(frame: pl.DataFrame, iteration: str = "0") -> str:
+    """Judgments as the lines of a TREC file.
+
+    Args:
+        frame: topics, documents and grades in its columns; others are passed over.
+        iteration: what stands in the second column of the lines.
+    """
+    topic = "topic_id" if "topic_id" in frame.columns else "query_id"
+    line = pl.format("{} {} {} {}\n", topic, pl.lit(iteration), "doc_id", "relevance")
+    return "".join(frame.select(line.alias("line"))["line"])
 
 
 def _checked(spec: str | SourceSpec) -> SourceSpec:

@@ -24,7 +24,7 @@ from truerank.judging.rating_table import Ratings
 from truerank.judging.ratings import named_source
 from truerank.judging.store import Store
 from truerank.measures.grammar import MeasureSpec
-from truerank.measures.scoring import RunSource, named_runs
+from truerank.measures.scoring import RunSource, has_runs, run_inputs
 from truerank.options import Flag, Out, Resampling, Scoring, command
 from truerank.records import Input
 from truerank.sources.inputs import input_of
@@ -87,7 +87,7 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
     judges.
     """
     grades = read_grades(read_voices(people, models=False), read_voices(model, models=True), rules)
-    runs = ordering.read_systems(run) if _some(run) else {}
+    runs = ordering.read_systems(run) if has_runs(run) else {}
     of = read_families(families, tuple(runs))
     code = grades.code_of(scoring.rel)
     frames = _agreement(grades, code, rules, resampling)
@@ -119,7 +119,12 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
         options = {
             "measures": str(measures), "rules": rules, "resampling": resampling, "scoring": scoring,
         }  # fmt: skip
-        inputs = [*_inputs("people", people), *_inputs("model", model), *_runs(run), *_inputs("families", families)]
+        inputs = [
+            *_inputs("people", people),
+            *_inputs("model", model),
+            *run_inputs(run),
+            *_inputs("families", families),
+        ]
         with started("judge audit", inputs, options, out, packages=("scipy", "ir-measures", "matplotlib")) as job:
             job.skipped = {"undecided": grades.undecided, "outside": [one._asdict() for one in grades.outside]}
             publish(found, job)
@@ -145,10 +150,6 @@ def _agreement(grades: Grades, code: int, rules: AssessorRules, resampling: Resa
     }
 
 
-def _some(run: Any) -> bool:
-    return not (isinstance(run, list | tuple | Mapping) and not run)
-
-
 def _inputs(role: str, sources: Any) -> list[Input]:
     if sources is None:
         return []
@@ -163,10 +164,6 @@ def _inputs(role: str, sources: Any) -> list[Input]:
         else:
             found.append(input_of(role, source))
     return found
-
-
-def _runs(run: Any) -> list[Input]:
-    return [input_of("run", source, name) for name, source in named_runs(run).items()] if _some(run) else []
 
 
 #: The share of relevant documents that people want to have seen.

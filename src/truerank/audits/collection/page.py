@@ -15,6 +15,7 @@ from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Facts, Part, Prose, Tone
 from truerank.reports.report import ReportSection, Verdict
 from truerank.reports.tables import Cell, Column, Table
+from truerank.text.listing import listed
 
 __all__ = ["TONES", "effect_tables", "lead", "sections", "title", "verdicts_shown"]
 
@@ -52,7 +53,7 @@ def lead(result: CollectionAudit) -> str:
         f"{severities.count(severity)} kind{'s' if severities.count(severity) != 1 else ''} of {noun}"
         for severity, noun in (("fault", "fault"), ("doubt", "doubt"), ("note", "note"))
     ]
-    return f"{_listed(read)}: {_listed(found)}."
+    return f"{listed(read)}: {listed(found)}."
 
 
 def verdicts_shown(result: CollectionAudit) -> Iterator[Verdict]:
@@ -304,7 +305,3 @@ def _listing(result: CollectionAudit) -> Iterator[Part]:
         nouns=("instance", "instances"),
         whole="findings.parquet",
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""

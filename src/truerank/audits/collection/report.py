@@ -15,7 +15,7 @@ from truerank.audits.collection.results import CollectionAudit
 from truerank.measures.combining import COMBINE
 from truerank.records import Input, Qrel
 from truerank.reports.report import Report
-from truerank.reports.results import Format, Summary, reports, summarises, writes
+from truerank.reports.results import Format, Summary, page_note, reports, summarises, writes
 from truerank.reports.sarif import MOST_FINDINGS, Level, SarifFinding, SarifRule, sarif
 from truerank.reports.tables import Column, Table, escape_markdown
 from truerank.sources.grammar import parse
@@ -32,8 +32,9 @@ _BREAKS: Final = str.maketrans("\t\r\n", "   ")
 
 @summarises(CollectionAudit)
 def _summary(result: CollectionAudit) -> Summary:
-    notes = () if result.folder is None else (f"report: {result.folder / 'report.html'}",)
-    return Summary(tuple(_parts(result)), result.json(), (shown(result.verdicts[0]),), notes, width=_WIDTH)
+    return Summary(
+        tuple(_parts(result)), result.json(), (shown(result.verdicts[0]),), page_note(result.folder), width=_WIDTH
+    )
 
 
 @writes(CollectionAudit)

@@ -10,6 +10,7 @@ import polars as pl
 from truerank.audits.collection.catalogue import PARTS, Kind, Part, kinds
 from truerank.audits.collection.instances import Instances
 from truerank.audits.collection.results import CollectionFinding, PartVerdict
+from truerank.text.listing import listed
 
 __all__ = ["effect_here", "looked_for", "verdicts"]
 
@@ -134,7 +135,7 @@ def _settling(doubts: Sequence[CollectionFinding], not_looked: Sequence[Kind]) -
     yield from list(dict.fromkeys(one.kind.remedy for one in doubts))[:_NAMED]
     lacking = dict.fromkeys(name for kind in not_looked for name in kind.needs)
     if not_looked:
-        titles = _listed([kind.title.lower() for kind in not_looked[:_NAMED]])
+        titles = listed([kind.title.lower() for kind in not_looked[:_NAMED]])
         flags = ", ".join("--" + name.replace("_", "-") for name in lacking)
         yield f"Not looked for: {titles}; give {flags}."
 
@@ -146,11 +147,7 @@ def _remedies(faults: Sequence[CollectionFinding]) -> Iterator[str]:
 def _words(parts: Sequence[str]) -> str:
     verb = "is" if len(parts) == 1 and parts[0] == "together" else "are"
     named = ["what stands between them" if part == "together" else f"the {part}" for part in parts]
-    return f"{_listed(named)} {verb}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
+    return f"{listed(named)} {verb}"
 
 
 def effect_here(found: Instances, pairs: pl.DataFrame | None, rel: int) -> str:

@@ -19,6 +19,7 @@ from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Drawing, Facts, Part, Prose
 from truerank.reports.report import ReportSection
 from truerank.reports.tables import Cell, Column, Table
+from truerank.text.listing import listed
 
 __all__ = ["calibrated_for", "counted", "lead", "sections", "similarity_pictures", "title"]
 
@@ -31,7 +32,7 @@ _REDACTED: Final = ("", "—")
 def title(summary: AuditSummary) -> str:
     """The heading of the page."""
     tests = list(summary["tests"])
-    names = _listed(tests) if len(tests) <= 3 else f"{len(tests)} test sets"
+    names = listed(tests) if len(tests) <= 3 else f"{len(tests)} test sets"
     return f"Leakage audit of {names}"
 
 
@@ -70,7 +71,7 @@ def _tally(summary: AuditSummary) -> str:
     if len(verdicts) == 1:
         return ""
     found = [f"{verdicts.count(verdict)} {verdict.lower()}" for verdict in _VERDICTS if verdict in verdicts]
-    return f"{_listed(found).capitalize()}. "
+    return f"{listed(found).capitalize()}. "
 
 
 def _test_items(summary: AuditSummary) -> str:
@@ -300,7 +301,3 @@ def _rounded(frame: pl.DataFrame) -> Any:
 def counted(number: int, noun: str, several: str = "") -> str:
     """A number with its noun."""
     return f"{number:,d} {noun if number == 1 else several or noun + 's'}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

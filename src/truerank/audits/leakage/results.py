@@ -12,6 +12,7 @@ import polars as pl
 from truerank.audits.leakage.calibration_results import Calibration
 from truerank.loading import json_file
 from truerank.reports.results import Result
+from truerank.text.listing import listed
 from truerank.work.artifacts import written_by
 
 __all__ = [
@@ -252,7 +253,7 @@ def columns_read(sources: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """For each source with several text columns, which one was read and which were not compared."""
     for name, count in sources.items():
         if left_out := count.get("not_compared"):
-            others = " and ".join(", ".join(f"'{column}'" for column in left_out).rsplit(", ", 1))
+            others = listed([f"'{column}'" for column in left_out])
             verb, them = ("was", "it") if len(left_out) == 1 else ("were", "them")
             read = f"the column '{count['column']}' was read as the query; " if count.get("column") else ""
             yield f"{name}: {read}{others} {verb} not compared (--all-columns compares {them})."

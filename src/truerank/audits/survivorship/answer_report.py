@@ -18,8 +18,9 @@ from truerank.judging.report import label_tables
 from truerank.reports.figures.forest import ForestRow, forest_plot
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict
-from truerank.reports.results import Summary, reports, summarises, writes
+from truerank.reports.results import Summary, page_note, reports, summarises, writes
 from truerank.reports.tables import Cell, Column, Table
+from truerank.sources.qrels import qrel_text
 from truerank.work.publishing import write_tables
 from truerank.work.runs import Run
 
@@ -44,8 +45,7 @@ def _pool_files(result: AnswerPool, job: Run) -> None:
 
 @summarises(Answerable)
 def _answerable_summary(result: Answerable) -> Summary:
-    notes = () if result.out is None else (f"report: {result.out / 'report.html'}",)
-    return Summary(tuple(_tables(result).values()), result.json(), notes=notes, width=120)
+    return Summary(tuple(_tables(result).values()), result.json(), notes=page_note(result.out), width=120)
 
 
 @summarises(Rescued)
@@ -58,12 +58,11 @@ def _rescued_summary(result: Rescued) -> Summary:
 def _rescued_files(result: Rescued, job: Run) -> None:
     for corpus in result.judged:
         own = result.judgments.filter(pl.col("corpus") == corpus)
-        job.text(f"qrels/{(corpus or RESCUED).replace('/', '-')}.qrels", _qrel_lines(own, RESCUED))
+        job.text(f"qrels/{(corpus or RESCUED).replace('/', '-')}.qrels", qrel_text(own, RESCUED))
     if len(result.instances):
         job.parquet("instances.parquet", result.instances)
     if result.merged is not None:
-        first = result.merged.rename({"topic_id": "query_id"})
-        job.text("merged.qrels", _qrel_lines(first, "0") + _qrel_lines(result.judgments, RESCUED))
+        job.text("merged.qrels", qrel_text(result.merged) + qrel_text(result.judgments, RESCUED))
     write_tables(job, {"rescued": rescued_table(result)})
     job.json("summary.json", result.json())
 
@@ -264,8 +263,3 @@ def rescued_table(result: Rescued) -> Table:
 
 def _lines(items: Sequence[Item]) -> str:
     return "".join(json.dumps(item.json(), ensure_ascii=False) + "\n" for item in items)
-
-
-def _qrel_lines(frame: pl.DataFrame, mark: str) -> str:
-    form = pl.format("{} {} {} {}\n", "query_id", pl.lit(mark), "doc_id", "relevance").alias("line")
-    return "".join(frame.select(form)["line"])

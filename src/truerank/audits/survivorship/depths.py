@@ -20,7 +20,7 @@ from truerank.reports.results import Result
 from truerank.sources import read_qrels_frame
 from truerank.sources.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations
 from truerank.sources.inputs import inputs_of
-from truerank.sources.qrels import QREL_SCHEMA
+from truerank.sources.qrels import QREL_SCHEMA, qrel_text
 from truerank.work.artifacts import written_by
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
@@ -250,7 +250,7 @@ def _write(result: Depths, job: Run) -> None:
     job.skipped = {**left_out(result.counts), **dropped}
     for label in result.labels:
         for kind, first in (("qrels", False), ("first", True)):
-            job.text(f"{kind}/{result.name}-{label}.qrels", _lines(result.qrels(label, first=first)))
+            job.text(f"{kind}/{result.name}-{label}.qrels", qrel_text(result.qrels(label, first=first)))
     job.parquet("depths.parquet", result.judgments)
     publish(result, job)
 
@@ -269,11 +269,6 @@ def open_depths(folder: str | Path) -> pl.DataFrame:
     path = depths_file(folder)
     with written_by("survivorship depth", path.parent, path.name):
         return pl.read_parquet(path, glob=False).select(list(DEPTH_SCHEMA))
-
-
-def _lines(frame: pl.DataFrame) -> str:
-    lines = frame.select(pl.format("{} 0 {} {}\n", "topic_id", "doc_id", "relevance").alias("line"))["line"]
-    return "".join(lines)
 
 
 class _Candidate(NamedTuple):

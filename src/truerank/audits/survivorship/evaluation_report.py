@@ -11,7 +11,7 @@ from truerank.audits.survivorship.profile_report import FOOTER
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict
-from truerank.reports.results import Summary, reports, summarises
+from truerank.reports.results import Summary, page_note, reports, summarises
 from truerank.reports.tables import Cell, Column, Table
 
 __all__ = ["depth_table", "difference_table", "effect_table", "order_table", "trend_table"]
@@ -25,8 +25,7 @@ def _evaluation_summary(result: DepthEvaluation) -> Summary:
         tables.append(trend_table(result, measure))
     if result.orders:
         tables.append(order_table(result))
-    notes = () if result.out is None else (f"report: {result.out / 'report.html'}",)
-    return Summary(tuple(tables), result.json(), notes=notes, width=120)
+    return Summary(tuple(tables), result.json(), notes=page_note(result.out), width=120)
 
 
 @summarises(TrainingEffect)

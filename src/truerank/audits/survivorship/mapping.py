@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from truerank.audits.survivorship.kinds import Kinds, independence
 from truerank.audits.survivorship.overlap import overlap_index, overlaps
 from truerank.audits.survivorship.passages import MAPPING_SCHEMA, PassageTable, keys_of, passage_table
-from truerank.audits.survivorship.queries import input_of_log, left_out, named_source, share_facts
+from truerank.audits.survivorship.queries import input_of_log, left_out, named_source
 from truerank.errors import InputError
 from truerank.measures.intervals import Proportion, proportion
 from truerank.options import Flag, Options, Out, Range, command
@@ -92,7 +92,7 @@ class LaterLoss:
     def json(self) -> dict[str, Any]:
         """All figures by name."""
         return {
-            "discarded": share_facts(self.discarded),
+            "discarded": self.discarded.json(),
             "discarded_by_required_overlap": {f"{level:g}": share for level, share in self.levels.items()},
             "kinds": None if self.kinds is None else self.kinds.json(),
             "documents": self.documents,
@@ -143,7 +143,7 @@ class PassageMap(Result, shown_in="truerank.audits.survivorship.report"):
             "survivors": self.survivors,
             "shown": self.shown._asdict(),
             "selected": self.selected._asdict(),
-            "lost": None if self.lost is None else share_facts(self.lost),
+            "lost": None if self.lost is None else self.lost.json(),
             "collection": dict(self.table_counts),
             "later": None if self.later is None else self.later.json(),
             "log": self.counts.json(),

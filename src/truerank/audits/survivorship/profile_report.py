@@ -13,7 +13,7 @@ from truerank.reports.figures.forest import ForestRow, forest_plot
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict
-from truerank.reports.results import Summary, reports, summarises
+from truerank.reports.results import Summary, page_note, reports, summarises
 from truerank.reports.tables import Column, Table
 
 __all__ = ["FOOTER", "curve_table", "kinds_table", "rank_table", "split_table"]
@@ -24,8 +24,9 @@ FOOTER: Final = "This page asks the network for nothing."
 
 @summarises(Profile)
 def _profile_summary(result: Profile) -> Summary:
-    notes = () if result.out is None else (f"report: {result.out / 'report.html'}",)
-    return Summary(tuple(table for _, table in _profile_tables(result)), result.json(), notes=notes, width=120)
+    return Summary(
+        tuple(table for _, table in _profile_tables(result)), result.json(), notes=page_note(result.out), width=120
+    )
 
 
 @reports(Profile)

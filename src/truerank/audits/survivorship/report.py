@@ -13,7 +13,7 @@ from truerank.audits.survivorship.simulating import Simulated
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict
-from truerank.reports.results import Summary, reports, summarises, writes
+from truerank.reports.results import Summary, page_note, reports, summarises, writes
 from truerank.reports.tables import Column, Table
 from truerank.work.runs import Run
 
@@ -27,8 +27,7 @@ __all__ = [
 
 @summarises(Depths)
 def _depths_summary(result: Depths) -> Summary:
-    notes = () if result.out is None else (f"report: {result.out / 'report.html'}",)
-    return Summary((depths_table(result),), result.json(), notes=notes, width=120)
+    return Summary((depths_table(result),), result.json(), notes=page_note(result.out), width=120)
 
 
 @summarises(PassageMap)

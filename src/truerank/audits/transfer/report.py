@@ -21,6 +21,7 @@ from truerank.audits.transfer.selecting import Selection
 from truerank.audits.transfer.statement import TransferCard
 from truerank.reports.results import Format, Summary, summarises, writes
 from truerank.reports.tables import Cell, Column, Table, escape_markdown
+from truerank.sources.qrels import qrel_text
 from truerank.work.runs import Run
 
 __all__ = ["estimates_table", "matched_table"]
@@ -392,5 +393,4 @@ def _write_tsv(stream: IO[bytes], frame: pl.DataFrame) -> None:
 def _write_qrels(stream: IO[bytes], frame: pl.DataFrame) -> None:
     """Writes judgments (columns as in `QREL_SCHEMA`) as TREC lines."""
     for part in frame.iter_slices(_AT_ONCE):
-        lines = part.select(pl.format("{} 0 {} {}\n", "topic_id", "doc_id", "relevance").alias("line"))["line"]
-        stream.write("".join(lines).encode("utf-8", "replace"))
+        stream.write(qrel_text(part).encode("utf-8", "replace"))

@@ -18,7 +18,7 @@ from truerank.measures.report import difference_table
 from truerank.reports.figures import Picture, line_panels
 from truerank.reports.pages import Prose
 from truerank.reports.report import Report, ReportPart, ReportSection, Verdict
-from truerank.reports.results import Summary, reports, summarises
+from truerank.reports.results import Summary, page_note, reports, summarises
 from truerank.reports.tables import Cell, Column, Table
 
 __all__ = ["pictures", "sentences", "tables"]
@@ -59,8 +59,7 @@ _WHAT: Final = {
 def _summary(result: ExperimentReport) -> Summary:
     found = tables(result)
     shown = [table for name, table in found.items() if name not in _LONG and not name.endswith("-details")]
-    notes = () if result.out is None else (f"report: {result.out / 'report.html'}",)
-    return Summary((*sentences(result), *shown), _facts(result, found), notes=notes, width=120)
+    return Summary((*sentences(result), *shown), _facts(result, found), notes=page_note(result.out), width=120)
 
 
 @reports(ExperimentReport)

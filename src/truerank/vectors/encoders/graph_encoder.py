@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Final
@@ -18,11 +17,11 @@ from truerank.vectors.encoders.model_folder import ModelFolder
 from truerank.vectors.encoders.opened import OpenedEncoder
 from truerank.vectors.encoders.spec import EncoderSpec
 from truerank.vectors.encoders.tokenizing import TextTokenizer, TokenIds
+from truerank.work.workers import processors
 
 __all__ = [
     "GraphEncoder",
     "PreparedModel",
-    "available_cpus",
     "fingerprint",
     "prepare_model",
     "same_length_batches",
@@ -56,11 +55,6 @@ def prepare_model(model: ModelFolder) -> PreparedModel:
     tokenizer = TextTokenizer(model)
     skip = 0 if model.pool_prompt else tokenizer.prompt_tokens
     return PreparedModel(model.name, tokenizer, encoder_graph(model, skip=skip))
-
-
-def available_cpus() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def fingerprint(*parts: object) -> str:
@@ -101,7 +95,7 @@ class GraphEncoder(OpenedEncoder):
         every = (graph.key, tokenizer.definition, spec.precision, runtime, self.batch_tokens, "unit-1")
         super().__init__(spec, name=model.name, dimension=graph.dimension, fingerprint=fingerprint(*every))
         self._model = model
-        self._threads = spec.threads or available_cpus()
+        self._threads = spec.threads or processors()
 
     def pieces(self, texts: Sequence[str]) -> list[int]:
         """How many tokens each text has, without special ones and up to the length that the model reads."""

@@ -16,7 +16,7 @@ from truerank.reports.figures import Picture, cumulative_curves, side_by_side_hi
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Part, Prose
 from truerank.reports.report import Report, ReportSection, Verdict
-from truerank.reports.results import Summary, reports, summarises, writes
+from truerank.reports.results import Summary, page_note, reports, summarises, writes
 from truerank.reports.tables import Cell, Column, Table
 from truerank.text.page_faults import REASONS
 from truerank.text.passages import joined, policy_named
@@ -73,8 +73,7 @@ def _scan_summary(scan: Scan) -> Summary:
     if skipped := scan.summary["skipped"]:
         told = "; ".join(f"{count:,d}: {reason}" for reason, count in skipped.items())
         parts.append(f"Not compared: {told}")
-    notes = () if scan.folder is None else (f"report: {scan.folder / 'report.html'}",)
-    return Summary(tuple(parts), scan.json(), verdicts=tuple(_verdicts(scan)), notes=notes, width=110)
+    return Summary(tuple(parts), scan.json(), verdicts=tuple(_verdicts(scan)), notes=page_note(scan.folder), width=110)
 
 
 @reports(Scan)
