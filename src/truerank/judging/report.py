@@ -185,7 +185,7 @@ def probe_table(found: ProbeRun) -> Table:
         Column("probe"),
         Column("items", **_NUMBER),
         *shares,
-        *(Column(title, **_SHARE) for title in ("raised", "lowered", "crossed", "moved when asked again")),
+        *Column.numbers(".3f", "raised", "lowered", "crossed", "moved when asked again"),
         Column("p", align="right", format=".2g"),
         Column("shift", align="right", format="+.2f"),
     )
@@ -340,7 +340,7 @@ def _matrix_table(found: AnnotatorAgreement, part: DefinitionAgreement) -> Table
     title = f"Rows {names[0]}, columns {names[1]}" if two else "Pairs of ratings of the same item, both ways"
     columns = [Column(names[0] if two else "one rating")]
     above = (names[1] if two else "other rating",)
-    columns += [Column(answer, above, **_NUMBER) for answer in part.answers]
+    columns += Column.numbers(",d", *part.answers, above=above)
     rows: list[tuple[Cell, ...]] = [
         (answer, *(int(n) for n in row)) for answer, row in zip(part.answers, part.matrix.tolist(), strict=True)
     ]

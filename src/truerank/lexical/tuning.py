@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, Final
 
 import numpy as np
@@ -92,7 +91,7 @@ class TuningOptions(Options):
         seed: of the division into folds.
     """
 
-    grid: Annotated[Mapping[str, Sequence[Any]], Flag(metavar="NAME=VALUE,VALUE")] = MappingProxyType({})
+    grid: Annotated[Mapping[str, Sequence[Any]], Flag(metavar="NAME=VALUE,VALUE")] = field(default_factory=dict)
     measure: str = "nDCG@10"
     folds: Annotated[int | str | Path, Flag(metavar="K|FILE", reads=str)] = 5
     seed: Seed = 0

@@ -61,7 +61,7 @@ def evaluation_table(evaluation: Evaluation) -> Table:
 
 def scores_by_topic(evaluation: Evaluation) -> Table:
     """One row per run and topic, one column per measure."""
-    columns = (Column("run"), Column("topic"), *(Column(name, (), "right", ".4f") for name in evaluation.measures))
+    columns = (Column("run"), Column("topic"), *Column.numbers(".4f", *evaluation.measures))
     rows = tuple(
         (run, topic, *(_cell(value) for value in evaluation.values[i, :, j]))
         for i, run in enumerate(evaluation.runs)
@@ -86,17 +86,15 @@ def evaluation_notes(evaluation: Evaluation) -> tuple[str, ...]:
 def difference_table(comparison: Comparison) -> Table:
     """One row per measure and pair."""
     several = comparison.baseline is None or len({row.baseline for row in comparison.differences}) > 1
-    number: dict[str, Any] = {"align": "right", "format": ".4f"}
-    difference: dict[str, Any] = {"align": "right", "format": "+.4f"}
     columns = [Column("run"), Column("measure"), *([Column("baseline")] if several else [])]
     columns += [Column("topics", align="right"), Column("run", ("mean",), align="right", format=".4f")]
     columns += [Column("baseline", ("mean",), align="right", format=".4f")]
-    columns += [Column(title, ("difference",), **difference) for title in ("mean", "low", "high")]
-    columns += [Column(title, ("p",), align="right", format=".4g") for title in ("raw", "corrected")]
+    columns += Column.numbers("+.4f", "mean", "low", "high", above=("difference",))
+    columns += Column.numbers(".4g", "raw", "corrected", above=("p",))
     columns += [Column(MARK, ("p",)), Column("effect", align="right", format="+.3f")]
     if comparison.method.paired:
         columns.append(Column("win / tie / loss", align="right"))
-    columns.append(Column("detectable", **number))
+    columns.append(Column("detectable", align="right", format=".4f"))
     rows = tuple(_difference_row(comparison, row, several) for row in comparison.differences)
     firsts = [place for place, row in enumerate(rows) if place and rows[place - 1][1] != row[1]]
     title = (

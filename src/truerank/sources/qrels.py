@@ -12,9 +12,9 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.records import Qrel
 from truerank.sources import beir, compressed, formats, frames, grammar, irds
-from truerank.sources.duplicates import PairWindow
+from truerank.sources.duplicates import pair_records
 from truerank.sources.grammar import SourceSpec
-from truerank.sources.lines import byte_blocks, decoded, line_blocks
+from truerank.sources.lines import byte_blocks, decoded
 
 __all__ = [
     "BEIR_HEADER",
@@ -181,21 +181,7 @@ def _qrels_path(path: Path) -> Path:
 
 
 def _file_qrels(path: Path) -> Iterator[Qrel]:
-    window = PairWindow(path)
-    found = False
-    for block in line_blocks(path):
-        qrels: list[Qrel] = []
-        numbers: list[int] = []
-        for number, line in enumerate(block.lines, start=block.first):
-            cells = line.split()
-            if not cells or (number == 1 and tuple(cells) == BEIR_HEADER):
-                continue
-            qrels.append(_qrel(cells, path, number))
-            numbers.append(number)
-        window.add([(qrel.topic_id, qrel.doc_id) for qrel in qrels], numbers)
-        found = found or bool(qrels)
-        yield from qrels
-    if not found:
+    if not (yield from pair_records(path, _qrel, BEIR_HEADER)):
         raise _nothing(path)
 
 

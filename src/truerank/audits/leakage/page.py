@@ -107,7 +107,7 @@ def _types(above: pl.DataFrame, tests: Sequence[str]) -> Table | None:
         return None
     return Table(
         "Pairs above the threshold by proposed reformulation type. One query can pair with several texts of a topic.",
-        (Column("Type"), *(Column(test, align="right", format=",d") for test in tests)),
+        (Column("Type"), *Column.numbers(",d", *tests)),
         tuple((type_.capitalize(), *(counted.get((test, type_), 0) for test in tests)) for type_ in rows),
     )
 
@@ -209,7 +209,7 @@ def _sources(summary: AuditSummary) -> Iterator[Part]:
         rows.append((name, count["read"], distinct, count["empty"], count["repaired"], count["skipped"]))
     yield Table(
         "Training queries by source.",
-        (Column("Source"), *(Column(title.capitalize(), align="right", format=",d") for title in counted)),
+        (Column("Source"), *Column.numbers(",d", *(title.capitalize() for title in counted))),
         tuple(rows),
         notes=(*notes, *columns_read(summary["sources"])),
     )

@@ -352,9 +352,9 @@ def validation_table(found: Validation) -> Table:
     """One row per run."""
     columns = (
         Column("run"),
-        *(Column(name, align="right", format=",d") for name in ("results", "topics", "tied")),
+        *Column.numbers(",d", "results", "topics", "tied"),
         Column("tag"),
-        *(Column(name, align="right", format=",d") for name in ("errors", "warnings")),
+        *Column.numbers(",d", "errors", "warnings"),
         Column("verdict"),
     )
     rows = tuple(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Final
 
 import polars as pl
 
@@ -224,10 +224,9 @@ def _estimates_summary(result: Estimates) -> Summary:
 
 def estimates_table(result: Estimates) -> Table:
     """Table 3: counts, precision, documents, errors."""
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     above = f"relevance {'/'.join(result.versions)}"
     columns = [Column("set")]
-    columns += [Column(f"{pair[0]}/{pair[1]}", (above,), **number) for pair in COMBINATIONS.values()]
+    columns += Column.numbers(",d", *(f"{pair[0]}/{pair[1]}" for pair in COMBINATIONS.values()), above=(above,))
     columns += [Column("precision", align="right", format=".2f"), Column("interval", align="right")]
     columns += [*Column.numbers(",d", "documents", "errors"), Column("interval", ("",), align="right")]
     if any(part.stratified for part in result.parts):
@@ -303,7 +302,6 @@ def _write_selection(result: Selection, job: Run) -> None:
 def _selection_table(result: Selection) -> Table:
     """Which versions each strategy chose."""
     versions = list(dict.fromkeys(name for counts in result.chosen.values() for name in counts))
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     notes = [f"Not used: {count:,d}: {reason}." for reason, count in result.skipped.items()]
     if result.wanted is not None and result.wanted > result.rows:
         notes.append(f"There are fewer rows than the {result.wanted:,d} that were asked for.")
@@ -314,7 +312,7 @@ def _selection_table(result: Selection) -> Table:
         f"{result.rows:,d} training rows ({2 * result.rows:,d} instances) {each}, by chosen version.",
         (
             Column("strategy"),
-            *(Column(name, **number) for name in versions),
+            *Column.numbers(",d", *versions),
             Column("by rule", align="right", format=",d"),
         ),
         tuple(

@@ -25,7 +25,7 @@ def _built(built: Built) -> Summary:
         f"Training set of the kind {built.kind}, seed {built.seed}: rows by size",
         (
             *Column.numbers(",d", "instances", "rows"),
-            *(Column(group, **_NUMBER) for group in groups),
+            *Column.numbers(",d", *groups),
         ),
         tuple((int(size), int(size) // 2, *(own.get(group, 0) for group in groups)) for size, own in counts.items()),
         notes=(

@@ -167,7 +167,7 @@ def grid_table(results: GridResults) -> Table:
         Column("training set"),
         Column("kind"),
         Column("model"),
-        *(Column(name, ("cells",), align="right", format=",d") for name in ("planned", "done", "failed", "missing")),
+        *Column.numbers(",d", "planned", "done", "failed", "missing", above=("cells",)),
         Column("not finished"),
     )
     rows = []

@@ -141,14 +141,13 @@ def sets_table(scan: Scan) -> Table:
         )
         for name, one in scan.summary["sets"].items()
     ]
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     very = f"> {VERY:g}" if scan.summary["percentile"] is None else "twice the cut-off"
     return Table(
         f"Judged documents that one version answers and the other, it seems, does not ({_cut_off(scan)}).",
         (
             Column("set"),
             *Column.numbers(",d", "documents", very),
-            *(Column(reason, ("why, by the texts",), **number) for reason in present),
+            *Column.numbers(",d", *present, above=("why, by the texts",)),
         ),
         tuple(rows),
         notes=tuple(scan.summary["notes"]),
@@ -161,13 +160,12 @@ def below_table(scan: Scan) -> Table:
     for name, one in scan.summary["below"].items():
         shares = (100 * one[aggregation]["share"] for aggregation in AGGREGATIONS)
         rows.append((name, one["documents"], *shares))
-    share = {"align": "right", "format": ".2f"}
     return Table(
         f"Judged documents whose probability of being relevant is below {LOW:g}, in percent.",
         (
             Column("version"),
             Column("documents", align="right", format=",d"),
-            *(Column(label, **share) for label in AGGREGATIONS.values()),  # type: ignore[arg-type]
+            *Column.numbers(".2f", *AGGREGATIONS.values()),
         ),
         tuple(rows),
     )
