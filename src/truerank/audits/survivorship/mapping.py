@@ -30,7 +30,7 @@ from truerank.work.publishing import publish
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["LaterLoss", "MapCounts", "MapOptions", "PassageMap", "map_passages"]
+__all__ = ["LaterLoss", "MapCounts", "MapOptions", "PassageMap", "map"]
 
 _BLOCK: Final = 1 << 9
 _LEVELS: Final = (1.0, 0.9, 0.8, 0.5, 0.3)
@@ -151,7 +151,7 @@ class PassageMap(Result, shown_in="truerank.audits.survivorship.report"):
 
 
 @command
-def map_passages(
+def map(  # noqa: A001
     log: Annotated[str | Path, Flag(metavar="[NAME=]SRC", reads=str)],
     docs: Annotated[str | None, Flag(metavar="SRC")] = None,
     later: Annotated[str | None, Flag(metavar="SRC")] = None,
@@ -234,7 +234,7 @@ def _mapped(
         counts=source.counts,
         mapping=found.mapping(),
         survival=survival,
-        duplicates=() if table is None else tuple(map(tuple, table.groups())),
+        duplicates=() if table is None else tuple(tuple(group) for group in table.groups()),
         out=None if job is None else job.folder,
     )
 
