@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from truerank.lexical.searching import topic_queries as topic_queries
     from truerank.lexical.searching import write_run as write_run
     from truerank.lexical.tuning import Tuning as Tuning
+    from truerank.lexical.tuning import TuningOptions as TuningOptions
     from truerank.lexical.tuning import tune as tune
 else:
     __getattr__, __dir__ = lazily(__name__, __file__)

@@ -25,7 +25,7 @@ from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["GRIDS", "Tuning", "grid_of", "tune"]
+__all__ = ["GRIDS", "Tuning", "TuningOptions", "grid_of", "tune"]
 
 #: The values that are tried for each model where the user names none.
 GRIDS: Final[dict[str, dict[str, tuple[float, ...]]]] = {

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from truerank.measures.results import Coverage as Coverage
     from truerank.measures.results import Evaluation as Evaluation
     from truerank.measures.results import load_evaluation as load_evaluation
+    from truerank.measures.run_comparison import ComparisonOptions as ComparisonOptions
     from truerank.measures.run_comparison import RunComparison as RunComparison
     from truerank.measures.run_comparison import compare as compare
     from truerank.measures.scoring import evaluate as evaluate

@@ -23,7 +23,7 @@ from truerank.sources.inputs import inputs_of
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["TopicRow", "TopicSelection", "select_topics"]
+__all__ = ["TopicRow", "TopicRule", "TopicSelection", "select_topics"]
 
 _CHOSEN: Final = "chosen"
 #: A cutoff that no run reaches.

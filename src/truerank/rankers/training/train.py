@@ -29,7 +29,7 @@ from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["Trained", "check_trainable", "divided", "train"]
+__all__ = ["InstanceTexts", "Trained", "check_trainable", "divided", "train"]
 
 _PACKAGES: Final = ("torch", "transformers", "accelerate")
 _LOG: Final = "steps.parquet"
