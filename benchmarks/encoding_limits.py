@@ -28,11 +28,11 @@ from truerank.rankers.base import open_ranker
 from truerank.sources import open_queries
 from truerank.vectors.encoders import EncoderSpec, open_encoder, open_spec
 from truerank.vectors.encoders.choosing import first_passes
-from truerank.vectors.encoders.graph_encoder import available_cpus
 from truerank.vectors.encoders.measuring import instruction_sets, processor_name
 from truerank.vectors.encoders.model_folder import read_model_folder
 from truerank.vectors.encoders.packaged import packaged_folder
 from truerank.vectors.encoders.tokenizing import TextTokenizer
+from truerank.work.workers import processors
 
 SIZE = 1536
 
@@ -47,7 +47,7 @@ def in_turn(works: dict[str, Callable[[], object]], rounds: int) -> dict[str, fl
             begun = time.process_time()
             work()
             taken[name].append(time.process_time() - begun)
-    return {name: statistics.median(values) / available_cpus() for name, values in taken.items()}
+    return {name: statistics.median(values) / processors() for name, values in taken.items()}
 
 
 def limits(texts: list[str], rounds: int) -> dict[str, float]:
@@ -138,7 +138,7 @@ def main() -> None:
     texts = random.Random(0).sample(every, given.queries)
     tokenizer = TextTokenizer(read_model_folder(packaged_folder(), "packaged"))
     tokens = int(tokenizer.ids(texts).lengths.sum())
-    print(f"{processor_name()}, {available_cpus()} processors ({', '.join(instruction_sets())})\n")
+    print(f"{processor_name()}, {processors()} processors ({', '.join(instruction_sets())})\n")
     rates = limits(texts, given.rounds)
     units = ("GFLOP/s", "GFLOP/s", "GB/s", "texts/s")
     print(table(("limit", "rate", ""), [(name, f"{rate:,.0f}", unit)

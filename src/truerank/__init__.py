@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
-from truerank.version import __version__
+from truerank.lazy import lazily
 
 if TYPE_CHECKING:
     from truerank import experiments as experiment  # noqa: F401
@@ -39,57 +38,9 @@ if TYPE_CHECKING:
     from truerank.rankers.training.train import train as train
     from truerank.reports.results import report as report
     from truerank.reports.results import summary as summary
+    from truerank.version import __version__ as __version__
     from truerank.work.merging import merge as merge
 
-#: The public names by the modules that have them, imported on first use.
-_PUBLIC: Final = {
-    "truerank.audits.collection": ("collection",),
-    "truerank.audits.leakage": ("leakage", "demo"),
-    "truerank.audits.reusability": ("pool",),
-    "truerank.audits.survivorship": ("survivorship",),
-    "truerank.audits.track": ("track",),
-    "truerank.audits.transfer": ("transfer",),
-    "truerank.claims.checking": ("check",),
-    "truerank.experiments": ("experiment",),
-    "truerank.experiments.instances": ("instances",),
-    "truerank.integrations.ir_datasets": ("register",),
-    "truerank.judge": ("judge",),
-    "truerank.judging": ("judging",),
-    "truerank.lexical": ("lexical",),
-    "truerank.lexical.building": ("build_index", "index"),
-    "truerank.lexical.searching": ("search",),
-    "truerank.lexical.tuning": ("tune",),
-    "truerank.measures": (
-        "compare",
-        "compare_evaluations",
-        "cross_validate",
-        "evaluate",
-        "load_evaluation",
-        "order_changes",
-    ),
-    "truerank.options": ("Runtime", "Scoring"),
-    "truerank.rankers.machine": ("machine",),
-    "truerank.rankers.reranking.rerank": ("rerank",),
-    "truerank.rankers.training.train": ("train",),
-    "truerank.reports.results": ("report", "summary"),
-    "truerank.work.merging": ("merge",),
-}
-_HOMES: Final = {name: module for module, names in _PUBLIC.items() for name in names}
-#: Names that are packages.
-_ROOMS: Final = frozenset((
-    "collection", "experiment", "instances", "judge", "judging", "leakage", "lexical", "pool", "survivorship",
-    "track", "transfer",
-))  # fmt: skip
-
-__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'truerank' has no attribute {name!r}")
-    module = importlib.import_module(_HOMES[name])
-    return module if name in _ROOMS else getattr(module, name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+else:
+    __getattr__, __dir__ = lazily(__name__, __file__)
+    __all__ = [*__dir__()]

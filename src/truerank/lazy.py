@@ -14,7 +14,8 @@ __all__ = ["lazily"]
 def lazily(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a package, from the imports that it has for type checkers only.
 
-    No public name may be that of a module of the package: once imported, the module would hide it.
+    What `__dir__` returns can be its `__all__`. No public name may be that of a module of the package, unless the
+    module is meant: once imported, the module would hide it.
 
     Args:
         package: `__name__`.
@@ -22,15 +23,19 @@ def lazily(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
     """
     homes: dict[str, tuple[str, str]] = {}
     for node in ast.parse(Path(file).read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            for line in node.body:
-                if isinstance(line, ast.ImportFrom) and line.module:
-                    homes |= {alias.asname or alias.name: (line.module, alias.name) for alias in line.names}
+        checked = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for line in node.body if isinstance(node, ast.If) and checked else [node]:
+            if isinstance(line, ast.ImportFrom) and line.module:
+                # `import name as name` says that a name is public, also where it is imported at once.
+                named = ((alias.asname or alias.name, alias) for alias in line.names if checked or alias.asname)
+                homes |= {name: (line.module, alias.name) for name, alias in named}
 
     def get(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, called = homes[name]
-        return getattr(importlib.import_module(module), called)
+        home = None if module == package else importlib.import_module(module)
+        # As for `from module import name`: what is no attribute is a module.
+        return getattr(home, called) if hasattr(home, called) else importlib.import_module(f"{module}.{called}")
 
-    return get, lambda: sorted(homes)
+    return get, lambda: sorted(homes, key=lambda name: (not name.isupper(), not name[0].isupper(), name))

@@ -9,8 +9,7 @@ import pytest
 
 from truerank import leakage
 from truerank.errors import InputError
-from truerank.work.blocks import BlockStore
-from truerank.work.sealing import sealed, unsealed
+from truerank.work.blocks import BlockStore, sealed, unsealed
 
 ROOT = Path(__file__).resolve().parents[2]
 PLANTED = "zyxplanted"

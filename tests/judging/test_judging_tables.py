@@ -14,7 +14,7 @@ from places import DATA, real
 from truerank import judge
 from truerank.errors import InputError
 from truerank.judging import Annotator, Item, Store, Text, load_scheme
-from truerank.judging.count_tables import label_tables
+from truerank.judging.report import label_tables
 from truerank.reports.results import summary
 
 

@@ -121,7 +121,7 @@ def test_a_broken_folder(tmp_path: Path, name: str) -> None:
         load_evaluation(tmp_path)
     saved(example(), tmp_path)
     (tmp_path / name).write_bytes(b"{}")
-    with pytest.raises(InputError, match="run the evaluation again"):
+    with pytest.raises(InputError, match="run 'truerank evaluate' again"):
         load_evaluation(tmp_path)
     (tmp_path / name).unlink()
     with pytest.raises(InputError, match=f"no {name} here"):

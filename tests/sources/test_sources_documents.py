@@ -19,9 +19,9 @@ from places import DATA
 from truerank.errors import InputError
 from truerank.records import Document
 from truerank.sources import SourceCounts, open_documents, read_documents
+from truerank.sources.document_files import trec_records
 from truerank.sources.lines import LineBlock
 from truerank.sources.markup import html_text, trec_document
-from truerank.sources.trec_documents import trec_records
 
 TWO = [Document("a", "", "Cats", "Cats purr."), Document("b", "", "", "Dogs bark.")]
 

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from truerank.errors import InputError
 from truerank.vectors.encoders import CachedEncoder, Encoder
-from truerank.vectors.encoders.batches import same_length_batches
 from truerank.vectors.encoders.cache_folder import publish_folder, user_cache_folder
-from truerank.vectors.encoders.graph_encoder import fingerprint, to_unit_length
+from truerank.vectors.encoders.graph_encoder import fingerprint, same_length_batches, to_unit_length
 
 
 def test_longest_first_and_cut_at_the_limit() -> None:

@@ -17,7 +17,7 @@ import pytest
 from places import DATA, SUPPORT
 from truerank.errors import InputError, MissingExtraError
 from truerank.vectors.encoders import Encoder, EncoderSpec, open_encoder
-from truerank.vectors.encoders.batches import same_length_batches
+from truerank.vectors.encoders.graph_encoder import same_length_batches
 from truerank.vectors.encoders.model_folder import read_model_folder
 from truerank.vectors.encoders.packaged import packaged_folder
 from truerank.vectors.encoders.tokenizing import TextTokenizer

@@ -10,8 +10,7 @@ from typing import IO, NamedTuple
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.work.artifacts import atomic_path
-from truerank.work.compressing import opened_for_writing
+from truerank.work.artifacts import atomic_path, opened_for_writing
 
 __all__ = ["Target", "refuse_overwrite", "written"]
 

@@ -29,7 +29,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "transfer select": "truerank.audits.transfer.selecting:select",
     "transfer card": "truerank.audits.transfer.statement:card",
     "survivorship profile": "truerank.audits.survivorship.profiling:profile",
-    "survivorship map": "truerank.audits.survivorship.mapping:map_passages",
+    "survivorship map": "truerank.audits.survivorship.mapping:map",
     "survivorship depth": "truerank.audits.survivorship.depths:depth",
     "survivorship simulate": "truerank.audits.survivorship.simulating:simulate",
     "survivorship triples": "truerank.audits.survivorship.filtering:triples",

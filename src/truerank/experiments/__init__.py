@@ -17,5 +17,4 @@ if TYPE_CHECKING:
 
 else:
     __getattr__, __dir__ = lazily(__name__, __file__)
-
-__all__ = ["Design", "designs", "open_results", "read_design", "report", "run", "status"]
+    __all__ = [*__dir__()]

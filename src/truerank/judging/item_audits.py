@@ -17,6 +17,7 @@ from truerank.loading import json_file
 from truerank.records import Topic
 from truerank.sources import read_topics
 from truerank.text.normalising import normalise
+from truerank.work.artifacts import written_by
 
 __all__ = ["audit_items", "is_audit"]
 
@@ -47,14 +48,10 @@ def audit_items(path: Path) -> Iterator[Item]:
     """
     folder = path if path.is_dir() else path.parent
     file = folder / "candidates.parquet"
-    try:
+    with written_by("leakage audit", folder, file.name):
         frame = pl.read_parquet(file, glob=False)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"no valid Parquet ({reason})", "run the audit again", where=file) from error
-    lacking = [name for name in _NEEDED if name not in frame.columns]
-    if lacking:
-        raise InputError(f"no column '{lacking[0]}'", "give the folder of a leakage audit", where=file)
+        if lacking := [name for name in _NEEDED if name not in frame.columns]:
+            raise ValueError(f"no column '{lacking[0]}'")
     if frame.is_empty():
         raise InputError("no candidates in it", "audit with a lower --floor", where=file)
     if frame["query_text"].str.starts_with(_REDACTED).all():

@@ -25,7 +25,7 @@ from truerank.sources.labels import (
     TOPIC_NAMES,
 )
 from truerank.sources.rows import Row, rows
-from truerank.sources.tables import as_text, well_formed
+from truerank.sources.tables import as_text, number_in, well_formed
 
 __all__ = ["ANNOTATION_NAMES", "item_of_row", "number_of", "row_items", "text_of"]
 
@@ -123,16 +123,7 @@ def number_of(row: Row, names: tuple[str, ...], where: str, used: set[str] | Non
     Raises:
         InputError: it is not finite, or no number.
     """
-    text = text_of(row.values, names, used).strip()
-    if not text:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InputError(f"'{text[:40]}' is no number", f"correct the column {names[0]}", where=where, line=row.line)
-    return value
+    return number_in(text_of(row.values, names, used), names[0], where, row.line)
 
 
 def _given_texts(values: Mapping[str, Any], used: set[str]) -> tuple[Text, ...]:

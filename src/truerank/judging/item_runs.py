@@ -15,6 +15,7 @@ from truerank.sources import compressed, formats, grammar, read_qrels, read_run
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import line_blocks
 from truerank.sources.rows import Row, rows
+from truerank.text.listing import first_few
 
 __all__ = ["ShownDocument", "read_documents", "run_items"]
 
@@ -179,7 +180,7 @@ def _bare(spec: SourceSpec) -> Iterator[ShownDocument]:
 
 def _refuse(absent: list[str], what: str, spec: SourceSpec) -> None:
     if absent:
-        shown = ", ".join(absent[:_SHOWN]) + (" …" if len(absent) > _SHOWN else "")
+        shown = first_few(absent, _SHOWN)
         raise InputError(
             f"{len(absent)} {what} of it are not in --{what}: {shown}", "give their files too", where=spec.location
         )

@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+import polars as pl
+
 from truerank.judging.agreement_results import AnnotatorAgreement, DefinitionAgreement, PairAgreement
 from truerank.judging.coefficients import Score
-from truerank.judging.count_tables import label_tables
 from truerank.judging.exchange.exporting import LabelExport
 from truerank.judging.exchange.importing import LabelImport
 from truerank.judging.making import NewStore
@@ -16,7 +17,7 @@ from truerank.judging.models import ModelRun
 from truerank.judging.probes import PROBES, ProbeRun
 from truerank.judging.rating_table import listed
 from truerank.judging.samples import ItemSample
-from truerank.judging.tables import LabelCounts
+from truerank.judging.tables import COMBINED, LabelCounts
 from truerank.judging.web.server import Desk
 from truerank.reports.results import Summary, summarises, writes
 from truerank.reports.tables import Cell, Column, Table
@@ -27,6 +28,7 @@ __all__ = [
     "agreement_tables",
     "export_table",
     "import_table",
+    "label_tables",
     "model_table",
     "probe_table",
     "sample_table",
@@ -183,7 +185,7 @@ def probe_table(found: ProbeRun) -> Table:
         Column("probe"),
         Column("items", **_NUMBER),
         *shares,
-        *(Column(title, **_SHARE) for title in ("raised", "lowered", "crossed", "moved when asked again")),
+        *Column.numbers(".3f", "raised", "lowered", "crossed", "moved when asked again"),
         Column("p", align="right", format=".2g"),
         Column("shift", align="right", format="+.2f"),
     )
@@ -338,8 +340,65 @@ def _matrix_table(found: AnnotatorAgreement, part: DefinitionAgreement) -> Table
     title = f"Rows {names[0]}, columns {names[1]}" if two else "Pairs of ratings of the same item, both ways"
     columns = [Column(names[0] if two else "one rating")]
     above = (names[1] if two else "other rating",)
-    columns += [Column(answer, above, **_NUMBER) for answer in part.answers]
+    columns += Column.numbers(",d", *part.answers, above=above)
     rows: list[tuple[Cell, ...]] = [
         (answer, *(int(n) for n in row)) for answer, row in zip(part.answers, part.matrix.tolist(), strict=True)
     ]
     return Table(f"{title} ({part.definition.name}).", tuple(columns), tuple(rows))
+
+
+_SHARE_NOTE: Final = "The intervals are Wilson's; they hold for a random sample of each split."
+_DIFFERENT_NOTE: Final = "A pair labelled Different Topic counts as that, whatever else it carries."
+_BETTER_NOTE: Final = "2: relevant, and better than the other version."
+
+
+def label_tables(found: LabelCounts) -> dict[str, Table]:
+    """The tables by name, in order; the last one has the notes on what was left out.
+
+    Args:
+        found: what `judge table` counted.
+    """
+    last = list(found.parts)[-1]
+    return {
+        name: _label_counts(found, name, frame, found.notes if name == last else ())
+        for name, frame in found.parts.items()
+    }
+
+
+def _label_counts(found: LabelCounts, name: str, frame: pl.DataFrame, notes: tuple[str, ...]) -> Table:
+    own: tuple[str, ...] = ()
+    above: dict[str, str] = {}
+    # A line above the row of totals.
+    rules = [len(frame) - 1] if len(frame) > 1 else []
+    if name == "a":
+        title, rules = f"True and false candidates among {found.answered:,} judged pairs.", [*range(2, len(frame), 2)]
+    elif name == "b":
+        title, own, rules = "Reformulation types of the judged pairs.", (_DIFFERENT_NOTE,), []
+    elif name == "shares":
+        title, own, rules = "Shares of the reasons.", (_SHARE_NOTE,), _group_starts(frame)
+        above = dict.fromkeys(("low", "high"), f"{found.settings['confidence']:.0%} interval")
+    elif found.scheme == "survivorship":
+        title = "Discarded queries by the reason why they were unanswered."
+    elif found.scheme == "transfer":
+        title, own = "Which version of the documents is relevant.", (_BETTER_NOTE,)
+        above = {label: f"V1={first} V2={second}" for label, (first, second) in COMBINED.items()}
+    elif found.scheme.startswith("transfer:"):
+        title, rules = "How relevant each version of the documents is.", _group_starts(frame)
+        above = dict.fromkeys(frame.columns[2:-1], "grade")
+    else:
+        title = found.title
+    columns = [_count_column(column, kind, above.get(column)) for column, kind in frame.schema.items()]
+    return Table.of(frame, columns, title, notes=(*own, *notes), rules=tuple(rules))
+
+
+def _count_column(name: str, kind: pl.DataType, above: str | None) -> Column:
+    headings = () if above is None else (above,)
+    if kind in (pl.String, pl.Null):
+        return Column(name, headings)
+    return Column(name, headings, align="right", format=".3f" if kind.is_float() else ",d")
+
+
+def _group_starts(frame: pl.DataFrame) -> list[int]:
+    """The rows, after the first, that begin another group."""
+    names = frame.to_series(0).to_list()
+    return [at for at in range(1, len(names)) if names[at] != names[at - 1]]

@@ -17,11 +17,11 @@ from typing import Any, Final, cast
 from truerank.errors import InputError
 from truerank.judging.events import Annotator, Disagreement, Draft, Event, JudgingProgress, Kind, Role, Standing
 from truerank.judging.items import Item
-from truerank.judging.reading import Reader
 from truerank.judging.schemes import Scheme
 from truerank.judging.store_rows import (
     EVENT,
     Contents,
+    Reader,
     add_annotator,
     append,
     append_history,

@@ -2,58 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from truerank.lexical.analysis import Analyser
-from truerank.lexical.building import build_index
-from truerank.lexical.expansions import BM25PRF, RM3, Axiomatic, Expansion
-from truerank.lexical.index import Index, open_index
-from truerank.lexical.models import BM25, Model, QueryLikelihood
-from truerank.lexical.presets import MODELS, PRESETS, Preset, analyser_of, model_of, preset_named, require_analyser
-from truerank.lexical.scoring import BestDocuments, Searcher
-from truerank.lexical.searching import Retrieval, SearchResult, TopicQuery, retrieve, search, topic_queries, write_run
+from truerank.lazy import lazily
 
 if TYPE_CHECKING:
+    from truerank.lexical.analysis import Analyser as Analyser
+    from truerank.lexical.building import build_index as build_index
+    from truerank.lexical.expansions import BM25PRF as BM25PRF
+    from truerank.lexical.expansions import RM3 as RM3
+    from truerank.lexical.expansions import Axiomatic as Axiomatic
+    from truerank.lexical.expansions import Expansion as Expansion
+    from truerank.lexical.index import Index as Index
+    from truerank.lexical.index import open_index as open_index
+    from truerank.lexical.models import BM25 as BM25
+    from truerank.lexical.models import Model as Model
+    from truerank.lexical.models import QueryLikelihood as QueryLikelihood
+    from truerank.lexical.presets import MODELS as MODELS
+    from truerank.lexical.presets import PRESETS as PRESETS
+    from truerank.lexical.presets import Preset as Preset
+    from truerank.lexical.presets import analyser_of as analyser_of
+    from truerank.lexical.presets import model_of as model_of
+    from truerank.lexical.presets import preset_named as preset_named
+    from truerank.lexical.presets import require_analyser as require_analyser
+    from truerank.lexical.scoring import BestDocuments as BestDocuments
+    from truerank.lexical.scoring import Searcher as Searcher
+    from truerank.lexical.searching import Retrieval as Retrieval
+    from truerank.lexical.searching import SearchResult as SearchResult
+    from truerank.lexical.searching import TopicQuery as TopicQuery
+    from truerank.lexical.searching import retrieve as retrieve
+    from truerank.lexical.searching import search as search
+    from truerank.lexical.searching import topic_queries as topic_queries
+    from truerank.lexical.searching import write_run as write_run
     from truerank.lexical.tuning import Tuning as Tuning
+    from truerank.lexical.tuning import TuningOptions as TuningOptions
     from truerank.lexical.tuning import tune as tune
-
-__all__ = [
-    "BM25",
-    "BM25PRF",
-    "MODELS",
-    "PRESETS",
-    "RM3",
-    "Analyser",
-    "Axiomatic",
-    "BestDocuments",
-    "Expansion",
-    "Index",
-    "Model",
-    "Preset",
-    "QueryLikelihood",
-    "Retrieval",
-    "SearchResult",
-    "Searcher",
-    "TopicQuery",
-    "Tuning",
-    "analyser_of",
-    "build_index",
-    "model_of",
-    "open_index",
-    "preset_named",
-    "require_analyser",
-    "retrieve",
-    "search",
-    "topic_queries",
-    "tune",
-    "write_run",
-]
-
-
-def __getattr__(name: str) -> Any:
-    # Tuning brings the statistics of `measures`, which worker processes that index or search do not need.
-    if name not in ("Tuning", "tune"):
-        raise AttributeError(f"module 'truerank.lexical' has no attribute {name!r}")
-    from truerank.lexical import tuning
-
-    return getattr(tuning, name)
+else:
+    __getattr__, __dir__ = lazily(__name__, __file__)
+    __all__ = [*__dir__()]

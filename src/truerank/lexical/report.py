@@ -15,6 +15,7 @@ from truerank.measures import difference_interval
 from truerank.measures.report import choice_table
 from truerank.reports.results import Summary, summarises, writes
 from truerank.reports.tables import Column, Table
+from truerank.text.listing import first_few
 from truerank.work.runs import Run
 
 __all__ = ["index_table", "search_table", "tuning_table"]
@@ -36,8 +37,7 @@ def index_table(index: Index) -> Table:
         (
             Column("field"),
             Column("of"),
-            Column("documents", align="right", format=",d"),
-            Column("tokens", align="right", format=",d"),
+            *Column.numbers(",d", "documents", "tokens"),
             Column("mean length", align="right", format=".1f"),
         ),
         rows,
@@ -52,7 +52,7 @@ def search_table(result: SearchResult) -> Table:
     """How many topics got how many documents."""
     sizes = result.run.group_by("topic_id").len()["len"]
     unfound = [
-        f"{len(topics)} topics {why}: {', '.join(topics[:5])}{' …' if len(topics) > 5 else ''}."
+        f"{len(topics)} topics {why}: {first_few(topics, 5)}."
         for topics, why in ((result.no_text, "have no such text"), (result.no_terms, "have no term of the collection"))
         if topics
     ]
@@ -60,10 +60,7 @@ def search_table(result: SearchResult) -> Table:
         f"{result.tag}: {model_text(result.model)}",
         (
             Column("topics"),
-            Column("searched", align="right", format=",d"),
-            Column("rows", align="right", format=",d"),
-            Column("fewest", align="right", format=",d"),
-            Column("most", align="right", format=",d"),
+            *Column.numbers(",d", "searched", "rows", "fewest", "most"),
         ),
         ((str(result.topics["name"]), len(sizes), len(result.run), _whole(sizes.min()), _whole(sizes.max())),),
         notes=(
@@ -78,7 +75,6 @@ def tuning_table(tuning: Tuning) -> Table:
     """Base and tuned beside each other, with the interval of their difference."""
     base, tuned = (tuning.evaluation.values[tuning.evaluation.runs.index(name), 0] for name in ("base", "tuned"))
     gap = difference_interval(tuned, base)
-    number: dict[str, Any] = {"align": "right", "format": ".4f"}
     rows = (
         ("base", model_text(tuning.base), float(np.mean(base)), None, None, None),
         ("tuned", "chosen by fold", float(np.mean(tuned)), gap.mean, gap.low, gap.high),
@@ -86,10 +82,8 @@ def tuning_table(tuning: Tuning) -> Table:
     columns = (
         Column("run"),
         Column("parameters"),
-        Column(tuning.measure, **number),
-        Column("difference", **number),
-        Column("from", ("95% interval",), **number),
-        Column("to", ("95% interval",), **number),
+        *Column.numbers(".4f", tuning.measure, "difference"),
+        *Column.numbers(".4f", "from", "to", above=("95% interval",)),
     )
     tried = "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in tuning.grid.items())
     return Table(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, Final
 
 import numpy as np
@@ -19,14 +18,14 @@ from truerank.lexical.scoring import Searcher
 from truerank.lexical.searching import Retrieval, input_of_index, search, topic_queries
 from truerank.loading import whole_number
 from truerank.measures import CrossValidation, Evaluation, cross_validate, difference_interval, evaluate
-from truerank.options import Flag, Out, Range, Seed, Source, command
+from truerank.options import Flag, Options, Out, Range, Seed, Source, command
 from truerank.reports.results import Result
 from truerank.sources.inputs import inputs_of
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["GRIDS", "Tuning", "grid_of", "tune"]
+__all__ = ["GRIDS", "Tuning", "TuningOptions", "grid_of", "tune"]
 
 #: The values that are tried for each model where the user names none.
 GRIDS: Final[dict[str, dict[str, tuple[float, ...]]]] = {
@@ -81,6 +80,28 @@ class Tuning(Result, shown_in="truerank.lexical.report"):
         }
 
 
+@dataclass(frozen=True)
+class TuningOptions(Options):
+    """How parameters are chosen.
+
+    Attributes:
+        grid: values to try; repeat the option for each parameter.
+        measure: what is maximised.
+        folds: how many folds, or a file of them.
+        seed: of the division into folds.
+    """
+
+    grid: Annotated[Mapping[str, Sequence[Any]], Flag(metavar="NAME=VALUE,VALUE")] = field(default_factory=dict)
+    measure: str = "nDCG@10"
+    folds: Annotated[int | str | Path, Flag(metavar="K|FILE", reads=str)] = 5
+    seed: Seed = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.measure.split()) != 1:
+            raise OptionError("measure", f"'{self.measure}' is not one measure", "name one")
+
+
 @command
 def tune(
     index: Annotated[Index | str | Path, Flag(metavar="DIR", reads=str)],
@@ -90,10 +111,7 @@ def tune(
     *,
     k: Annotated[int, Range(at_least=1)] = 1000,
     retrieval: Retrieval = Retrieval(),
-    grid: Annotated[Mapping[str, Sequence[Any]], Flag(metavar="NAME=VALUE,VALUE")] = MappingProxyType({}),
-    measure: str = "nDCG@10",
-    folds: Annotated[int | str | Path, Flag(metavar="K|FILE", reads=str)] = 5,
-    seed: Seed = 0,
+    choosing: TuningOptions = TuningOptions(),
     out: Out = None,
     progress: Progress | None = None,
 ) -> Tuning:
@@ -109,10 +127,7 @@ def tune(
         model: by default the preset's usual model.
         k: documents for each topic at most.
         retrieval: how documents are retrieved, and the base of what is tried.
-        grid: values to try; repeat the option for each parameter.
-        measure: what is maximised.
-        folds: how many folds, or a file of them.
-        seed: of the division into folds.
+        choosing: how parameters are chosen.
         out: a folder for base.run, tuned.run and tuning.json.
         progress: is told how many settings are done.
 
@@ -129,18 +144,15 @@ def tune(
         truerank tune --index index/ --topics topics.trec --qrels qrels.txt --grid k1=0.9,1.2 --grid b=0.4,0.75
         --out tuned/
     """
-    if len(measure.split()) != 1:
-        raise OptionError("measure", f"'{measure}' is not one measure", "name one")
     opened = open_index(index)
     if not retrieval.any_analyser:
         require_analyser(opened, retrieval.preset)
-    given = (topics, qrels, measure)
-    tuning = _tuned(opened, given, (model, grid), (folds, seed, k), how=retrieval, told=progress or Quiet())
+    tuning = _tuned(opened, (topics, qrels), model, choosing, k=k, how=retrieval, told=progress or Quiet())
     if out is not None:
         inputs = (input_of_index(opened), *inputs_of(topics=topics, qrels=qrels))
         options: dict[str, Any] = {"model": tuning.base, "preset": retrieval.preset, "grid": tuning.grid}
-        options |= {"measure": measure, "folds": folds, "seed": seed, "k": k, "field": retrieval.field}
-        options |= {"weights": tuning.options["weights"]}
+        options |= {"measure": choosing.measure, "folds": choosing.folds, "seed": choosing.seed}
+        options |= {"k": k, "field": retrieval.field, "weights": tuning.options["weights"]}
         with started("tune", inputs, options, out) as job:
             publish(tuning, job)
     return tuning
@@ -148,17 +160,18 @@ def tune(
 
 def _tuned(
     index: Index,
-    given: tuple[str, str, str],
-    tried: tuple[ModelName | None, Mapping[str, Sequence[Any]]],
-    division: tuple[int | str | Path, int, int],
+    given: tuple[str, str],
+    model: ModelName | None,
+    choosing: TuningOptions,
     *,
+    k: int,
     how: Retrieval,
     told: Progress,
 ) -> Tuning:
-    (topics, qrels, measure), (model, grid), (folds, seed, k) = given, tried, division
+    (topics, qrels), folds, measure = given, choosing.folds, choosing.measure
     base = model_of(how.preset, model or "", how.set_)
     name = model or preset_named(how.preset).model
-    values = {key: tuple(some) for key, some in (grid or GRIDS[name]).items()}
+    values = {key: tuple(some) for key, some in (choosing.grid or GRIDS[name]).items()}
     settings = grid_of(values)
     searcher = Searcher(index, how.weights or None)
     queries = {query.topic_id: query for query in topic_queries(topics, how.field)}
@@ -176,7 +189,7 @@ def _tuned(
         measure,
         rank=rank,
         k=folds if (k_folds := whole_number(str(folds))) is None else k_folds,
-        seed=seed,
+        seed=choosing.seed,
     )
     found = search(searcher, list(queries.values()), base, k=k)
     tuned = next(iter(validation.runs.values()))
@@ -187,7 +200,7 @@ def _tuned(
         "field": how.field,
         "k": k,
         "weights": searcher.weights,
-        "seed": seed,
+        "seed": choosing.seed,
     }
     return Tuning(
         base.json(),

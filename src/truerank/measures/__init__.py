@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from truerank.lazy import lazily
-from truerank.measures.folds import folds, read_folds
+
+# A module has the name of this function: it is imported at once, so that the function hides it.
+from truerank.measures.folds import folds as folds
+from truerank.measures.folds import read_folds as read_folds
 
 if TYPE_CHECKING:
     from truerank.measures.comparing import compare_evaluations as compare_evaluations
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from truerank.measures.results import Coverage as Coverage
     from truerank.measures.results import Evaluation as Evaluation
     from truerank.measures.results import load_evaluation as load_evaluation
+    from truerank.measures.run_comparison import ComparisonOptions as ComparisonOptions
     from truerank.measures.run_comparison import RunComparison as RunComparison
     from truerank.measures.run_comparison import compare as compare
     from truerank.measures.scoring import evaluate as evaluate
@@ -54,52 +58,4 @@ if TYPE_CHECKING:
     from truerank.measures.topic_comparison import topic_differences as topic_differences
 else:
     __getattr__, __dir__ = lazily(__name__, __file__)
-
-__all__ = [
-    "DCG",
-    "HMFR",
-    "MFR",
-    "NCG",
-    "RR_MSMARCO",
-    "Comparison",
-    "Correlation",
-    "Coverage",
-    "CrossValidation",
-    "Difference",
-    "Drop",
-    "Evaluation",
-    "FoldChoice",
-    "MeanInterval",
-    "OrderChanges",
-    "Outcome",
-    "Overtaking",
-    "Policy",
-    "Proportion",
-    "RunComparison",
-    "Significance",
-    "Swap",
-    "TopicDifferences",
-    "bootstrap_interval",
-    "compare",
-    "compare_evaluations",
-    "correct",
-    "cross_validate",
-    "detectable_difference",
-    "difference_interval",
-    "difference_test",
-    "effect_size",
-    "evaluate",
-    "evaluation_order_changes",
-    "folds",
-    "kendall",
-    "largest_drop",
-    "load_evaluation",
-    "lower_is_better",
-    "mean_interval",
-    "order_changes",
-    "parse_measures",
-    "proportion",
-    "read_folds",
-    "tau_ap",
-    "topic_differences",
-]
+    __all__ = [*__dir__()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from truerank.errors import OptionError
 
@@ -23,6 +23,11 @@ class Proportion(NamedTuple):
     share: float | None
     low: float
     high: float
+
+    def json(self) -> dict[str, Any]:
+        """Number, total, share and interval by name; of nothing there is no interval."""
+        low, high = (None, None) if self.share is None else (self.low, self.high)
+        return {"found": self.k, "total": self.n, "share": self.share, "low": low, "high": high}
 
 
 def proportion(k: int, n: int, *, confidence: float = 0.95, method: ProportionMethod = "wilson") -> Proportion:

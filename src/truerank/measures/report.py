@@ -61,7 +61,7 @@ def evaluation_table(evaluation: Evaluation) -> Table:
 
 def scores_by_topic(evaluation: Evaluation) -> Table:
     """One row per run and topic, one column per measure."""
-    columns = (Column("run"), Column("topic"), *(Column(name, (), "right", ".4f") for name in evaluation.measures))
+    columns = (Column("run"), Column("topic"), *Column.numbers(".4f", *evaluation.measures))
     rows = tuple(
         (run, topic, *(_cell(value) for value in evaluation.values[i, :, j]))
         for i, run in enumerate(evaluation.runs)
@@ -86,17 +86,15 @@ def evaluation_notes(evaluation: Evaluation) -> tuple[str, ...]:
 def difference_table(comparison: Comparison) -> Table:
     """One row per measure and pair."""
     several = comparison.baseline is None or len({row.baseline for row in comparison.differences}) > 1
-    number: dict[str, Any] = {"align": "right", "format": ".4f"}
-    difference: dict[str, Any] = {"align": "right", "format": "+.4f"}
     columns = [Column("run"), Column("measure"), *([Column("baseline")] if several else [])]
-    columns += [Column("topics", align="right"), Column("run", ("mean",), **number)]
-    columns += [Column("baseline", ("mean",), **number)]
-    columns += [Column(title, ("difference",), **difference) for title in ("mean", "low", "high")]
-    columns += [Column(title, ("p",), align="right", format=".4g") for title in ("raw", "corrected")]
+    columns += [Column("topics", align="right"), Column("run", ("mean",), align="right", format=".4f")]
+    columns += [Column("baseline", ("mean",), align="right", format=".4f")]
+    columns += Column.numbers("+.4f", "mean", "low", "high", above=("difference",))
+    columns += Column.numbers(".4g", "raw", "corrected", above=("p",))
     columns += [Column(MARK, ("p",)), Column("effect", align="right", format="+.3f")]
     if comparison.method.paired:
         columns.append(Column("win / tie / loss", align="right"))
-    columns.append(Column("detectable", **number))
+    columns.append(Column("detectable", align="right", format=".4f"))
     rows = tuple(_difference_row(comparison, row, several) for row in comparison.differences)
     firsts = [place for place, row in enumerate(rows) if place and rows[place - 1][1] != row[1]]
     title = (
@@ -135,14 +133,13 @@ def order_table(order: OrderChanges) -> Table:
     swapped = {name for swap in order.swaps for name in swap[:2]}
     marks = [("↔" if name in swapped else "") + ("‡" if name in overtakers else "") for name in names]
     rows = sorted(zip(places.tolist(), range(len(names)), strict=True))
-    number: dict[str, Any] = {"align": "right", "format": ".4f"}
     return Table(
         title=f"{order.measure}: order of the systems, {first} and {second}.".removeprefix(": "),
         columns=(
             Column("system"),
-            Column("mean", (first,), **number),
+            Column("mean", (first,), align="right", format=".4f"),
             Column("rank", (first,), align="right", format=",d"),
-            Column("mean", (second,), **number),
+            Column("mean", (second,), align="right", format=".4f"),
             Column("rank", (second,), align="right", format=",d"),
             Column("ranks lost", align="right", format="+,d"),
             Column("changes"),
@@ -165,7 +162,6 @@ def order_table(order: OrderChanges) -> Table:
 
 def swap_table(order: OrderChanges) -> Table:
     """Every pair that changes places, and every system that would pass one that stays as it was."""
-    number: dict[str, Any] = {"align": "right", "format": "+.4f"}
     first, second = order.conditions
     rows = [("change places ↔", *swap) for swap in order.swaps]
     rows += [("overtakes ‡", *overtaking) for overtaking in order.overtakings]
@@ -175,8 +171,7 @@ def swap_table(order: OrderChanges) -> Table:
             Column("kind"),
             Column("system"),
             Column("other"),
-            Column(first, ("difference",), **number),
-            Column(second, ("difference",), **number),
+            *Column.numbers("+.4f", first, second, above=("difference",)),
         ),
         rows=tuple(rows),
         notes=(
@@ -188,11 +183,9 @@ def swap_table(order: OrderChanges) -> Table:
 
 def topic_table(found: TopicDifferences) -> Table:
     """One row per topic."""
-    number: dict[str, Any] = {"align": "right", "format": ".4f"}
     columns = (
         Column("topic"),
-        Column(found.run, **number),
-        Column(found.baseline, **number),
+        *Column.numbers(".4f", found.run, found.baseline),
         Column("difference", align="right", format="+.4f"),
         Column("for the run"),
     )
@@ -203,14 +196,12 @@ def topic_table(found: TopicDifferences) -> Table:
 
 def choice_table(validation: CrossValidation) -> Table:
     """One row per measure and fold."""
-    number: dict[str, Any] = {"align": "right", "format": ".4f"}
     columns = (
         Column("measure"),
         Column("fold", align="right", format="d"),
         Column("topics", align="right", format=",d"),
         Column("chosen"),
-        Column("other folds", ("mean",), **number),
-        Column("this fold", ("mean",), **number),
+        *Column.numbers(".4f", "other folds", "this fold", above=("mean",)),
         Column("as good"),
     )
     rows = tuple((*choice[:6], ", ".join(choice.tied)) for choice in validation.choices)

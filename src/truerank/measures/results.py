@@ -17,6 +17,7 @@ from truerank.loading import json_file
 from truerank.measures.names import lower_is_better
 from truerank.measures.policy import Policy
 from truerank.reports.results import Result
+from truerank.work.artifacts import written_by
 
 __all__ = ["PER_TOPIC_SCHEMA", "Aggregate", "Coverage", "Evaluation", "load_evaluation"]
 
@@ -30,7 +31,6 @@ PER_TOPIC_SCHEMA: Final[dict[str, Any]] = {
     "topic_id": pl.String,
     "value": pl.Float64,
 }
-_FILES: Final = ("summary.json", "per_topic.parquet")
 
 
 class Coverage(NamedTuple):
@@ -187,10 +187,7 @@ def load_evaluation(folder: str | Path) -> Evaluation:
         InputError: the folder lacks one of the files, or one of them is broken.
     """
     folder = Path(folder)
-    for name in _FILES:
-        if not (folder / name).is_file():
-            raise InputError(f"no {name} here", "give the folder that 'truerank evaluate `out`' wrote", where=folder)
-    try:
+    with written_by("evaluate", folder, "summary.json", "per_topic.parquet"):
         summary = json_file(folder / "summary.json")
         frame = pl.read_parquet(folder / "per_topic.parquet", glob=False, columns=list(PER_TOPIC_SCHEMA))
         runs, measures = tuple(summary["runs"]), tuple(summary["measures"])
@@ -210,9 +207,6 @@ def load_evaluation(folder: str | Path) -> Evaluation:
             remarks=tuple(summary["remarks"]),
             inputs=summary["inputs"],
         )
-    except (ValueError, KeyError, TypeError, AttributeError, OSError, pl.exceptions.PolarsError) as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"not readable ({reason})", "run the evaluation again", where=folder) from error
 
 
 def _aggregated(values: Floats, kind: Aggregate) -> float:

@@ -14,18 +14,17 @@ from truerank.measures.correlation import Variant
 from truerank.measures.method import Significance
 from truerank.measures.ordering import OrderChanges, evaluation_order_changes
 from truerank.measures.results import Evaluation
-from truerank.measures.scoring import QrelSource, RunSource, check_plot, evaluate, named_runs
+from truerank.measures.scoring import QrelSource, RunSource, check_plot, evaluate, has_runs, run_inputs
 from truerank.measures.systems import open_evaluations
 from truerank.measures.topic_comparison import TopicDifferences, topic_differences
-from truerank.options import Flag, Out, Scoring, command
-from truerank.records import Input
+from truerank.options import Flag, Options, Out, Scoring, command
 from truerank.reports.results import Result
 from truerank.sources import parse
-from truerank.sources.inputs import input_of, inputs_of
+from truerank.sources.inputs import inputs_of
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["MOST_PANELS", "RunComparison", "compare"]
+__all__ = ["MOST_PANELS", "ComparisonOptions", "RunComparison", "compare"]
 
 #: Pairs whose differences by topic one figure shows.
 MOST_PANELS: Final = 8
@@ -62,6 +61,24 @@ class RunComparison(Result, shown_in="truerank.measures.report"):
         }
 
 
+@dataclass(frozen=True)
+class ComparisonOptions(Options):
+    """What is compared.
+
+    Attributes:
+        measures: separated by blanks; by default nDCG@10 P@1, or all that the evaluations share.
+        baseline: the run that the others are compared with, or an evaluation whose runs of the same names they are
+            compared with; without it, all pairs.
+        topics_of: also this run against the baseline by topic, for a paired test.
+        tau: variant of Kendall's τ between two conditions; b accounts for ties.
+    """
+
+    measures: str | None = None
+    baseline: Annotated[str | None, Flag(metavar="NAME")] = None
+    topics_of: Annotated[str | None, Flag(metavar="RUN")] = None
+    tau: Variant = "b"
+
+
 @command
 def compare(
     qrels: Annotated[QrelSource | None, Flag(metavar="SRC", reads=str)] = None,
@@ -69,10 +86,7 @@ def compare(
     *,
     evaluation: Annotated[Sequence[Evaluated], Flag(metavar="DIR", reads=list[str])] = (),
     also: Annotated[Sequence[Evaluated], Flag(metavar="DIR", reads=list[str])] = (),
-    baseline: Annotated[str | None, Flag(metavar="NAME")] = None,
-    measures: str | None = None,
-    topics_of: Annotated[str | None, Flag(metavar="RUN")] = None,
-    tau: Variant = "b",
+    comparing: ComparisonOptions = ComparisonOptions(),
     testing: Significance = Significance(),
     scoring: Scoring = Scoring(),
     plot: bool = False,
@@ -90,11 +104,7 @@ def compare(
         evaluation: instead of `qrels` and `run`: what `evaluate` wrote. Two of them are two conditions, between which
             the order of the runs is compared; differences are tested too where a baseline is named.
         also: further evaluations whose runs take part.
-        baseline: the run that the others are compared with, or an evaluation whose runs of the same names they are
-            compared with; without it, all pairs.
-        measures: separated by blanks; by default nDCG@10 P@1, or all that the evaluations share.
-        topics_of: also this run against the baseline by topic, for a paired test.
-        tau: variant of Kendall's τ between two conditions; b accounts for ties.
+        comparing: what is compared.
         testing: how runs are compared.
         scoring: how runs are scored.
         plot: also draw the differences with their intervals, those by topic, and the order of the runs with those that
@@ -121,15 +131,13 @@ def compare(
         truerank compare --evaluation depth-1/ --also full/ --baseline full --significance welch
     """
     check_plot(plot, out)
-    named = _opened(qrels, run, evaluation, measures, scoring)
-    found = _compared(named, len(evaluation) > 0, also, (baseline, measures, topics_of, tau), testing)
+    named = _opened(qrels, run, evaluation, comparing.measures, scoring)
+    found = _compared(named, len(evaluation) > 0, also, comparing, testing)
     found = replace(found, plot=plot)
     if out is not None:
         # What was scored just now is scored as `scoring` says, what was saved as its own policy says.
-        options: dict[str, Any] = {"measures": measures, "baseline": baseline, "topics_of": topics_of, "tau": tau}
-        options["testing"] = testing
-        options |= {} if evaluation else {"scoring": scoring}
-        inputs = (*inputs_of(qrels=qrels, evaluation=evaluation, also=also), *_runs(run))
+        options = {**vars(comparing), "testing": testing, **({} if evaluation else {"scoring": scoring})}
+        inputs = (*inputs_of(qrels=qrels, evaluation=evaluation, also=also), *run_inputs(run))
         with started("compare", inputs, options, out, packages=("scipy", "ir-measures")) as job:
             publish(found, job)
     return found
@@ -139,15 +147,17 @@ def _compared(
     named: dict[str, Evaluation],
     saved: bool,
     also: Sequence[Evaluated],
-    wanted: tuple[str | None, str | None, str | None, Variant],
+    wanted: ComparisonOptions,
     testing: Significance,
 ) -> RunComparison:
-    baseline, measures, topics_of, tau = wanted
+    baseline, measures, topics_of = wanted.baseline, wanted.measures, wanted.topics_of
     conditions = list(named.items())
     orders: tuple[OrderChanges, ...] = ()
     if len(conditions) == 2:
         (first, before), (second, after) = conditions
-        orders = evaluation_order_changes(before, after, measures=measures, variant=tau, conditions=(first, second))
+        orders = evaluation_order_changes(
+            before, after, measures=measures, variant=wanted.tau, conditions=(first, second)
+        )
     for name, evaluation in _evaluations(also).items():
         if name in named:
             raise OptionError("also", f"two evaluations are called {name}", "rename the folder")
@@ -187,7 +197,7 @@ def _opened(
     scoring: Scoring,
 ) -> dict[str, Evaluation]:
     if evaluation:
-        if _some(run) or qrels is not None:
+        if has_runs(run) or qrels is not None:
             fault = "saved evaluations stand instead of judgments and runs"
             raise OptionError("evaluation", fault, "leave out `qrels` and `run`, or give them alone")
         if len(evaluation) > 2:
@@ -200,14 +210,10 @@ def _opened(
                 "leave out `ties`, `missing`, `depth` and `rel`, or evaluate again",
             )
         return _evaluations(evaluation)
-    if qrels is None or not _some(run):
+    if qrels is None or not has_runs(run):
         raise InputError("nothing to compare", "give judgments and runs, or saved evaluations", where="compare")
     name = parse(str(qrels)).name if isinstance(qrels, str | Path) else "qrels"
     return {name: evaluate(qrels, run, measures or "nDCG@10 P@1", scoring)}
-
-
-def _some(run: RunSource) -> bool:
-    return not (isinstance(run, list | tuple | Mapping) and not run)
 
 
 def _evaluations(given: Iterable[Evaluated]) -> dict[str, Evaluation]:
@@ -215,8 +221,3 @@ def _evaluations(given: Iterable[Evaluated]) -> dict[str, Evaluation]:
     listed = list(given)
     found = open_evaluations([one for one in listed if not isinstance(one, Evaluation)])
     return found | {f"evaluation {n}": one for n, one in enumerate(listed, 1) if isinstance(one, Evaluation)}
-
-
-def _runs(run: RunSource) -> list[Input]:
-    """What the manifest says of the runs."""
-    return [input_of("run", source, name) for name, source in named_runs(run).items()] if _some(run) else []

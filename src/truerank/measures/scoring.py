@@ -32,7 +32,18 @@ from truerank.sources.runs import RUN_SCHEMA
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["OneRun", "QrelSource", "RunSource", "check_plot", "evaluate", "named_runs", "qrel_frame", "run_frame"]
+__all__ = [
+    "OneRun",
+    "QrelSource",
+    "RunSource",
+    "check_plot",
+    "evaluate",
+    "has_runs",
+    "named_runs",
+    "qrel_frame",
+    "run_frame",
+    "run_inputs",
+]
 
 #: Judgments: a source, records, a frame, or grades by topic and document as pytrec_eval takes them.
 QrelSource: TypeAlias = str | Path | SourceSpec | pl.DataFrame | Mapping[str, Mapping[str, int]] | Iterable[Qrel]
@@ -359,6 +370,16 @@ def named_runs(runs: RunSource) -> dict[str, OneRun]:
     if not opened:
         raise OptionError("run", "no run", "name at least one")
     return opened
+
+
+def has_runs(runs: RunSource) -> bool:
+    """Whether any run is given."""
+    return not (isinstance(runs, list | tuple | Mapping) and not runs)
+
+
+def run_inputs(runs: RunSource) -> list[Input]:
+    """What the manifest says of runs."""
+    return [input_of("run", source, name) for name, source in named_runs(runs).items()] if has_runs(runs) else []
 
 
 def _check_topics(name: str, missing: int, plan: _Plan, unknown: int) -> None:

@@ -18,8 +18,8 @@ from truerank.sources.sample import SAMPLE
 from truerank.text.normalising import normalise
 from truerank.vectors.encoders import Backend, open_encoder
 from truerank.vectors.encoders.choosing import FIRST_PASS_ERROR, choose_first_pass
-from truerank.vectors.encoders.graph_encoder import available_cpus
 from truerank.vectors.encoders.measuring import ChosenWay, instruction_sets, processor_name
+from truerank.work.workers import processors
 
 __all__ = ["Machine", "machine"]
 
@@ -127,7 +127,7 @@ def machine(
 
 
 def _made(name: str, work: str, tolerance: float, choice: ChosenWay) -> Machine:
-    return Machine(processor_name(), available_cpus(), instruction_sets(), name, work, tolerance, choice)
+    return Machine(processor_name(), processors(), instruction_sets(), name, work, tolerance, choice)
 
 
 def _texts(source: str) -> list[str]:
@@ -146,8 +146,7 @@ def _summary(found: Machine) -> Summary:
     columns = (
         Column("backend"),
         Column("precision"),
-        Column("processors", align="right"),
-        Column("tokens in a batch", align="right"),
+        *Column.numbers("", "processors", "tokens in a batch"),
         Column("per second", align="right", format=",.0f"),
         Column("largest error", align="right", format=".2g"),
         Column("taken"),

@@ -9,6 +9,7 @@ from truerank.rankers.reranking.reranked import Reranked
 from truerank.rankers.training.train import Trained
 from truerank.reports.results import Summary, summarises
 from truerank.reports.tables import Column, Table
+from truerank.text.listing import first_few
 
 __all__ = ["reranked_table"]
 
@@ -25,14 +26,7 @@ def reranked_table(found: Reranked) -> Table:
     )
     return Table(
         f"{found.tag}: {found.about['run']['name']} to depth {found.about['depth']}, {policy}",
-        (
-            Column("topics", align="right", format=",d"),
-            Column("rows", align="right", format=",d"),
-            Column("reranked", align="right", format=",d"),
-            Column("passages", align="right", format=",d"),
-            Column("scored", align="right", format=",d"),
-            Column("from the cache", align="right", format=",d"),
-        ),
+        (*Column.numbers(",d", "topics", "rows", "reranked", "passages", "scored", "from the cache"),),
         (
             (
                 found.run["topic_id"].n_unique(),
@@ -67,4 +61,4 @@ def _trained(trained: Trained) -> Summary:
 
 
 def _named(ids: tuple[str, ...], what: str) -> str:
-    return f"{len(ids)} {what}: {', '.join(ids[:_NAMED])}{' …' if len(ids) > _NAMED else ''}."
+    return f"{len(ids)} {what}: {first_few(ids, _NAMED)}."

@@ -5,15 +5,35 @@ Source: huggingface.co/docs/hub/datasets-cards and model-cards.
 
 from __future__ import annotations
 
+import datetime
 import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
+from truerank.options import Flag
+from truerank.version import __version__
 
-__all__ = ["CardKind", "CardStatement", "card_with"]
+__all__ = ["CardDate", "CardKind", "CardStatement", "card_head", "card_with"]
 
 CardKind = Literal["dataset-card", "model-card"]
+#: The day that a statement names.
+CardDate = Annotated[str | None, Flag(metavar="YYYY-MM-DD")]
+
+
+def card_head(schema: str, date: str | None) -> dict[str, Any]:
+    """What every statement begins with: its schema, the version of truerank, and the day where one is given.
+
+    Raises:
+        OptionError: the day is none.
+    """
+    head = {"schema": schema, "truerank": __version__}
+    if date is None:
+        return head
+    try:
+        return head | {"date": datetime.date.fromisoformat(date).isoformat()}
+    except ValueError as error:
+        raise OptionError("date", f"'{date}' is no date", "write it as YYYY-MM-DD") from error
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,19 @@ from markupsafe import Markup
 from truerank.reports.listings import Listing
 from truerank.reports.tables import Column, Table, escape_html
 
-__all__ = ["AnswerLine", "AnswerList", "Drawing", "Facts", "FileGroup", "Finding", "Page", "Part", "Prose", "Section"]
+__all__ = [
+    "AnswerLine",
+    "AnswerList",
+    "Drawing",
+    "Facts",
+    "FileGroup",
+    "Finding",
+    "Page",
+    "Part",
+    "Prose",
+    "Section",
+    "templates",
+]
 
 #: "bad" is a filled badge, "good" an outlined one, "open" a dashed one: none needs its colour.
 Tone = Literal["bad", "good", "open"]
@@ -270,15 +282,24 @@ def _plain(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-@functools.cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("truerank.reports", "templates"),
+def templates(package: str) -> jinja2.Environment:
+    """The templates of a package; a name that is not there is an error.
+
+    Args:
+        package: has a folder `templates`.
+    """
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader(package, "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = templates("truerank.reports")
     # The page's own escaping also replaces characters that HTML forbids.
     environment.filters["clean"] = lambda text: Markup(escape_html(str(text)))
     environment.filters["raw"] = Markup

@@ -12,6 +12,7 @@ import importlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar
 
 from truerank.errors import TruerankError
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     from truerank.reports.figures.pictures import Picture
     from truerank.reports.report import Report, Verdict
 
-__all__ = ["Format", "Result", "Summary", "report", "reports", "summarises", "summary", "writer", "writes"]
+__all__ = ["Format", "Result", "Summary", "page_note", "report", "reports", "summarises", "summary", "writer", "writes"]
 
 R = TypeVar("R", bound="Result")
+F = TypeVar("F", bound=Callable[..., Any])
 
 Format = Literal["text", "markdown", "latex", "csv", "json"]
 
@@ -101,34 +103,32 @@ def _text(text: str) -> str:
     return f'<pre style="white-space: pre-wrap">{escape_html(text.strip())}</pre>'
 
 
-def summarises(kind: type[R]) -> Callable[[Callable[[R], Summary]], Callable[[R], Summary]]:
-    """Registers what a command prints of a type of result."""
-
-    def register(function: Callable[[R], Summary]) -> Callable[[R], Summary]:
-        _summaries[kind] = function
+def _registry(known: dict[type, F], kind: type) -> Callable[[F], F]:
+    def register(function: F) -> F:
+        known[kind] = function
         return function
 
     return register
+
+
+def summarises(kind: type[R]) -> Callable[[Callable[[R], Summary]], Callable[[R], Summary]]:
+    """Registers what a command prints of a type of result."""
+    return _registry(_summaries, kind)
 
 
 def reports(kind: type[R]) -> Callable[[Callable[[R], Report]], Callable[[R], Report]]:
     """Registers the report of a type of result."""
-
-    def register(function: Callable[[R], Report]) -> Callable[[R], Report]:
-        _reports[kind] = function
-        return function
-
-    return register
+    return _registry(_reports, kind)
 
 
 def writes(kind: type[R]) -> Callable[[Callable[[R, Any], None]], Callable[[R, Any], None]]:
     """Registers what writes the artifacts of a type of result, where they are more or other than a report."""
+    return _registry(_writers, kind)
 
-    def register(function: Callable[[R, Any], None]) -> Callable[[R, Any], None]:
-        _writers[kind] = function
-        return function
 
-    return register
+def page_note(folder: Path | None) -> tuple[str, ...]:
+    """The note that names the page of a result, where it was written."""
+    return () if folder is None else (f"report: {folder / 'report.html'}",)
 
 
 def writer(result: Result) -> Callable[[Any], None] | None:

@@ -72,6 +72,17 @@ class Column:
     format: str = ""
     source: str = ""
 
+    @classmethod
+    def numbers(cls, form: str, *titles: str, above: tuple[str, ...] = ()) -> tuple[Column, ...]:
+        """Columns of numbers that are shown alike, side by side.
+
+        Args:
+            form: the format of their numbers.
+            *titles: a column each.
+            above: headings over all of them.
+        """
+        return tuple(cls(title, above, "right", form) for title in titles)
+
     def show(self, cell: Cell) -> str:
         """The cell as people read it; a dash where there is no value."""
         if cell is None or (isinstance(cell, float) and math.isnan(cell)):

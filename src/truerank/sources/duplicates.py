@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from truerank.errors import InputError
+from truerank.records import Qrel, RunRow
+from truerank.sources.lines import line_blocks
 
-__all__ = ["Conflict", "IdWindow", "PairWindow"]
+__all__ = ["Conflict", "IdWindow", "PairWindow", "pair_records"]
 
 _WINDOW: Final = 1 << 20
 _Keys = npt.NDArray[np.int64]
+R = TypeVar("R", Qrel, RunRow)
 
 
 class Conflict(NamedTuple):
@@ -136,3 +139,27 @@ def _first_of_group(values: _Keys) -> npt.NDArray[np.intp]:
     """For each position of a sorted array, the position of the first equal value."""
     starts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
     return np.repeat(starts, np.diff(np.append(starts, len(values))))
+
+
+def pair_records(
+    path: Path, read: Callable[[list[str], Path, int], R], header: tuple[str, ...] = ()
+) -> Generator[R, None, bool]:
+    """The records of a file with one pair of topic and document in each line; says whether there was any.
+
+    Args:
+        path: the file.
+        read: makes a record of the cells of a line, which has a number.
+        header: the cells of a first line that is no record.
+
+    Raises:
+        InputError: a fault in the file, or a pair that stands there twice.
+    """
+    window, found = PairWindow(path), False
+    for block in line_blocks(path):
+        lines = ((number, line.split()) for number, line in enumerate(block.lines, start=block.first))
+        cells = {number: some for number, some in lines if some and not (number == 1 and tuple(some) == header)}
+        records = [read(some, path, number) for number, some in cells.items()]
+        window.add([(one.topic_id, one.doc_id) for one in records], list(cells))
+        found = found or bool(records)
+        yield from records
+    return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
@@ -13,7 +12,7 @@ from truerank.records import Judgment
 from truerank.sources import columns, compressed, formats, grammar
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.rows import Row, rows
-from truerank.sources.tables import as_text, well_formed
+from truerank.sources.tables import as_text, number_in, well_formed
 
 __all__ = [
     "DATASET_NAMES", "PROBABILITY_NAMES", "QUERY_ID_NAMES", "QUERY_NAMES", "SIMILARITY_NAMES", "TOPIC_NAMES",
@@ -262,16 +261,7 @@ def _one_of(row: Row, what: str, names: tuple[str, ...], known: tuple[str, ...],
 
 
 def _number(row: Row, names: tuple[str, ...], where: str) -> float | None:
-    text = _value(row.values, names).strip()
-    if not text:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InputError(f"'{text[:40]}' is no number", f"correct the column {names[0]}", where=where, line=row.line)
-    return value
+    return number_in(_value(row.values, names), names[0], where, row.line)
 
 
 def _time(value: Any) -> str:

@@ -12,11 +12,20 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.records import Qrel
 from truerank.sources import beir, compressed, formats, frames, grammar, irds
-from truerank.sources.duplicates import PairWindow
+from truerank.sources.duplicates import pair_records
 from truerank.sources.grammar import SourceSpec
-from truerank.sources.lines import byte_blocks, decoded, line_blocks
+from truerank.sources.lines import byte_blocks, decoded
 
-__all__ = ["BEIR_HEADER", "QREL_SCHEMA", "QrelLine", "qrel_frames", "qrel_lines", "read_qrels", "read_qrels_frame"]
+__all__ = [
+    "BEIR_HEADER",
+    "QREL_SCHEMA",
+    "QrelLine",
+    "qrel_frames",
+    "qrel_lines",
+    "qrel_text",
+    "read_qrels",
+    "read_qrels_frame",
+]
 
 #: The columns of judgments as a frame.
 QREL_SCHEMA: Final[dict[str, Any]] = {"topic_id": pl.String, "doc_id": pl.String, "relevance": pl.Int32}
@@ -137,6 +146,18 @@ def qrel_lines(spec: str | SourceSpec) -> Iterator[QrelLine]:
             yield QrelLine(number, raw, said)
 
 
+def qrel_text(frame: pl.DataFrame, iteration: str = "0") -> str:
+    """Judgments as the lines of a TREC file.
+
+    Args:
+        frame: topics, documents and grades in its columns; others are passed over.
+        iteration: what stands in the second column of the lines.
+    """
+    topic = "topic_id" if "topic_id" in frame.columns else "query_id"
+    line = pl.format("{} {} {} {}\n", topic, pl.lit(iteration), "doc_id", "relevance")
+    return "".join(frame.select(line.alias("line"))["line"])
+
+
 def _checked(spec: str | SourceSpec) -> SourceSpec:
     spec = grammar.parse(spec) if isinstance(spec, str) else spec
     if spec.scheme == "hf":
@@ -160,21 +181,7 @@ def _qrels_path(path: Path) -> Path:
 
 
 def _file_qrels(path: Path) -> Iterator[Qrel]:
-    window = PairWindow(path)
-    found = False
-    for block in line_blocks(path):
-        qrels: list[Qrel] = []
-        numbers: list[int] = []
-        for number, line in enumerate(block.lines, start=block.first):
-            cells = line.split()
-            if not cells or (number == 1 and tuple(cells) == BEIR_HEADER):
-                continue
-            qrels.append(_qrel(cells, path, number))
-            numbers.append(number)
-        window.add([(qrel.topic_id, qrel.doc_id) for qrel in qrels], numbers)
-        found = found or bool(qrels)
-        yield from qrels
-    if not found:
+    if not (yield from pair_records(path, _qrel, BEIR_HEADER)):
         raise _nothing(path)
 
 

@@ -12,8 +12,7 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.records import RunRow
 from truerank.sources import compressed, formats, frames, grammar
-from truerank.sources.duplicates import PairWindow
-from truerank.sources.lines import line_blocks
+from truerank.sources.duplicates import pair_records
 
 __all__ = ["RUN_SCHEMA", "read_run", "read_run_frame", "run_frames"]
 
@@ -109,19 +108,7 @@ def _values_of(columns: Collection[str]) -> frames.LineReader:
 
 
 def _rows(path: Path) -> Iterator[RunRow]:
-    window = PairWindow(path)
-    found = False
-    for block in line_blocks(path):
-        rows: list[RunRow] = []
-        numbers: list[int] = []
-        for number, line in enumerate(block.lines, start=block.first):
-            if cells := line.split():
-                rows.append(_row(cells, path, number))
-                numbers.append(number)
-        window.add([(row.topic_id, row.doc_id) for row in rows], numbers)
-        found = found or bool(rows)
-        yield from rows
-    if not found:
+    if not (yield from pair_records(path, _row)):
         raise InputError("no rows in this run", f"{_REMEDY}, one a line", where=path)
 
 

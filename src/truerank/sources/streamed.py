@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 
 from truerank.sources import hub, irds
@@ -11,7 +12,7 @@ from truerank.sources.grammar import SourceSpec
 __all__ = ["StreamedSource"]
 
 
-class StreamedSource:
+class StreamedSource(ABC):
     """A source that can be iterated any number of times, and that streams: memory does not grow with it.
 
     Args:
@@ -49,9 +50,9 @@ class StreamedSource:
             identity = self._file_fingerprint()
         return identity + "".join(f";{key}={value}" for key, value in self._reading().items() if value)
 
+    @abstractmethod
     def _file_fingerprint(self) -> str:
         """The identity of a file or folder."""
-        raise NotImplementedError
 
     def _reading(self) -> dict[str, str | None]:
         """What decides how the same bytes are read."""

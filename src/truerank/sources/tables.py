@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -22,6 +23,7 @@ __all__ = [
     "as_text",
     "identifier_of",
     "line_queries",
+    "number_in",
     "parquet_queries",
     "qna_queries",
     "row_queries",
@@ -319,6 +321,23 @@ def as_text(value: Any) -> str | None:
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def number_in(text: str, column: str, where: str, line: int) -> float | None:
+    """The number that a cell holds; None for an empty one.
+
+    Raises:
+        InputError: it is not finite, or no number.
+    """
+    if not (text := text.strip()):
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"'{text[:40]}' is no number", f"correct the column {column}", where=where, line=line)
+    return value
 
 
 def well_formed(text: str) -> str:

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import datetime
 import errno
+import gzip
 import hashlib
 import importlib.metadata
 import json
+import lzma
 import os
 import platform
 import re
 import sqlite3
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, Final
+from contextlib import ExitStack, contextmanager
+from pathlib import Path, PurePath
+from typing import IO, Any, Final
 
 import polars as pl
 
 from truerank.errors import InputError
+from truerank.zstd import ZstdFile
 
-__all__ = ["WORK", "Artifacts", "atomic_path", "digest", "hash_file", "installed_versions", "place_of", "write_text"]
+__all__ = [
+    "WORK",
+    "Artifacts",
+    "atomic_path",
+    "digest",
+    "hash_file",
+    "installed_versions",
+    "opened_for_writing",
+    "place_of",
+    "write_text",
+    "written_by",
+]
 
 #: The folder of unfinished work, in that of the artifacts.
 WORK: Final = ".work"
@@ -99,6 +115,28 @@ def _runs(process: int) -> bool:
     except (OSError, OverflowError):
         return True
     return True
+
+
+@contextlib.contextmanager
+def written_by(command: str, folder: Path, *names: str) -> Iterator[None]:
+    """Faults of the artifacts that a command wrote, met within, name their folder and the command.
+
+    Args:
+        command: such as "leakage audit".
+        folder: where it wrote them.
+        *names: files that are read within.
+
+    Raises:
+        InputError: one of the files is missing, cannot be read, or does not hold what the command writes.
+    """
+    for name in names:
+        if not (folder / name).is_file():
+            raise InputError(f"no {name} here", f"give the folder that 'truerank {command}' wrote", where=folder)
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, pl.exceptions.PolarsError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"not readable ({reason})", f"run 'truerank {command}' again", where=folder) from error
 
 
 def write_text(path: Path, text: str) -> None:
@@ -229,3 +267,25 @@ class Artifacts:
         """Takes a file that stands in the folder already into the manifest."""
         self._written[name] = hash_file(self.folder / name)
         return self.folder / name
+
+
+@contextmanager
+def opened_for_writing(path: Path, name: str | None = None) -> Iterator[IO[bytes]]:
+    """A file for writing.
+
+    Args:
+        path: of the file.
+        name: whose ending says the compression; by default the file's own.
+    """
+    ending = PurePath(name or path.name).suffix.lower()
+    with path.open("wb") as raw, ExitStack() as stack:
+        packed: Any = raw
+        if ending == ".gz":
+            packed = stack.enter_context(gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0))
+        elif ending == ".bz2":
+            packed = stack.enter_context(bz2.BZ2File(raw, "wb"))
+        elif ending == ".xz":
+            packed = stack.enter_context(lzma.LZMAFile(raw, "wb"))
+        elif ending == ".zst":
+            packed = stack.enter_context(ZstdFile(raw, "wb"))
+        yield packed

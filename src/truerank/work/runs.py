@@ -14,8 +14,7 @@ from typing import IO, Any, Final
 from truerank.errors import InputError
 from truerank.records import Input
 from truerank.version import __version__
-from truerank.work.artifacts import Artifacts, digest, installed_versions, place_of, write_text
-from truerank.work.compressing import opened_for_writing
+from truerank.work.artifacts import Artifacts, digest, installed_versions, opened_for_writing, place_of, write_text
 
 try:
     import fcntl

@@ -189,7 +189,7 @@ def test_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--firsts", str(tmp_path / "columns.tsv")], "columns for system"),
         ([], "one source of answers"),
         (["--pool", str(tmp_path / "pool")], "a pool goes with labels"),
-        (["--pool", str(tmp_path), "--labels", log], "no pool in this folder"),
+        (["--pool", str(tmp_path), "--labels", log], "no pool.parquet here"),
         (["--firsts", str(tmp_path / "zero.tsv"), "--qrels", "x"], "one source of answers"),
         (["--qrels", str(tmp_path / "zero.tsv")], "no run"),
         (["--cutoffs", "3,3"], "--cutoffs: a number stands there twice"),

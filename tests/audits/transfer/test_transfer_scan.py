@@ -401,7 +401,7 @@ def test_nothing_to_compare(files: Files, tmp_path: Path) -> None:
     versions = {"old": files.versions["old"], "new": str(tmp_path / "other.jsonl")}
     with pytest.raises(InputError, match="no judged document can be compared"):
         transfer.scan(versions, files.qrels, files.topics, out=tmp_path / "out", **options())
-    with pytest.raises(InputError, match="not the folder of a scan"):
+    with pytest.raises(InputError, match="transfer scan"):
         load_scan(tmp_path)
 
 

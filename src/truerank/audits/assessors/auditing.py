@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
+import numpy as np
 import polars as pl
 
 from truerank.audits.assessors import agreeing, ordering
-from truerank.audits.assessors.choosing import choosing_frame
+from truerank.audits.assessors.agreeing import counted
+from truerank.audits.assessors.bootstrapping import bootstrap
 from truerank.audits.assessors.ensembles import ensembles_frame
 from truerank.audits.assessors.families import FamilySource, families_frame, read_families
 from truerank.audits.assessors.grades import Grades, read_grades, read_voices
@@ -17,11 +19,12 @@ from truerank.audits.assessors.last_stage import last_stage_frame
 from truerank.audits.assessors.options import AssessorRules
 from truerank.audits.assessors.remedies import corrected_frame, plans_frame
 from truerank.audits.assessors.results import AssessorAudit
+from truerank.judging.coefficients import Floats
 from truerank.judging.rating_table import Ratings
 from truerank.judging.ratings import named_source
 from truerank.judging.store import Store
 from truerank.measures.grammar import MeasureSpec
-from truerank.measures.scoring import RunSource, named_runs
+from truerank.measures.scoring import RunSource, has_runs, run_inputs
 from truerank.options import Flag, Out, Resampling, Scoring, command
 from truerank.records import Input
 from truerank.sources.inputs import input_of
@@ -84,7 +87,7 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
     judges.
     """
     grades = read_grades(read_voices(people, models=False), read_voices(model, models=True), rules)
-    runs = ordering.read_systems(run) if _some(run) else {}
+    runs = ordering.read_systems(run) if has_runs(run) else {}
     of = read_families(families, tuple(runs))
     code = grades.code_of(scoring.rel)
     frames = _agreement(grades, code, rules, resampling)
@@ -116,7 +119,12 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
         options = {
             "measures": str(measures), "rules": rules, "resampling": resampling, "scoring": scoring,
         }  # fmt: skip
-        inputs = [*_inputs("people", people), *_inputs("model", model), *_runs(run), *_inputs("families", families)]
+        inputs = [
+            *_inputs("people", people),
+            *_inputs("model", model),
+            *run_inputs(run),
+            *_inputs("families", families),
+        ]
         with started("judge audit", inputs, options, out, packages=("scipy", "ir-measures", "matplotlib")) as job:
             job.skipped = {"undecided": grades.undecided, "outside": [one._asdict() for one in grades.outside]}
             publish(found, job)
@@ -142,10 +150,6 @@ def _agreement(grades: Grades, code: int, rules: AssessorRules, resampling: Resa
     }
 
 
-def _some(run: Any) -> bool:
-    return not (isinstance(run, list | tuple | Mapping) and not run)
-
-
 def _inputs(role: str, sources: Any) -> list[Input]:
     if sources is None:
         return []
@@ -162,5 +166,64 @@ def _inputs(role: str, sources: Any) -> list[Input]:
     return found
 
 
-def _runs(run: Any) -> list[Input]:
-    return [input_of("run", source, name) for name, source in named_runs(run).items()] if _some(run) else []
+#: The share of relevant documents that people want to have seen.
+_WANTED = 0.9
+
+
+def choosing_frame(grades: Grades, code: int, resampling: Resampling) -> pl.DataFrame:
+    """How a judge's grades order documents for people.
+
+    Args:
+        grades: what was said.
+        code: the lowest code of people that counts as relevant.
+        resampling: of the intervals over topics.
+
+    Returns:
+        Columns judge, topics (with relevant documents and others); value, low, high: the chance that a relevant
+        document of a topic has a higher grade of the judge than another one, ties count half (the area under the ROC
+        curve), mean over topics; missed, missed_low, missed_high: the share of relevant documents to which the judge
+        gave its lowest grade; effort: the share of a topic's documents that people see, by falling grade, until they
+        have seen 90% of the relevant ones.
+    """
+    rows = []
+    for name, codes in zip(grades.judges, grades.given.T, strict=True):
+        counts = counted(grades, grades.reference, codes).reshape(len(grades.topics), len(grades.scale), -1)
+        relevant, others = counts[:, code:].sum(axis=1), counts[:, :code].sum(axis=1)
+        known = (relevant.sum(axis=1) > 0) & (others.sum(axis=1) > 0)
+        lower = np.cumsum(others, axis=1) - others
+        wins = (relevant * (lower + others / 2)).sum(axis=1)
+        area = np.divide(
+            wins, relevant.sum(axis=1) * others.sum(axis=1), out=np.zeros(len(wins)), where=known
+        )  # fmt: skip
+
+        counted_topics = known.astype(np.float64)
+
+        def statistic(
+            weights: Floats, area: Floats = area, relevant: Floats = relevant, known: Floats = counted_topics
+        ) -> Floats:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                mean = weights @ (area * known) / (weights @ known)
+                missed = weights @ relevant[:, 0] / (weights @ relevant.sum(axis=1))
+            return np.stack([mean, missed], axis=1)
+
+        found = bootstrap(statistic, len(grades.topics), resampling)
+        ends = [None if np.isnan(part[at]) else float(part[at]) for at in (0, 1) for part in found[:3]]
+        rows.append((name, int(known.sum()), *ends, _effort(relevant[known], others[known])))
+    numbers = ("value", "low", "high", "missed", "missed_low", "missed_high", "effort")
+    schema = {"judge": pl.String, "topics": pl.Int64, **dict.fromkeys(numbers, pl.Float64)}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _effort(relevant: Floats, others: Floats) -> float | None:
+    """The mean share of documents seen until the wanted share of relevant ones is; equal grades in random order."""
+    if not len(relevant):
+        return None
+    found = []
+    for good, bad in zip(relevant[:, ::-1], others[:, ::-1], strict=True):
+        wanted = _WANTED * good.sum()
+        before = np.cumsum(good)
+        at = int(np.searchsorted(before, wanted - 1e-9))
+        inside = (wanted - (before[at] - good[at])) / good[at]
+        seen = (good + bad)[:at].sum() + inside * (good + bad)[at]
+        found.append(seen / (good + bad).sum())
+    return float(np.mean(found))

@@ -19,7 +19,7 @@ from truerank.reports.figures.pictures import Picture
 from truerank.reports.figures.scatters import Panel, Series, scatter_panels
 from truerank.reports.pages import Prose
 from truerank.reports.report import Report, ReportSection, Verdict
-from truerank.reports.results import Summary, reports, summarises, writes
+from truerank.reports.results import Summary, page_note, reports, summarises, writes
 from truerank.reports.tables import Table
 from truerank.version import __version__
 from truerank.work.publishing import publish
@@ -60,13 +60,12 @@ _LONG: Final = (
 def _summary(audit: AssessorAudit) -> Summary:
     named = dict(all_tables(audit))
     shown = [table for name, table in named.items() if name not in _LONG]
-    notes = () if audit.out is None else (f"report: {audit.out / 'report.html'}",)
     found = verdicts_of(audit)
     first = audit.best()[:_FEW]
     said = [f"{USES[one.use]}, {one.judge}: {one.word}. {one.reason}" for one in found if one.judge in first]
     verdicts = tuple(one.verdict() for one in found)
     parts: tuple[Table | str, ...] = ("\n".join(said), *shown, *_notes(audit))
-    return Summary(parts, _facts(audit), verdicts, notes, width=120, pictures=lambda: _pictures(audit))
+    return Summary(parts, _facts(audit), verdicts, page_note(audit.out), width=120, pictures=lambda: _pictures(audit))
 
 
 @reports(AssessorAudit)

@@ -11,15 +11,19 @@ from typing import Any
 import polars as pl
 
 from truerank.audits.collection.catalogue import kinds
-from truerank.audits.collection.changes import version_instances
 from truerank.audits.collection.closing import closed, closing_of
-from truerank.audits.collection.consequences import effect_here
 from truerank.audits.collection.documents import DocumentTable, read_document_table
 from truerank.audits.collection.duplicates import Duplicates, no_duplicates, representatives
 from truerank.audits.collection.effects import CollectionChange, CollectionEffect, measured_effect
 from truerank.audits.collection.instances import INSTANCE_SCHEMA, Instances
 from truerank.audits.collection.judging_items import Band, bands, drawn_pairs, item_lines, read_answers
-from truerank.audits.collection.judgments import JudgmentTable, judgment_instances, read_judgments, usable
+from truerank.audits.collection.judgments import (
+    JudgmentTable,
+    judgment_instances,
+    read_judgments,
+    usable,
+    version_instances,
+)
 from truerank.audits.collection.options import CollectionOptions, Parts
 from truerank.audits.collection.references import asked_for, reference_instances, run_instances, unreachable
 from truerank.audits.collection.results import CollectionAudit, CollectionFinding
@@ -31,7 +35,7 @@ from truerank.audits.collection.together import (
     verbatim_instances,
 )
 from truerank.audits.collection.topics import TopicTable, other_splits, read_topic_table, topic_instances
-from truerank.audits.collection.verdicts import looked_for, verdicts
+from truerank.audits.collection.verdicts import effect_here, looked_for, verdicts
 from truerank.errors import OptionError
 from truerank.measures.scoring import named_runs
 from truerank.near_duplicates import within

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from truerank.audits.collection.results import CollectionAudit, load_audit
-from truerank.errors import OptionError
 from truerank.loading import text_file
 from truerank.options import Flag, command
-from truerank.reports.cards import CardStatement, card_with
+from truerank.reports.cards import CardDate, CardStatement, card_head, card_with
 from truerank.reports.results import Result, summary
-from truerank.version import __version__
 from truerank.work.artifacts import hash_file
 
 __all__ = ["CollectionCard", "card"]
@@ -45,7 +42,7 @@ class CollectionCard(Result, shown_in="truerank.audits.collection.report"):
 def card(
     audit: Annotated[CollectionAudit | str | Path, Flag(metavar="DIR", reads=str, positional=True)],
     *,
-    date: Annotated[str | None, Flag(metavar="YYYY-MM-DD")] = None,
+    date: CardDate = None,
     into: Annotated[str | None, Flag(metavar="FILE")] = None,
 ) -> CollectionCard:
     """States what an audit found in a collection, for a data card or for a machine.
@@ -71,10 +68,8 @@ def card(
         truerank collection card audit/ --into README.md
     """
     found = audit if isinstance(audit, CollectionAudit) else load_audit(audit)
-    content: dict[str, Any] = {"schema": _SCHEMA, "truerank": __version__}
-    if date is not None:
-        content["date"] = _date(date)
-    content |= {
+    content = {
+        **card_head(_SCHEMA, date),
         "verdict": found.verdicts[0].word,
         "verdicts": {verdict.part: verdict.word for verdict in found.verdicts[1:]},
         "read": dict(found.read),
@@ -96,10 +91,3 @@ def card(
     figures = {"verdict": content["verdict"], **content["verdicts"]}
     statement = CardStatement("collection-audit", content["verdict"], summary(made).show("markdown"), figures)
     return replace(made, card=card_with("dataset-card", text_file(into), statement))
-
-
-def _date(date: str) -> str:
-    try:
-        return datetime.date.fromisoformat(date).isoformat()
-    except ValueError as error:
-        raise OptionError("date", f"'{date}' is no date", "write it as YYYY-MM-DD") from error

@@ -15,6 +15,7 @@ from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Facts, Part, Prose, Tone
 from truerank.reports.report import ReportSection, Verdict
 from truerank.reports.tables import Cell, Column, Table
+from truerank.text.listing import listed
 
 __all__ = ["TONES", "effect_tables", "lead", "sections", "title", "verdicts_shown"]
 
@@ -52,7 +53,7 @@ def lead(result: CollectionAudit) -> str:
         f"{severities.count(severity)} kind{'s' if severities.count(severity) != 1 else ''} of {noun}"
         for severity, noun in (("fault", "fault"), ("doubt", "doubt"), ("note", "note"))
     ]
-    return f"{_listed(read)}: {_listed(found)}."
+    return f"{listed(read)}: {listed(found)}."
 
 
 def verdicts_shown(result: CollectionAudit) -> Iterator[Verdict]:
@@ -120,8 +121,7 @@ def _of_part(result: CollectionAudit, part: str) -> Iterator[Part]:
         (
             Column("Finding"),
             Column("Severity"),
-            Column("Count", align="right", format=",d"),
-            Column("Of", align="right", format=",d"),
+            *Column.numbers(",d", "Count", "Of"),
             Column("Share", align="right", format=".2%"),
         ),
         tuple((one.kind.title, one.kind.severity, one.count, one.of, one.count / max(1, one.of)) for one in own),
@@ -182,11 +182,9 @@ def effect_tables(effect: Mapping[str, Any]) -> Iterator[Table]:
         (
             Column("Run"),
             Column("Measure"),
-            Column("Before", align="right", format=".4f"),
-            Column("After", align="right", format=".4f"),
+            *Column.numbers(".4f", "Before", "After"),
             Column("Change", align="right", format="+.4f"),
-            Column("from", ("Interval",), align="right", format="+.4f"),
-            Column("to", ("Interval",), align="right", format="+.4f"),
+            *Column.numbers("+.4f", "from", "to", above=("Interval",)),
         ),
         tuple(rows),
     )
@@ -219,10 +217,7 @@ def effect_tables(effect: Mapping[str, Any]) -> Iterator[Table]:
             (
                 Column("Measure"),
                 Column("Verdict"),
-                Column("p", align="right", format=".3f"),
-                Column("τ", align="right", format=".3f"),
-                Column("τ, random, from", align="right", format=".3f"),
-                Column("p of τ", align="right", format=".3f"),
+                *Column.numbers(".3f", "p", "τ", "τ, random, from", "p of τ"),
             ),
             tuple(placebos),
             notes=tuple(f"{one['measure']}: {one['reason']}" for one in effect["placebos"]),
@@ -260,11 +255,9 @@ def _bands(result: CollectionAudit) -> Iterator[Part]:
         (
             Column("Kind"),
             Column("Jaccard from", align="right", format=".2f"),
-            Column("Pairs", align="right", format=",d"),
-            Column("Judged", align="right", format=",d"),
+            *Column.numbers(",d", "Pairs", "Judged"),
             Column("Share the same", align="right", format=".3f"),
-            Column("from", ("Interval",), align="right", format=".3f"),
-            Column("to", ("Interval",), align="right", format=".3f"),
+            *Column.numbers(".3f", "from", "to", above=("Interval",)),
         ),
         tuple(rows),
         notes=("Similarity is that of all shingles, not of a sketch. The intervals are Clopper and Pearson's.",),
@@ -312,7 +305,3 @@ def _listing(result: CollectionAudit) -> Iterator[Part]:
         nouns=("instance", "instances"),
         whole="findings.parquet",
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""

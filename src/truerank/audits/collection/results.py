@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,9 +11,10 @@ import polars as pl
 
 from truerank.audits.collection.catalogue import Kind, Part, kind_of
 from truerank.audits.collection.instances import INSTANCE_SCHEMA, Instances
-from truerank.errors import InputError
+from truerank.loading import json_file
 from truerank.near_duplicates.results import GROUPS, PAIRS
 from truerank.reports.results import Result
+from truerank.work.artifacts import written_by
 
 __all__ = ["CollectionAudit", "CollectionFinding", "PartVerdict", "Word", "load_audit"]
 
@@ -144,8 +144,8 @@ def load_audit(folder: str | Path) -> CollectionAudit:
         InputError: no audit there, or it cannot be read.
     """
     folder = Path(folder)
-    try:
-        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    with written_by("collection audit", folder, "summary.json"):
+        summary = json_file(folder / "summary.json")
         frames = {
             name: pl.read_parquet(folder / f"{name}.parquet", glob=False) for name in ("findings", "pairs", "groups")
         }
@@ -168,8 +168,3 @@ def load_audit(folder: str | Path) -> CollectionAudit:
             facts=summary["facts"],
             folder=folder,
         )
-    except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(
-            f"no collection audit here ({reason})", "give the folder that 'collection audit' wrote", where=folder
-        ) from error

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from truerank.audits.collection.catalogue import PARTS, Kind, Part, kinds
-from truerank.audits.collection.results import CollectionFinding, PartVerdict
+import polars as pl
 
-__all__ = ["looked_for", "verdicts"]
+from truerank.audits.collection.catalogue import PARTS, Kind, Part, kinds
+from truerank.audits.collection.instances import Instances
+from truerank.audits.collection.results import CollectionFinding, PartVerdict
+from truerank.text.listing import listed
+
+__all__ = ["effect_here", "looked_for", "verdicts"]
 
 #: Which input a part is; what stands together needs two of them.
 _INPUT: Final[dict[str, tuple[str, ...]]] = {
@@ -131,7 +135,7 @@ def _settling(doubts: Sequence[CollectionFinding], not_looked: Sequence[Kind]) -
     yield from list(dict.fromkeys(one.kind.remedy for one in doubts))[:_NAMED]
     lacking = dict.fromkeys(name for kind in not_looked for name in kind.needs)
     if not_looked:
-        titles = _listed([kind.title.lower() for kind in not_looked[:_NAMED]])
+        titles = listed([kind.title.lower() for kind in not_looked[:_NAMED]])
         flags = ", ".join("--" + name.replace("_", "-") for name in lacking)
         yield f"Not looked for: {titles}; give {flags}."
 
@@ -143,8 +147,30 @@ def _remedies(faults: Sequence[CollectionFinding]) -> Iterator[str]:
 def _words(parts: Sequence[str]) -> str:
     verb = "is" if len(parts) == 1 and parts[0] == "together" else "are"
     named = ["what stands between them" if part == "together" else f"the {part}" for part in parts]
-    return f"{_listed(named)} {verb}"
+    return f"{listed(named)} {verb}"
 
 
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
+def effect_here(found: Instances, pairs: pl.DataFrame | None, rel: int) -> str:
+    """One sentence with figures; empty where there is nothing to compute.
+
+    Args:
+        found: the instances of a kind.
+        pairs: the judgments, one row for each pair.
+        rel: the lowest grade that counts as relevant.
+    """
+    if found.kind in ("duplicate-topic", "near-duplicate-topic") and found.count < found.of:
+        return f"A mean over {found.of:,d} topics rests on {found.of - found.count:,d} different ones."
+    if found.kind == "no-relevant" and found.count < found.of:
+        return f"No mean over all topics can be above {1 - found.count / found.of:.3f}."
+    if pairs is None or found.kind not in ("missing-document", "respelt-document"):
+        return ""
+    named = found.rows.select("topic_id", "doc_id").unique()
+    relevant = pairs.filter(pl.col("relevance") >= rel)
+    lost = relevant.join(named, on=["topic_id", "doc_id"], how="semi")
+    if not len(lost):
+        return "None of them is of a relevant document: recall and nDCG stay as they are."
+    topics, all_topics = lost["topic_id"].n_unique(), relevant["topic_id"].n_unique()
+    return (
+        f"{len(lost):,d} of {len(relevant):,d} relevant documents cannot be returned under these ids; they touch "
+        f"{topics:,d} of {all_topics:,d} topics."
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -23,8 +22,8 @@ from truerank.audits.leakage.results import AuditResult, load_audit
 from truerank.errors import OptionError
 from truerank.loading import load_json
 from truerank.options import Flag, Labels, command
+from truerank.reports.cards import CardDate, card_head
 from truerank.reports.results import Result, summary
-from truerank.version import __version__
 from truerank.work.artifacts import hash_file
 
 __all__ = ["Card", "card", "card_schema"]
@@ -55,7 +54,7 @@ class Card(Result, shown_in="truerank.audits.leakage.summaries"):
 def card(
     audit: Annotated[AuditResult | str | Path, Flag(metavar="DIR", reads=str, positional=True)],
     *,
-    date: Annotated[str | None, Flag(metavar="YYYY-MM-DD")] = None,
+    date: CardDate = None,
     pairs: bool = False,
     redaction: Redaction = Redaction(),
     judged: Labels = Labels(),
@@ -108,7 +107,7 @@ def card(
     # Imported here: the statement itself needs no form of another place.
     from truerank.audits.leakage.exports.target import exported
 
-    checked = None if date is None else _date(date)
+    checked = card_head(_SCHEMA, date).get("date")
     others = None if isinstance(audit, AuditResult) else contaminations_in(audit)
     if others is not None:
         made = exported(others, target, lambda: contamination_markdown(others), checked)
@@ -135,10 +134,8 @@ def _statement(
     result: AuditResult, date: str | None, pairs: bool, calibration: Calibration | None, redact_key: bytes | None
 ) -> dict[str, Any]:
     found = result.summary
-    content: dict[str, Any] = {"schema": _SCHEMA, "truerank": __version__}
-    if date is not None:
-        content["date"] = _date(date)
-    content |= {
+    content = {
+        **card_head(_SCHEMA, date),
         "verdict": worst(test["verdict"] for test in found["tests"].values()),
         "encoder": found["encoder"],
         "threshold": found["threshold"],
@@ -151,13 +148,6 @@ def _statement(
     if result.folder is not None and redact_key is None:
         content["candidates"] = f"sha256:{hash_file(result.folder / 'candidates.parquet')}"
     return content if redact_key is None else _redacted(content, redact_key)
-
-
-def _date(date: str) -> str:
-    try:
-        return datetime.date.fromisoformat(date).isoformat()
-    except ValueError as error:
-        raise OptionError("date", f"'{date}' is no date", "write it as YYYY-MM-DD") from error
 
 
 def _calibration(result: AuditResult, calibration: Calibration | None) -> dict[str, Any]:

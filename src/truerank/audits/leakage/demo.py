@@ -152,7 +152,6 @@ def against_truth(result: AuditResult, truth: Sequence[TruthRow], texts: Mapping
 def truth_table(result: DemoResult) -> Table:
     """Planted and found leaks by reformulation type, and what the two audits say of each test set."""
     found = result.summary.get("truth", {})
-    count: dict[str, Any] = {"align": "right", "format": ",d"}
     rows = [
         (name, kind["planted"], kind["found"], kind["found"] / kind["planted"]) for name, kind in found["types"].items()
     ]
@@ -167,8 +166,7 @@ def truth_table(result: DemoResult) -> Table:
         title="Planted leaks that the audit found above its threshold, by reformulation type",
         columns=(
             Column("type"),
-            Column("planted", **count),
-            Column("found", **count),
+            *Column.numbers(",d", "planted", "found"),
             Column("recall", align="right", format=".2f"),
         ),
         rows=(*rows, ("all", found["planted"], found["found"], found["recall"])),

@@ -19,6 +19,7 @@ from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Drawing, Facts, Part, Prose
 from truerank.reports.report import ReportSection
 from truerank.reports.tables import Cell, Column, Table
+from truerank.text.listing import listed
 
 __all__ = ["calibrated_for", "counted", "lead", "sections", "similarity_pictures", "title"]
 
@@ -31,7 +32,7 @@ _REDACTED: Final = ("", "—")
 def title(summary: AuditSummary) -> str:
     """The heading of the page."""
     tests = list(summary["tests"])
-    names = _listed(tests) if len(tests) <= 3 else f"{len(tests)} test sets"
+    names = listed(tests) if len(tests) <= 3 else f"{len(tests)} test sets"
     return f"Leakage audit of {names}"
 
 
@@ -70,7 +71,7 @@ def _tally(summary: AuditSummary) -> str:
     if len(verdicts) == 1:
         return ""
     found = [f"{verdicts.count(verdict)} {verdict.lower()}" for verdict in _VERDICTS if verdict in verdicts]
-    return f"{_listed(found).capitalize()}. "
+    return f"{listed(found).capitalize()}. "
 
 
 def _test_items(summary: AuditSummary) -> str:
@@ -106,7 +107,7 @@ def _types(above: pl.DataFrame, tests: Sequence[str]) -> Table | None:
         return None
     return Table(
         "Pairs above the threshold by proposed reformulation type. One query can pair with several texts of a topic.",
-        (Column("Type"), *(Column(test, align="right", format=",d") for test in tests)),
+        (Column("Type"), *Column.numbers(",d", *tests)),
         tuple((type_.capitalize(), *(counted.get((test, type_), 0) for test in tests)) for type_ in rows),
     )
 
@@ -208,7 +209,7 @@ def _sources(summary: AuditSummary) -> Iterator[Part]:
         rows.append((name, count["read"], distinct, count["empty"], count["repaired"], count["skipped"]))
     yield Table(
         "Training queries by source.",
-        (Column("Source"), *(Column(title.capitalize(), align="right", format=",d") for title in counted)),
+        (Column("Source"), *Column.numbers(",d", *(title.capitalize() for title in counted))),
         tuple(rows),
         notes=(*notes, *columns_read(summary["sources"])),
     )
@@ -300,7 +301,3 @@ def _rounded(frame: pl.DataFrame) -> Any:
 def counted(number: int, noun: str, several: str = "") -> str:
     """A number with its noun."""
     return f"{number:,d} {noun if number == 1 else several or noun + 's'}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Final, Literal, NotRequired, TypedDict
 import polars as pl
 
 from truerank.audits.leakage.calibration_results import Calibration
-from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.reports.results import Result
+from truerank.text.listing import listed
+from truerank.work.artifacts import written_by
 
 __all__ = [
     "CANDIDATE_SCHEMA",
@@ -237,24 +238,14 @@ def load_audit(folder: str | Path) -> AuditResult:
         InputError: the folder lacks one of the audit's files, or one of them is broken.
     """
     folder = Path(folder)
-    for name in ("summary.json", "candidates.parquet", "neighbours.parquet"):
-        if not (folder / name).is_file():
-            raise InputError(
-                f"no {name} here", "give the folder that 'truerank leakage audit --out' wrote to the end", where=folder
-            )
-    try:
+    with written_by("leakage audit", folder, "summary.json", "candidates.parquet", "neighbours.parquet"):
         summary: AuditSummary = json_file(folder / "summary.json")
         if not isinstance(summary, dict) or not summary.keys() >= {"threshold", "encoder", "sources", "tests"}:
             raise ValueError("summary.json is of something else")
         candidates = pl.read_parquet(folder / "candidates.parquet", glob=False)
         neighbours = pl.read_parquet(folder / "neighbours.parquet", glob=False)
-    except (ValueError, OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"not readable ({error})", "run the audit again", where=folder) from error
-    missing = [column for column in CANDIDATE_SCHEMA if column not in candidates.columns]
-    if missing:
-        raise InputError(
-            f"columns missing: {', '.join(missing)}", "run the audit again", where=folder / "candidates.parquet"
-        )
+        if missing := [column for column in CANDIDATE_SCHEMA if column not in candidates.columns]:
+            raise ValueError(f"columns missing in candidates.parquet: {', '.join(missing)}")
     return AuditResult(summary, candidates, neighbours, folder)
 
 
@@ -262,7 +253,7 @@ def columns_read(sources: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """For each source with several text columns, which one was read and which were not compared."""
     for name, count in sources.items():
         if left_out := count.get("not_compared"):
-            others = " and ".join(", ".join(f"'{column}'" for column in left_out).rsplit(", ", 1))
+            others = listed([f"'{column}'" for column in left_out])
             verb, them = ("was", "it") if len(left_out) == 1 else ("were", "them")
             read = f"the column '{count['column']}' was read as the query; " if count.get("column") else ""
             yield f"{name}: {read}{others} {verb} not compared (--all-columns compares {them})."

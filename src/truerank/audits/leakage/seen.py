@@ -33,16 +33,14 @@ def sensitivity_parts(summary: AuditSummary) -> Iterator[Part]:
     others = [
         (name, field, row) for name, test in summary["tests"].items() for field, row in test["other_topics"].items()
     ]
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     yield Table(
         "The converse: topic texts for which the audit would propose another topic of the same test set.",
         (
             Column("Test set"),
             Column("Field"),
-            Column("Texts", **number),
-            Column("Proposed", **number),
+            *Column.numbers(",d", "Texts", "Proposed"),
             Column("Share", align="right", format=".1%"),
-            *(Column(name.capitalize(), ("By",), **number) for name in EVIDENCE),
+            *Column.numbers(",d", *(name.capitalize() for name in EVIDENCE), above=("By",)),
         ),
         tuple(
             (name, _FIELDS[field], row["texts"], row["proposed"], row["share"], *(row["by"][by] for by in EVIDENCE))
@@ -74,15 +72,13 @@ def _fraction(row: KindFound | None) -> str:
 
 
 def _tables(summary: AuditSummary) -> list[Table]:
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     columns = (
         Column("Field"),
         Column("Kind"),
-        Column("Planted", **number),
-        Column("Found", **number),
+        *Column.numbers(",d", "Planted", "Found"),
         Column("Share", align="right", format=".2f"),
         Column("95% interval", align="right"),
-        *(Column(name.capitalize(), ("By",), **number) for name in EVIDENCE),
+        *Column.numbers(",d", *(name.capitalize() for name in EVIDENCE), above=("By",)),
     )
     tables = []
     for name, test in summary["tests"].items():

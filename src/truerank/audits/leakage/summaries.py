@@ -69,8 +69,7 @@ def calibration_table(result: Calibration) -> Table:
             Column("threshold", align="right", format=".3f"),
             Column("labelled pairs above", align="right", format=",d"),
             Column("precision", align="right", format=".3f"),
-            Column("low", (above,), align="right", format=".3f"),
-            Column("high", (above,), align="right", format=".3f"),
+            *Column.numbers(".3f", "low", "high", above=(above,)),
         ),
         rows=tuple(
             (
@@ -156,8 +155,7 @@ def reduction_table(result: TestReduction) -> Table:
         columns=(
             Column("sd of differences", align="right", format="g"),
             Column("of"),
-            Column(numbers[result.before], heading, align="right", format=".4f"),
-            Column(numbers[result.after], heading, align="right", format=".4f"),
+            *Column.numbers(".4f", numbers[result.before], numbers[result.after], above=heading),
         ),
         rows=tuple(tuple(row) for row in result.detectable),
         notes=(
@@ -234,8 +232,7 @@ def order_table(result: Effect) -> Table:
         columns=(
             Column("measure"),
             Column("Kendall's τ-b", align="right", format=".3f"),
-            Column("swaps", align="right", format=",d"),
-            Column("largest drop in rank", align="right", format=",d"),
+            *Column.numbers(",d", "swaps", "largest drop in rank"),
             Column("of"),
         ),
         rows=tuple((o.measure, o.tau, len(o.swaps), o.largest_drop, o.dropped) for o in result.orders),
@@ -244,15 +241,13 @@ def order_table(result: Effect) -> Table:
 
 def swap_table(result: Effect) -> Table:
     """Every pair of systems that changes places."""
-    number: dict[str, Any] = {"align": "right", "format": "+.4f"}
     return Table(
         title="Pairs of systems that change places without the leaked topics.",
         columns=(
             Column("measure"),
             Column("better on all"),
             Column("worse on all"),
-            Column("difference on all", **number),
-            Column("difference on clean", **number),
+            *Column.numbers("+.4f", "difference on all", "difference on clean"),
         ),
         rows=tuple((o.measure, *swap) for o in result.orders for swap in o.swaps),
     )
@@ -260,23 +255,17 @@ def swap_table(result: Effect) -> Table:
 
 def placebo_tables(placebos: Sequence[Placebo], matched_by: str | None) -> Iterator[Table]:
     """How far scores move without the leaked topics, beside random removals, and the verdicts."""
-    score: dict[str, Any] = {"align": "right", "format": ".4f"}
-    move: dict[str, Any] = {"align": "right", "format": "+.4f"}
-    share: dict[str, Any] = {"align": "right", "format": ".3f"}
     if rows := tuple((one.system, each.measure, *one[1:]) for each in placebos for one in each.systems):
         yield Table(
             title="Change of the means without the leaked topics, and without as many random topics.",
             columns=(
                 Column("run"),
                 Column("measure"),
-                Column("all", ("mean",), **score),
-                Column("clean", ("mean",), **score),
-                Column("change", **move),
-                Column("low", ("random changes",), **move),
-                Column("high", ("random changes",), **move),
-                Column("raw", ("p",), **score),
-                Column("corrected", ("p",), **score),
-                Column("detectable", **score),
+                *Column.numbers(".4f", "all", "clean", above=("mean",)),
+                Column("change", align="right", format="+.4f"),
+                *Column.numbers("+.4f", "low", "high", above=("random changes",)),
+                *Column.numbers(".4f", "raw", "corrected", above=("p",)),
+                Column("detectable", align="right", format=".4f"),
             ),
             rows=rows,
         )
@@ -288,11 +277,10 @@ def placebo_tables(placebos: Sequence[Placebo], matched_by: str | None) -> Itera
             columns=(
                 Column("measure"),
                 Column("verdict"),
-                Column("p", **score),
-                Column("τ", **share),
-                Column("low", ("τ, random",), **share),
-                Column("high", ("τ, random",), **share),
-                Column("p of τ", **score),
+                Column("p", align="right", format=".4f"),
+                Column("τ", align="right", format=".3f"),
+                *Column.numbers(".3f", "low", "high", above=("τ, random",)),
+                Column("p of τ", align="right", format=".4f"),
             ),
             rows=tuple((one.measure, one.word, one.p if one.systems else None, *one.order) for one in placebos),
             notes=(
@@ -357,10 +345,7 @@ def card_table(result: Card) -> Table:
         columns=(
             Column("test set"),
             Column("verdict"),
-            Column("topics", align="right", format=",d"),
-            Column("leaked topics", align="right", format=",d"),
-            Column("leaking queries", align="right", format=",d"),
-            Column("pairs below", align="right", format=",d"),
+            *Column.numbers(",d", "topics", "leaked topics", "leaking queries", "pairs below"),
         ),
         rows=tuple(
             (
@@ -378,14 +363,11 @@ def card_table(result: Card) -> Table:
 
 def card_sources(result: Card) -> Table:
     """What was read of each training source."""
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     return Table(
         title="Training queries compared",
         columns=(
             Column("source"),
-            Column("read", **number),
-            Column("distinct", **number),
-            Column("skipped", **number),
+            *Column.numbers(",d", "read", "distinct", "skipped"),
             Column("content"),
         ),
         rows=tuple(

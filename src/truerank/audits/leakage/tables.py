@@ -73,11 +73,10 @@ def counts_table(summary: AuditSummary, tests: Sequence[str] | None = None) -> T
 
 def since_table(baseline: Mapping[str, Any]) -> Table:
     """What is new, known and gone by test set, from `summary.json` under "baseline"."""
-    count: dict[str, Any] = {"align": "right", "format": ",d"}
     names = ("new pairs", "new topics", "new queries", "known pairs", "gone")
     return Table(
         title="Pairs above the threshold since the baseline.",
-        columns=(Column("test set"), *(Column(name, **count) for name in names)),
+        columns=(Column("test set"), *Column.numbers(",d", *names)),
         rows=tuple(
             (name, news["pairs"], len(news["topics"]), news["queries"], news["known"], news["gone"])
             for name, news in baseline["tests"].items()

@@ -108,18 +108,17 @@ ANY_RATIO: Final = Keeping(MIN_RELEVANT, None)
 
 @runtime_checkable
 class StoppingRule(Protocol):
-    """Decides topic by topic when enough is judged. It is asked first before anything is judged.
-
-    Attributes:
-        name: for tables.
-        keeping: which of the topics that it ends are kept.
-    """
+    """Decides topic by topic when enough is judged. It is asked first before anything is judged."""
 
     @property
-    def name(self) -> str: ...  # noqa: D102
+    def name(self) -> str:
+        """For tables."""
+        ...
 
     @property
-    def keeping(self) -> Keeping: ...  # noqa: D102
+    def keeping(self) -> Keeping:
+        """Which of the topics that it ends are kept."""
+        ...
 
     def stop(self, progress: TopicProgress) -> Decision:
         """What to do with a topic that is as far as this."""

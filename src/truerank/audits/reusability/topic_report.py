@@ -29,8 +29,7 @@ def topic_table(found: TopicStatistics) -> Table:
     for task in found.tasks:
         above = (task.name,) if task.name else ()
         columns += [
-            Column("relevant", above, "right", ",d"),
-            Column("judged", above, "right", ",d"),
+            *Column.numbers(",d", "relevant", "judged", above=above),
             Column("ratio", above, "right", ".3f"),
             Column("left out", above),
         ]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from truerank.audits.survivorship.kinds import independence as independence
     from truerank.audits.survivorship.mapping import MapOptions as MapOptions
     from truerank.audits.survivorship.mapping import PassageMap as PassageMap
-    from truerank.audits.survivorship.mapping import map_passages as map  # noqa: A004
+    from truerank.audits.survivorship.mapping import map as map  # noqa: A004
     from truerank.audits.survivorship.pooling import AnswerPool as AnswerPool
     from truerank.audits.survivorship.pooling import AnswerPoolOptions as AnswerPoolOptions
     from truerank.audits.survivorship.pooling import DiscardedQueries as DiscardedQueries
@@ -52,39 +52,4 @@ if TYPE_CHECKING:
 
 else:
     __getattr__, __dir__ = lazily(__name__, __file__)
-
-__all__ = [
-    "AnswerCountOptions",
-    "AnswerPool",
-    "AnswerPoolOptions",
-    "Answerable",
-    "CorpusAnswers",
-    "DepthEvaluation",
-    "DepthOptions",
-    "Depths",
-    "DiscardedQueries",
-    "EvaluateOptions",
-    "Kinds",
-    "MapOptions",
-    "PassageMap",
-    "Profile",
-    "ProfileOptions",
-    "RescueOptions",
-    "Rescued",
-    "SimulateOptions",
-    "Simulated",
-    "TrainingEffect",
-    "Triples",
-    "TriplesOptions",
-    "answerable",
-    "depth",
-    "evaluate",
-    "independence",
-    "map",
-    "open_depths",
-    "profile",
-    "rescue",
-    "simulate",
-    "training_effect",
-    "triples",
-]
+    __all__ = [*__dir__()]

@@ -14,12 +14,13 @@ from truerank.audits.survivorship.profile_report import FOOTER
 from truerank.audits.survivorship.queries import fault_notes, percent
 from truerank.audits.survivorship.rescuing import RESCUED, Rescued
 from truerank.judging import Item
-from truerank.judging.count_tables import label_tables
+from truerank.judging.report import label_tables
 from truerank.reports.figures.forest import ForestRow, forest_plot
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict
-from truerank.reports.results import Summary, reports, summarises, writes
+from truerank.reports.results import Summary, page_note, reports, summarises, writes
 from truerank.reports.tables import Cell, Column, Table
+from truerank.sources.qrels import qrel_text
 from truerank.work.publishing import write_tables
 from truerank.work.runs import Run
 
@@ -44,8 +45,7 @@ def _pool_files(result: AnswerPool, job: Run) -> None:
 
 @summarises(Answerable)
 def _answerable_summary(result: Answerable) -> Summary:
-    notes = () if result.out is None else (f"report: {result.out / 'report.html'}",)
-    return Summary(tuple(_tables(result).values()), result.json(), notes=notes, width=120)
+    return Summary(tuple(_tables(result).values()), result.json(), notes=page_note(result.out), width=120)
 
 
 @summarises(Rescued)
@@ -58,12 +58,11 @@ def _rescued_summary(result: Rescued) -> Summary:
 def _rescued_files(result: Rescued, job: Run) -> None:
     for corpus in result.judged:
         own = result.judgments.filter(pl.col("corpus") == corpus)
-        job.text(f"qrels/{(corpus or RESCUED).replace('/', '-')}.qrels", _qrel_lines(own, RESCUED))
+        job.text(f"qrels/{(corpus or RESCUED).replace('/', '-')}.qrels", qrel_text(own, RESCUED))
     if len(result.instances):
         job.parquet("instances.parquet", result.instances)
     if result.merged is not None:
-        first = result.merged.rename({"topic_id": "query_id"})
-        job.text("merged.qrels", _qrel_lines(first, "0") + _qrel_lines(result.judgments, RESCUED))
+        job.text("merged.qrels", qrel_text(result.merged) + qrel_text(result.judgments, RESCUED))
     write_tables(job, {"rescued": rescued_table(result)})
     job.json("summary.json", result.json())
 
@@ -155,9 +154,7 @@ def interval_table(result: Answerable, corpus: CorpusAnswers | None = None) -> T
         Column("system"),
         Column("answer"),
         Column("n", align="right", format=",d"),
-        Column("share", align="right", format=".1%"),
-        Column("low", align="right", format=".1%"),
-        Column("high", align="right", format=".1%"),
+        *Column.numbers(".1%", "share", "low", "high"),
     )
     rows: list[tuple[Cell, ...]] = []
     rules = []
@@ -171,14 +168,10 @@ def interval_table(result: Answerable, corpus: CorpusAnswers | None = None) -> T
 
 def overlap_table(corpus: CorpusAnswers) -> Table:
     """What every two systems have in common."""
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     columns = (
         Column("first"),
         Column("second"),
-        Column("both", **number),
-        Column("only first", **number),
-        Column("only second", **number),
-        Column("neither", **number),
+        *Column.numbers(",d", "both", "only first", "only second", "neither"),
         Column("Jaccard", align="right", format=".2f"),
         Column("p", align="right", format=".3g"),
     )
@@ -219,13 +212,10 @@ def _of(corpus: CorpusAnswers) -> str:
 
 def pool_table(result: AnswerPool) -> Table:
     """Systems, queries and passages by corpus."""
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     columns = (
         Column("corpus"),
         Column("system"),
-        Column("queries", **number),
-        Column("passages", **number),
-        Column("only here", **number),
+        *Column.numbers(",d", "queries", "passages", "only here"),
     )
     alone = result.results.group_by("corpus", "query_id", "doc_id").agg(
         pl.len().alias("systems"), pl.col("system").first()
@@ -258,15 +248,11 @@ def _pool_notes(result: AnswerPool) -> Iterator[str]:
 
 def rescued_table(result: Rescued) -> Table:
     """Rescued queries, judgments and instances by corpus."""
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     columns = (
         Column("corpus"),
-        Column("judged queries", **number),
-        Column("rescued", **number),
+        *Column.numbers(",d", "judged queries", "rescued"),
         Column("share", align="right", format=".1%"),
-        Column("answers", **number),
-        Column("no answers", **number),
-        Column("instances", **number),
+        *Column.numbers(",d", "answers", "no answers", "instances"),
     )
     rows = tuple(tuple(row.values()) for row in result.counts())
     notes = [f"Judgments are marked '{RESCUED}' in the second column, instances in the column 'rescued'."]
@@ -277,8 +263,3 @@ def rescued_table(result: Rescued) -> Table:
 
 def _lines(items: Sequence[Item]) -> str:
     return "".join(json.dumps(item.json(), ensure_ascii=False) + "\n" for item in items)
-
-
-def _qrel_lines(frame: pl.DataFrame, mark: str) -> str:
-    form = pl.format("{} {} {} {}\n", "query_id", pl.lit(mark), "doc_id", "relevance").alias("line")
-    return "".join(frame.select(form)["line"])

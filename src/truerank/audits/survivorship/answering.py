@@ -28,7 +28,7 @@ from truerank.audits.survivorship.pooling import (
     DiscardedQueries,
     pool_discarded,
 )
-from truerank.audits.survivorship.queries import share_facts, whole_numbers
+from truerank.audits.survivorship.queries import whole_numbers
 from truerank.errors import InputError, OptionError
 from truerank.judging import LabelCounts, table
 from truerank.judging.ratings import RatingSource, label_inputs, label_rules
@@ -236,7 +236,7 @@ class Answerable(AnswersOfDiscarded):
                 "rel": self.options.rel,
             },
             "corpora": {corpus.name: _corpus_json(corpus) for corpus in self.corpora},
-            "answerable_anywhere": None if anywhere is None else share_facts(anywhere),
+            "answerable_anywhere": None if anywhere is None else anywhere.json(),
             "reasons": None if self.reasons is None else self.reasons.json(),
             "notes": list(self.notes),
         }
@@ -389,12 +389,12 @@ def _corpus_json(corpus: CorpusAnswers) -> dict[str, Any]:
         "queries": len(corpus.queries),
         "systems": {
             one.system: {
-                "none": share_facts(one.none),
-                "within": {str(cutoff): share_facts(share) for cutoff, share in one.within.items()},
+                "none": one.none.json(),
+                "within": {str(cutoff): share.json() for cutoff, share in one.within.items()},
             }
             for one in corpus.shares
         },
-        "unanswerable": share_facts(corpus.unanswerable),
+        "unanswerable": corpus.unanswerable.json(),
         "answered_by": list(corpus.by_count),
         "overlaps": [one._asdict() | {"jaccard": one.jaccard} for one in corpus.overlaps],
     }

@@ -21,6 +21,7 @@ from truerank.sources import columns, formats, grammar, read_qrels_frame
 from truerank.sources.inputs import input_of
 from truerank.sources.rows import Row, rows
 from truerank.sources.tables import as_text
+from truerank.work.artifacts import written_by
 
 __all__ = [
     "ANSWER_SCHEMA",
@@ -229,15 +230,8 @@ def read_firsts(source: str) -> pl.DataFrame:
 
 
 def _opened(folder: Path) -> tuple[pl.DataFrame, dict[tuple[str, str], Item]]:
-    path = folder / POOL
-    if not path.is_file() or not (folder / ITEMS).is_file():
-        raise InputError(
-            "no pool in this folder", "give what 'survivorship answerable' with `docs` wrote", where=folder
-        )
-    try:
-        pool = pl.read_parquet(path, glob=False).select(list(POOL_SCHEMA)).cast(pl.Schema(POOL_SCHEMA))
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError("no valid pool", "run 'survivorship answerable' again", where=path) from error
+    with written_by("survivorship answerable --docs", folder, POOL, ITEMS):
+        pool = pl.read_parquet(folder / POOL, glob=False).select(list(POOL_SCHEMA)).cast(pl.Schema(POOL_SCHEMA))
     items = read_items(str(folder / ITEMS), load_scheme("answerability"))
     return pool, {(item.dataset, item.topic_id): item for item in items}
 

@@ -11,8 +11,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from truerank.audits.survivorship.keys import hex_keys, keys_of
-from truerank.audits.survivorship.passages import PassageIds, mapping_file, open_passage_ids
+from truerank.audits.survivorship.passages import PassageIds, hex_keys, keys_of, mapping_file, open_passage_ids
 from truerank.audits.survivorship.queries import input_of_log, left_out, named_source, whole_numbers
 from truerank.errors import InputError, OptionError
 from truerank.loading import whole_number
@@ -21,7 +20,8 @@ from truerank.reports.results import Result
 from truerank.sources import read_qrels_frame
 from truerank.sources.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations
 from truerank.sources.inputs import inputs_of
-from truerank.sources.qrels import QREL_SCHEMA
+from truerank.sources.qrels import QREL_SCHEMA, qrel_text
+from truerank.work.artifacts import written_by
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import Run
@@ -250,7 +250,7 @@ def _write(result: Depths, job: Run) -> None:
     job.skipped = {**left_out(result.counts), **dropped}
     for label in result.labels:
         for kind, first in (("qrels", False), ("first", True)):
-            job.text(f"{kind}/{result.name}-{label}.qrels", _lines(result.qrels(label, first=first)))
+            job.text(f"{kind}/{result.name}-{label}.qrels", qrel_text(result.qrels(label, first=first)))
     job.parquet("depths.parquet", result.judgments)
     publish(result, job)
 
@@ -267,21 +267,8 @@ def open_depths(folder: str | Path) -> pl.DataFrame:
         InputError: the folder holds none.
     """
     path = depths_file(folder)
-    if not path.is_file():
-        raise InputError("no depths.parquet here", "give the folder that 'survivorship depth --out' wrote", where=path)
-    try:
-        frame = pl.read_parquet(path, glob=False)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError("no valid Parquet", "run 'survivorship depth' again", where=path) from error
-    missing = [column for column in DEPTH_SCHEMA if column not in frame.columns]
-    if missing:
-        raise InputError(f"columns missing: {', '.join(missing)}", "run 'survivorship depth' again", where=path)
-    return frame
-
-
-def _lines(frame: pl.DataFrame) -> str:
-    lines = frame.select(pl.format("{} 0 {} {}\n", "topic_id", "doc_id", "relevance").alias("line"))["line"]
-    return "".join(lines)
+    with written_by("survivorship depth", path.parent, path.name):
+        return pl.read_parquet(path, glob=False).select(list(DEPTH_SCHEMA))
 
 
 class _Candidate(NamedTuple):

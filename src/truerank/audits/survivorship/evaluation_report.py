@@ -11,7 +11,7 @@ from truerank.audits.survivorship.profile_report import FOOTER
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict
-from truerank.reports.results import Summary, reports, summarises
+from truerank.reports.results import Summary, page_note, reports, summarises
 from truerank.reports.tables import Cell, Column, Table
 
 __all__ = ["depth_table", "difference_table", "effect_table", "order_table", "trend_table"]
@@ -25,8 +25,7 @@ def _evaluation_summary(result: DepthEvaluation) -> Summary:
         tables.append(trend_table(result, measure))
     if result.orders:
         tables.append(order_table(result))
-    notes = () if result.out is None else (f"report: {result.out / 'report.html'}",)
-    return Summary(tuple(tables), result.json(), notes=notes, width=120)
+    return Summary(tuple(tables), result.json(), notes=page_note(result.out), width=120)
 
 
 @summarises(TrainingEffect)
@@ -137,9 +136,11 @@ def depth_table(result: DepthEvaluation, measure: str | None = None, judgments: 
     measure = measure or result.measures[0]
     scores = result.variants[judgments]
     columns = [Column("depth", align="right"), *(Column(name, (measure,), "right") for name in result.systems)]
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     for above in ("queries judged", "queries in all runs"):
-        columns += [Column("n", (above,), **number), Column("gained", (above,), align="right", format="+,d")]
+        columns += [
+            Column("n", (above,), align="right", format=",d"),
+            Column("gained", (above,), align="right", format="+,d"),
+        ]
     rows = []
     for place, label in enumerate(result.labels):
         shown = (_shown(result.cell(system, label, measure, judgments)) for system in result.systems)
@@ -152,17 +153,14 @@ def depth_table(result: DepthEvaluation, measure: str | None = None, judgments: 
 def difference_table(result: DepthEvaluation, measure: str | None = None, judgments: str = "all") -> Table:
     """Every depth against the full set: difference, interval, p."""
     measure = measure or result.measures[0]
-    signed: dict[str, Any] = {"align": "right", "format": "+.4f"}
     columns = (
         Column("system"),
         Column("depth", align="right"),
         Column("n", align="right", format=",d"),
         Column("mean", align="right", format=".4f"),
-        Column("depth − full", **signed),
-        Column("low", (f"{result.options.confidence:.0%} interval",), **signed),
-        Column("high", (f"{result.options.confidence:.0%} interval",), **signed),
-        Column("p", align="right", format=".3g"),
-        Column("corrected", align="right", format=".3g"),
+        Column("depth − full", align="right", format="+.4f"),
+        *Column.numbers("+.4f", "low", "high", above=(f"{result.options.confidence:.0%} interval",)),
+        *Column.numbers(".3g", "p", "corrected"),
     )
     rows: list[tuple[Cell, ...]] = []
     rules, strong = [], set()
@@ -181,20 +179,14 @@ def difference_table(result: DepthEvaluation, measure: str | None = None, judgme
 def trend_table(result: DepthEvaluation, measure: str | None = None) -> Table:
     """The trend of every system, by all and by the first judgments."""
     measure = measure or result.measures[0]
-    signed: dict[str, Any] = {"align": "right", "format": "+.4f"}
     above = ("slope per document shown",)
     change = ("full set − shallowest",)
     columns = (
         Column("judgments"),
         Column("system"),
-        Column("slope", above, align="right", format="+.5f"),
-        Column("low", above, align="right", format="+.5f"),
-        Column("high", above, align="right", format="+.5f"),
-        Column("change", change, **signed),
-        Column("low", change, **signed),
-        Column("high", change, **signed),
-        Column("of the full set", ("relative change",), align="right", format="+.1%"),
-        Column("of the shallowest", ("relative change",), align="right", format="+.1%"),
+        *Column.numbers("+.5f", "slope", "low", "high", above=above),
+        *Column.numbers("+.4f", "change", "low", "high", above=change),
+        *Column.numbers("+.1%", "of the full set", "of the shallowest", above=("relative change",)),
     )
     rows = tuple(
         (one.judgments, one.system, *one.slope[:3], *one.change[:3], *one[5:])
@@ -278,17 +270,14 @@ def _gain(numbers: tuple[int, ...], place: int) -> tuple[int, int | None]:
 
 def effect_table(result: TrainingEffect) -> Table:
     """Means by measure and depth with their marks, and the relative losses with their bases."""
-    number: dict[str, Any] = {"align": "right", "format": ".1%"}
     columns = (
         Column("measure"),
         Column("trained at depth", align="right"),
         Column("mean", align="right", format=".4f"),
         Column("differs from"),
         Column("loss", align="right", format="+.4f"),
-        Column("of the full one", ("loss relative to",), **number),
-        Column("of this one", ("loss relative to",), **number),
-        Column("p against full", align="right", format=".3g"),
-        Column("corrected", align="right", format=".3g"),
+        *Column.numbers(".1%", "of the full one", "of this one", above=("loss relative to",)),
+        *Column.numbers(".3g", "p against full", "corrected"),
     )
     losses = {(one.measure, one.depth): one for one in result.losses}
     rows: list[tuple[Cell, ...]] = []

@@ -11,7 +11,6 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from truerank.audits.survivorship.queries import share_facts
 from truerank.measures.intervals import Proportion, proportion
 
 __all__ = ["DepthCurve", "DepthPoint", "FutureShare", "depth_curve"]
@@ -82,7 +81,7 @@ class DepthCurve:
                 {
                     "depth": one.depth,
                     "extrapolated": False,
-                    **share_facts(one.discarded),
+                    **one.discarded.json(),
                     "adjusted": one.adjusted,
                     "reached": one.reached,
                 }

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.audits.survivorship.depths import ALL, ShownDepths, depths_file, open_depths
-from truerank.audits.survivorship.keys import Keys, hex_keys, keys_of, lookup, sorted_keys
+from truerank.audits.survivorship.passages import Keys, hex_keys, keys_of, lookup, sorted_keys
 from truerank.audits.survivorship.queries import whole_numbers
 from truerank.errors import InputError
 from truerank.options import Flag, Options, Out, Range, command

@@ -10,7 +10,6 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 import scipy
 
-from truerank.audits.survivorship.queries import share_facts
 from truerank.measures.intervals import Proportion, proportion
 
 __all__ = ["FEWEST_EXPECTED", "KindCount", "Kinds", "independence"]
@@ -89,7 +88,7 @@ class Kinds:
                     "kind": one.kind,
                     "total": one.discarded.n,
                     "discarded": one.discarded.k,
-                    **{name: share_facts(one.discarded)[name] for name in ("share", "low", "high")},
+                    **{name: one.discarded.json()[name] for name in ("share", "low", "high")},
                     "share_of_all": one.of_all,
                     "share_of_survivors": _known(one.of_survivors),
                     "ratio": _known(one.ratio),

@@ -14,11 +14,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.audits.survivorship.keys import keys_of
 from truerank.audits.survivorship.kinds import Kinds, independence
 from truerank.audits.survivorship.overlap import overlap_index, overlaps
-from truerank.audits.survivorship.passages import MAPPING_SCHEMA, PassageTable, passage_table
-from truerank.audits.survivorship.queries import input_of_log, left_out, named_source, share_facts
+from truerank.audits.survivorship.passages import MAPPING_SCHEMA, PassageTable, keys_of, passage_table
+from truerank.audits.survivorship.queries import input_of_log, left_out, named_source
 from truerank.errors import InputError
 from truerank.measures.intervals import Proportion, proportion
 from truerank.options import Flag, Options, Out, Range, command
@@ -31,7 +30,7 @@ from truerank.work.publishing import publish
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["LaterLoss", "MapCounts", "MapOptions", "PassageMap", "map_passages"]
+__all__ = ["LaterLoss", "MapCounts", "MapOptions", "PassageMap", "map"]
 
 _BLOCK: Final = 1 << 9
 _LEVELS: Final = (1.0, 0.9, 0.8, 0.5, 0.3)
@@ -93,7 +92,7 @@ class LaterLoss:
     def json(self) -> dict[str, Any]:
         """All figures by name."""
         return {
-            "discarded": share_facts(self.discarded),
+            "discarded": self.discarded.json(),
             "discarded_by_required_overlap": {f"{level:g}": share for level, share in self.levels.items()},
             "kinds": None if self.kinds is None else self.kinds.json(),
             "documents": self.documents,
@@ -144,7 +143,7 @@ class PassageMap(Result, shown_in="truerank.audits.survivorship.report"):
             "survivors": self.survivors,
             "shown": self.shown._asdict(),
             "selected": self.selected._asdict(),
-            "lost": None if self.lost is None else share_facts(self.lost),
+            "lost": None if self.lost is None else self.lost.json(),
             "collection": dict(self.table_counts),
             "later": None if self.later is None else self.later.json(),
             "log": self.counts.json(),
@@ -152,7 +151,7 @@ class PassageMap(Result, shown_in="truerank.audits.survivorship.report"):
 
 
 @command
-def map_passages(
+def map(  # noqa: A001
     log: Annotated[str | Path, Flag(metavar="[NAME=]SRC", reads=str)],
     docs: Annotated[str | None, Flag(metavar="SRC")] = None,
     later: Annotated[str | None, Flag(metavar="SRC")] = None,
@@ -235,7 +234,7 @@ def _mapped(
         counts=source.counts,
         mapping=found.mapping(),
         survival=survival,
-        duplicates=() if table is None else tuple(map(tuple, table.groups())),
+        duplicates=() if table is None else tuple(tuple(group) for group in table.groups()),
         out=None if job is None else job.folder,
     )
 

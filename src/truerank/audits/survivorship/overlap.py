@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.audits.survivorship.keys import canonical
+from truerank.audits.survivorship.passages import canonical
 from truerank.sources.documents import DocumentSource
 from truerank.work.progress import Progress
 

@@ -13,7 +13,7 @@ from truerank.reports.figures.forest import ForestRow, forest_plot
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict
-from truerank.reports.results import Summary, reports, summarises
+from truerank.reports.results import Summary, page_note, reports, summarises
 from truerank.reports.tables import Column, Table
 
 __all__ = ["FOOTER", "curve_table", "kinds_table", "rank_table", "split_table"]
@@ -24,8 +24,9 @@ FOOTER: Final = "This page asks the network for nothing."
 
 @summarises(Profile)
 def _profile_summary(result: Profile) -> Summary:
-    notes = () if result.out is None else (f"report: {result.out / 'report.html'}",)
-    return Summary(tuple(table for _, table in _profile_tables(result)), result.json(), notes=notes, width=120)
+    return Summary(
+        tuple(table for _, table in _profile_tables(result)), result.json(), notes=page_note(result.out), width=120
+    )
 
 
 @reports(Profile)
@@ -125,16 +126,10 @@ def _curve_picture(split: Split, number: int) -> Picture:
 
 def split_table(result: Profile) -> Table:
     """The discarded share of each split."""
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
-    share: dict[str, Any] = {"align": "right", "format": ".1%"}
     columns = (
         Column("split"),
-        Column("queries", **number),
-        Column("survived", **number),
-        Column("discarded", **number),
-        Column("share", **share),
-        Column("low", **share),
-        Column("high", **share),
+        *Column.numbers(",d", "queries", "survived", "discarded"),
+        *Column.numbers(".1%", "share", "low", "high"),
     )
     rows = tuple(
         (one.name, d.n, d.n - d.k, d.k, d.share, d.low, d.high) for one in result.splits for d in (one.discarded,)
@@ -147,13 +142,11 @@ def split_table(result: Profile) -> Table:
 
 def rank_table(split: Split) -> Table:
     """Where the selected documents of a split stood."""
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     columns = (
         Column("rank", align="right"),
-        Column("shown so many", **number),
-        Column("first selected", **number),
+        *Column.numbers(",d", "shown so many", "first selected"),
         Column("share", align="right", format=".1%"),
-        Column("selected", **number),
+        Column("selected", align="right", format=",d"),
     )
     survivors = sum(one.first for one in split.ranks)
     rows = tuple(
@@ -165,14 +158,10 @@ def rank_table(split: Split) -> Table:
 
 def curve_table(split: Split) -> Table:
     """The discarded share of a split by depth; what is extrapolated says so."""
-    share: dict[str, Any] = {"align": "right", "format": ".1%"}
     columns = (
         Column("depth", align="right"),
         Column("how"),
-        Column("discarded", **share),
-        Column("low", **share),
-        Column("high", **share),
-        Column("if all were shown so many", **share),
+        *Column.numbers(".1%", "discarded", "low", "high", "if all were shown so many"),
     )
     curve = split.curve
     rows: list[tuple[Any, ...]] = []
@@ -200,17 +189,10 @@ def _profile_tables(result: Profile) -> Iterator[tuple[str, Table]]:
 
 def kinds_table(kinds: Kinds) -> Table:
     """Kinds, what was discarded of them, and what that did to the survivors."""
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
-    share: dict[str, Any] = {"align": "right", "format": ".1%"}
     columns = (
         Column("kind"),
-        Column("total", **number),
-        Column("discarded", **number),
-        Column("share", **share),
-        Column("low", **share),
-        Column("high", **share),
-        Column("of all", **share),
-        Column("of survivors", **share),
+        *Column.numbers(",d", "total", "discarded"),
+        *Column.numbers(".1%", "share", "low", "high", "of all", "of survivors"),
         Column("ratio", align="right", format=".3f"),
         Column("residual", align="right", format="+.1f"),
         Column("among survivors"),

@@ -21,7 +21,6 @@ from truerank.audits.survivorship.queries import (
     named_sources,
     read_ids,
     read_kinds,
-    share_facts,
 )
 from truerank.errors import InputError, OptionError
 from truerank.measures.intervals import Proportion, proportion
@@ -91,7 +90,7 @@ class Split:
             "split": self.name,
             "queries": self.discarded.n,
             "survived": self.discarded.n - self.discarded.k,
-            "discarded": share_facts(self.discarded),
+            "discarded": self.discarded.json(),
             "ranks": [one._asdict() for one in self.ranks],
             "depths": None if self.curve is None else self.curve.json(),
             "log": self.counts.json() if self.counts.read else None,

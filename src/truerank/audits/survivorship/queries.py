@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from truerank.errors import InputError, OptionError
-from truerank.measures.intervals import Proportion
 from truerank.records import Input
 from truerank.sources import columns, formats, grammar
 from truerank.sources.annotation_logs import FAULTS, AnnotationLog, LogCounts
@@ -27,7 +26,6 @@ __all__ = [
     "percent",
     "read_ids",
     "read_kinds",
-    "share_facts",
     "whole_numbers",
 ]
 
@@ -108,12 +106,6 @@ def fault_notes(counts: LogCounts) -> list[str]:
         for kind, text in FAULTS.items()
         if kind in counts.faults
     ]
-
-
-def share_facts(one: Proportion) -> dict[str, Any]:
-    """A share by name, as `summary.json` has it; of nothing there is none."""
-    low, high = (None, None) if one.share is None else (one.low, one.high)
-    return {"found": one.k, "total": one.n, "share": one.share, "low": low, "high": high}
 
 
 def percent(share: float | None, digits: int = 1) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from truerank.audits.survivorship.depths import Depths
 from truerank.audits.survivorship.filtering import Triples
@@ -14,7 +13,7 @@ from truerank.audits.survivorship.simulating import Simulated
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict
-from truerank.reports.results import Summary, reports, summarises, writes
+from truerank.reports.results import Summary, page_note, reports, summarises, writes
 from truerank.reports.tables import Column, Table
 from truerank.work.runs import Run
 
@@ -28,8 +27,7 @@ __all__ = [
 
 @summarises(Depths)
 def _depths_summary(result: Depths) -> Summary:
-    notes = () if result.out is None else (f"report: {result.out / 'report.html'}",)
-    return Summary((depths_table(result),), result.json(), notes=notes, width=120)
+    return Summary((depths_table(result),), result.json(), notes=page_note(result.out), width=120)
 
 
 @summarises(PassageMap)
@@ -111,13 +109,9 @@ def _depth_report(result: Depths) -> Report:
 
 def depths_table(result: Depths) -> Table:
     """Judgments and queries by depth."""
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     columns = (
         Column("depth", align="right"),
-        Column("qrels", **number),
-        Column("queries", **number),
-        Column("new queries", **number),
-        Column("first only", **number),
+        *Column.numbers(",d", "qrels", "queries", "new queries", "first only"),
         Column("discarded", align="right", format=".1%"),
     )
     rows = tuple(
@@ -147,13 +141,9 @@ def _depths_notes(result: Depths) -> Iterator[str]:
 
 def map_table(result: PassageMap) -> Table:
     """What became of the passages."""
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     columns = (
         Column("passages"),
-        Column("mapped", **number),
-        Column("unmatched", **number),
-        Column("ambiguous", **number),
-        Column("without text", **number),
+        *Column.numbers(",d", "mapped", "unmatched", "ambiguous", "without text"),
     )
     rows = (("shown", *result.shown), ("selected", *result.selected))
     return Table("Passages of the log in the collection", columns, rows, tuple(_map_notes(result)))
@@ -187,12 +177,9 @@ def _map_notes(result: PassageMap) -> Iterator[str]:
 
 def simulated_table(result: Simulated) -> Table:
     """What the annotators would have found."""
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     columns = (
         Column("log"),
-        Column("queries", **number),
-        Column("selected documents", **number),
-        Column("discarded", **number),
+        *Column.numbers(",d", "queries", "selected documents", "discarded"),
         Column("share", align="right", format=".1%"),
     )
     row = (
@@ -215,13 +202,11 @@ def simulated_table(result: Simulated) -> Table:
 
 def triples_table(result: Triples) -> Table:
     """Triples, pairs and queries by depth."""
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     columns = (
         Column("depth", align="right"),
-        Column("triples", **number),
+        Column("triples", align="right", format=",d"),
         Column("share", align="right", format=".1%"),
-        Column("distinct pairs", **number),
-        Column("queries", **number),
+        *Column.numbers(",d", "distinct pairs", "queries"),
     )
     rows = tuple(
         (one.label, one.triples, one.triples / result.read if result.read else None, one.pairs, one.queries)

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Final, Literal
 import polars as pl
 
 from truerank.audits.outputs import refuse_overwrite
-from truerank.audits.survivorship.queries import share_facts
 from truerank.errors import InputError
 from truerank.lexical.index import Index, open_index
 from truerank.lexical.presets import DEFAULT_PRESET, PresetName, model_of, require_analyser
@@ -95,7 +94,7 @@ class Simulated(Result, shown_in="truerank.audits.survivorship.report"):
             "log": None if self.out is None else str(self.out),
             "queries": self.queries,
             "selected": self.selected,
-            "discarded": share_facts(self.discarded),
+            "discarded": self.discarded.json(),
             "unjudged": self.unjudged,
             "unranked": self.unranked,
             "options": {name: getattr(self.options, name) for name in ("shown", "select", "rel")},

@@ -14,7 +14,7 @@ from truerank.audits.track.inputs import Metadata, RunInfo
 from truerank.audits.track.options import CountedFiles, TrackReportOptions
 from truerank.audits.track.reporting import TrackReport, report
 from truerank.audits.track.scores import Scores
-from truerank.audits.track.selecting import TopicRow, TopicSelection, select_topics
+from truerank.audits.track.selecting import TopicRow, TopicRule, TopicSelection, select_topics
 from truerank.audits.track.similarity import RunMap, RunSimilarities, run_map, run_similarities
 from truerank.audits.track.statements import Statement
 from truerank.audits.track.validating import RunCheck, Validation, validate
@@ -40,6 +40,7 @@ __all__ = [
     "Statement",
     "SubtaskGap",
     "TopicRow",
+    "TopicRule",
     "TopicSelection",
     "TrackReport",
     "TrackReportOptions",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from truerank.measures.comparison import MARK, Comparison, Difference
 from truerank.measures.pictures import difference_picture, order_picture
@@ -97,16 +97,14 @@ def difference_pictures(comparison: Comparison) -> Iterator[Picture]:
 
 def _table(comparison: Comparison) -> Table:
     """One row for each other run."""
-    number: dict[str, Any] = {"align": "right", "format": ".4f"}
-    signed: dict[str, Any] = {"align": "right", "format": "+.4f"}
     columns = (
         Column("run"),
-        Column("mean", **number),
-        *(Column(title, ("difference",), **signed) for title in ("mean", "low", "high")),
-        *(Column(title, ("p",), align="right", format=".2g") for title in ("raw", "corrected")),
+        Column("mean", align="right", format=".4f"),
+        *Column.numbers("+.4f", "mean", "low", "high", above=("difference",)),
+        *Column.numbers(".2g", "raw", "corrected", above=("p",)),
         Column(MARK, ("p",)),
         Column("win / tie / loss", align="right"),
-        Column("detectable", **number),
+        Column("detectable", align="right", format=".4f"),
     )
     rows = tuple(
         (

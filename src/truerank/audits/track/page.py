@@ -28,8 +28,9 @@ from truerank.options import Scoring
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.pages import Prose
 from truerank.reports.report import Report, ReportSection, Verdict
-from truerank.reports.results import Summary, reports, summarises
+from truerank.reports.results import Summary, page_note, reports, summarises
 from truerank.reports.tables import Column, Table
+from truerank.text.listing import and_more
 
 __all__ = ["candidate_table", "selection_table", "validation_table"]
 
@@ -55,9 +56,8 @@ def _track_summary(result: TrackReport) -> Summary:
     shown = [table for name, table in _tables(result) if name not in _LONG and not name.startswith("topics-")]
     if result.analysis.agreements:
         shown.append(tables.agreement_table(_first_agreements(result)))
-    notes = () if result.out is None else (f"report: {result.out / 'report.html'}",)
     opening = () if result.comparison is None else (_opening(result.comparison),)
-    return Summary((*opening, *shown, *result.left_out), _facts(result), notes=notes, width=120)
+    return Summary((*opening, *shown, *result.left_out), _facts(result), notes=page_note(result.out), width=120)
 
 
 def _opening(comparison: Comparison) -> str:
@@ -352,9 +352,9 @@ def validation_table(found: Validation) -> Table:
     """One row per run."""
     columns = (
         Column("run"),
-        *(Column(name, align="right", format=",d") for name in ("results", "topics", "tied")),
+        *Column.numbers(",d", "results", "topics", "tied"),
         Column("tag"),
-        *(Column(name, align="right", format=",d") for name in ("errors", "warnings")),
+        *Column.numbers(",d", "errors", "warnings"),
         Column("verdict"),
     )
     rows = tuple(
@@ -407,8 +407,7 @@ def _listed(what: str, names: Iterable[str]) -> Iterator[str]:
     """A note that names the first few, None where there is nothing to name."""
     names = list(names)
     if names:
-        more = f" and {len(names) - _NAMED:,d} more" if len(names) > _NAMED else ""
-        yield f"{what}: {', '.join(names[:_NAMED])}{more}."
+        yield f"{what}: {and_more(names, _NAMED)}."
 
 
 def _runs(scores: Scores) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from truerank.errors import InputError, OptionError
 from truerank.measures import Evaluation, evaluate
-from truerank.options import Flag, OutFile, Range, Scoring, Seed, Source, Ties, command
+from truerank.options import Flag, Options, OutFile, Range, Scoring, Seed, Source, Ties, command
 from truerank.reports.results import Result
 from truerank.reports.tables import Column, Table
 from truerank.sources import TopicSet, read_qrels_frame, read_topics
@@ -23,7 +23,7 @@ from truerank.sources.inputs import inputs_of
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["TopicRow", "TopicSelection", "select_topics"]
+__all__ = ["TopicRow", "TopicRule", "TopicSelection", "select_topics"]
 
 _CHOSEN: Final = "chosen"
 #: A cutoff that no run reaches.
@@ -97,18 +97,41 @@ class TopicSelection(Result, shown_in="truerank.audits.track.page"):
         }
 
 
+@dataclass(frozen=True)
+class TopicRule(Options):
+    """Which topics are chosen.
+
+    Attributes:
+        low: a topic is eligible if its median lies above this bound.
+        high: and not above this bound.
+        n: draw so many of the eligible topics; a topic's place in the draw depends on the seed and its id alone.
+        seed: of the draw.
+        cutoff: results that the reciprocal rank looks at; 0 for all.
+        by_score: order results by score; by default MS MARCO's official rules hold, by the rank column.
+        ties: with `by_score`: how documents with equal scores are ordered.
+    """
+
+    low: Annotated[float, Range(at_least=0, below=1)] = 0.0
+    high: Annotated[float, Range(above=0, at_most=1)] = 0.5
+    n: Annotated[int | None, Range(at_least=1)] = None
+    seed: Seed = 0
+    cutoff: Annotated[int, Range(at_least=0)] = 10
+    by_score: bool = False
+    ties: Ties = "trec_eval"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.low < self.high:
+            fault = f"must be below `high`, got {self.low:g} and {self.high:g}"
+            raise OptionError("low", fault, "correct the bounds")
+
+
 @command
 def select_topics(
     run: Annotated[Sequence[str | Path], Flag(metavar="FILE", reads=list[str])],
     qrels: Source,
     *,
-    low: Annotated[float, Range(at_least=0, below=1)] = 0.0,
-    high: Annotated[float, Range(above=0, at_most=1)] = 0.5,
-    n: Annotated[int | None, Range(at_least=1)] = None,
-    seed: Seed = 0,
-    cutoff: Annotated[int, Range(at_least=0)] = 10,
-    by_score: bool = False,
-    ties: Ties = "trec_eval",
+    rule: TopicRule = TopicRule(),
     topics: Annotated[str | None, Flag(metavar="SRC")] = None,
     out: OutFile = None,
 ) -> TopicSelection:
@@ -120,13 +143,7 @@ def select_topics(
     Args:
         run: TREC runs; repeat the option for several. One that lacks a topic has 0 there.
         qrels: the sparse judgments.
-        low: a topic is eligible if its median lies above this bound.
-        high: and not above this bound.
-        n: draw so many of the eligible topics; a topic's place in the draw depends on the seed and its id alone.
-        seed: of the draw.
-        cutoff: results that the reciprocal rank looks at; 0 for all.
-        by_score: order results by score; by default MS MARCO's official rules hold, by the rank column.
-        ties: with `by_score`: how documents with equal scores are ordered.
+        rule: which topics are chosen.
         topics: the topics of the track; without them the topics are those of the qrels.
         out: the chosen topics, with their table and a manifest beside it.
 
@@ -147,23 +164,19 @@ def select_topics(
     """
     if not run:
         raise OptionError("run", "no runs", "give one or more")
-    if not low < high:
-        raise OptionError("low", f"must be below `high`, got {low:g} and {high:g}", "correct the bounds")
     target = None if out is None else Path(out)
     known = None if topics is None else read_topics(topics)
     judgments = read_qrels_frame(qrels)
-    name = "RR" if by_score else "RR_MSMARCO"
-    policy = Scoring(ties=ties if by_score else "rank")
-    measure = f"{name}@{cutoff or _DEEPEST}" if name == "RR_MSMARCO" or cutoff else name
+    name = "RR" if rule.by_score else "RR_MSMARCO"
+    policy = Scoring(ties=rule.ties if rule.by_score else "rank")
+    measure = f"{name}@{rule.cutoff or _DEEPEST}" if name == "RR_MSMARCO" or rule.cutoff else name
     scores = evaluate(judgments, list(run), measure, policy)
-    rows = _rows(scores, judgments, known, low, high)
-    rows = _drawn(rows, n, seed)
-    shown = measure if cutoff else f"{name} (no cutoff)"
-    result = TopicSelection(tuple(rows), scores.runs, shown, policy, low, high, n, seed, target)
+    rows = _drawn(_rows(scores, judgments, known, rule.low, rule.high), rule.n, rule.seed)
+    shown = measure if rule.cutoff else f"{name} (no cutoff)"
+    result = TopicSelection(tuple(rows), scores.runs, shown, policy, rule.low, rule.high, rule.n, rule.seed, target)
     if target is not None:
-        options = {"low": low, "high": high, "n": n, "seed": seed, "cutoff": cutoff, "by_score": by_score, "ties": ties}
         inputs = inputs_of(run=run, qrels=qrels, topics=topics)
-        with started("track select-topics", inputs, options, target, file=True) as job:
+        with started("track select-topics", inputs, vars(rule), target, file=True) as job:
             _write(result, known, job)
     return result
 

@@ -52,7 +52,7 @@ def counts_table(analysis: Analysis) -> Table:
     stated = any(run.subtask for run in infos)
     subtasks = [one for one in (*SUBTASKS, "") if stated and any(run.subtask == one for run in infos)]
     columns = [Column("category")]
-    columns += [Column(subtask or _NOT_STATED, ("runs",), "right", ",d") for subtask in subtasks]
+    columns += Column.numbers(",d", *(subtask or _NOT_STATED for subtask in subtasks), above=("runs",))
     columns += [Column("all", ("runs",), "right", ",d"), Column("groups", (), "right", ",d")]
     rows: list[tuple[Cell, ...]] = []
     for category in categories:
@@ -81,7 +81,7 @@ def results_table(scores: Scores, *, whole: bool = False) -> Table:
     """
     columns = [Column("run"), Column("group"), Column("subtask"), Column("category")]
     measures = scores.measures if whole or not scores.printed else scores.printed
-    columns += [Column(measure, align="right", format=".4f") for measure in measures]
+    columns += Column.numbers(".4f", *measures)
     chosen = [scores.measures.index(measure) for measure in measures]
     rows = tuple(
         (info.run, info.group or None, info.subtask or None, info.category or None, *(_known(mean) for mean in means))
@@ -144,8 +144,7 @@ def duel_table(duel: Duel) -> Table:
         f"against {second.run} ({second.category}), ties {duel.ties}, loses {duel.losses}.",
         (
             Column("topic"),
-            Column(first.run, align="right", format=".4f"),
-            Column(second.run, align="right", format=".4f"),
+            *Column.numbers(".4f", first.run, second.run),
             Column("difference", align="right", format="+.4f"),
         ),
         tuple(

@@ -21,6 +21,7 @@ from truerank.reports.results import Result
 from truerank.sources import grammar
 from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import QREL_SCHEMA, read_qrels_frame
+from truerank.text.listing import and_more
 from truerank.work.artifacts import hash_file
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
@@ -267,8 +268,7 @@ def _result(carried: _Carried, combine: Combine, rel: int, experts: ExpertCompar
     )
     warnings: list[str] = []
     if bare:
-        more = f" and {len(bare) - _NAMED:,d} more" if len(bare) > _NAMED else ""
-        warnings.append(f"No relevant document is left for topic {', '.join(bare[:_NAMED])}{more}.")
+        warnings.append(f"No relevant document is left for topic {and_more(bare, _NAMED)}.")
     return Carrying(
         qrels=kept,
         parts=_parts(carried, experts),

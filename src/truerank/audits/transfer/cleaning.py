@@ -23,6 +23,7 @@ from truerank.reports.results import Result
 from truerank.sources import grammar
 from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import QREL_SCHEMA, read_qrels
+from truerank.text.listing import and_more
 from truerank.work.runs import run as started
 
 __all__ = ["TRUST", "JudgmentCleaning", "Removal", "clean"]
@@ -280,8 +281,7 @@ def _result(location: str, version: str, sieve: _Sieve, ids: Ids) -> JudgmentCle
 
 def _warnings(sieve: _Sieve, bare: list[str], ids: Ids) -> Iterator[str]:
     if bare:
-        more = f" and {len(bare) - _NAMED:,d} more" if len(bare) > _NAMED else ""
-        yield f"No relevant document is left for topic {', '.join(bare[:_NAMED])}{more}."
+        yield f"No relevant document is left for topic {and_more(bare, _NAMED)}."
     if sieve.not_found and not sieve.removed:
         other = "version" if ids == "judged" else "judged"
         yield f"None of what is broken is among the judgments: do they name documents otherwise (--ids {other})?"

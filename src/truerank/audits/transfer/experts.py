@@ -42,9 +42,9 @@ class ExpertComparison:
     def json(self) -> dict[str, Any]:
         """The counts and shares."""
         return {
-            "relevant_judged_non_relevant": _json(self.relevant),
-            "non_relevant_judged_relevant": _json(self.non_relevant),
-            "topics_with_such_a_relevant": _json(self.topics),
+            "relevant_judged_non_relevant": self.relevant.json(),
+            "non_relevant_judged_relevant": self.non_relevant.json(),
+            "topics_with_such_a_relevant": self.topics.json(),
             "unjudged": self.unjudged,
             "other_topics": self.other_topics,
             "relevant_from": {"carried": self.grades[0], "expert": self.grades[1]},
@@ -93,9 +93,3 @@ def compare_with_experts(
             "topic_id", "doc_id", pl.col("relevance").alias("carried"), pl.col("relevance_expert").alias("expert")
         ),
     )
-
-
-def _json(share: Proportion) -> dict[str, Any]:
-    """Number, total, share and interval; null where the total is 0."""
-    low, high = (None, None) if share.share is None else (share.low, share.high)
-    return {"found": share.k, "total": share.n, "share": share.share, "low": low, "high": high}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Final
 
 import polars as pl
 
@@ -21,6 +21,7 @@ from truerank.audits.transfer.selecting import Selection
 from truerank.audits.transfer.statement import TransferCard
 from truerank.reports.results import Format, Summary, summarises, writes
 from truerank.reports.tables import Cell, Column, Table, escape_markdown
+from truerank.sources.qrels import qrel_text
 from truerank.work.runs import Run
 
 __all__ = ["estimates_table", "matched_table"]
@@ -126,11 +127,9 @@ def _experts_table(experts: ExpertComparison) -> Table:
         title="What experts say of the carried judgments.",
         columns=(
             Column(""),
-            Column("number", align="right", format=",d"),
-            Column("of", align="right", format=",d"),
+            *Column.numbers(",d", "number", "of"),
             Column("share", align="right", format=".3f"),
-            Column("from", heading, align="right", format=".3f"),
-            Column("to", heading, align="right", format=".3f"),
+            *Column.numbers(".3f", "from", "to", above=heading),
         ),
         rows=tuple((name, *one) if one.n else (name, 0, 0, None, None, None) for name, one in lines),
         notes=(
@@ -201,18 +200,16 @@ def _description_table(result: Description) -> Table:
     )
     lacking = result.parts[-1].documents - result.parts[-1].with_url
     notes = (f"URLs are those of {result.version}; {lacking:,d} documents have none there.",)
-    number: dict[str, Any] = {"align": "right", "format": ".2f"}
     return Table(
         "The documents of the data sets.",
         (
             Column("set"),
             Column("documents", align="right", format=",d"),
-            Column("path length", ("URLs",), **number),
-            Column("parameters", ("URLs",), **number),
+            *Column.numbers(".2f", "path length", "parameters", above=("URLs",)),
             Column("set", ("most similar by topics",)),
-            Column("Jaccard", ("most similar by topics",), **number),
+            Column("Jaccard", ("most similar by topics",), align="right", format=".2f"),
             Column("domain", ("most frequent",)),
-            Column("%", ("most frequent",), **number),
+            Column("%", ("most frequent",), align="right", format=".2f"),
         ),
         rows,
         notes,
@@ -227,14 +224,13 @@ def _estimates_summary(result: Estimates) -> Summary:
 
 def estimates_table(result: Estimates) -> Table:
     """Table 3: counts, precision, documents, errors."""
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     above = f"relevance {'/'.join(result.versions)}"
     columns = [Column("set")]
-    columns += [Column(f"{pair[0]}/{pair[1]}", (above,), **number) for pair in COMBINATIONS.values()]
+    columns += Column.numbers(",d", *(f"{pair[0]}/{pair[1]}" for pair in COMBINATIONS.values()), above=(above,))
     columns += [Column("precision", align="right", format=".2f"), Column("interval", align="right")]
-    columns += [Column("documents", **number), Column("errors", **number), Column("interval", ("",), align="right")]
+    columns += [*Column.numbers(",d", "documents", "errors"), Column("interval", ("",), align="right")]
     if any(part.stratified for part in result.parts):
-        columns += [Column("by bands", **number), Column("interval", ("by bands",), align="right")]
+        columns += [Column("by bands", align="right", format=",d"), Column("interval", ("by bands",), align="right")]
     rows = tuple(tuple(_estimate_row(part))[: len(columns)] for part in result.parts)
     notes = (
         "2: relevant, and better than the other version. Errors: precision times documents; an error is a pair "
@@ -306,7 +302,6 @@ def _write_selection(result: Selection, job: Run) -> None:
 def _selection_table(result: Selection) -> Table:
     """Which versions each strategy chose."""
     versions = list(dict.fromkeys(name for counts in result.chosen.values() for name in counts))
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     notes = [f"Not used: {count:,d}: {reason}." for reason, count in result.skipped.items()]
     if result.wanted is not None and result.wanted > result.rows:
         notes.append(f"There are fewer rows than the {result.wanted:,d} that were asked for.")
@@ -315,7 +310,11 @@ def _selection_table(result: Selection) -> Table:
         each += f" and each of {len(result.seeds)} draws (seeds {result.seeds[0]} to {result.seeds[-1]})"
     return Table(
         f"{result.rows:,d} training rows ({2 * result.rows:,d} instances) {each}, by chosen version.",
-        (Column("strategy"), *(Column(name, **number) for name in versions), Column("by rule", **number)),
+        (
+            Column("strategy"),
+            *Column.numbers(",d", *versions),
+            Column("by rule", align="right", format=",d"),
+        ),
         tuple(
             (name, *(counts.get(version, 0) for version in versions), result.fallbacks[name])
             for name, counts in result.chosen.items()
@@ -392,5 +391,4 @@ def _write_tsv(stream: IO[bytes], frame: pl.DataFrame) -> None:
 def _write_qrels(stream: IO[bytes], frame: pl.DataFrame) -> None:
     """Writes judgments (columns as in `QREL_SCHEMA`) as TREC lines."""
     for part in frame.iter_slices(_AT_ONCE):
-        lines = part.select(pl.format("{} 0 {} {}\n", "topic_id", "doc_id", "relevance").alias("line"))["line"]
-        stream.write("".join(lines).encode("utf-8", "replace"))
+        stream.write(qrel_text(part).encode("utf-8", "replace"))

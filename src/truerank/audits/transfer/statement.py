@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from truerank.audits.transfer.estimating import Estimates, estimate
 from truerank.audits.transfer.scanning.options import AGGREGATIONS
 from truerank.audits.transfer.scanning.results import Scan, ScanFolder, load_scan
-from truerank.errors import OptionError
-from truerank.options import Flag, Labels, command
+from truerank.options import Labels, command
+from truerank.reports.cards import CardDate, card_head
 from truerank.reports.results import Result
-from truerank.version import __version__
 from truerank.work.artifacts import hash_file
 
 __all__ = ["TransferCard", "card"]
@@ -45,7 +43,7 @@ def card(
     scan: ScanFolder,
     *,
     judged: Labels = Labels(),
-    date: Annotated[str | None, Flag(metavar="YYYY-MM-DD")] = None,
+    date: CardDate = None,
 ) -> TransferCard:
     """Prints a statement about judgments and versions: Markdown for a data card, or JSON for a machine.
 
@@ -66,10 +64,8 @@ def card(
     """
     opened = scan if isinstance(scan, Scan) else load_scan(scan)
     summary = opened.summary
-    content: dict[str, Any] = {"schema": _SCHEMA, "truerank": __version__}
-    if date is not None:
-        content["date"] = _date(date)
-    content |= {
+    content = {
+        **card_head(_SCHEMA, date),
         "versions": list(opened.versions),
         "ranker": summary["ranker"]["name"],
         "policy": summary["policy"],
@@ -92,10 +88,3 @@ def card(
     if opened.folder is not None:
         content["candidates"] = f"sha256:{hash_file(opened.folder / 'candidates.parquet')}"
     return TransferCard(content, opened, estimates)
-
-
-def _date(date: str) -> str:
-    try:
-        return datetime.date.fromisoformat(date).isoformat()
-    except ValueError as error:
-        raise OptionError("date", f"'{date}' is no date", "write it as YYYY-MM-DD") from error

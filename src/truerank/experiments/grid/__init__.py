@@ -20,16 +20,4 @@ if TYPE_CHECKING:
 
 else:
     __getattr__, __dir__ = lazily(__name__, __file__)
-
-__all__ = [
-    "Cell",
-    "CostEstimate",
-    "Design",
-    "GridResults",
-    "GridRun",
-    "ReportDesign",
-    "RunOptions",
-    "expand",
-    "open_results",
-    "read_design",
-]
+    __all__ = [*__dir__()]

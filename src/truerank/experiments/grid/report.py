@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
@@ -16,7 +16,6 @@ from truerank.reports.tables import Column, Table
 
 #: Failures that are named.
 _NAMED: Final = 5
-_NUMBER: Final[dict[str, Any]] = {"align": "right", "format": ",d"}
 
 
 @summarises(GridStatus)
@@ -56,19 +55,17 @@ def _cells_table(found: GridStatus) -> Table:
         .agg(pl.len().alias("cells"), *((pl.col("status") == one).sum().alias(one) for one in STATES))
         .rows()
     )
-    columns = (Column("model"), Column("set"), *(Column(name, **_NUMBER) for name in ("cells", *STATES)))
+    columns = (Column("model"), Column("set"), *Column.numbers(",d", "cells", *STATES))
     return Table(f"{found.name}: cells", columns, tuple(counted), notes=found.notes)
 
 
 def cost_table(estimate: CostEstimate) -> Table:
     """What is left, by model."""
-    number: dict[str, Any] = {"align": "right"}
     columns = (
         Column("model"),
-        Column("runs", **number, format=",d"),
-        Column("shortest (s)", **number, format=",.1f"),
-        Column("longest (s)", **number, format=",.1f"),
-        Column("hours of one worker", **number, format=",.3f"),
+        Column("runs", align="right", format=",d"),
+        *Column.numbers(",.1f", "shortest (s)", "longest (s)"),
+        Column("hours of one worker", align="right", format=",.3f"),
         Column("known from"),
     )
     rows = tuple((one.model, one.trainings, one.smallest, one.largest, one.hours, one.known) for one in estimate.models)

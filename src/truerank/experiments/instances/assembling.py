@@ -15,22 +15,24 @@ from truerank.experiments.instances.built import ROWS, TABLE, Built, open_built
 from truerank.experiments.instances.drawing import SCHEMA, QueryKeys, RowDraft
 from truerank.experiments.instances.filling import Prepared, TrainingSources
 from truerank.experiments.instances.leaks import (
-    JudgedTopics,
     Leak,
     LeakCandidates,
-    TopicPlan,
     excluded,
     leaks_above,
-    plan_topics,
     read_candidates,
-    read_judged_topics,
     spread,
     verified_leaks,
     wanted,
 )
 from truerank.experiments.instances.opening import CollectionTexts, Opened, filled
 from truerank.experiments.instances.options import TEST_KINDS, BuildOptions
-from truerank.experiments.instances.topic_rows import topic_drafts
+from truerank.experiments.instances.topic_rows import (
+    JudgedTopics,
+    TopicPlan,
+    plan_topics,
+    read_judged_topics,
+    topic_drafts,
+)
 from truerank.judging.labels import Judgments, open_judgments
 from truerank.sources.topics import read_topics
 from truerank.text.normalising import normalise
@@ -73,7 +75,7 @@ class Assembled:
         schema = {name: kind for name, kind in SCHEMA.items() if name != "number"}
         for start in range(0, len(self.drafts), ROWS):
             some = self.drafts[start : start + ROWS]
-            texts = filled(some, self.opened.training_texts, self.opened.test_texts)
+            texts = filled(some, self.opened.training_texts, self.opened.testing_texts)
             rows = [
                 {
                     **{name: value for name, value in draft._asdict().items() if name in schema},
@@ -178,7 +180,7 @@ def _lead(kind: str, leaks: list[Leak], opened: Opened) -> _Lead:
         return _Lead(kind, leaks, [], None)
     # The positives of leaked queries are documents that nobody judged.
     unjudged = topics.relevant_only or kind == "test-queries"
-    stage = opened.test_stage if unjudged else None
+    stage = opened.testing_stage if unjudged else None
     plans = plan_topics(topics, opened.options, opened.seed, stage, best_first=kind == "test-queries")
     return _Lead(kind, leaks, plans, topics, unjudged)
 
@@ -257,11 +259,11 @@ def _collect(opened: Opened, drafts: Sequence[RowDraft], plans: Sequence[TopicPl
     """Reads the collections, each once, for the documents of all rows."""
     own = {doc_id for draft in drafts for doc_id in (draft.relevant_id, draft.nonrelevant_id)}
     tested = {doc_id for plan in plans for doc_id, _ in (*plan.relevant, *plan.others)}
-    if opened.test_texts is opened.training_texts:
+    if opened.testing_texts is opened.training_texts:
         opened.training_texts.collect(own | tested)
         return
     opened.training_texts.collect(own)
-    opened.test_texts.collect(tested)
+    opened.testing_texts.collect(tested)
 
 
 def _with_texts(prepared: Prepared, texts: CollectionTexts) -> Prepared:
@@ -310,7 +312,7 @@ def _of_topics(
     """The rows of test topics; what is to be said of them; what they are called."""
     times = opened.options.rows_per_topic
     drafts = topic_drafts(
-        lead.plans, topics.name, lead.kind, per_topic=times, texts=opened.test_texts, seed=opened.seed
+        lead.plans, topics.name, lead.kind, per_topic=times, texts=opened.testing_texts, seed=opened.seed
     )
     negatives = "first stage, unjudged" if lead.unjudged else "judged"
     notes = (_UNJUDGED,) if topics.relevant_only else ()

@@ -37,6 +37,11 @@ __all__ = [
     "write_rows",
 ]
 
+TABLE: Final = "instances.parquet"
+#: What is said of the set besides its rows.
+SUMMARY: Final = "summary.json"
+COMMAND: Final = "instances build"
+_REMEDY: Final = "give the folder that 'truerank instances build --out' wrote to the end"
 #: Rows that are held in memory at once, and rows of a group in the table.
 ROWS: Final = 1000
 _ENDINGS: Final = {
@@ -172,13 +177,6 @@ def _lines(frame: pl.LazyFrame, form: str) -> Iterator[str]:
                 yield json.dumps({name: row[text] for name, text in names}, ensure_ascii=False) + "\n"
             else:
                 yield json.dumps(row, ensure_ascii=False) + "\n"
-
-
-TABLE: Final = "instances.parquet"
-#: What is said of the set besides its rows.
-SUMMARY: Final = "summary.json"
-COMMAND: Final = "instances build"
-_REMEDY: Final = "give the folder that 'truerank instances build --out' wrote to the end"
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,115 +11,23 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.errors import InputError, OptionError
+from truerank.errors import InputError
 from truerank.experiments.instances.drawing import Excluded, Keyed, QueryKeys
-from truerank.experiments.instances.first_stage import Asked, FirstStage, everything
-from truerank.experiments.instances.options import BuildOptions
 from truerank.judging.labels import Judgments, open_judgments
 from truerank.judging.votes import Votes
-from truerank.sources.grammar import parse
-from truerank.sources.qrels import read_qrels_frame
-from truerank.sources.topics import read_topics
 from truerank.text.normalising import normalise
-from truerank.work.artifacts import hash_file
+from truerank.work.artifacts import hash_file, written_by
 
 __all__ = [
-    "JudgedTopics",
     "Leak",
     "LeakCandidates",
-    "TopicPlan",
     "excluded",
     "leaks_above",
-    "plan_topics",
     "read_candidates",
-    "read_judged_topics",
     "spread",
     "verified_leaks",
     "wanted",
 ]
-
-#: Documents that stand ready in case the collection lacks the first ones.
-_SPARE: Final = 8
-
-
-class JudgedTopics(NamedTuple):
-    """The topics that have a text and a relevant document.
-
-    `relevant_only` says that the judgments hold relevant documents only.
-    """
-
-    name: str
-    texts: dict[str, str]
-    judged: dict[str, dict[str, int]]
-    relevant_only: bool
-
-
-class TopicPlan(NamedTuple):
-    """A topic with its documents in random order, each with where it comes from."""
-
-    topic_id: str
-    text: str
-    relevant: tuple[tuple[str, str], ...]
-    others: tuple[tuple[str, str], ...]
-
-
-def read_judged_topics(options: BuildOptions) -> JudgedTopics:
-    """Reads the test topics and their judgments.
-
-    Args:
-        options: `topics`, `field`, `qrels`, `test_rel`.
-
-    Raises:
-        InputError: a fault in one of them, or no topic has a text and a relevant document.
-    """
-    if options.topics is None or options.qrels is None:
-        raise OptionError("topics", "topics and judgments are missing", "give both")
-    spec = parse(options.topics)
-    found = {topic.topic_id: normalise(getattr(topic, options.field)) for topic in read_topics(spec).topics}
-    texts = {topic_id: text for topic_id, text in found.items() if text}
-    judged: dict[str, dict[str, int]] = {}
-    for topic_id, doc_id, grade in read_qrels_frame(options.qrels).iter_rows():
-        if topic_id in texts:
-            judged.setdefault(topic_id, {})[doc_id] = grade
-    bound = options.test_rel
-    judged = {topic: grades for topic, grades in judged.items() if any(grade >= bound for grade in grades.values())}
-    if not judged:
-        fault = f"no topic has a {options.field} and a document judged {bound} or higher"
-        raise InputError(fault, "check topics, judgments, `field` and `test_rel`", where=options.qrels)
-    relevant_only = all(grade >= bound for grades in judged.values() for grade in grades.values())
-    return JudgedTopics(spec.name, texts, judged, relevant_only)
-
-
-def plan_topics(
-    topics: JudgedTopics, options: BuildOptions, seed: int, stage: FirstStage | None, *, best_first: bool = False
-) -> list[TopicPlan]:
-    """Puts the topics, and the documents of each, into a random order.
-
-    Args:
-        topics: with their judgments.
-        options: `rows_per_topic`, `test_rel`.
-        seed: of the order.
-        stage: where non-relevant documents come from that nobody judged; None to take judged ones.
-        best_first: those of the stage stand in the order of their ranks.
-    """
-    of_topic, of_document = Keyed(seed, "topics"), Keyed(seed, "test documents")
-    room, bound = options.rows_per_topic + _SPARE, options.test_rel
-    ids = sorted(topics.judged, key=lambda topic: (of_topic(topic), topic))
-    asked = [Asked(topic, topics.texts[topic], topics.judged[topic]) for topic in ids]
-    searched = {} if stage is None else stage.negatives(asked, of_document, everything, room)
-    plans = []
-    for topic_id, text, judged in asked:
-        ordered = sorted(judged, key=lambda doc_id: (of_document(f"{text}\0{doc_id}"), doc_id))
-        ends = [(doc_id, f"judged {topics.judged[topic_id][doc_id]}") for doc_id in ordered]
-        relevant = [end for end in ends if topics.judged[topic_id][end[0]] >= bound]
-        others = [end for end in ends if topics.judged[topic_id][end[0]] < bound]
-        if stage is not None:
-            found = searched.get(topic_id, ())
-            in_order = sorted(found, key=lambda one: one.rank) if best_first else found
-            others = [(one.doc_id, f"first-stage rank {one.rank}, unjudged") for one in in_order]
-        plans.append(TopicPlan(topic_id, text, tuple(relevant[:room]), tuple(others[:room])))
-    return plans
-
 
 _FILE: Final = "candidates.parquet"
 _COLUMNS: Final = ("test", "topic_id", "source", "query_id", "query_text", "similarity")
@@ -161,12 +69,8 @@ def read_candidates(folders: Sequence[str]) -> LeakCandidates:
     tables, inputs = [pl.DataFrame(schema=_SCHEMA)], []
     for folder in folders:
         path = Path(folder) / _FILE
-        if not path.is_file():
-            raise InputError(f"no {_FILE} here", "give the folder that 'leakage audit --out' wrote", where=folder)
-        try:
+        with written_by("leakage audit", path.parent, _FILE):
             table = pl.read_parquet(path, columns=list(_COLUMNS), glob=False)
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise InputError(f"not readable ({error})", "run the audit again", where=path) from error
         if len(table) and _HASHED.fullmatch(str(table["query_text"][0])):
             raise InputError("the audit is redacted", "give the audit that holds the texts", where=folder)
         tables.append(table.cast(_SCHEMA))

@@ -121,7 +121,7 @@ class Opened:
         return self.options.queries_from_documents or self.options.docs
 
     @cached_property
-    def test_docs(self) -> str | None:
+    def testing_docs(self) -> str | None:
         """The test documents."""
         return self.options.test_docs or self.docs
 
@@ -150,18 +150,18 @@ class Opened:
         )
 
     @cached_property
-    def test_stage(self) -> FirstStage:
+    def testing_stage(self) -> FirstStage:
         """The first stage of the test topics."""
         options = self.options
         if options.test_run is not None:
             return RunStage(options.test_run, options.k)
         if options.test_index is not None:
             return self._searched(Path(options.test_index), "test")
-        if self.test_docs == self.docs:
+        if self.testing_docs == self.docs:
             return self._index_stage
-        if self.test_docs is None:
+        if self.testing_docs is None:
             raise OptionError("test_docs", "is missing", "the texts of the test documents are needed")
-        return self._searched(self._made_index(self.test_docs, "test-index"), "test")
+        return self._searched(self._made_index(self.testing_docs, "test-index"), "test")
 
     @cached_property
     def training_texts(self) -> CollectionTexts:
@@ -169,10 +169,10 @@ class Opened:
         return CollectionTexts(self.docs, self.work, self._rule, self.progress)
 
     @cached_property
-    def test_texts(self) -> CollectionTexts:
+    def testing_texts(self) -> CollectionTexts:
         """The texts of the test documents; the same object where the collections are the same."""
-        same = self.test_docs == self.docs
-        return self.training_texts if same else CollectionTexts(self.test_docs, self.work, self._rule, self.progress)
+        same = self.testing_docs == self.docs
+        return self.training_texts if same else CollectionTexts(self.testing_docs, self.work, self._rule, self.progress)
 
     def inputs(self) -> dict[str, Any]:
         """Documents, judgments and first stages, for provenance."""

@@ -24,9 +24,8 @@ def _built(built: Built) -> Summary:
     table = Table(
         f"Training set of the kind {built.kind}, seed {built.seed}: rows by size",
         (
-            Column("instances", **_NUMBER),
-            Column("rows", **_NUMBER),
-            *(Column(group, **_NUMBER) for group in groups),
+            *Column.numbers(",d", "instances", "rows"),
+            *Column.numbers(",d", *groups),
         ),
         tuple((int(size), int(size) // 2, *(own.get(group, 0) for group in groups)) for size, own in counts.items()),
         notes=(
@@ -83,7 +82,13 @@ def _counts_table(found: InstanceStats) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (one.label, one.built.kind, role, source, number) for one in found.sets for role, source, number in _counts(one)
     ]
-    columns = (Column("set"), Column("kind"), Column("role"), Column("source"), Column("rows", **_NUMBER))
+    columns = (
+        Column("set"),
+        Column("kind"),
+        Column("role"),
+        Column("source"),
+        Column("rows", align="right", format=",d"),
+    )
     return Table("Rows by role and source", columns, tuple(rows))
 
 

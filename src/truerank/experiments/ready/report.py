@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from truerank.experiments.ready import DesignSize, ReadyDesigns
 from truerank.reports.results import Summary, summarises
 from truerank.reports.tables import Column, Table
@@ -28,11 +26,10 @@ def _ready(found: ReadyDesigns) -> Summary:
 
 def _table(found: ReadyDesigns) -> Table:
     """What they count."""
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     counts = ("training sets", "models", "seeds", "trainings", "cells")
     columns = (
         Column("name"),
-        *(Column(name, **number) for name in counts),
+        *Column.numbers(",d", *counts),
         Column("topics"),
     )
     rows = tuple((one.name, *one.size[:5], _topics(one.size)) for one in found.designs)

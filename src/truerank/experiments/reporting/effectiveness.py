@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,6 @@ from truerank.reports.tables import Cell, Column, Table
 __all__ = ["Effectiveness", "EffectivenessEstimate", "effectiveness"]
 
 Floats = NDArray[np.float64]
-
-_NUMBER: Final[dict[str, Any]] = {"align": "right", "format": ".4f"}
-_SIGNED: Final[dict[str, Any]] = {"align": "right", "format": "+.4f"}
 
 
 class EffectivenessEstimate(NamedTuple):
@@ -147,14 +144,14 @@ class Effectiveness:
             Column("model"),
             Column("trained on"),
             Column("topics", align="right", format=",d"),
-            *(Column(name, ("over topics",), **_NUMBER) for name in ("mean", "low", "high")),
+            *Column.numbers(".4f", "mean", "low", "high", above=("over topics",)),
             Column("seeds", ("over seeds",), align="right", format="d"),
-            *(Column(name, ("over seeds",), **_NUMBER) for name in ("mean", "sd", "low", "high")),
-            *(Column(name, ("single trainings",), **_NUMBER) for name in ("lowest", "highest")),
-            *(Column(name, ("difference, over topics",), **_SIGNED) for name in ("mean", "low", "high")),
-            *(Column(name, ("p",), align="right", format=".4g") for name in ("raw", "corrected")),
+            *Column.numbers(".4f", "mean", "sd", "low", "high", above=("over seeds",)),
+            *Column.numbers(".4f", "lowest", "highest", above=("single trainings",)),
+            *Column.numbers("+.4f", "mean", "low", "high", above=("difference, over topics",)),
+            *Column.numbers(".4g", "raw", "corrected", above=("p",)),
             Column("†", ("p",)),
-            *(Column(name, ("difference, over seeds",), **_SIGNED) for name in ("mean", "low", "high")),
+            *Column.numbers("+.4f", "mean", "low", "high", above=("difference, over seeds",)),
             Column("chosen, folds"),
         )
         rows = [
@@ -188,8 +185,7 @@ class Effectiveness:
             Column("kind"),
             Column("model"),
             Column("other"),
-            Column(f"both on {self._base}", ("model minus other",), **_SIGNED),
-            Column("afterwards", ("model minus other",), **_SIGNED),
+            *Column.numbers("+.4f", f"both on {self._base}", "afterwards", above=("model minus other",)),
         )
         cells = tuple(row if grouped else (*row[:2], *row[3:]) for row in rows)
         notes = (

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Final
 
-from truerank.experiments.grid.results import DESIGN_FILE, RECORD_FILE, GridResults, open_results
-from truerank.experiments.reporting.board import Board, boards
+import polars as pl
+
+from truerank.errors import InputError
+from truerank.experiments.grid.results import DESIGN_FILE, RECORD_FILE, GridResults, cell_folder, open_results
+from truerank.experiments.reporting.board import Board, boards, size_name
 from truerank.experiments.reporting.effectiveness import Effectiveness, effectiveness
 from truerank.experiments.reporting.memorised import Memorised, memorised
-from truerank.experiments.reporting.missing import grid_table, missing_sentences
 from truerank.experiments.reporting.options import ReportChoices, ReportOptions
 from truerank.experiments.reporting.pilot import Pilot, pilot
 from truerank.experiments.reporting.sizes import SizeEffect, size_effects
 from truerank.experiments.reporting.statements import ExperimentFinding, effect_statements, memory_statements
+from truerank.loading import json_file
 from truerank.measures.method import Significance
 from truerank.options import Flag, Out, Scoring, command
 from truerank.reports.results import Result
-from truerank.reports.tables import Table
+from truerank.reports.tables import Column, Table
 from truerank.sources.inputs import inputs_of
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
@@ -152,3 +156,71 @@ def _left_out(results: GridResults, found: tuple[Board, ...], effects: tuple[Eff
             yield f"{one.board.collection}: no training size is finished of every training set for {names}."
         if one.comparison is None:
             yield f"{one.board.collection}: no model is finished both on {one.board.baseline} and on another set."
+
+
+_NAMED: Final = 8
+
+
+def grid_table(results: GridResults) -> Table:
+    """One row per training set and model: how many cells are finished, failed and missing, by size where any is not."""
+    columns = (
+        Column("training set"),
+        Column("kind"),
+        Column("model"),
+        *Column.numbers(",d", "planned", "done", "failed", "missing", above=("cells",)),
+        Column("not finished"),
+    )
+    rows = []
+    for (name, kind, model), cells in results.cells.group_by("set", "kind", "model", maintain_order=True):
+        counts = {status: int((cells["status"] == status).sum()) for status in ("done", "failed", "missing")}
+        rows.append((name, kind, model, len(cells), *counts.values(), _open(cells)))
+    starts = tuple(place for place in range(1, len(rows)) if rows[place - 1][0] != rows[place][0])
+    notes = (
+        "A cell is one training: a training set in one size, a model, a seed; or a checkpoint that is tested without "
+        "training. Sizes are in instances: a query with one relevant and one non-relevant document is two.",
+    )
+    return Table("The grid behind this report.", columns, tuple(rows), notes, starts)
+
+
+def missing_sentences(results: GridResults) -> tuple[str, ...]:
+    """What is not there, one sentence each; empty where everything is."""
+    return tuple(_sentences(results))
+
+
+def _sentences(results: GridResults) -> Iterator[str]:
+    cells = results.cells
+    open_cells = cells.filter(pl.col("status") != "done")
+    if not open_cells.height:
+        return
+    failed = cells.filter(pl.col("status") == "failed")
+    yield (
+        f"The grid is not finished: {len(cells) - len(open_cells):,} of {len(cells):,} cells are done, "
+        f"{len(failed):,} failed, {len(open_cells) - len(failed):,} are missing. Tables hold what is there."
+    )
+    groups = list(open_cells.group_by("set", "model", maintain_order=True))
+    for (name, model), own in groups[:_NAMED]:
+        yield f"Not finished of {model} on {name}: {_open(own)}."
+    if len(groups) > _NAMED:
+        yield f"And of {len(groups) - _NAMED:,} more training sets and models; see the table of the grid."
+    for row in failed.head(_NAMED).iter_rows(named=True):
+        what = f"{row['model']} on {row['set']}, {size_name(row['size'])} instances, seed {row['seed']}"
+        yield f"Failed: {what}{_reason(results, row['cell'])}."
+
+
+def _open(cells: pl.DataFrame) -> str:
+    """Sizes of which not all seeds are finished, with the seeds."""
+    left = cells.filter(pl.col("status") != "done").sort("size", "seed", maintain_order=True)
+    parts = []
+    for (size,), own in left.group_by("size", maintain_order=True):
+        seeds = ", ".join(map(str, own["seed"].unique().sort().to_list()))
+        parts.append(f"{size_name(int(str(size)))} (seed {seeds})")
+    return "; ".join(parts)
+
+
+def _reason(results: GridResults, address: str) -> str:
+    """Why a cell failed, with a colon before it; empty where nothing says so."""
+    with contextlib.suppress(InputError, KeyError, TypeError):
+        found = json_file(cell_folder(results.folder, address) / "failed.json")
+        reason = " ".join(str(found["reason"]).split()).rstrip(".")
+        return f": {reason[:200]}"
+    return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import polars as pl
 
@@ -25,8 +25,6 @@ __all__ = ["Memorised", "Place", "memorised", "memorised_tables", "significant"]
 
 #: Collection, leaking training sets, row.
 Place: TypeAlias = tuple[str, str, BoardRow]
-
-_SIGNED: Final[dict[str, Any]] = {"align": "right", "format": "+.4f"}
 
 
 class Memorised(NamedTuple):
@@ -314,9 +312,8 @@ def _differences_table(rows: Sequence[tuple[Any, ...]], baseline: str, options: 
         Column("model"),
         Column("leak"),
         Column("other leak"),
-        Column("of the leak", ("change of the score",), **_SIGNED),
-        Column("of the other", ("change of the score",), **_SIGNED),
-        *(Column(name, ("difference of the differences",), **_SIGNED) for name in ("mean", "low", "high")),
+        *Column.numbers("+.4f", "of the leak", "of the other", above=("change of the score",)),
+        *Column.numbers("+.4f", "mean", "low", "high", above=("difference of the differences",)),
     )
     notes = (
         f"Each change is with minus without the leak ({baseline}), macro-averaged over the topics that leak there.",

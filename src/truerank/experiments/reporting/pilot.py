@@ -46,7 +46,7 @@ class Pilot:
         columns = [Column("model"), Column("seeds", align="right", format="d")]
         for measure in self.scores.measures:
             columns.append(Column("mean", (measure,), align="right"))
-            columns += [Column(title, (measure,), "right", ".4f") for title in ("low", "high", "sd over seeds")]
+            columns += Column.numbers(".4f", "low", "high", "sd over seeds", above=(measure,))
         rows = tuple(self._row(place, model) for place, model in enumerate(self.scores.runs))
         notes = [
             f"Trained on {self.baseline}, {size_name(self.size)} instances; by topic, values are means over seeds.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,6 @@ __all__ = ["TOPICS", "SizeEffect", "panels", "size_effects", "sizes_table"]
 Floats = NDArray[np.float64]
 #: The two sets of topics that effects are shown on.
 TOPICS: Final = ("leaking", "all")
-_NUMBER: Final[dict[str, Any]] = {"align": "right", "format": ".4f"}
-_SIGNED: Final[dict[str, Any]] = {"align": "right", "format": "+.4f"}
 
 
 class SizeEffect(NamedTuple):
@@ -71,9 +69,9 @@ def sizes_table(effects: Sequence[SizeEffect], measure: str, baseline: str) -> T
         Column("size", align="right"),
         Column("n", align="right", format=",d"),
         Column("seeds", align="right"),
-        Column("mean", (baseline,), **_NUMBER),
-        Column("mean", ("with the fault",), **_NUMBER),
-        *(Column(name, ("difference",), **_SIGNED) for name in ("mean", "low", "high")),
+        Column("mean", (baseline,), align="right", format=".4f"),
+        Column("mean", ("with the fault",), align="right", format=".4f"),
+        *Column.numbers("+.4f", "mean", "low", "high", above=("difference",)),
     )
     rows = tuple(
         (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from truerank.experiments.reporting.effectiveness import Effectiveness, EffectivenessEstimate
 from truerank.measures import Comparison, compare_evaluations, lower_is_better
@@ -13,8 +13,6 @@ from truerank.reports.figures import LinePanel, LineSeries
 from truerank.reports.tables import Column, Table
 
 __all__ = ["depth_panels", "depth_table", "depths_compared"]
-
-_SIGNED: Final[dict[str, Any]] = {"align": "right", "format": "+.4f"}
 
 
 def depth_table(found: Sequence[Effectiveness]) -> Table:
@@ -35,10 +33,9 @@ def depth_table(found: Sequence[Effectiveness]) -> Table:
         Column("trained on"),
         Column("topics", align="right", format=",d"),
         Column("mean", align="right"),
-        *(Column(name, (f"difference to {baseline}",), **_SIGNED) for name in ("mean", "low", "high")),
+        *Column.numbers("+.4f", "mean", "low", "high", above=(f"difference to {baseline}",)),
         Column("p corrected", align="right", format=".4g"),
-        Column(f"of {baseline}", ("relative difference",), align="right", format="+.1%"),
-        Column("of the smaller set", ("relative difference",), align="right", format="+.1%"),
+        *Column.numbers("+.1%", f"of {baseline}", "of the smaller set", above=("relative difference",)),
     )
     rows: list[tuple[Any, ...]] = []
     firsts: list[int] = []

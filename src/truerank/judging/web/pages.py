@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from truerank.judging.web.layout import PAGE_KEYS
 from truerank.judging.web.showing import safe
+from truerank.reports.pages import templates
 from truerank.reports.tables import escape_html
 
 __all__ = ["StaticFile", "reason", "render", "static_file"]
@@ -56,13 +57,7 @@ def reason(status: int) -> str:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("truerank.judging.web", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates("truerank.judging.web")
     environment.filters["safe_text"] = safe
     # For attributes and text fields, where no element can stand.
     environment.filters["attribute"] = lambda text: Markup(escape_html(str(text)))

@@ -19,8 +19,8 @@ from truerank.errors import MissingExtraError, OptionError
 from truerank.rankers.pretrained.checkpoints import quiet
 from truerank.vectors.encoders import quantise_worker
 from truerank.vectors.encoders.cache_folder import publish_folder, user_cache_folder
-from truerank.vectors.encoders.graph_encoder import available_cpus
 from truerank.vectors.encoders.openvino import openvino_package
+from truerank.work.workers import processors
 
 __all__ = ["BATCH_TOKENS", "OpenVinoNetwork", "has_openvino"]
 
@@ -62,7 +62,7 @@ class OpenVinoNetwork:
         precision: str = "f32",
     ) -> None:
         openvino = openvino_package()
-        streams = threads or available_cpus()
+        streams = threads or processors()
         options = {
             "NUM_STREAMS": streams,
             "INFERENCE_NUM_THREADS": streams,

@@ -11,6 +11,7 @@ from typing import Final
 from truerank.errors import OptionError
 from truerank.records import Document
 from truerank.sources.documents import open_documents
+from truerank.text.listing import first_few
 from truerank.work.artifacts import atomic_path
 from truerank.work.progress import Progress, Quiet
 
@@ -119,7 +120,7 @@ class DocumentTexts:
         there = {doc_id for doc_id, _ in self._rows("url", doc_ids)}
         absent = [doc_id for doc_id in doc_ids if doc_id not in there]
         if absent:
-            shown = ", ".join(absent[:3]) + (" …" if len(absent) > 3 else "")
+            shown = first_few(absent, 3)
             raise OptionError(
                 "docs", f"{len(absent):,} documents of {what} are not in it: {shown}", "give their collection"
             )

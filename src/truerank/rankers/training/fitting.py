@@ -81,10 +81,9 @@ class Fitted:
                 (f"{first}–{last}" if first < last else f"{first}", float(np.mean(losses)), float(np.mean(of_gradient)))
             )
             step = last
-        number: dict[str, Any] = {"align": "right", "format": ".4f"}
         return Table(
             f"Training by the recipe {self.recipe.name}, seed {self.seed}: {self.instances:,} instances",
-            (Column("steps"), Column("loss", **number), Column("gradient norm", **number)),
+            (Column("steps"), *Column.numbers(".4f", "loss", "gradient norm")),
             tuple(rows),
             notes=(f"Loss: {self.recipe.loss}. {self.recipe.source}",),
         )

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, cast
 import polars as pl
 
 from truerank.errors import OptionError
-from truerank.options import Flag, Seed, command
+from truerank.options import Flag, Options, Seed, command
 from truerank.rankers.base import RankerSpec, Runtime
 from truerank.rankers.kinds import RANKERS, is_drawn, trained_names, usual_recipe
 from truerank.rankers.training.fitting import Fitted, fit
@@ -29,7 +29,7 @@ from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["Trained", "check_trainable", "divided", "train"]
+__all__ = ["InstanceTexts", "Trained", "check_trainable", "divided", "train"]
 
 _PACKAGES: Final = ("torch", "transformers", "accelerate")
 _LOG: Final = "steps.parquet"
@@ -56,6 +56,21 @@ class Trained(Result, shown_in="truerank.rankers.report"):
         return {"folder": str(self.folder), **self.provenance, **self.fitted.json()}
 
 
+@dataclass(frozen=True)
+class InstanceTexts(Options):
+    """Texts of instances that hold ids.
+
+    Attributes:
+        topics: texts of queries that the instances name by id.
+        docs: texts of documents that the instances name by id; words are counted in them.
+        field: of the topics: title, description or narrative.
+    """
+
+    topics: Annotated[str | None, Flag(metavar="SRC")] = None
+    docs: Annotated[str | None, Flag(metavar="SRC")] = None
+    field: str = "title"
+
+
 @command
 def train(
     model: Annotated[str, Flag(metavar="NAME|DIR")],
@@ -66,9 +81,7 @@ def train(
     seed: Seed = 0,
     set_: Annotated[Mapping[str, Any], Flag(metavar="NAME=VALUE")] = MappingProxyType({}),
     vectors: Annotated[str, Flag(metavar="FILE|DIR|packaged")] = "packaged",
-    topics: Annotated[str | None, Flag(metavar="SRC")] = None,
-    docs: Annotated[str | None, Flag(metavar="SRC")] = None,
-    field: str = "title",
+    texts: InstanceTexts = InstanceTexts(),
     device: str | None = None,
     progress: Progress | None = None,
 ) -> Trained:
@@ -85,9 +98,7 @@ def train(
         seed: of weights, order of the instances, and dropout.
         set_: a value of the recipe (lr, batch) or of the model (max_query).
         vectors: word vectors of the small models: a GloVe or word2vec file, a folder of an encoder, or packaged.
-        topics: texts of queries that the instances name by id.
-        docs: texts of documents that the instances name by id; words are counted in them.
-        field: of the topics: title, description or narrative.
+        texts: of instances that name queries and documents by id.
         device: cpu, cuda, cuda:1, mps; by default a GPU where there is one.
         progress: is told how far it is.
 
@@ -106,11 +117,10 @@ def train(
 
         truerank train --model monot5:t5-base --recipe pygaggle --set lr=1e-4 --instances train.parquet --out monot5/
     """
-    source = (
-        open_instances(instances, topics=topics, docs=docs, topic_field=field)
-        if isinstance(instances, str)
-        else instances
-    )
+    topics, docs = texts.topics, texts.docs
+    source = instances
+    if isinstance(source, str):
+        source = open_instances(source, topics=topics, docs=docs, topic_field=texts.field)
     chosen = recipe_named(recipe) if isinstance(recipe, str) else recipe or usual_recipe(model)
     of_recipe, of_model = divided(set_)
     chosen = chosen.changed(of_recipe)

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from truerank.sources import open_queries
 from truerank.sources.sample import SAMPLE
 from truerank.vectors.encoders.base import Encoder, Vectors
-from truerank.vectors.encoders.graph_encoder import available_cpus
 from truerank.vectors.encoders.measuring import (
     CLOCK,
     ChosenWay,
@@ -37,6 +36,7 @@ from truerank.vectors.encoders.measuring import (
 from truerank.vectors.encoders.opening import open_spec
 from truerank.vectors.encoders.openvino import bf16_is_native
 from truerank.vectors.encoders.spec import EncoderSpec
+from truerank.work.workers import processors
 
 __all__ = [
     "FIRST_PASS_ERROR",
@@ -172,8 +172,8 @@ def measure_encoder(
     if best == spec or best.backend == "torch":
         return first
     changes = [replace(best, batch_tokens=tokens) for tokens in _BATCH_TOKENS]
-    if available_cpus() >= 4 and best.threads is None:
-        changes.append(replace(best, threads=available_cpus() // 2))
+    if processors() >= 4 and best.threads is None:
+        changes.append(replace(best, threads=processors() // 2))
     # The reference runs again, for what else the machine does may have changed.
     again = compared((spec, *changes))
     slower = first[0].rate / again[0].rate

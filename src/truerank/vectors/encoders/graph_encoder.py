@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Final
@@ -13,14 +12,21 @@ from numpy.typing import NDArray
 
 from truerank.errors import OptionError
 from truerank.vectors.encoders.base import Vectors
-from truerank.vectors.encoders.batches import same_length_batches
 from truerank.vectors.encoders.graphs import EncoderGraph, encoder_graph
 from truerank.vectors.encoders.model_folder import ModelFolder
 from truerank.vectors.encoders.opened import OpenedEncoder
 from truerank.vectors.encoders.spec import EncoderSpec
 from truerank.vectors.encoders.tokenizing import TextTokenizer, TokenIds
+from truerank.work.workers import processors
 
-__all__ = ["GraphEncoder", "PreparedModel", "available_cpus", "fingerprint", "prepare_model", "to_unit_length"]
+__all__ = [
+    "GraphEncoder",
+    "PreparedModel",
+    "fingerprint",
+    "prepare_model",
+    "same_length_batches",
+    "to_unit_length",
+]
 
 _TINY: Final = np.float32(1e-12)
 
@@ -49,11 +55,6 @@ def prepare_model(model: ModelFolder) -> PreparedModel:
     tokenizer = TextTokenizer(model)
     skip = 0 if model.pool_prompt else tokenizer.prompt_tokens
     return PreparedModel(model.name, tokenizer, encoder_graph(model, skip=skip))
-
-
-def available_cpus() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def fingerprint(*parts: object) -> str:
@@ -94,7 +95,7 @@ class GraphEncoder(OpenedEncoder):
         every = (graph.key, tokenizer.definition, spec.precision, runtime, self.batch_tokens, "unit-1")
         super().__init__(spec, name=model.name, dimension=graph.dimension, fingerprint=fingerprint(*every))
         self._model = model
-        self._threads = spec.threads or available_cpus()
+        self._threads = spec.threads or processors()
 
     def pieces(self, texts: Sequence[str]) -> list[int]:
         """How many tokens each text has, without special ones and up to the length that the model reads."""
@@ -121,3 +122,27 @@ def only_cpu(device: str | None, backend: str) -> None:
     """
     if device not in (None, "cpu"):
         raise OptionError("device", f"backend '{backend}' runs on the CPU, not on '{device}'", "use --backend torch")
+
+
+def same_length_batches(lengths: NDArray[np.int64], *, tokens: int) -> list[NDArray[np.int64]]:
+    """Batches of equally long texts, the longest first, so that threads end together.
+
+    They depend on the lengths and their order alone, so the same list of texts makes the same products.
+
+    Args:
+        lengths: tokens of each text, shape (texts,).
+        tokens: a batch holds at most this many tokens, but at least one text.
+
+    Returns:
+        Row numbers of each batch; every row is in one batch.
+    """
+    if len(lengths) == 0:
+        return []
+    order = np.argsort(-lengths, kind="stable")
+    ordered = lengths[order]
+    borders = np.flatnonzero(np.diff(ordered)) + 1
+    batches: list[NDArray[np.int64]] = []
+    for group in np.split(order, borders):
+        size = max(1, tokens // max(1, int(lengths[group[0]])))
+        batches.extend(group[start : start + size] for start in range(0, len(group), size))
+    return batches

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.vectors.encoders.cache_folder import user_cache_folder
-from truerank.vectors.encoders.graph_encoder import available_cpus, fingerprint
+from truerank.vectors.encoders.graph_encoder import fingerprint
+from truerank.work.workers import processors
 
 __all__ = [
     "CLOCK",
@@ -170,8 +171,8 @@ def compare_ways(
         if place in faults:
             found.append(MeasuredWay(way, 0.0, 0.0, faults[place]))
             continue
-        processors = 1 if on_gpu else way.threads or available_cpus()
-        rate = round(count * processors / max(seconds[place], 1e-9), 1)
+        threads = 1 if on_gpu else way.threads or processors()
+        rate = round(count * threads / max(seconds[place], 1e-9), 1)
         found.append(MeasuredWay(way, rate, error(values[0], values[place])))
     return tuple(found)
 
@@ -254,7 +255,7 @@ def machine_key(*parts: object) -> str:
     Args:
         parts: what else a choice depends on, such as the model's fingerprint.
     """
-    own = (_RECIPE, processor_name(), instruction_sets(), available_cpus(), sorted(_versions().items()))
+    own = (_RECIPE, processor_name(), instruction_sets(), processors(), sorted(_versions().items()))
     return fingerprint(*own, *parts)
 
 

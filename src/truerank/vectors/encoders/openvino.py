@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.vectors.encoders.base import Vectors
-from truerank.vectors.encoders.graph_encoder import GraphEncoder, available_cpus, only_cpu, prepare_model
+from truerank.vectors.encoders.graph_encoder import GraphEncoder, only_cpu, prepare_model
 from truerank.vectors.encoders.model_folder import ModelFolder
 from truerank.vectors.encoders.quantising import quantised_graph
 from truerank.vectors.encoders.spec import EncoderSpec
 from truerank.vectors.encoders.tokenizing import TokenIds
+from truerank.work.workers import processors
 
 __all__ = ["OpenVinoEncoder", "bf16_is_native", "openvino_package"]
 
@@ -62,7 +63,7 @@ class OpenVinoEncoder(GraphEncoder):
             file, runtime = quantised.file, f"{runtime} {quantised.key}"
         super().__init__(prepared, spec, runtime=runtime)
         core = openvino.Core()
-        streams = spec.threads or available_cpus()
+        streams = spec.threads or processors()
         options = {
             "NUM_STREAMS": streams,
             "INFERENCE_NUM_THREADS": streams,

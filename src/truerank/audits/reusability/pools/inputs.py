@@ -11,6 +11,7 @@ import polars as pl
 from truerank.audits.track.inputs import RowFilter, read_metadata
 from truerank.errors import InputError, OptionError
 from truerank.sources import parse, read_run_frame, unique_names
+from truerank.text.listing import first_few
 
 __all__ = ["check_topics", "read_runs", "teams_of"]
 
@@ -56,7 +57,7 @@ def teams_of(runs: Sequence[str], metadata: Sequence[str | Path] = (), prefix: s
         rule = f" and no '{prefix}' in its name" if prefix else ""
         raise OptionError(
             "metadata" if metadata else "team_prefix",
-            f"no team for the run {_named(missing)}{rule}",
+            f"no team for the run {first_few(missing, _SHOWN)}{rule}",
             "name its team in a table (`metadata`, with columns run and team), or give another `team_prefix`",
         )
     return found
@@ -87,10 +88,12 @@ def check_topics(
         unknown = frame["topic_id"].unique(maintain_order=True)
         unknown = unknown.filter(~unknown.is_in(wanted["topic_id"].implode()))
         if not len(inside):
-            raise InputError("the run has none of the topics", f"it has {_named(unknown.to_list())}", where=name)
+            raise InputError(
+                "the run has none of the topics", f"it has {first_few(unknown.to_list(), _SHOWN)}", where=name
+            )
         if len(unknown) and not subset:
             raise InputError(
-                f"the run has topics that are not known ({len(unknown):,}): {_named(unknown.to_list())}",
+                f"the run has topics that are not known ({len(unknown):,}): {first_few(unknown.to_list(), _SHOWN)}",
                 "give the topics of the run, or pass over these with `subset`",
                 where=name,
             )
@@ -100,7 +103,3 @@ def check_topics(
 
 def _prefix(run: str, prefix: str | None) -> str:
     return run.partition(prefix)[0] if prefix and prefix in run else ""
-
-
-def _named(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.errors import InputError, OptionError
+from truerank.errors import OptionError
 from truerank.loading import json_file
 from truerank.options import Flag
 from truerank.records import Document, Input
@@ -17,6 +17,7 @@ from truerank.reports.results import Result
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.sources.grammar import parse, unique_names
 from truerank.sources.inputs import shown_source
+from truerank.work.artifacts import written_by
 
 __all__ = [
     "FOUND_SCHEMA",
@@ -195,15 +196,12 @@ def load_matched(folder: str | Path) -> Matched:
         InputError: a file is missing or broken.
     """
     folder = Path(folder)
-    for name in ("matched.parquet", "pairs.parquet", "summary.json"):
-        if not (folder / name).is_file():
-            raise InputError(f"no {name} here", "give the folder that 'truerank transfer match' wrote", where=folder)
-    try:
+    with written_by("transfer match", folder, "matched.parquet", "pairs.parquet", "summary.json"):
         summary = json_file(folder / "summary.json")
         frame = pl.read_parquet(folder / "matched.parquet", glob=False)
         pairs = pl.read_parquet(folder / "pairs.parquet", glob=False)
         versions = tuple(summary["version_names"])
-        found = Matched(
+        return Matched(
             frame.select("key", "doc_id", *versions),
             pairs.select(list(FOUND_SCHEMA)),
             versions,
@@ -212,6 +210,3 @@ def load_matched(folder: str | Path) -> Matched:
             tuple(summary["warnings"]),
             folder,
         )
-    except (ValueError, KeyError, TypeError, OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"not readable ({error})", "match the versions again", where=folder) from error
-    return found

@@ -16,7 +16,7 @@ from truerank.reports.figures import Picture, cumulative_curves, side_by_side_hi
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Part, Prose
 from truerank.reports.report import Report, ReportSection, Verdict
-from truerank.reports.results import Summary, reports, summarises, writes
+from truerank.reports.results import Summary, page_note, reports, summarises, writes
 from truerank.reports.tables import Cell, Column, Table
 from truerank.text.page_faults import REASONS
 from truerank.text.passages import joined, policy_named
@@ -73,8 +73,7 @@ def _scan_summary(scan: Scan) -> Summary:
     if skipped := scan.summary["skipped"]:
         told = "; ".join(f"{count:,d}: {reason}" for reason, count in skipped.items())
         parts.append(f"Not compared: {told}")
-    notes = () if scan.folder is None else (f"report: {scan.folder / 'report.html'}",)
-    return Summary(tuple(parts), scan.json(), verdicts=tuple(_verdicts(scan)), notes=notes, width=110)
+    return Summary(tuple(parts), scan.json(), verdicts=tuple(_verdicts(scan)), notes=page_note(scan.folder), width=110)
 
 
 @reports(Scan)
@@ -142,15 +141,13 @@ def sets_table(scan: Scan) -> Table:
         )
         for name, one in scan.summary["sets"].items()
     ]
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
     very = f"> {VERY:g}" if scan.summary["percentile"] is None else "twice the cut-off"
     return Table(
         f"Judged documents that one version answers and the other, it seems, does not ({_cut_off(scan)}).",
         (
             Column("set"),
-            Column("documents", **number),
-            Column(very, **number),
-            *(Column(reason, ("why, by the texts",), **number) for reason in present),
+            *Column.numbers(",d", "documents", very),
+            *Column.numbers(",d", *present, above=("why, by the texts",)),
         ),
         tuple(rows),
         notes=tuple(scan.summary["notes"]),
@@ -163,13 +160,12 @@ def below_table(scan: Scan) -> Table:
     for name, one in scan.summary["below"].items():
         shares = (100 * one[aggregation]["share"] for aggregation in AGGREGATIONS)
         rows.append((name, one["documents"], *shares))
-    share = {"align": "right", "format": ".2f"}
     return Table(
         f"Judged documents whose probability of being relevant is below {LOW:g}, in percent.",
         (
             Column("version"),
             Column("documents", align="right", format=",d"),
-            *(Column(label, **share) for label in AGGREGATIONS.values()),  # type: ignore[arg-type]
+            *Column.numbers(".2f", *AGGREGATIONS.values()),
         ),
         tuple(rows),
     )

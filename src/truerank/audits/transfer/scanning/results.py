@@ -10,12 +10,11 @@ from typing import Annotated, Any, Final
 import polars as pl
 
 from truerank.audits.transfer.scanning.candidates import CANDIDATE_SCHEMA, SET_SCHEMA
-from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.options import Flag
 from truerank.records import Input
 from truerank.reports.results import Result
-from truerank.work.artifacts import hash_file
+from truerank.work.artifacts import hash_file, written_by
 
 __all__ = [
     "LOW",
@@ -109,7 +108,7 @@ def load_scan(folder: str | Path) -> Scan:
         InputError: a file is missing or broken.
     """
     folder = Path(folder)
-    try:
+    with written_by("transfer scan", folder, "summary.json", *(f"{name}.parquet" for name in _FILES)):
         summary = json_file(folder / "summary.json")
         scores, candidates, sets, skipped = (
             pl.read_parquet(folder / f"{name}.parquet", glob=False).select(list(schema))
@@ -117,10 +116,6 @@ def load_scan(folder: str | Path) -> Scan:
         )
         if not isinstance(summary["sets"], dict) or not summary["versions"]:
             raise ValueError("summary.json is of something else")
-    except (InputError, OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
-        reason = getattr(error, "strerror", None) or getattr(error, "fault", None) or str(error).partition("\n")[0]
-        fault = f"not the folder of a scan ({reason})"
-        raise InputError(fault, "give the folder that 'truerank transfer scan' wrote", where=folder) from error
     return Scan(scores, candidates, sets, skipped, summary, folder)
 
 
