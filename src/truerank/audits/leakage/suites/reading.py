@@ -10,7 +10,7 @@ from typing import Final
 
 from truerank.errors import InputError
 from truerank.experiments.grid.yaml_tree import Value, YamlMapping, read_tree
-from truerank.records import Document, Input
+from truerank.records import Input
 from truerank.sources import (
     DocumentSource,
     ExampleSource,
@@ -23,6 +23,7 @@ from truerank.sources import (
     read_qrels,
     read_topics,
 )
+from truerank.sources.compressed import fingerprint
 from truerank.sources.inputs import input_of
 from truerank.work.artifacts import digest
 
@@ -47,7 +48,7 @@ class TextStream:
     source: DocumentSource | ExampleSource | QuerySource | TopicSet
     kind: str
 
-    def __iter__(self) -> Iterator[Document | tuple[str, str]]:
+    def __iter__(self) -> Iterator[tuple[str, str]]:
         if isinstance(self.source, TopicSet):
             for topic in self.source.topics:
                 yield from ((topic.topic_id, text) for text in (topic.title, topic.description) if text.strip())
@@ -57,7 +58,7 @@ class TextStream:
                     if role == self.kind:
                         yield example_id, text
         else:
-            yield from self.source
+            yield from ((one[0], one.text) for one in self.source)
 
     @property
     def unread(self) -> int:
@@ -90,20 +91,26 @@ class TextSource:
 
     def texts(self) -> TextStream:
         """A stream of ids and texts."""
+        return TextStream(self._opened(), self.kind)
+
+    def _opened(self) -> DocumentSource | ExampleSource | QuerySource | TopicSet:
         if self.kind == "topics":
-            return TextStream(read_topics(self.spec), self.kind)
+            return read_topics(self.spec)
         if self.kind == "documents":
-            return TextStream(open_documents(self.spec), self.kind)
+            return open_documents(self.spec)
         if self.kind == "queries":
-            return TextStream(open_queries(self.spec), self.kind)
-        return TextStream(open_examples(self.spec, roles=self.roles), self.kind)
+            return open_queries(self.spec)
+        return open_examples(self.spec, roles=self.roles)
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the content, and of how it is read."""
-        source = self.texts().source
+        """A hash of the content, and of how it is read; a file of topics is not parsed for it."""
+        spec = parse(self.spec)
+        if self.kind == "topics" and spec.scheme == "file" and spec.path.is_file():
+            return digest([self.kind, fingerprint(spec.path), spec.column, spec.format])
+        source = self._opened()
         if isinstance(source, TopicSet):
-            return digest([self.kind, self.roles, digest([list(topic) for topic in source.topics])])
+            return digest([self.kind, digest([list(topic) for topic in source.topics])])
         return digest([self.kind, self.roles, source.fingerprint])
 
 
