@@ -26,7 +26,9 @@ RARE = [f"{one}{other}{last}{one}" for one in "bcdfgh" for other in "aeiou" for 
 def _texts(draw: random.Random, count: int) -> list[str]:
     """Texts of frequent words, with rare ones in most."""
     return [
-        " ".join((*draw.choices(CONTENT, k=draw.choice([1, 2, 3, 4])), *draw.choices(RARE, k=draw.choice([0, 1, 2, 3]))))
+        " ".join(
+            (*draw.choices(CONTENT, k=draw.choice([1, 2, 3, 4])), *draw.choices(RARE, k=draw.choice([0, 1, 2, 3])))
+        )
         for _ in range(count)
     ]
 

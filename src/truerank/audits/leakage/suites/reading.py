@@ -24,6 +24,7 @@ from truerank.sources import (
     read_topics,
 )
 from truerank.sources.compressed import fingerprint
+from truerank.sources.id_examples import ExampleTexts
 from truerank.sources.inputs import input_of
 from truerank.work.artifacts import digest
 
@@ -32,7 +33,9 @@ __all__ = ["PARTS", "Suite", "SuiteSet", "TextSource", "TextStream", "read_suite
 #: What is compared with what: texts of the two sides.
 PARTS: Final = ("query", "document")
 _ABOUT: Final = ("license", "language")
-_TRAINING: Final = ("queries", "topics", "documents", "examples", "roles", "parents", *_ABOUT)
+#: Where the texts of the ids in examples are.
+_TEXTS: Final = ("train_queries", "train_docs")
+_TRAINING: Final = ("queries", "topics", "documents", "examples", "roles", *_TEXTS, "parents", *_ABOUT)
 _TEST: Final = ("topics", "documents", "qrels", *_ABOUT)
 
 
@@ -62,8 +65,11 @@ class TextStream:
 
     @property
     def unread(self) -> int:
-        """After the last text: records that hold none, of topics also those without title and description."""
+        """After the last text: records that hold none, of topics also those without title and description; of examples
+        also ids without a text."""
         counts = self.source.counts
+        if isinstance(self.source, ExampleSource):
+            return counts.skipped + self.source.absent.counts.total()
         if not isinstance(self.source, TopicSet):
             return counts.skipped
         silent = sum(not (topic.title.strip() or topic.description.strip()) for topic in self.source.topics)
@@ -78,11 +84,13 @@ class TextSource:
         kind: how it is read: queries, documents, topics, or the role of the texts of examples.
         spec: the source, in truerank's grammar.
         roles: which column is what, for examples.
+        by_id: where the texts of ids in examples are.
     """
 
     kind: str
     spec: str
     roles: str | None = None
+    by_id: ExampleTexts | None = None
 
     @property
     def part(self) -> str:
@@ -100,7 +108,7 @@ class TextSource:
             return open_documents(self.spec)
         if self.kind == "queries":
             return open_queries(self.spec)
-        return open_examples(self.spec, roles=self.roles)
+        return open_examples(self.spec, roles=self.roles, texts=self.by_id)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -179,6 +187,9 @@ class Suite:
             for one in sets:
                 for spec in dict.fromkeys(source.spec for source in one.sources):
                     yield input_of(role, spec, one.name)
+                by_id = [source.by_id for source in one.sources if source.by_id]
+                for spec in dict.fromkeys(spec for texts in by_id for spec in (texts.queries, texts.docs) if spec):
+                    yield input_of(role, spec, one.name)
                 if one.qrels is not None:
                     yield input_of("qrels", one.qrels, one.name)
 
@@ -223,8 +234,9 @@ class _Reader:
         table = value.table(_TRAINING)
         sources = [source for key in ("queries", "topics", "documents") for source in self._sources(table, key)]
         roles = table.read("roles", Value.text, None)
+        texts = ExampleTexts(*(table.read(key, self._place, None) for key in _TEXTS))
         for spec in self._specs(table, "examples"):
-            sources += [TextSource("query", spec, roles), TextSource("positive", spec, roles)]
+            sources += [TextSource(role, spec, roles, texts) for role in ("query", "positive")]
         parents = tuple(parent.text() for parent in table.read("parents", Value.items, []))
         if not sources and not parents:
             value.fault("a training set without data", "give queries, topics, documents, examples or parents")

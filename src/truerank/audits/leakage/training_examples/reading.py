@@ -24,6 +24,7 @@ from truerank.sources import (
     unique_names,
 )
 from truerank.sources.distinct import DistinctTexts, text_hashes
+from truerank.sources.id_examples import ExampleTexts
 from truerank.sources.roles import Roles
 from truerank.text.normalising import normalise
 
@@ -118,8 +119,16 @@ class TrainingTexts:
     sources: tuple[tuple[str, ExampleSource], ...]
 
     @classmethod
-    def of(cls, train: Sequence[str], roles: str | None, *, strict: bool) -> TrainingTexts:
+    def of(
+        cls, train: Sequence[str], roles: str | None, texts: ExampleTexts | None = None, *, strict: bool
+    ) -> TrainingTexts:
         """Opens the sources and tells the roles of their columns.
+
+        Args:
+            train: the sources.
+            roles: which column is what; None to tell it.
+            texts: where the texts of ids are.
+            strict: bytes that are not UTF-8 are an error.
 
         Raises:
             InputError: a source is at fault, or it holds no texts.
@@ -129,7 +138,8 @@ class TrainingTexts:
         given = None if roles is None else Roles.parse(roles)
         names = unique_names([parse(spec) for spec in train])
         sources = tuple(
-            (name, open_examples(spec, roles=given, strict=strict)) for name, spec in zip(names, train, strict=True)
+            (name, open_examples(spec, roles=given, texts=texts, strict=strict))
+            for name, spec in zip(names, train, strict=True)
         )
         for _, source in sources:
             _ = source.roles
@@ -171,5 +181,8 @@ def counted(source: ExampleSource) -> dict[str, Any]:
         "empty": counts.empty,
         "repaired": counts.repaired,
         "skipped": counts.skipped,
+        "absent": source.absent.json(),
+        "train_queries": source.texts.queries,
+        "train_docs": source.texts.docs,
         "fingerprint": source.fingerprint,
     }
