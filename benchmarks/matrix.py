@@ -1,10 +1,11 @@
 """The leakage matrix on real data, its cost, and that what was kept changes nothing.
 
     python benchmarks/matrix.py suite     query logs and MIRACL's training topics against all test topics
-    python benchmarks/matrix.py again     three logs, eight test sets; 1% more, and from nothing: time, bytes
+    python benchmarks/matrix.py more      1% more data after the suite, as a training set and as a test set: time
+    python benchmarks/matrix.py again     the same of three logs and eight test sets, and from nothing: time, bytes
     python benchmarks/matrix.py examples  generated training texts against 1,000 tests: time and memory by number
 
-`--first N` takes the first N queries of each log only. The first two read the folder that TRUERANK_SHARED names (by
+`--first N` takes the first N queries of each log only. The first three read the folder that TRUERANK_SHARED names (by
 default ../shared), and write the output where --out says.
 """
 
@@ -12,18 +13,20 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import random
 import resource
 import shutil
+import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
 
 from shared_data import LOGS, SHARED, log_path, require_shared
-from truerank.audits.leakage import LeakageMatrix, matrix
 from truerank.overlaps import KeptTexts, OverlapRules, compare, keep
 from truerank.sources import open_queries
 from truerank.work.jobs import Job
@@ -39,6 +42,9 @@ OWN = (
     "dl20.tsv",
     "web09.xml",
 )
+OUTPUTS = ("matrix.parquet", "pairs.parquet", "summary.json", "report.html", "manifest.json", "figures/matrix.svg")
+#: In the output folder: the processor seconds of the suite from nothing.
+COST = "seconds.txt"
 #: robust04 stands among the TREC topics already.
 BEIR_TWICE = ("robust04",)
 
@@ -66,11 +72,10 @@ def log(folder: Path, name: str, first: int) -> str:
     return f"queries: {place}"
 
 
-def small_suite(folder: Path, first: int, further: dict[str, str]) -> Path:
-    """A suite file of three logs, others, and eight test sets."""
-    training = {name: log(folder, name, first) for name in SMALL} | further
-    chosen = dict(list(tests().items())[:7]) | {"scifact": tests()["scifact"]}
-    return written(folder, training, chosen)
+def small_suite(folder: Path, first: int) -> Path:
+    """A suite file of three logs and eight test sets."""
+    training = {name: log(folder, name, first) for name in SMALL}
+    return written(folder, training, dict(list(tests().items())[:7]) | {"scifact": tests()["scifact"]})
 
 
 def suite(folder: Path, first: int, without: list[str], rows: list[str]) -> Path:
@@ -100,72 +105,98 @@ def seconds() -> float:
     return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
 
 
-def timed(file: Path, out: Path, encoder: str) -> LeakageMatrix:
-    """Runs the matrix and prints what it cost."""
+def timed(file: Path, out: Path, encoder: str, what: str) -> float:
+    """Runs the command in a process of its own, prints what it cost, and gives the processor seconds."""
     begun, wall = seconds(), time.perf_counter()
-    found = matrix(file, encoder=encoder, out=out)
-    cost = f"{seconds() - begun:.1f} s of processor time, {time.perf_counter() - wall:.1f} s of time"
-    print(f"{out.name}: {cost}; {'; '.join(found.work)}", flush=True)
-    return found
+    command = [sys.executable, "-m", "truerank", "leakage", "matrix", str(file), "--encoder", encoder]
+    subprocess.run([*command, "--out", str(out)], check=True, capture_output=True)
+    cost = seconds() - begun
+    log = [json.loads(line) for line in (out / "run.log").read_text(encoding="utf-8").splitlines()]
+    work = [one["event"] for one in log if str(one["event"]).startswith(("read", "compared:"))]
+    print(f"{what}: {cost:.1f} s of processor time, {time.perf_counter() - wall:.1f} s of time; {'; '.join(work[-3:])}",
+          flush=True)  # fmt: skip
+    return cost
 
 
-def show(found: LeakageMatrix) -> None:
+def show(out: Path) -> None:
     """Prints the cells that leak most, and the most telling pairs."""
-    with pl.Config(tbl_rows=80, tbl_cols=12, fmt_str_lengths=90, tbl_width_chars=200):
-        cells = found.cells.drop("reason", "part", "pairs")
+    with pl.Config(tbl_rows=120, tbl_cols=12, fmt_str_lengths=90, tbl_width_chars=200):
+        cells = pl.read_parquet(out / "matrix.parquet").drop("reason", "part", "pairs")
+        pairs = pl.read_parquet(out / "pairs.parquet")
         print(cells.group_by("verdict").len().sort("verdict"))
         logs = cells.filter(pl.col("training").is_in([*LOGS, *(f"miracl-{code}-train" for code in LANGUAGES)]))
         share = pl.col("leaking") / pl.col("items")
         for title, part in (("logs and MIRACL", logs), ("BEIR", cells.join(logs, on="training", how="anti"))):
-            print(title, part.filter(pl.col("leaking") > 0).sort(share, descending=True).head(45))
+            print(title, part.filter(pl.col("leaking") > 0).sort(share, descending=True).head(100))
         print(logs.group_by("training", maintain_order=True).agg(pl.col("leaking", "proposed").sum()))
-        telling = found.pairs.filter(~pl.col("exact") & pl.col("cosine").is_not_null())
+        telling = pairs.filter(~pl.col("exact") & pl.col("cosine").is_not_null())
         columns = ["training", "test", "test_text", "training_text", "cosine", "evidence"]
-        print(
-            telling.sort("cosine", descending=True).unique("test", keep="first", maintain_order=True).head(25)[columns]
-        )
+        once = telling.sort("cosine", descending=True).unique(["training", "test"], keep="first", maintain_order=True)
+        print(once.head(120)[columns])
 
 
-def again(out: Path, encoder: str, first: int) -> None:
-    """1% more data as a set of its own: what it costs after the suite, and whether the bytes are those from nothing."""
-    out.mkdir(parents=True, exist_ok=True)
-    places = [log(out, name, first).removeprefix("queries: ") for name in SMALL]
-    queries = [query.text for place in places for query in open_queries(place)]
-    draw = random.Random(0)
-    size = len(queries) // 100
-    more = out / "more.tsv"
-    drawn = (
-        " ".join(draw.sample(f"{draw.choice(queries)} {draw.choice(queries)}".split(), 3)) for _ in range(size * 2)
-    )
-    texts = [text for text in drawn if text.strip()][:size]
-    more.write_text("".join(f"{number}\t{text}\n" for number, text in enumerate(texts)), encoding="utf-8")
-    base = timed(small_suite(out, first, {}), out / "suite", encoder)
-    count = sum(counts.get("query", 0) for name, counts in base.texts.items() if name.startswith("training"))
-    print(f"{count:,} training texts, {size:,} more")
-    suite_file = small_suite(out, first, {"more": f"queries: {more}"})
-    timed(suite_file, out / "suite", encoder)
-    timed(suite_file, out / "nothing", encoder)
-    for name in (
-        "matrix.parquet",
-        "pairs.parquet",
-        "summary.json",
-        "report.html",
-        "manifest.json",
-        "figures/matrix.svg",
+def drawn(path: Path, queries: Sequence[str], size: int, seed: int) -> str:
+    """A file of queries of three words of two others; and it as a source of a suite."""
+    draw = random.Random(seed)
+    rows = (" ".join(draw.sample(f"{draw.choice(queries)} {draw.choice(queries)}".split(), 3)) for _ in range(2 * size))
+    texts = [text for text in rows if text.strip()][:size]
+    path.write_text("".join(f"{number}\t{text}\n" for number, text in enumerate(texts)), encoding="utf-8")
+    return str(path)
+
+
+def again(out: Path, made: Path, encoder: str, nothing: bool) -> None:
+    """1% more data after a suite: what it costs, as a training set and as a test set; and the bytes from nothing.
+
+    Args:
+        out: where the output of the suite lies, in `suite`; made if it is not there.
+        made: the suite file.
+        encoder: its name.
+        nothing: whether the larger suites are compared from nothing, too.
+    """
+    base = out / "suite"
+    if not (base / "manifest.json").is_file():
+        cost = timed(made, base, encoder, "the suite from nothing")
+        (out / COST).write_text(str(cost), encoding="utf-8")
+    whole = float((out / COST).read_text(encoding="utf-8"))
+    counted = json.loads((base / "summary.json").read_text(encoding="utf-8"))["training"]
+    every = [query.text for name in SMALL for query in open_queries(str(log_path(name)))]
+    size = sum(one["texts"].get("query", 0) for one in counted) // 100
+    print(f"{100 * size:,} training texts or a little more; {size:,} are added; {whole:.1f} s from nothing")
+    head, tests_at, tail = made.read_text(encoding="utf-8").partition("\ntest:\n")
+    more, test = (drawn(out / f"{name}.tsv", every, size, seed) for seed, name in enumerate(("more", "newtest")))
+    for name, text in (
+        ("training", f"{head}\n  more:\n    queries: {more}{tests_at}{tail}"),
+        ("test", f"{head}{tests_at}{tail}  newtest:\n    topics: {test}\n"),
     ):
-        same = len({hashlib.sha256((out / run / name).read_bytes()).hexdigest() for run in ("suite", "nothing")}) == 1
-        print(f"{name}: {'the same bytes' if same else 'OTHER BYTES'}")
+        file = out / f"with-{name}.yaml"
+        file.write_text(text, encoding="utf-8")
+        shutil.rmtree(out / name, ignore_errors=True)
+        shutil.copytree(base, out / name)
+        cost = timed(file, out / name, encoder, f"a further {name} set")
+        print(f"{100 * cost / whole:.1f}% of the time from nothing")
+        if nothing:
+            timed(file, out / f"{name}-nothing", encoder, "the same from nothing")
+            for each in OUTPUTS:
+                kinds = {
+                    hashlib.sha256((out / f"{name}{way}" / each).read_bytes()).hexdigest() for way in ("", "-nothing")
+                }
+                print(f"{each}: {'the same bytes' if len(kinds) == 1 else 'OTHER BYTES'}")
 
 
-def generated(number: int, seed: int) -> Iterator[tuple[str, str]]:
-    """Texts of 8 to 60 words of a vocabulary with Zipf's law; each hundredth holds a test text."""
+#: Of the generated training texts, each so many holds a test text.
+PLANTED_EACH = 1000
+
+
+def generated(number: int, seed: int, planted: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+    """Texts of 8 to 60 words of a vocabulary with Zipf's law; each thousandth holds one of some others."""
     draw = random.Random(seed)
     vocabulary = [f"{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{n}" for n in range(30_000)]
     weights = [1 / (rank + 10) for rank in range(len(vocabulary))]
     bag = draw.choices(vocabulary, weights, k=1 << 20)
     for at in range(number):
         start, length = draw.randrange(len(bag) - 60), draw.randint(8, 60)
-        yield str(at), " ".join(bag[start : start + length])
+        text = " ".join(bag[start : start + length])
+        yield str(at), f"{text} {draw.choice(planted)}" if planted and at % PLANTED_EACH == 0 else text
 
 
 def peak() -> float:
@@ -182,13 +213,19 @@ def examples(out: Path, numbers: list[int]) -> None:
             begun = seconds()
             folder = out / f"generated-{number}"
             test = keep(generated(1000, 1), OverlapRules(), Job(folder / "test"))
-            training: KeptTexts = keep(generated(number, 2), OverlapRules(), Job(folder / "training"))
+            planted = [text for _, text in generated(1000, 1)]
+            training: KeptTexts = keep(generated(number, 2, planted), OverlapRules(), Job(folder / "training"))
             kept = seconds() - begun
-            compare(test, training, job=Job(folder / "work"))
+            found = compare(test, training, job=Job(folder / "work"))
             whole = seconds() - begun
             disk = sum(file.stat().st_size for file in (folder / "training").rglob("*") if file.is_file())
             cost = f"{1e6 * kept / number:.0f} µs each to keep, {1e6 * (whole - kept) / number:.0f} µs to compare"
-            print(f"{number:,} texts: {cost}, {disk / number:.0f} bytes each, peak {peak():.0f} MB", flush=True)
+            missed = -(-number // PLANTED_EACH) - found.frame["training_id"].n_unique()
+            print(
+                f"{number:,} texts: {cost}, {disk / number:.0f} bytes each, peak {peak():.0f} MB, "
+                f"{missed} of {-(-number // PLANTED_EACH):,} planted ones not found",
+                flush=True,
+            )
             shutil.rmtree(folder)
             os._exit(0)
         os.waitpid(child, 0)
@@ -197,7 +234,7 @@ def examples(out: Path, numbers: list[int]) -> None:
 def main() -> None:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("suite", "again", "examples"))
+    parser.add_argument("what", choices=("suite", "more", "again", "examples"))
     parser.add_argument("--out", type=Path, default=Path("matrix-benchmark"))
     parser.add_argument("--encoder", default="packaged")
     parser.add_argument("--first", type=int, default=0)
@@ -207,12 +244,20 @@ def main() -> None:
     given = parser.parse_args()
     if given.what != "examples":
         require_shared()
-    if given.what == "suite":
-        show(timed(suite(given.out, given.first, given.without, given.rows), given.out / "suite", given.encoder))
-    elif given.what == "again":
-        again(given.out, given.encoder, given.first)
-    else:
+    if given.what == "examples":
         examples(given.out, given.number)
+        return
+    made = (
+        small_suite(given.out, given.first)
+        if given.what == "again"
+        else suite(given.out, given.first, given.without, given.rows)
+    )
+    if given.what == "suite":
+        cost = timed(made, given.out / "suite", given.encoder, "the suite")
+        (given.out / COST).write_text(str(cost), encoding="utf-8")
+        show(given.out / "suite")
+    else:
+        again(given.out, made, given.encoder, given.what == "again")
 
 
 if __name__ == "__main__":

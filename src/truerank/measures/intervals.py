@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from truerank.errors import OptionError
 
-__all__ = ["Proportion", "ProportionMethod", "proportion"]
+__all__ = ["Proportion", "ProportionMethod", "exact_low", "proportion"]
 
 ProportionMethod = Literal["wilson", "exact"]
 
@@ -56,3 +56,18 @@ def proportion(k: int, n: int, *, confidence: float = 0.95, method: ProportionMe
 
     interval = binomtest(k, n).proportion_ci(confidence, method=method)
     return Proportion(k, n, k / n, float(interval.low), float(interval.high))
+
+
+def exact_low(k: int, n: int, *, confidence: float = 0.95) -> float:
+    """The lower end of the "exact" interval of `proportion`, without SciPy's statistics, which take long to load.
+
+    Args:
+        k: items that have the property.
+        n: all items, drawn independently.
+        confidence: of the two-sided interval.
+
+    Source: Clopper and Pearson (Biometrika 1934), by the beta distribution.
+    """
+    from scipy.special import betaincinv
+
+    return float(betaincinv(k, n - k + 1, (1 - confidence) / 2)) if k else 0.0

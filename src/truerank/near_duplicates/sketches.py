@@ -27,7 +27,7 @@ from truerank.work.artifacts import digest, write_text
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 
-__all__ = ["Documents", "ExtraColumns", "Sketches", "claim", "keep", "open_sketches"]
+__all__ = ["Documents", "ExtraColumns", "Sketches", "claim", "keep", "keep_changed", "open_sketches"]
 
 #: Documents, or pairs of id and text.
 Documents: TypeAlias = Iterable[Document | tuple[str, str]]
@@ -138,6 +138,36 @@ def keep(documents: Documents, options: Shingles, job: Job, extra: ExtraColumns 
     claim(job.folder, identity)
     job.progress.start("reading documents")
     count = run_blocks(_SketchTask(options, extra), _told(_blocks(documents), job), store, job.engine)
+    return _finished(store, options, identity, count)
+
+
+def keep_changed(
+    base: Sketches, changed: Iterable[Mapping[int, str]], job: Job, extra: ExtraColumns | None = None
+) -> Sketches:
+    """Keeps what a collection is compared by where some of its texts are others now; only these are made anew.
+
+    Args:
+        base: of the texts as they were. Its counts of passages that several documents hold stay those of these.
+        changed: for each block of it, the texts that are others, by their places in the block.
+        job: the folder that keeps it, what runs the work, and whom it tells; a killed job continues.
+        extra: makes the columns beside the sketches, those that `base` has.
+
+    Returns:
+        The sketches.
+
+    Raises:
+        InputError: the folder has other work; a worker died.
+    """
+    store = BlockStore(job.folder)
+    identity = {**_identity(base.options), **({} if extra is None else extra.identity)}
+    claim(job.folder, identity)
+    job.progress.start("taking boilerplate off")
+    blocks = (_Changed(number, texts) for number, texts in enumerate(changed))
+    count = run_blocks(_ChangeTask(base, extra), blocks, store, job.engine)
+    return _finished(store, base.options, identity, count)
+
+
+def _finished(store: BlockStore, options: Shingles, identity: Mapping[str, Any], count: int) -> Sketches:
     sizes, shingles, empty = [], 0, 0
     for number in range(count):
         frame = store.load(number, ["words", "size"])
@@ -145,8 +175,8 @@ def keep(documents: Documents, options: Shingles, job: Job, extra: ExtraColumns 
         shingles += int(frame["size"].sum())
         empty += int((frame["words"] == 0).sum())
     found = {"sizes": sizes, "shingles": shingles, "empty": empty}
-    write_text(job.folder / _MANIFEST, json.dumps({**identity, **found}) + "\n")
-    return Sketches(job.folder, options, tuple(sizes), shingles, empty)
+    write_text(store.folder / _MANIFEST, json.dumps({**identity, **found}) + "\n")
+    return Sketches(store.folder, options, tuple(sizes), shingles, empty)
 
 
 def claim(folder: Path, identity: Mapping[str, Any]) -> None:
@@ -250,6 +280,36 @@ class _SketchTask:
             pl.Series("passages", [shared.passages, *rest], PASSAGES),
             **({} if self.extra is None else self.extra(block.texts)),
         )
+
+
+class _Changed(NamedTuple):
+    number: int
+    texts: Mapping[int, str]
+
+
+@dataclass(frozen=True)
+class _ChangeTask:
+    """Puts the rows of changed texts in the place of their old ones."""
+
+    base: Sketches
+    extra: ExtraColumns | None
+
+    def open(self) -> Callable[[_Changed], pl.DataFrame]:
+        sketch = _SketchTask(self.base.options, self.extra).open()
+
+        def change(block: _Changed) -> pl.DataFrame:
+            old = BlockStore(self.base.folder).load(block.number)
+            if not block.texts:
+                return old
+            places = list(block.texts)
+            ids = old["document_id"].gather(places).to_list()
+            new = sketch(_Block(block.number, ids, list(block.texts.values())))
+            order = np.arange(len(old))
+            order[places] = len(old) + np.arange(len(new))
+            found = pl.concat([old, new.select(old.columns)])[order]
+            return found.with_columns(old.select(_OF_BLOCK.keys()))
+
+        return change
 
 
 def _text_hash(text: str) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,10 +20,9 @@ from truerank.overlaps.meaning import cosines, similar
 from truerank.overlaps.options import OverlapRules
 from truerank.overlaps.parts import TextPart
 from truerank.overlaps.results import OVERLAPS, Overlaps, SemanticState, with_evidence
-from truerank.text.normalising import normalise
-from truerank.text.wording import LETTERS, WORDS, WordingProbe
+from truerank.overlaps.wording import same_words
 from truerank.vectors.encoders.base import Encoder
-from truerank.work.blocks import BlockStore, run_blocks
+from truerank.work.blocks import BlockStore
 from truerank.work.jobs import Job, opened
 
 __all__ = ["compare", "compare_all", "semantic_state"]
@@ -34,8 +34,6 @@ _CROWD: Final = 1 << 14
 #: Shingles that are compared at a time.
 _AT_ONCE: Final = 1 << 22
 _NUMBERS: Final[dict[str, Any]] = {"left": pl.Int64, "right": pl.Int64}
-_WORDING: Final[dict[str, Any]] = {**_NUMBERS, "wording": pl.String}
-_SAYS: Final = {WORDS: "words", LETTERS: "letters"}
 
 
 def compare(
@@ -175,40 +173,55 @@ def _compared(group: Sequence[_Member], theirs: _Right, rules: OverlapRules, job
     """The pairs of a group and a part of the training side with all evidence, by test side, text and text; and how
     many shingles and n-grams are crowded."""
     left, right = TextPart.joined([one.part for one in group]), theirs.part
+    firsts = starts_of(np.array([len(one.part) for one in group], np.int64))
     near = between(left.shingles, right.shingles, rules.shingles, job.part("near"), numbered=True, crowd=_CROWD)
     ngrams = between(left.ngrams, right.ngrams, rules.ngrams, job.part("ngrams"), numbered=True, crowd=_CROWD)
     every = pl.concat([each.pairs.select(pl.col("left", "right").cast(pl.Int64)) for each in (near, ngrams)]).unique()
-    every = _with_copies(every, right)
-    found, first = [], 0
-    for at, one in enumerate(group):
-        inside = (pl.col("left") >= first) & (pl.col("left") < first + len(one.part))
-        pairs = every.filter(inside).with_columns(pl.col("left") - first)
-        found.append(_of_member(pairs, one, theirs, rules, job.part(f"member-{at:05d}")))
-        first += len(one.part)
-    return pl.concat(found), near.crowded + ngrams.crowded
-
-
-def _of_member(pairs: pl.DataFrame, one: _Member, theirs: _Right, rules: OverlapRules, job: Job) -> pl.DataFrame:
-    """The pairs of a part of a test side, those that words and vectors propose among them, with all evidence."""
-    left, right = one.part, theirs.part
-    wording = _wording(left, right, job.part("wording"))
-    proposed = [pairs, wording.select("left", "right")]
-    if one.dimension:
-        proposed.append(similar(left, right, one.dimension, rules.threshold, job.part("meaning")))
+    # What a probe of words finds rests on all of its texts: each test side has its own.
+    wording = pl.concat(
+        same_words(one.part, right, job.part(f"words-{at:05d}")).with_columns(pl.col("left") + int(firsts[at]))
+        for at, one in enumerate(group)
+    )
+    proposed = [_with_copies(every, right), wording.select("left", "right")]
+    for size, first, members in _with_vectors(group):
+        ours, part = TextPart.joined([one.part for one in members]), job.part(f"meaning-{first:05d}")
+        alike = similar(ours, right, size, rules.threshold, part)
+        proposed.append(alike.with_columns(pl.col("left") + int(firsts[first])))
     pairs = pl.concat(proposed).unique().sort("left", "right")
-    if one.itself:
-        pairs = pairs.filter(
-            (pl.col("left") < pl.col("right")) if one.number == theirs.number else one.number < theirs.number
-        )
-    cosine = cosines(pairs, left, right, one.dimension) if one.dimension else pl.lit(None, pl.Float64)
-    found = _measured(pairs, left, right, rules).with_columns(cosine=cosine)
-    found = found.join(wording, on=["left", "right"], how="left", maintain_order="left")
-    found = with_evidence(found, rules)
+    member = np.searchsorted(firsts, pairs["left"].to_numpy(), side="right") - 1
+    own = pairs["left"].to_numpy() - firsts[member]
+    kept = np.ones(len(pairs), np.bool_)
+    for at, one in enumerate(group):
+        if one.itself:
+            later = own < pairs["right"].to_numpy() if one.number == theirs.number else one.number < theirs.number
+            kept &= (member != at) | later
+    pairs, member = pairs.filter(pl.Series(kept)), member[kept]
+    dimension = np.array([one.dimension for one in group])[member]
+    cosine = np.full(len(pairs), np.nan)
+    for size in np.unique(dimension[dimension > 0]).tolist():
+        some = dimension == size
+        cosine[some] = cosines(pairs.filter(pl.Series(some)), left, right, size).to_numpy()
+    found = _measured(pairs, left, right, rules).with_columns(
+        cosine=pl.Series(cosine, dtype=pl.Float64).fill_nan(None),
+        test=pl.Series(np.array([one.test for one in group])[member], dtype=pl.Int64),
+    )
+    found = with_evidence(found.join(wording, on=["left", "right"], how="left", maintain_order="left"), rules)
     sides = {"test": (left, found["left"]), "training": (right, found["right"])}
     ids = {f"{name}_id": part.gathered("document_id", numbers) for name, (part, numbers) in sides.items()}
     texts = {f"{name}_text": part.gathered("shown", numbers) for name, (part, numbers) in sides.items()}
-    found = found.with_columns(**ids, **texts)
-    return found.select(OVERLAPS.keys()).cast(OVERLAPS).with_columns(test=pl.lit(one.test, pl.Int64))  # type: ignore[arg-type]
+    columns = {**OVERLAPS, "test": pl.Int64}
+    found = found.with_columns(**ids, **texts).select(columns.keys()).cast(columns)  # type: ignore[arg-type]
+    return found, near.crowded + ngrams.crowded
+
+
+def _with_vectors(group: Sequence[_Member]) -> Iterator[tuple[int, int, list[_Member]]]:
+    """Neighbours in a group whose vectors are compared: their dimension, the place of the first, and themselves."""
+    first = 0
+    for size, run in groupby(group, key=lambda one: one.dimension):
+        members = list(run)
+        if size:
+            yield size, first, members
+        first += len(members)
 
 
 def _with_copies(pairs: pl.DataFrame, right: TextPart) -> pl.DataFrame:
@@ -219,51 +232,6 @@ def _with_copies(pairs: pl.DataFrame, right: TextPart) -> pl.DataFrame:
     worded = of_pairs.filter(pl.col("sequence") != 0).select("left", "sequence").unique()
     copies = worded.join(every, on="sequence").select("left", "right")
     return pl.concat([pairs, copies]).unique()
-
-
-class _ShortTexts(NamedTuple):
-    number: int
-    first: int
-    texts: pl.Series
-
-
-@dataclass(frozen=True)
-class _WordingTask:
-    """Compares short texts of the training side with those of the test side by their content words."""
-
-    numbers: tuple[int, ...]
-    texts: tuple[str, ...]
-
-    def open(self) -> Callable[[_ShortTexts], pl.DataFrame]:
-        probe = WordingProbe(self.texts)
-
-        def compare_block(block: _ShortTexts) -> pl.DataFrame:
-            places = block.texts.is_not_null().arg_true().to_list()
-            found = probe(block.texts.drop_nulls().to_list())
-            rows = [(self.numbers[test], block.first + places[at], _SAYS[what]) for at, test, what in found]
-            return pl.DataFrame(rows, _WORDING, orient="row")
-
-        return compare_block
-
-
-def _wording(left: TextPart, right: TextPart, job: Job) -> pl.DataFrame:
-    """The pairs of short texts with the same content words, or nearly the same letters."""
-    ours = [left.short(block) for block in range(len(left.shingles.sizes))]
-    short = pl.concat([pl.Series("short", [], pl.String), *ours])
-    numbers = short.is_not_null().arg_true()
-    if not len(numbers):
-        return pl.DataFrame(schema=_WORDING)
-    task = _WordingTask(tuple(numbers.to_list()), tuple(normalise(text) for text in short.drop_nulls()))
-
-    def blocks() -> Iterator[_ShortTexts]:
-        for block in range(len(right.shingles.sizes)):
-            yield _ShortTexts(block, int(right.firsts[block]), right.short(block))
-            job.progress.advance(right.shingles.sizes[block])
-
-    job.progress.start("comparing words")
-    store = BlockStore(job.folder)
-    count = run_blocks(task, blocks(), store, job.engine)
-    return pl.concat([pl.DataFrame(schema=_WORDING), *(store.load(block) for block in range(count))])
 
 
 def _measured(pairs: pl.DataFrame, left: TextPart, right: TextPart, rules: OverlapRules) -> pl.DataFrame:

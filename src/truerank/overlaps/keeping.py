@@ -17,6 +17,7 @@ from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.near_duplicates import Documents, Shingles
 from truerank.near_duplicates.shingling import shingled
+from truerank.near_duplicates.sketches import ExtraColumns
 from truerank.overlaps.meaning import SAMPLE, encoded, knows_language
 from truerank.overlaps.options import WORDING_LIMIT, OverlapRules
 from truerank.overlaps.parts import TextPart
@@ -27,7 +28,7 @@ from truerank.vectors.encoders.base import Encoder
 from truerank.work.artifacts import write_text
 from truerank.work.jobs import Job
 
-__all__ = ["PART", "KeptTexts", "keep", "open_kept"]
+__all__ = ["PART", "KeptTexts", "columns_beside", "finished", "keep", "open_kept", "part_name"]
 
 _FORMAT: Final = 1
 _MANIFEST: Final = "texts.json"
@@ -123,21 +124,39 @@ def keep(texts: Documents, rules: OverlapRules, job: Job, encoder: Encoder | Non
         stream = chain(sample, stream)
         known = knows_language([one.text if isinstance(one, Document) else one[1] for one in sample], encoder)
     used = encoder if encoder is not None and known else None
-    beside, count = _Beside(rules.ngrams, used), 0
+    beside, count = columns_beside(rules, used), 0
     while (first := next(stream, None)) is not None:
         part: Iterator[Any] = chain([first], islice(stream, PART - 1))
-        near_duplicates.keep(part, rules.shingles, job.part(_name(count)), beside)
+        near_duplicates.keep(part, rules.shingles, job.part(part_name(count)), beside)
         count += 1
-    job.folder.mkdir(parents=True, exist_ok=True)
+    made = KeptTexts(
+        job.folder,
+        rules,
+        (),
+        None if used is None else (used.fingerprint, used.dimension),
+        None if encoder is None else encoder.fingerprint,
+    )
+    return finished(made, job.folder, count)
+
+
+def finished(kept: KeptTexts, folder: Path, parts: int | None = None) -> KeptTexts:
+    """Says that a folder holds texts that were kept as others were, and opens them.
+
+    Args:
+        kept: the others.
+        folder: where all parts lie.
+        parts: how many; None for as many as the others have.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
     found = {
         "format": _FORMAT,
-        "ngram": rules.ngram,
-        "parts": count,
-        "encoder": None if used is None else [used.fingerprint, used.dimension],
-        "asked": None if encoder is None else encoder.fingerprint,
+        "ngram": kept.rules.ngram,
+        "parts": len(kept.parts) if parts is None else parts,
+        "encoder": kept.encoder,
+        "asked": kept.asked,
     }
-    write_text(job.folder / _MANIFEST, json.dumps(found) + "\n")
-    return open_kept(job.folder, rules)
+    write_text(folder / _MANIFEST, json.dumps(found) + "\n")
+    return open_kept(folder, kept.rules)
 
 
 def open_kept(folder: Path, rules: OverlapRules = OverlapRules()) -> KeptTexts:
@@ -159,7 +178,7 @@ def open_kept(folder: Path, rules: OverlapRules = OverlapRules()) -> KeptTexts:
     if kept.get("ngram") != rules.ngram:
         fault = f"texts kept for n-grams of {kept.get('ngram')} words, not of {rules.ngram}"
         raise InputError(fault, "keep them again", where=folder)
-    parts = tuple(_part(folder / _name(part), rules) for part in range(kept["parts"]))
+    parts = tuple(_part(folder / part_name(part), rules) for part in range(kept["parts"]))
     encoder = None if kept["encoder"] is None else (str(kept["encoder"][0]), int(kept["encoder"][1]))
     return KeptTexts(folder, rules, parts, encoder, kept["asked"])
 
@@ -173,7 +192,13 @@ def _part(folder: Path, rules: OverlapRules) -> TextPart:
     )
 
 
-def _name(part: int) -> str:
+def columns_beside(rules: OverlapRules, encoder: Encoder | None) -> ExtraColumns:
+    """What is kept beside the sketches: hashes of the folded text, n-grams, short texts, and vectors of an encoder."""
+    return _Beside(rules.ngrams, encoder)
+
+
+def part_name(part: int) -> str:
+    """The folder of a part of kept texts."""
     return f"part-{part:04d}"
 
 

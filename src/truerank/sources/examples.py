@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -12,10 +12,22 @@ from typing import Any, Final, NamedTuple
 from truerank.errors import InputError
 from truerank.sources import beir, columns, compressed, formats, grammar, hub, irds
 from truerank.sources.blocks import SourceCounts
-from truerank.sources.documents import open_documents
 from truerank.sources.grammar import SourceSpec
+from truerank.sources.id_examples import (
+    AbsentIds,
+    ExampleTexts,
+    Ids,
+    WithTexts,
+    holds_ids,
+    id_lines,
+    id_roles,
+    ids_of,
+    judged_lines,
+    of_judgments,
+    refuse_ids,
+    roles_of_ids,
+)
 from truerank.sources.lines import line_blocks
-from truerank.sources.qrels import read_qrels_frame
 from truerank.sources.queries import open_queries
 from truerank.sources.roles import Roles, number_of, roles_of, texts_of
 from truerank.sources.rows import Row, rows, saved_files
@@ -26,6 +38,8 @@ from truerank.text.normalising import normalise
 __all__ = ["ExampleBlock", "ExampleSource", "ExampleText", "open_examples"]
 
 _BLOCK: Final = 1 << 12
+#: Forms whose records are queries, or queries with what was judged.
+_WITHOUT_COLUMNS: Final = ("beir", "lines", "trec", "xml", "qna")
 _ASKING: Final = frozenset(("user", "human", "question"))
 _ANSWERING: Final = frozenset(("assistant", "gpt", "model", "answer", "bot"))
 
@@ -47,7 +61,12 @@ class ExampleBlock(NamedTuple):
 
 
 def open_examples(
-    spec: str | SourceSpec, *, roles: Roles | str | None = None, split: str = "train", strict: bool = False
+    spec: str | SourceSpec,
+    *,
+    roles: Roles | str | None = None,
+    split: str = "train",
+    texts: ExampleTexts | None = None,
+    strict: bool = False,
 ) -> ExampleSource:
     """Opens training examples.
 
@@ -58,10 +77,15 @@ def open_examples(
     positives) and conversations (`messages`: what the user says are queries, the replies positives). A BEIR folder
     gives each judged query with its relevant documents as positives, and the judged others as negatives.
 
+    With `texts`, records may hold ids: lines of a query and one or more documents (MS MARCO's `qidpidtriples`: query,
+    positive, negative), judgments (TREC's or BEIR's columns), and tables with columns such as `qid`, `pos_pids`,
+    `negative_ids`.
+
     Args:
         spec: the source, see `grammar.parse`.
         roles: which column is what, as `query=anchor,positive=pos`; None to tell it from names and contents.
         split: the judgments of a BEIR folder that are training data.
+        texts: where the texts of ids are.
         strict: raise for bytes that are not UTF-8 instead of reading that line as latin-1.
 
     Returns:
@@ -71,11 +95,11 @@ def open_examples(
         InputError: nothing there, not readable, or ids only, without texts.
     """
     given = Roles.parse(roles) if isinstance(roles, str) else roles
-    return ExampleSource(grammar.parse(spec) if isinstance(spec, str) else spec, given, split, strict=strict)
+    return ExampleSource(grammar.parse(spec) if isinstance(spec, str) else spec, given, split, texts, strict=strict)
 
 
 class ExampleSource(StreamedSource):
-    """The examples of one source in its order; memory does not grow with it, but for a BEIR folder's judged documents.
+    """The examples of one source in its order; memory does not grow with it.
 
     Counts are those of texts; an example without any text counts as skipped.
 
@@ -83,11 +107,22 @@ class ExampleSource(StreamedSource):
         spec: the source.
         roles: which column is what; None to tell it.
         split: the judgments of a BEIR folder.
+        texts: where the texts of ids are.
         strict: raise for bytes that are not UTF-8.
     """
 
-    def __init__(self, spec: SourceSpec, roles: Roles | None, split: str, *, strict: bool = False) -> None:
+    def __init__(
+        self,
+        spec: SourceSpec,
+        roles: Roles | None,
+        split: str,
+        texts: ExampleTexts | None = None,
+        *,
+        strict: bool = False,
+    ) -> None:
         super().__init__(spec, strict=strict)
+        self._texts = texts or ExampleTexts()
+        self._absent = AbsentIds()
         self._given = roles
         self._split = split
         self._form = ""
@@ -95,8 +130,34 @@ class ExampleSource(StreamedSource):
             irds.check(spec.location, "queries")
         elif spec.scheme == "file":
             self._form = formats.detect(spec.path, spec.format)
-            if self._form in ("qrels", "run"):
+            if self._form == "run" or (self._form == "qrels" and not texts):
                 raise InputError(f"a {self._form} file holds no texts", "give the training data", where=spec.location)
+
+    @property
+    def texts(self) -> ExampleTexts:
+        """Where the texts of ids are."""
+        return self._texts
+
+    @property
+    def absent(self) -> AbsentIds:
+        """Ids without a text in what the last iteration read."""
+        return self._absent
+
+    @cached_property
+    def _judged(self) -> bool:
+        """Whether the source is a file of judgments, whose ids have their texts elsewhere."""
+        lines = self._texts and self._given is None and self._form in ("tsv", "lines")
+        return self._form == "qrels" or bool(lines and judged_lines(self.spec.path, strict=self._strict))
+
+    @cached_property
+    def _by_id(self) -> bool:
+        """Whether the records hold ids whose texts are elsewhere."""
+        if not self._texts or self._judged or self._form in ("beir", "trec", "xml", "qna"):
+            return False
+        lines = self._form in ("tsv", "lines")
+        stream = id_lines(self.spec.path, strict=self._strict) if lines else self._rows()
+        sample = [row.values for row in islice(stream, columns.SAMPLE_LINES)]
+        return holds_ids(sample, self._given or id_roles(sample), self._texts, blanks=self._form == "lines")
 
     @cached_property
     def roles(self) -> Roles:
@@ -105,10 +166,15 @@ class ExampleSource(StreamedSource):
         Raises:
             InputError: no column holds texts, or one that was given is not there.
         """
-        if self._form in ("beir", "lines", "trec", "xml", "qna"):
+        if self._judged:
+            self._check_texts({"query", "positive"})
+            return Roles((("query-id", "query"), ("corpus-id", "positive")))
+        if self._form in _WITHOUT_COLUMNS and not self._by_id:
             return Roles((("query", "query"), *((("document", "positive"),) if self._form in ("beir", "qna") else ())))
         sample = [row.values for row in islice(self._rows(), columns.SAMPLE_LINES)]
         there = list(dict.fromkeys(name for values in sample for name in values))
+        if self._by_id:
+            self._check_texts(roles_of_ids(sample, self._given or id_roles(sample)))
         if self._given is not None:
             absent = [name for name, _ in self._given.columns if name not in there]
             if absent:
@@ -116,15 +182,22 @@ class ExampleSource(StreamedSource):
                     f"no column '{absent[0]}'", f"there are {', '.join(there) or 'none'}", where=self.spec.location
                 )
             return replace(self._given, identifier=columns.named(there, columns.ID_NAMES))
-        found = roles_of(sample)
+        found = id_roles(sample) if self._by_id else roles_of(sample)
         if not found.columns:
-            only_ids = bool(sample) and all(name.isdigit() for name in there)
-            fault = "ids only, no texts" if only_ids else "no column holds texts"
-            remedy = (
-                "give the texts, as in triples.train.small.tsv" if only_ids else "name them: query=COLUMN,positive=…"
-            )
-            raise InputError(fault, f"there are {', '.join(there) or 'none'}; {remedy}", where=self.spec.location)
+            if sample and not self._by_id and id_roles(sample).columns:
+                raise refuse_ids(self.spec.location)
+            remedy = f"there are {', '.join(there) or 'none'}; name them: query=COLUMN,positive=…"
+            raise InputError("no column holds texts", remedy, where=self.spec.location)
         return found
+
+    def _check_texts(self, roles: Collection[str]) -> None:
+        """Refuses ids in columns of some roles whose texts are nowhere."""
+        for option, given, those in (
+            ("train_queries", self._texts.queries, {"query"}),
+            ("train_docs", self._texts.docs, {"positive", "negative", "document"}),
+        ):
+            if given is None and not those.isdisjoint(roles):
+                raise InputError(f"ids, and no `{option}`", "say where their texts are", where=self.spec.location)
 
     def __iter__(self) -> Iterator[ExampleText]:
         for block in self.batches():
@@ -136,7 +209,7 @@ class ExampleSource(StreamedSource):
         Raises:
             InputError: a fault in the source, with file and line; no text in it at all.
         """
-        self._counts = SourceCounts()
+        self._counts, self._absent = SourceCounts(), AbsentIds()
         block = ExampleBlock([], [], [])
         for example_id, texts, repaired in self._examples():
             full = [(role, text) for role, text in texts if normalise(text)]
@@ -165,28 +238,58 @@ class ExampleSource(StreamedSource):
         Raises:
             InputError: a fault in the source; a source that has no records.
         """
-        if self.spec.scheme == "irds" or self._form in ("beir", "lines", "trec", "xml", "qna"):
+        if self.spec.scheme == "irds" or self._judged or (self._form in _WITHOUT_COLUMNS and not self._by_id):
             raise InputError("no records in it", "give a table of examples", where=self.spec.location)
+        if self._by_id:
+            keyed = (((row.line, example_id), ids, repaired) for row, example_id, ids, repaired in self._ids())
+            found = WithTexts(self._texts, strict=self._strict)(keyed, AbsentIds())
+            yield from ((line, example_id, texts) for (line, example_id), texts, _ in found)
+            return
         for row in self._rows():
-            texts = [(role, well_formed(text)) for role, text in _texts(row.values, self.roles)]
+            texts = [(role, well_formed(text)) for role, text in _texts_in(row.values, self.roles)]
             yield row.line, identifier_of(row, self.roles.identifier), texts
 
     def _examples(self) -> Iterator[tuple[str, list[tuple[str, str]], bool]]:
         if self._form == "beir":
-            yield from self._of_folder()
+            folder = ExampleTexts(str(beir.queries_file(self.spec.path)), str(self._corpus()))
+            yield from self._with_texts(folder, of_judgments(str(self._judgments())))
+        elif self._judged:
+            _ = self.roles
+            yield from self._with_texts(self._texts, of_judgments(self.spec.spec))
+        elif self._by_id:
+            ids = ((example_id, texts, repaired) for _, example_id, texts, repaired in self._ids())
+            yield from self._with_texts(self._texts, ids)
         elif self.spec.scheme == "irds" or self._form in ("lines", "trec", "xml"):
             for query in open_queries(self.spec, strict=self._strict):
                 yield query.query_id, [("query", query.text)], False
         else:
             roles = self.roles
             for row in self._rows():
-                texts = [(role, well_formed(text)) for role, text in _texts(row.values, roles)]
+                texts = [(role, well_formed(text)) for role, text in _texts_in(row.values, roles)]
                 yield identifier_of(row, roles.identifier), texts, row.repaired
+
+    def _with_texts(self, texts: ExampleTexts, examples: Iterator[Ids[str]]) -> Iterator[Ids[str]]:
+        found = WithTexts(texts, strict=self._strict)(examples, self._absent)
+        return ((name, [(role, well_formed(text)) for role, text in each], repaired) for name, each, repaired in found)
+
+    def _ids(self) -> Iterator[tuple[Row, str, list[tuple[str, str]], bool]]:
+        """Each record with its id and the ids, or texts, in its columns by role."""
+        roles = self.roles
+        for row in self._rows():
+            score = number_of(row.values.get(roles.score)) if roles.score is not None else None
+            found = []
+            for place, (name, role) in enumerate(roles.columns):
+                values = texts_of if role == "query" and self._texts.queries is None else ids_of
+                low = place == 1 and score is not None and score < roles.middle
+                found += [("negative" if low else role, one) for one in values(row.values.get(name))]
+            yield row, identifier_of(row, roles.identifier), found, row.repaired
 
     def _rows(self) -> Iterator[Row]:
         spec = self.spec
         if spec.scheme == "hf":
             return hub.records(spec, strict=self._strict)
+        if self._form in ("tsv", "lines") and self._by_id:
+            return id_lines(spec.path, strict=self._strict)
         if self._form == "tsv":
             return _lines(spec.path, self._strict)
         return rows(spec.path, self._form, strict=self._strict)
@@ -194,46 +297,28 @@ class ExampleSource(StreamedSource):
     def _file_fingerprint(self) -> str:
         path = self.spec.path
         if self._form == "beir":
-            files: list[Path | None] = [beir.queries_file(path), beir.corpus_file(path), self._judgments()]
+            files: list[Path | None] = [beir.queries_file(path), self._corpus(), self._judgments()]
         else:
             files = list(saved_files(path) if self._form == "saved" else [path])
         return "+".join(compressed.fingerprint(file) for file in files if file is not None)
 
     def _reading(self) -> dict[str, str | None]:
-        return {"roles": str(self.roles)}
+        return {"roles": str(self.roles), **self._texts.fingerprints()}
 
-    def _judgments(self) -> Path | None:
-        return beir.qrels_file(self.spec.path, self._split)
-
-    def _of_folder(self) -> Iterator[tuple[str, list[tuple[str, str]], bool]]:
-        """The judged queries of a BEIR folder with their documents; only the judged documents are held."""
-        judged = self._judgments()
-        if judged is None:
+    def _judgments(self) -> Path:
+        found = beir.qrels_file(self.spec.path, self._split)
+        if found is None:
             raise InputError(
                 f"there is no qrels/{self._split}.tsv in it", "name another split, or give a file of examples",
                 where=self.spec.location,
             )  # fmt: skip
-        frame = read_qrels_frame(str(judged))
-        wanted = set(frame["doc_id"].to_list())
-        corpus = beir.corpus_file(self.spec.path)
-        if corpus is None:
-            raise InputError("there is no corpus.jsonl in it", "give a BEIR folder", where=self.spec.location)
-        held = {
-            one.doc_id: f"{one.title} {one.body}".strip() for one in open_documents(str(corpus)) if one.doc_id in wanted
-        }
-        by_topic = {str(topic): group for (topic,), group in frame.group_by("topic_id", maintain_order=True)}
-        for query in open_queries(self.spec, strict=self._strict):
-            group = by_topic.get(query.query_id)
-            if group is None:
-                continue
-            texts = [("query", query.text)]
-            for doc_id, grade in group.select("doc_id", "relevance").iter_rows():
-                if doc_id in held:
-                    texts.append(("positive" if grade > 0 else "negative", held[doc_id]))
-            yield query.query_id, texts, False
+        return found
+
+    def _corpus(self) -> Path | None:
+        return beir.corpus_file(self.spec.path)
 
 
-def _texts(values: Mapping[str, Any], roles: Roles) -> Iterator[tuple[str, str]]:
+def _texts_in(values: Mapping[str, Any], roles: Roles) -> Iterator[tuple[str, str]]:
     """The texts of a record with their roles."""
     prefix = values.get(roles.prefix) if roles.prefix else None
     score = number_of(values.get(roles.score)) if roles.score is not None else None
@@ -269,7 +354,8 @@ def _lines(path: Path, strict: bool) -> Iterator[Row]:
             cells = line.split("\t")
             if names is None:
                 known = roles_of([dict.fromkeys((cell.strip() for cell in cells), "a text")])
-                header = len(cells) > 1 and len(known.columns) > 0 and not any(" " in cell.strip() for cell in cells)
+                named = not any(" " in cell.strip() or cell.strip().isdigit() for cell in cells)
+                header = len(cells) > 1 and len(known.columns) > 0 and named
                 names = [cell.strip() for cell in cells] if header else [str(n) for n in range(1, len(cells) + 1)]
                 if header:
                     continue

@@ -31,9 +31,10 @@ Noun = Literal["texts", "documents", "qrels", "run"]
 
 #: What the options of sources hold, by their names; other options take sources only.
 NOUNS: Final[Mapping[str, Noun]] = {
-    **dict.fromkeys(("train", "queries", "test", "topics"), "texts"),
+    **dict.fromkeys(("train", "queries", "test", "topics", "train_queries"), "texts"),
     **dict.fromkeys(
-        ("docs", "previous", "later", "version", "test_docs", "queries_from_documents", "collection"), "documents"
+        ("docs", "previous", "later", "version", "test_docs", "train_docs", "queries_from_documents", "collection"),
+        "documents",
     ),
     **dict.fromkeys(("qrels", "train_qrels", "also_qrels", "sparse_qrels", "expert_qrels", "official"), "qrels"),
     **dict.fromkeys(("run", "first_stage", "test_run"), "run"),

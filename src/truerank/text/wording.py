@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from truerank.text.matching import FORM_WORDS, Core, asks, core, core_of, folded, key
 
-__all__ = ["EVIDENCE", "LETTERS", "WORDS", "WordingProbe", "one_letter_apart"]
+__all__ = ["EVIDENCE", "LETTERS", "WORDS", "WordingProbe", "letter_rests", "one_letter_apart"]
 
 #: What a probe says of a pair.
 WORDS: Final = 1
@@ -76,7 +76,7 @@ class WordingProbe:
         self._parts = parts.union(*(word for word in self._written if len(word) <= _LONGEST_ABBREVIATION))
         self._by_rest: defaultdict[str, list[str]] = defaultdict(list)
         for word in sorted(self._written):
-            for rest in _rests(word):
+            for rest in letter_rests(word):
                 self._by_rest[rest].append(word)
         self._by_rest.default_factory = None
         self._tokens: dict[str, _Token] = {}
@@ -129,7 +129,9 @@ class WordingProbe:
     def _possible(self, word: str) -> bool:
         """Whether a text with this word can be evidence for any topic text."""
         return (
-            word in FORM_WORDS
+            # A letter may be one of a word that is spelled out.
+            len(word) == 1
+            or word in FORM_WORDS
             or asks(word)
             or key(word) in self._vocabulary
             or word in self._parts
@@ -143,7 +145,7 @@ class WordingProbe:
         if near is None:
             if len(self._nearest) >= _REMEMBERED:
                 self._nearest.clear()
-            rests = _rests(word)
+            rests = letter_rests(word)
             # Nearly all words share no rest with a topic text's, and this is soon known.
             apart = self._by_rest.keys().isdisjoint(rests)
             others = set() if apart else {other for rest in rests for other in self._by_rest.get(rest, ())}
@@ -237,7 +239,7 @@ def _digits(word: str) -> str:
     return "" if word.isalpha() else "".join(filter(str.isdigit, word))
 
 
-def _rests(word: str) -> set[str]:
+def letter_rests(word: str) -> set[str]:
     """The word, and what is left of it without one letter: words one letter apart share one of these."""
     return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -190,6 +191,44 @@ def test_clean_needs_texts_that_were_read_and_compared(
     shutil.rmtree(tmp_path / "out")
     for _ in range(2):
         assert "UNKNOWN" in reasons()["crowd"] and "1 word sequences stand in so many" in reasons()["crowd"]
+
+
+def _prose(seed: str, words: int) -> str:
+    draw = random.Random(seed)
+    return " ".join("".join(draw.choices("abcdefghijklmnop", k=6)) for _ in range(words))
+
+
+def test_boilerplate_makes_no_leak_and_costs_only_what_holds_it(tmp_path: Path) -> None:
+    footer = _prose("footer", 30)
+
+    def corpus(name: str, texts: list[str]) -> None:
+        lines = [json.dumps({"_id": f"{name}{n}", "text": text}) for n, text in enumerate(texts)]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    corpus("own", [f"{_prose(f'd{n}', 20)} {footer}" for n in range(30)])
+    corpus("other", [_prose(f"e{n}", 20) for n in range(12)])
+    corpus("holds", [f"{_prose('new', 20)} {footer}", f"<p>{_prose('d3', 20)}</p> {footer}", _prose("d4", 20)])
+    corpus("lacks", [_prose("d5", 20), _prose("e1", 20)])
+    training = "training:\n  holds:\n    documents: holds.jsonl\n  lacks:\n    documents: lacks.jsonl\ntest:\n"
+    sets = {name: f"  {name}:\n    documents: {name}.jsonl\n" for name in ("own", "other")}
+    file = tmp_path / "suite.yaml"
+    file.write_text(training + sets["other"], encoding="utf-8")
+    matrix(file, encoder="none", out=tmp_path / "steps")
+    file.write_text(training + sets["other"] + sets["own"], encoding="utf-8")
+    found = matrix(file, encoder="none", out=tmp_path / "steps")
+    assert found.work[0].startswith("read: 1 of 4")
+    assert {Path(name).name for name in found.work[1].partition(": ")[2].split(", ")} == {"own.jsonl", "holds.jsonl"}
+    pairs = found.pairs.select("training", "test", "test_id").sort("training", "test_id").rows()
+    assert pairs == [("holds", "own", "own3"), ("holds", "own", "own4"), ("lacks", "other", "other1"),
+                     ("lacks", "own", "own5")]  # fmt: skip
+    assert found.pairs.filter(training="lacks", test="own")["exact"].to_list() == [True]
+    (passage,) = found.boilerplate["own"]
+    assert (passage["passage"], passage["documents"]) == (footer, 30)
+    assert "other" not in found.boilerplate
+    matrix(file, encoder="none", out=tmp_path / "nothing")
+    assert _bytes(tmp_path / "steps") == _bytes(tmp_path / "nothing")
+    again = matrix(file, encoder="none", out=tmp_path / "steps")
+    assert again.work == ("read: 0 of 4 sources; the others were kept from before", "compared: 0 of 4 cells")
 
 
 class _Killed(BaseException):

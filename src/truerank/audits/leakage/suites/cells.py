@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,7 +11,7 @@ import polars as pl
 
 from truerank.audits.leakage.estimating import kinds_seen
 from truerank.audits.leakage.results import Sensitivity
-from truerank.measures.intervals import proportion
+from truerank.measures.intervals import exact_low
 from truerank.overlaps.results import SemanticState
 from truerank.text.rewordings import SEEN_KINDS
 
@@ -114,13 +115,13 @@ def upper_bound(found: int, items: int, seen: int, planted: int) -> int:
         seen: plants that were found.
         planted: all of them.
     """
-    from scipy.stats import binom
+    from scipy.special import bdtr
 
-    low = proportion(seen, planted, confidence=_CONFIDENCE, method="exact").low
-    most = found
-    while most < items and binom.cdf(found, most + 1, low) >= (1 - _CONFIDENCE) / 2:
-        most += 1
-    return most
+    low = exact_low(seen, planted, confidence=_CONFIDENCE)
+    # The more leaks, the less probable it is that so few are found.
+    return bisect_left(
+        range(items), True, lo=min(found, items), key=lambda most: bdtr(found, most + 1, low) < (1 - _CONFIDENCE) / 2
+    )
 
 
 def _with(pairs: pl.DataFrame, kinds: Sequence[str]) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal
 
 import polars as pl
 
@@ -17,11 +17,12 @@ from truerank.audits.leakage.options import CALIBRATED_FOR
 from truerank.audits.leakage.results import Sensitivity
 from truerank.audits.leakage.sensitivity import Sight, check
 from truerank.audits.leakage.suites.cells import Compared, cell_of, pair_cell
-from truerank.audits.leakage.suites.reading import PARTS, Suite, SuiteSet, TextSource, read_suite
+from truerank.audits.leakage.suites.kept import KeptSources, TextUnit
+from truerank.audits.leakage.suites.reading import PARTS, Suite, SuiteSet, read_suite
 from truerank.audits.leakage.suites.results import CELLS, MATRIX_PAIRS, LeakageMatrix
 from truerank.loading import json_file
 from truerank.options import Flag, Out, Processes, command
-from truerank.overlaps import KeptTexts, OverlapRules, compare_all, keep, open_kept
+from truerank.overlaps import OverlapRules, compare_all
 from truerank.overlaps.comparing import semantic_state
 from truerank.overlaps.results import SemanticState
 from truerank.records import TopicText
@@ -38,7 +39,6 @@ from truerank.work.runs import run as started
 
 __all__ = ["matrix"]
 
-_FORMAT: Final = 2
 _KEPT: Final = "kept"
 #: Topics whose rewordings are planted; six kinds in the same words of each are enough for the bound.
 _TOPICS_CHECKED: Final = 40
@@ -91,21 +91,14 @@ def matrix(
     given = {"rules": rules, "encoder": encoder, "backend": backend, "device": device}
     if out is None:
         with TemporaryDirectory() as folder:
-            return _Comparison(sets, rules, opened, Job(Path(folder), engine, progress or Quiet())).result()
+            return _Comparison.of(sets, rules, opened, Job(Path(folder), engine, progress or Quiet())).result()
     with started("leakage matrix", tuple(sets.inputs()), given, out, packages=_PACKAGES) as job:
         kept = Job(job.folder / _KEPT, engine, progress or Quiet())
-        found = replace(_Comparison(sets, rules, opened, kept).result(), folder=job.folder)
+        found = replace(_Comparison.of(sets, rules, opened, kept).result(), folder=job.folder)
         for line in found.work:
             job.log(line)
         publish(found, job)
     return found
-
-
-class _Unit(NamedTuple):
-    """Texts of one source, and the key under which they are kept."""
-
-    source: TextSource
-    key: str
 
 
 @dataclass(frozen=True)
@@ -114,17 +107,18 @@ class _Comparison:
     rules: OverlapRules
     encoder: Encoder | None
     job: Job
-    done: dict[str, list[str]] = field(default_factory=lambda: {"read": [], "compared": [], "before": []})
-    keys: dict[TextSource, str] = field(default_factory=dict)
-    opened: dict[str, KeptTexts] = field(default_factory=dict)
-    items: dict[str, int] = field(default_factory=dict)
-    unread: dict[str, int] = field(default_factory=dict)
+    kept: KeptSources
+    done: dict[str, list[str]] = field(default_factory=lambda: {"compared": [], "before": []})
+
+    @classmethod
+    def of(cls, suite: Suite, rules: OverlapRules, encoder: Encoder | None, job: Job) -> _Comparison:
+        return cls(suite, rules, encoder, job, KeptSources(rules, encoder, job))
 
     def result(self) -> LeakageMatrix:
         """Compares what was not compared before, and makes the cells of all."""
         for one in (*self.suite.training, *self.suite.tests):
-            for unit in self._units(one):
-                self._texts(unit)
+            for unit in self.kept.units(one):
+                self.kept.texts(unit)
         checks = {one.name: found for one in self.suite.tests if (found := self._checked(one)) is not None}
         cells, pairs = [], [pl.DataFrame(schema=MATRIX_PAIRS)]
         for row in self.suite.training:
@@ -142,58 +136,33 @@ class _Comparison:
             pl.concat(pairs),
             checks,
             dict(self._counted()),
+            {one.name: rows for one in self.suite.tests if (rows := tuple(self.kept.boilerplate(one)))},
             work=tuple(self._work()),
         )
 
-    def _key(self, source: TextSource) -> str:
-        encoder = None if self.encoder is None else self.encoder.fingerprint
-        return digest([_FORMAT, source.fingerprint, self.rules.ngram, encoder])[:20]
-
-    def _units(self, one: SuiteSet, part: str | None = None) -> list[_Unit]:
-        found = []
-        for source in one.sources if part is None else one.of_part(part):
-            if source not in self.keys:
-                self.keys[source] = self._key(source)
-            found.append(_Unit(source, self.keys[source]))
-        return found
-
-    def _texts(self, unit: _Unit) -> KeptTexts:
-        if unit.key not in self.opened:
-            folder = self.job.folder / "texts" / unit.key
-            unread = folder / "unread"
-            if not unread.is_file():
-                self.done["read"].append(unit.source.spec)
-                stream = unit.source.texts()
-                keep(stream, self.rules, replace(self.job, folder=folder), self.encoder)
-                write_text(unread, str(stream.unread))
-            self.unread[unit.key] = int(unread.read_text(encoding="ascii"))
-            self.opened[unit.key] = open_kept(folder, self.rules)
-        return self.opened[unit.key]
-
-    def _pair_file(self, training: _Unit, test: _Unit, itself: bool) -> Path:
+    def _pair_file(self, training: TextUnit, test: TextUnit, itself: bool) -> Path:
         rules = digest(asdict(self.rules))[:8]
         return self.job.folder / "pairs" / f"{training.key}-{test.key}-{rules}{'-itself' if itself else ''}.parquet"
 
     def _compare(self, row: SuiteSet, part: str) -> None:
         """Compares the own texts of a training set with those test sets that they were not compared with."""
-        tests = [(test.name, unit) for test in self.suite.tests for unit in self._units(test, part)]
-        for training in self._units(row, part):
-            for itself in (False, True):
-                open_: dict[str, _Unit] = {}
-                for name, unit in tests:
-                    if itself == _is_itself(row, name, training, unit):
-                        file = self._pair_file(training, unit, itself)
-                        self.done["before" if file.is_file() else "compared"].append(f"{row.name} {name}")
-                        if not file.is_file():
-                            open_[unit.key] = unit
-                if open_:
-                    self._compare_now(training, list(open_.values()), itself)
+        open_: dict[tuple[TextUnit, bool], dict[str, TextUnit]] = {}
+        for test in self.suite.tests:
+            for training in self.kept.units_for(test, row, part):
+                for unit in self.kept.units_for(test, test, part):
+                    itself = _is_itself(row, test.name, training, unit)
+                    there = self._pair_file(training, unit, itself).is_file()
+                    self.done["before" if there else "compared"].append(f"{row.name} {test.name}")
+                    if not there:
+                        open_.setdefault((training, itself), {})[unit.key] = unit
+        for (training, itself), units in open_.items():
+            self._compare_now(training, list(units.values()), itself)
 
-    def _compare_now(self, training: _Unit, tests: Sequence[_Unit], itself: bool) -> None:
+    def _compare_now(self, training: TextUnit, tests: Sequence[TextUnit], itself: bool) -> None:
         files = [self._pair_file(training, unit, itself) for unit in tests]
         work = replace(self.job, folder=self.job.folder / "work" / digest([file.name for file in files])[:20])
-        sides = [self._texts(unit) for unit in tests]
-        every = compare_all(sides, self._texts(training), self.rules, work, in_full=not itself)
+        sides = [self.kept.texts(unit) for unit in tests]
+        every = compare_all(sides, self.kept.texts(training), self.rules, work, in_full=not itself)
         if crowded := max(found.crowded for found in every):
             self.job.progress.note(
                 f"{training.source.spec}: {crowded} n-grams stand in so many texts that pairs may lack"
@@ -219,14 +188,15 @@ class _Comparison:
     def _compared(self, row: SuiteSet, test: SuiteSet, part: str, checked: Sensitivity | None) -> Compared | None:
         states: list[SemanticState] = []
         frames, texts, itself = [pl.DataFrame(schema={**MATRIX_PAIRS, "example_of": pl.String})], 0, False
-        read, crowded = {unit.key for unit in self._units(test, part)}, 0
+        tests, crowded = self.kept.units_for(test, test, part), 0
+        read = {unit.key: unit for unit in tests}
         for holder in self.suite.line(row):
-            for training in self._units(holder, part):
-                kept = self._texts(training)
+            for training in self.kept.units_for(test, holder, part):
+                kept = self.kept.texts(training)
                 texts += len(kept)
-                read.add(training.key)
-                for unit in self._units(test, part):
-                    other = self._texts(unit)
+                read[training.key] = training
+                for unit in tests:
+                    other = self.kept.texts(unit)
                     same = _is_itself(holder, test.name, training, unit)
                     itself = itself or same
                     states.append(semantic_state(other, kept))
@@ -242,8 +212,8 @@ class _Comparison:
                     )
         if not states:
             return None
-        items = sum(self._items(unit) for unit in self._units(test, part))
-        unread = sum(self.unread[key] for key in read)
+        items = sum(self.kept.items(unit) for unit in self.kept.units(test, part))
+        unread = sum(map(self.kept.unread, read.values()))
         return Compared(part, items, texts, pl.concat(frames), tuple(states), itself, checked, unread, crowded)
 
     def _pair_cell(
@@ -256,26 +226,18 @@ class _Comparison:
         relevant = pl.DataFrame(sorted(test.relevant), schema=["topic_id", "test_id"], orient="row")
         both = found["document"].join(query, on=keys).join(relevant, on=["topic_id", "test_id"], how="semi")
         examples = sum(
-            len(self._texts(unit))
+            len(self.kept.texts(unit))
             for one in self.suite.line(row)
-            for unit in self._units(one, "query")
+            for unit in self.kept.units(one, "query")
             if unit.source.kind in _ROLES
         )
         topics = len({topic for topic, _ in test.relevant})
         pairs = both.with_columns(part=pl.lit("pair")).select(MATRIX_PAIRS.keys())
         return pair_cell(both, topics, examples), pairs
 
-    def _items(self, unit: _Unit) -> int:
-        """The number of topics or documents: several texts may have one id."""
-        if unit.key not in self.items:
-            blocks = [(part, block) for part in self._texts(unit).parts for block in range(len(part.shingles.sizes))]
-            ids = [part.shingles.ids(block).alias("id") for part, block in blocks]
-            self.items[unit.key] = pl.concat([pl.Series("id", [], pl.String), *ids]).n_unique()
-        return self.items[unit.key]
-
     def _checked(self, test: SuiteSet) -> Sensitivity | None:
         """The sensitivity check on a sample of the topics; None where the encoder cannot compare them."""
-        units = [unit for unit in self._units(test, "query") if self._texts(unit).encoder is not None]
+        units = [unit for unit in self.kept.units(test, "query") if self.kept.texts(unit).encoder is not None]
         if not units or self.encoder is None:
             return None
         path = self.job.folder / "checks" / f"{digest([units[0].key, self.rules.threshold])[:20]}.json"
@@ -301,13 +263,17 @@ class _Comparison:
     def _counted(self) -> Iterator[tuple[str, dict[str, int]]]:
         for role, sets in (("training", self.suite.training), ("test", self.suite.tests)):
             for one in sets:
-                counts = {part: sum(len(self._texts(unit)) for unit in self._units(one, part)) for part in PARTS}
+                counts = {
+                    part: sum(len(self.kept.texts(unit)) for unit in self.kept.units(one, part)) for part in PARTS
+                }
                 yield f"{role} {one.name}", {part: count for part, count in counts.items() if count}
 
     def _work(self) -> Iterator[str]:
-        read = list(dict.fromkeys(self.done["read"]))
+        read, again = list(dict.fromkeys(self.kept.read)), list(dict.fromkeys(self.kept.again))
         every = {source.spec for one in (*self.suite.training, *self.suite.tests) for source in one.sources}
         yield f"read: {len(read)} of {len(every)} sources; the others were kept from before"
+        if again:
+            yield f"read again, because boilerplate of a test set stands in them: {', '.join(again)}"
         yield f"compared: {len(self.done['compared'])} of {len(self.done['compared']) + len(self.done['before'])} cells"
 
 
@@ -319,7 +285,7 @@ def _crowd_file(pairs: Path) -> Path:
     return pairs.with_suffix(".crowded")
 
 
-def _is_itself(row: SuiteSet, test: str, training: _Unit, unit: _Unit) -> bool:
+def _is_itself(row: SuiteSet, test: str, training: TextUnit, unit: TextUnit) -> bool:
     """Whether a set is compared with itself: it stands under both headings with one name and the same texts."""
     return row.name == test and training.key == unit.key
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from truerank.errors import InputError
 from truerank.experiments.grid.yaml_tree import Value, YamlMapping, read_tree
-from truerank.records import Document, Input
+from truerank.records import Input
 from truerank.sources import (
     DocumentSource,
     ExampleSource,
@@ -23,6 +23,8 @@ from truerank.sources import (
     read_qrels,
     read_topics,
 )
+from truerank.sources.compressed import fingerprint
+from truerank.sources.id_examples import ExampleTexts
 from truerank.sources.inputs import input_of
 from truerank.work.artifacts import digest
 
@@ -31,7 +33,9 @@ __all__ = ["PARTS", "Suite", "SuiteSet", "TextSource", "TextStream", "read_suite
 #: What is compared with what: texts of the two sides.
 PARTS: Final = ("query", "document")
 _ABOUT: Final = ("license", "language")
-_TRAINING: Final = ("queries", "topics", "documents", "examples", "roles", "parents", *_ABOUT)
+#: Where the texts of the ids in examples are.
+_TEXTS: Final = ("train_queries", "train_docs")
+_TRAINING: Final = ("queries", "topics", "documents", "examples", "roles", *_TEXTS, "parents", *_ABOUT)
 _TEST: Final = ("topics", "documents", "qrels", *_ABOUT)
 
 
@@ -47,7 +51,7 @@ class TextStream:
     source: DocumentSource | ExampleSource | QuerySource | TopicSet
     kind: str
 
-    def __iter__(self) -> Iterator[Document | tuple[str, str]]:
+    def __iter__(self) -> Iterator[tuple[str, str]]:
         if isinstance(self.source, TopicSet):
             for topic in self.source.topics:
                 yield from ((topic.topic_id, text) for text in (topic.title, topic.description) if text.strip())
@@ -57,12 +61,15 @@ class TextStream:
                     if role == self.kind:
                         yield example_id, text
         else:
-            yield from self.source
+            yield from ((one[0], one.text) for one in self.source)
 
     @property
     def unread(self) -> int:
-        """After the last text: records that hold none, of topics also those without title and description."""
+        """After the last text: records that hold none, of topics also those without title and description; of examples
+        also ids without a text."""
         counts = self.source.counts
+        if isinstance(self.source, ExampleSource):
+            return counts.skipped + self.source.absent.counts.total()
         if not isinstance(self.source, TopicSet):
             return counts.skipped
         silent = sum(not (topic.title.strip() or topic.description.strip()) for topic in self.source.topics)
@@ -77,11 +84,13 @@ class TextSource:
         kind: how it is read: queries, documents, topics, or the role of the texts of examples.
         spec: the source, in truerank's grammar.
         roles: which column is what, for examples.
+        by_id: where the texts of ids in examples are.
     """
 
     kind: str
     spec: str
     roles: str | None = None
+    by_id: ExampleTexts | None = None
 
     @property
     def part(self) -> str:
@@ -92,14 +101,6 @@ class TextSource:
         """A stream of ids and texts."""
         return TextStream(self._opened(), self.kind)
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """A hash of the content, and of how it is read."""
-        source = self._opened()
-        if isinstance(source, TopicSet):
-            return digest([self.kind, self.roles, digest([list(topic) for topic in source.topics])])
-        return digest([self.kind, self.roles, source.fingerprint])
-
     def _opened(self) -> DocumentSource | ExampleSource | QuerySource | TopicSet:
         if self.kind == "topics":
             return read_topics(self.spec)
@@ -107,7 +108,18 @@ class TextSource:
             return open_documents(self.spec)
         if self.kind == "queries":
             return open_queries(self.spec)
-        return open_examples(self.spec, roles=self.roles)
+        return open_examples(self.spec, roles=self.roles, texts=self.by_id)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the content, and of how it is read; a file of topics is not parsed for it."""
+        spec = parse(self.spec)
+        if self.kind == "topics" and spec.scheme == "file" and spec.path.is_file():
+            return digest([self.kind, fingerprint(spec.path), spec.column, spec.format])
+        source = self._opened()
+        if isinstance(source, TopicSet):
+            return digest([self.kind, digest([list(topic) for topic in source.topics])])
+        return digest([self.kind, self.roles, source.fingerprint])
 
 
 @dataclass(frozen=True)
@@ -175,6 +187,9 @@ class Suite:
             for one in sets:
                 for spec in dict.fromkeys(source.spec for source in one.sources):
                     yield input_of(role, spec, one.name)
+                by_id = [source.by_id for source in one.sources if source.by_id]
+                for spec in dict.fromkeys(spec for texts in by_id for spec in (texts.queries, texts.docs) if spec):
+                    yield input_of(role, spec, one.name)
                 if one.qrels is not None:
                     yield input_of("qrels", one.qrels, one.name)
 
@@ -219,8 +234,9 @@ class _Reader:
         table = value.table(_TRAINING)
         sources = [source for key in ("queries", "topics", "documents") for source in self._sources(table, key)]
         roles = table.read("roles", Value.text, None)
+        texts = ExampleTexts(*(table.read(key, self._place, None) for key in _TEXTS))
         for spec in self._specs(table, "examples"):
-            sources += [TextSource("query", spec, roles), TextSource("positive", spec, roles)]
+            sources += [TextSource(role, spec, roles, texts) for role in ("query", "positive")]
         parents = tuple(parent.text() for parent in table.read("parents", Value.items, []))
         if not sources and not parents:
             value.fault("a training set without data", "give queries, topics, documents, examples or parents")

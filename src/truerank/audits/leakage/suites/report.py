@@ -164,6 +164,16 @@ def _sets(result: LeakageMatrix) -> Iterator[Part]:
         ),
         tuple(rows),
     )  # fmt: skip
+    if result.boilerplate:
+        yield Table.of(
+            [{"test": name, **row} for name, found in result.boilerplate.items() for row in found],
+            (
+                Column("Test", source="test"), Column("Passage", source="passage"),
+                Column("Texts", source="documents", align="right", format=",d"),
+                Column("Share", source="share", align="right", format=".1%"),
+            ),
+            "Boilerplate of test sets: what many of their texts hold was left out of both sides of their cells.",
+        )  # fmt: skip
     kinds = [
         (name, kind["kind"], kind["planted"], kind["found"], kind["share"])
         for name, check in result.checks.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -59,6 +59,8 @@ class LeakageMatrix(Result, shown_in="truerank.audits.leakage.suites.report"):
             whose data it inherits.
         checks: by test set, which planted rewordings would have been found.
         texts: by name of set, how many texts were compared, by part.
+        boilerplate: by test set, passages that many of its texts hold, with their counts; they were left out of both
+            sides of its cells.
         folder: where the artifacts are.
         work: what this run did and what it found done: for people, not part of the artifacts.
     """
@@ -70,6 +72,7 @@ class LeakageMatrix(Result, shown_in="truerank.audits.leakage.suites.report"):
     pairs: pl.DataFrame
     checks: Mapping[str, Sensitivity]
     texts: Mapping[str, Mapping[str, int]]
+    boilerplate: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
     folder: Path | None = None
     work: tuple[str, ...] = ()
 
@@ -95,6 +98,7 @@ class LeakageMatrix(Result, shown_in="truerank.audits.leakage.suites.report"):
                     "license": one.license,
                     "texts": dict(self.texts.get(f"test {one.name}", {})),
                     "sensitivity": list(self.checks[one.name]["kinds"]) if one.name in self.checks else [],
+                    "boilerplate": [dict(row) for row in self.boilerplate.get(one.name, ())],
                 }
                 for one in self.suite.tests
             ],

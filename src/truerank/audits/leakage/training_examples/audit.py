@@ -98,7 +98,7 @@ def examples(
         TestTexts.of(
             str(test), options.qrels, options.docs, fields=options.fields, rel=options.rel, strict=options.strict
         ),
-        TrainingTexts.of(sources, options.roles, strict=options.strict),
+        TrainingTexts.of(sources, options.roles, options.texts, strict=options.strict),
         options,
         rules,
         encoding,
@@ -108,7 +108,8 @@ def examples(
         with TemporaryDirectory() as temporary:
             return prepared.result(Job(Path(temporary), engine, progress))
     asked = {} if options.semantic == "none" else {"encoding": encoding}
-    inputs = inputs_of(train=sources, **prepared.test.given)
+    texts = {"train_queries": options.train_queries, "train_docs": options.train_docs}
+    inputs = inputs_of(train=sources, **{role: one for role, one in texts.items() if one}, **prepared.test.given)
     with started("leakage examples", inputs, {"options": options, "rules": rules, **asked}, out) as job:
         folder = job.unfinished(prepared.identity())
         found = replace(prepared.result(Job(folder, engine, progress)), folder=job.folder)

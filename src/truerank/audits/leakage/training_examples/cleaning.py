@@ -15,6 +15,7 @@ from truerank.audits.leakage.training_examples.results import ExampleAudit
 from truerank.errors import InputError
 from truerank.records import Input
 from truerank.sources import open_examples, parse
+from truerank.sources.id_examples import ExampleTexts
 from truerank.sources.inputs import input_of
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import hash_file
@@ -56,8 +57,10 @@ def clean_examples(
         raise InputError(
             "only files of records can be cleaned", "save it as JSONL or Parquet first", where=spec.location
         )
-    named = next((one["roles"] for name, one in found.sources.items() if name == spec.name and one["given"]), None)
-    source = open_examples(spec, roles=named and _spelled(named), strict=rules.strict)
+    known = found.sources.get(spec.name, {})
+    named = known["roles"] if known.get("given") else None
+    by_id = ExampleTexts(known.get("train_queries"), known.get("train_docs"))
+    source = open_examples(spec, roles=named and _spelled(named), texts=by_id, strict=rules.strict)
     by_text, by_pair = _leaking(leaks, spec.name)
     dropped, lost, read, seen = [], [], 0, set[str]()
     for line, example_id, texts in source.records():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
@@ -12,9 +11,9 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from truerank.audits.leakage.training_examples.kinds import ANY_DOCUMENT
-from truerank.audits.leakage.training_examples.reading import ComparedForm, TestTexts, TrainingTexts
-from truerank.near_duplicates.passages import boilerplate
+from truerank.audits.leakage.training_examples.reading import TestTexts, TrainingTexts
 from truerank.overlaps import KeptTexts, OverlapRules, compare, compare_all, keep, open_kept
+from truerank.overlaps.forms import ComparedForm, keep_without, shared_passages
 from truerank.vectors.encoders import Encoder
 from truerank.work.jobs import Job
 
@@ -29,8 +28,6 @@ __all__ = [
     "keep_sides",
 ]
 
-#: Share of the texts of the test collection that hold a passage, from which on it is boilerplate.
-_BOILERPLATE: Final = 0.01
 #: A training text with fewer words that is only a part of a test text says something else: "in the 20th century".
 PART_WORDS: Final = 10
 _QUERIES: Final = "queries"
@@ -116,29 +113,28 @@ def keep_sides(test: TestTexts, training: TrainingTexts, ways: ComparingTexts, j
             return open_kept(part.folder, ways.rules)
         return keep(stream, ways.rules, part, ways.semantic.encoder(document=_DOCUMENTS in name))
 
-    def side(form: ComparedForm, name: str) -> Iterator[KeptTexts]:
-        yield kept(f"{_QUERIES}{name}", test.queries(form))
-        if test.docs is not None:
-            yield kept(f"{_DOCUMENTS}{name}", test.documents(form))
+    def without(name: str, base: KeptTexts, stream: Iterable[tuple[str, str]], form: ComparedForm) -> KeptTexts:
+        part = job.part(f"{name}-without-boilerplate")
+        if (part.folder / "texts.json").is_file():
+            return open_kept(part.folder, ways.rules)
+        return keep_without(base, stream, form, part, ways.semantic.encoder(document=name == _DOCUMENTS))
 
-    own = list(side(ComparedForm(), ""))
-    passages = pl.concat([_boilerplate(one) for one in own])
+    plain = ComparedForm()
+    own = [(_QUERIES, kept(_QUERIES, test.queries(plain)), test.queries)]
+    if test.docs is not None:
+        own.append((_DOCUMENTS, kept(_DOCUMENTS, test.documents(plain)), test.documents))
+    passages = pl.concat([shared_passages(one) for _, one, _ in own])
     form = ComparedForm(tuple(passages["passage"]))
+    sides = [one for _, one, _ in own]
     if form.passages:
-        own = list(side(form, "-without-boilerplate"))
+        sides = [without(name, one, texts(str), form) for name, one, texts in own]
     return KeptSides(
         form,
         passages,
-        own[0],
-        own[1] if len(own) > 1 else None,
+        sides[0],
+        sides[1] if len(sides) > 1 else None,
         kept(f"training-{_QUERIES}", training.distinct(("query",), form)),
         kept(f"training-{_DOCUMENTS}", training.distinct(ANY_DOCUMENT, form)),
-    )
-
-
-def _boilerplate(kept: KeptTexts) -> pl.DataFrame:
-    return boilerplate(
-        lambda: chain.from_iterable(part.shingles.all_passages() for part in kept.parts), len(kept), _BOILERPLATE
     )
 
 

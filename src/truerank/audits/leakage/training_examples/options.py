@@ -10,6 +10,7 @@ from truerank.audits.leakage.training_examples.kinds import KINDS
 from truerank.errors import OptionError
 from truerank.options import Flag, Names, Options, Range, Seed, Source
 from truerank.overlaps import OverlapRules
+from truerank.sources.id_examples import ExampleTexts
 
 __all__ = ["RULES", "ExampleOptions"]
 
@@ -27,6 +28,8 @@ class ExampleOptions(Options):
         docs: documents of the test set. By default those of the BEIR folder.
         roles: which column of the training data is what, as query=anchor,positive=pos; by default told from names and
             contents.
+        train_queries: the queries whose ids training data holds in place of texts: MS MARCO's qidpidtriples, judgments.
+        train_docs: the documents whose ids training data holds in place of texts.
         kinds: the kinds of leak to look for: pair, query-query, positive-relevant, negative-relevant, query-document,
             document-corpus; by default all.
         fields: the fields of topics that are compared: title, description, narrative.
@@ -40,6 +43,8 @@ class ExampleOptions(Options):
     qrels: Source | None = None
     docs: Source | None = None
     roles: Annotated[str | None, Flag(metavar="ROLE=COLUMN,…")] = None
+    train_queries: Source | None = None
+    train_docs: Source | None = None
     kinds: Names = ()
     fields: Annotated[tuple[str, ...], Flag(metavar="NAME,…", reads=str)] = ("title", "description")
     rel: Annotated[int, Range(at_least=1)] = 1
@@ -58,6 +63,11 @@ class ExampleOptions(Options):
             given = getattr(self, option)
             if unknown := [one for one in given if one not in known]:
                 raise OptionError(option, f"no '{unknown[0]}'", f"use {', '.join(known)}")
+
+    @property
+    def texts(self) -> ExampleTexts:
+        """Where the texts of ids in the training data are."""
+        return ExampleTexts(self.train_queries, self.train_docs)
 
     @property
     def wanted(self) -> tuple[str, ...]:

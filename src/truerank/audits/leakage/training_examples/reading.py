@@ -3,14 +3,13 @@ where it stands."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 from truerank.audits.leakage.proposing import topic_texts
 from truerank.errors import InputError, OptionError
+from truerank.overlaps.forms import ComparedForm
 from truerank.records import TopicText
 from truerank.sources import (
     DocumentSource,
@@ -25,44 +24,11 @@ from truerank.sources import (
     unique_names,
 )
 from truerank.sources.distinct import DistinctTexts, text_hashes
-from truerank.sources.markup import html_text
+from truerank.sources.id_examples import ExampleTexts
 from truerank.sources.roles import Roles
 from truerank.text.normalising import normalise
 
-__all__ = ["ComparedForm", "TestTexts", "TrainingTexts", "counted", "hashed"]
-
-_MARKED: Final = re.compile(r"</?[a-zA-Z][^<>]{0,300}>|&#?\w{2,8};")
-
-
-@dataclass(frozen=True)
-class ComparedForm:
-    """The form in which a text is compared: without tags and entities, and without boilerplate.
-
-    Attributes:
-        passages: those that many texts of the test collection hold; what a training text shares with them says nothing.
-    """
-
-    passages: tuple[str, ...] = ()
-
-    def __call__(self, text: str) -> str:
-        """The text in this form; as it is where nothing would be left."""
-        made = text
-        if _MARKED.search(text):
-            found = html_text(text)
-            made = f"{found.title} {found.body}".strip()
-        if self._boilerplate is not None:
-            made = self._boilerplate.sub(" ", made)
-        return made if made.strip() else text
-
-    @cached_property
-    def _boilerplate(self) -> re.Pattern[str] | None:
-        """All passages, the longest first; what stands between their words does not count."""
-        passages = [re.findall(r"\w+", passage) for passage in self.passages]
-        longest = sorted((words for words in passages if words), key=len, reverse=True)
-        if not longest:
-            return None
-        patterns = (r"\b" + r"\W+".join(map(re.escape, words)) + r"\b" for words in longest)
-        return re.compile("|".join(patterns), re.IGNORECASE)
+__all__ = ["TestTexts", "TrainingTexts", "counted", "hashed"]
 
 
 @dataclass(frozen=True)
@@ -115,11 +81,11 @@ class TestTexts:
         named = {"test": test, "docs": docs, "qrels": qrels}
         return cls(topics, tuple(texts), opened, relevant, {role: one for role, one in named.items() if one})
 
-    def queries(self, form: ComparedForm) -> Iterator[tuple[str, str]]:
+    def queries(self, form: Callable[[str], str]) -> Iterator[tuple[str, str]]:
         """The texts of topics as they are compared, with their places as ids."""
         return ((str(place), form(text.text)) for place, text in enumerate(self.texts))
 
-    def documents(self, form: ComparedForm) -> Iterator[tuple[str, str]]:
+    def documents(self, form: Callable[[str], str]) -> Iterator[tuple[str, str]]:
         """The documents as they are compared, by their ids; none without documents."""
         return ((document.doc_id, form(document.text)) for document in self.docs or ())
 
@@ -153,8 +119,16 @@ class TrainingTexts:
     sources: tuple[tuple[str, ExampleSource], ...]
 
     @classmethod
-    def of(cls, train: Sequence[str], roles: str | None, *, strict: bool) -> TrainingTexts:
+    def of(
+        cls, train: Sequence[str], roles: str | None, texts: ExampleTexts | None = None, *, strict: bool
+    ) -> TrainingTexts:
         """Opens the sources and tells the roles of their columns.
+
+        Args:
+            train: the sources.
+            roles: which column is what; None to tell it.
+            texts: where the texts of ids are.
+            strict: bytes that are not UTF-8 are an error.
 
         Raises:
             InputError: a source is at fault, or it holds no texts.
@@ -164,7 +138,8 @@ class TrainingTexts:
         given = None if roles is None else Roles.parse(roles)
         names = unique_names([parse(spec) for spec in train])
         sources = tuple(
-            (name, open_examples(spec, roles=given, strict=strict)) for name, spec in zip(names, train, strict=True)
+            (name, open_examples(spec, roles=given, texts=texts, strict=strict))
+            for name, spec in zip(names, train, strict=True)
         )
         for _, source in sources:
             _ = source.roles
@@ -206,5 +181,8 @@ def counted(source: ExampleSource) -> dict[str, Any]:
         "empty": counts.empty,
         "repaired": counts.repaired,
         "skipped": counts.skipped,
+        "absent": source.absent.json(),
+        "train_queries": source.texts.queries,
+        "train_docs": source.texts.docs,
         "fingerprint": source.fingerprint,
     }

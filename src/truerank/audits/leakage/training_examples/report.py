@@ -263,16 +263,18 @@ def sources_table(result: ExampleAudit) -> Table:
         (
             Column("Source"),
             Column("Roles"),
-            *(Column(name.removesuffix("_texts").capitalize(), **_NUMBER) for name in counted),
+            *(Column(name.removesuffix("_texts").capitalize(), **_NUMBER) for name in (*counted, "absent")),
         ),
         tuple(
             (
                 name,
                 f"{source['roles']}{' (given)' if source['given'] else ''}",
                 *(source.get(one, 0) for one in counted),
+                source.get("absent", {}).get("ids", 0),
             )
             for name, source in result.sources.items()
         ),
+        notes=("Absent: ids that the given queries and documents lack.",),
     )
 
 

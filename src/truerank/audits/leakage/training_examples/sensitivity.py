@@ -15,8 +15,8 @@ import polars as pl
 from truerank.audits.leakage.estimating import share_interval
 from truerank.audits.leakage.results import KindFound, OtherTopics
 from truerank.audits.leakage.training_examples.changes import CHANGES, TextChange, changed
-from truerank.audits.leakage.training_examples.reading import ComparedForm
 from truerank.overlaps import EVIDENCE_KINDS
+from truerank.overlaps.forms import ComparedForm
 from truerank.records import TopicText
 from truerank.text.rewordings import KINDS as REWORDINGS
 from truerank.text.rewordings import SEEN_KINDS, reword

@@ -171,6 +171,12 @@ def _gaps(kind: LeakKind, known: ExampleEvidence, sensitivity: tuple[KindFound, 
     for name, source in known.sources.items():
         if source["skipped"]:
             yield f"{source['skipped']:,d} examples of {name} hold no text that could be read", "Mend these records."
+        if absent := source["absent"]["ids"]:
+            first = ", ".join(source["absent"]["first"])
+            yield (
+                f"{absent:,d} ids of {name} have no text ({first}{', …' if absent > 5 else ''})",
+                "Give all queries and documents with --train-queries and --train-docs.",
+            )
     spoken = {text.topic_id for text in known.test.texts}
     silent = len(known.test.topics.topics) - len(spoken)
     if kind.test == "query" and silent:
