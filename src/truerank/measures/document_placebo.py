@@ -365,7 +365,9 @@ def _left(known: _Judgments, removed: Flags, measure: Measure, topics: int) -> _
     """The judgments of several draws; where only the best ranking down to a cutoff counts, the first of each topic."""
     length = np.bincount(known.topic, minlength=topics)
     place = np.arange(len(known.topic)) - (np.cumsum(length) - length)[known.topic]
-    look = _looked_at(measure) if measure.NAME in _BEST_ALONE else np.inf
+    # Other gains may put a lower grade first.
+    alone = measure.NAME in _BEST_ALONE and "gains" not in measure.params
+    look = _looked_at(measure) if alone else np.inf
     while True:
         shown = np.minimum(length, look).astype(np.int64)
         top = np.flatnonzero(place < look)
