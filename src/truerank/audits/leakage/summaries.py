@@ -13,6 +13,7 @@ from truerank.audits.leakage.calibration_results import Calibration, plain
 from truerank.audits.leakage.card import Card
 from truerank.audits.leakage.cleaning import BASES, TrainCleaning
 from truerank.audits.leakage.effect import Effect
+from truerank.audits.leakage.example_card import EXAMPLE_SCHEMA, example_markdown
 from truerank.audits.leakage.guarding import GuardReport
 from truerank.audits.leakage.placebo_tables import kind_tables, placebo_tables
 from truerank.audits.leakage.reduction import TestReduction
@@ -349,6 +350,8 @@ def card_sources(result: Card) -> Table:
 def card_markdown(result: Card) -> str:
     """A section for a README, as GitHub and Hugging Face show it."""
     content = result.content
+    if content["schema"] == EXAMPLE_SCHEMA:
+        return example_markdown(content)
     calibration = content["calibration"]
     known = (
         f"calibrated for {escape_markdown(calibration['for'])}"
