@@ -10,8 +10,6 @@ from truerank.errors import OptionError
 from truerank.measures import evaluate, kendall
 from truerank.measures.placebo import (
     JudgmentPlacebo,
-    _members,
-    _removals,
     _taus,
     edited,
     edits_between,
@@ -19,6 +17,7 @@ from truerank.measures.placebo import (
     placebo_removal,
     random_edits,
 )
+from truerank.measures.random_removals import removal_draws
 from truerank.measures.resampling import shuffle_p
 from truerank.options import Scoring
 
@@ -81,7 +80,7 @@ def test_one_system_has_the_p_of_a_permutation_test() -> None:
 def test_random_removals_take_as_many_topics_of_each_stratum() -> None:
     removed = np.array([True, False, False, True, True, False, False, False])
     strata = np.array([0, 0, 0, 1, 1, 1, 2, 2])
-    (chosen,) = _removals(removed, _members(removed, strata), 6, 0)
+    (chosen,) = removal_draws(removed, strata, 6, 0)
     assert (chosen[:, strata == 0].sum(axis=1) == 1).all() and (chosen[:, strata == 1].sum(axis=1) == 2).all()
     assert not chosen[:, strata == 2].any() and len({tuple(row) for row in chosen.tolist()}) > 2
 

@@ -90,7 +90,7 @@ def _normalised(measure: Measure, view: View, gain: Callable[[Ints, Ints], Float
 
 def _ideal(measure: Measure, judgments: GradeTable, gain: Callable[[Ints, Ints], Floats]) -> Floats:
     """The gain of the best ranking down to the cutoff, by topic."""
-    order = np.lexsort((-_gains(measure, judgments.relevance), judgments.topic))
+    order = judgments.best_first(_gains(measure, judgments.relevance))
     counts = np.bincount(judgments.topic, minlength=len(judgments.topics))
     place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     kept = _within(place, measure)

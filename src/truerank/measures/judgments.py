@@ -63,6 +63,10 @@ class GradeTable:
             self._made[key] = make()
         return self._made[key]
 
+    def best_first(self, gains: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The places of the judgments by topic, those with the highest gains first; shape (judgments,)."""
+        return np.lexsort((-gains, self.topic))
+
     def numbers(self, topic_ids: pl.Series) -> NDArray[np.int32]:
         """The number of each topic, -1 for one that has no judgments; shape (n,)."""
         return np.array([self._numbers.get(topic_id, -1) for topic_id in topic_ids.to_list()], np.int32)

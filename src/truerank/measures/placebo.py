@@ -11,9 +11,7 @@ Source: Pitman (1937) for randomisation tests; Westfall and Young (1993), Resamp
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
@@ -22,6 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.errors import OptionError
+from truerank.measures.random_removals import removal_choices, removal_draws
 from truerank.measures.scoring import evaluate
 from truerank.options import Scoring
 
@@ -38,6 +37,7 @@ __all__ = [
     "placebo_changes",
     "placebo_removal",
     "random_edits",
+    "untold",
 ]
 
 Floats = NDArray[np.float64]
@@ -49,7 +49,6 @@ EDITS: Final[dict[str, Any]] = {"topic_id": pl.String, "doc_id": pl.String, "old
 _POWER: Final = 0.8
 _DECIMALS: Final = 12
 _ROUNDS: Final = 10
-_CELLS_AT_ONCE: Final = 1 << 22
 _ROUNDING: Final = 1e-12
 #: Changed judgments that are scored at once, and what stands between their number and the topic.
 _AT_ONCE: Final = 50
@@ -173,15 +172,13 @@ def placebo_removal(
     table = _table(values)
     topics, gone = table.shape[1], int(removed.sum())
     what = f"{gone:,d} of {topics:,d} topics removed"
-    members = _members(removed, strata)
-    if _choices(members) == 1:
+    if removal_choices(removed, strata, 1) == 1:
         why = "no topic is removed" if not gone else "no topic is kept" if gone == topics else ""
         reason = f"{(why or 'every class of topics is removed or kept as a whole').capitalize()}: no choice is random."
-        nothing = OrderPlacebo(None, None, None, None)
-        return Placebo(measure, (), nothing, what, 0, confidence, smallest, "cannot tell", reason)
+        return untold(reason, measure=measure, what=what, confidence=confidence, smallest=smallest)
     before = table.mean(axis=1)
     after = table[:, ~removed].mean(axis=1)
-    sums = np.concatenate([chosen @ table.T for chosen in _removals(removed, members, draws, seed)])
+    sums = np.concatenate([chosen @ table.T for chosen in removal_draws(removed, strata, draws, seed)])
     drawn = (table.sum(axis=1) - sums) / (topics - gone)
     return _placebo(
         tuple(values),
@@ -192,6 +189,12 @@ def placebo_removal(
         smallest=smallest,
         topics=topics,
     )
+
+
+def untold(reason: str, *, measure: str, what: str, confidence: float = 0.95, smallest: float = 0.02) -> Placebo:
+    """The comparison where no random change could be made: "cannot tell", with the reason."""
+    nothing = OrderPlacebo(None, None, None, None)
+    return Placebo(measure, (), nothing, what, 0, confidence, smallest, "cannot tell", reason)
 
 
 def difficulty_classes(values: Mapping[str, Floats], classes: int = 5) -> NDArray[np.int64]:
@@ -223,6 +226,7 @@ def placebo_changes(
     draws: int = 1000,
     confidence: float = 0.95,
     smallest: float = 0.02,
+    compared: float = 1.0,
     seed: int = 0,
 ) -> Placebo:
     """Compares any change with random changes of the same size.
@@ -237,6 +241,8 @@ def placebo_changes(
         draws: random changes.
         confidence: of the intervals; 1 minus it is the level of the test.
         smallest: the smallest shift that matters.
+        compared: the share of the change in whose place something else can be changed, above 0; what can be detected
+            is larger by as much.
         seed: of the draws.
     """
     systems = tuple(before)
@@ -244,7 +250,15 @@ def placebo_changes(
         raise OptionError("run", "no system", "give at least one run")
     means = (np.array([one[name] for name in systems], np.float64) for one in (before, after))
     drawn = draw(np.random.default_rng(seed), draws)
-    return _placebo(systems, (*means, drawn), measure=measure, what=what, confidence=confidence, smallest=smallest)  # type: ignore[arg-type]
+    return _placebo(
+        systems,
+        (*means, drawn),  # type: ignore[arg-type]
+        measure=measure,
+        what=what,
+        confidence=confidence,
+        smallest=smallest,
+        compared=compared,
+    )
 
 
 def _placebo(
@@ -256,6 +270,7 @@ def _placebo(
     confidence: float,
     smallest: float,
     topics: int | None = None,
+    compared: float = 1.0,
 ) -> Placebo:
     before, after, drawn = means
     draws = len(drawn)
@@ -275,6 +290,7 @@ def _placebo(
     for _ in range(_ROUNDS if topics else 0):
         # Removed topics whose scores differ shift the mean, and spread the random changes as well: a shift s by s²/n.
         detectable = highest * np.sqrt(spread**2 + detectable**2 / topics) - weak
+    detectable = detectable / compared
     p = (away >= away[0] - slack).mean(axis=0)
     corrected = (largest[:, None] >= scaled[0] - _ROUNDING).mean(axis=0)
     columns = (before, after, moved[0], low, high, p, corrected, detectable)
@@ -323,51 +339,6 @@ def _taus(first: Floats, others: Floats) -> Floats:
     pairs = np.sqrt(np.abs(signs).sum() * np.abs(theirs).sum(axis=1))
     found: Floats = np.divide(theirs @ signs, pairs, out=np.full(len(others), np.nan), where=pairs > 0)
     return found
-
-
-class _Stratum(NamedTuple):
-    """Topics that are alike: their places, and how many of them are removed."""
-
-    places: NDArray[np.int64]
-    removed: int
-
-
-def _members(removed: NDArray[np.bool_], strata: NDArray[np.int64] | None) -> list[_Stratum]:
-    classes = np.zeros(len(removed), np.int64) if strata is None else strata
-    places = [np.flatnonzero(classes == one) for one in np.unique(classes)]
-    return [_Stratum(own, int(removed[own].sum())) for own in places]
-
-
-def _choices(members: Sequence[_Stratum]) -> int:
-    """In how many ways as many topics of each stratum can be removed."""
-    return math.prod(math.comb(len(one.places), one.removed) for one in members)
-
-
-def _removals(removed: NDArray[np.bool_], members: Sequence[_Stratum], draws: int, seed: int) -> Iterator[Floats]:
-    """Choices of as many topics of each stratum, as rows of zeros and ones: random ones, or all others if few."""
-    if _choices(members) <= draws + 1:
-        yield _others(removed, members)
-        return
-    rng = np.random.default_rng(seed)
-    step = max(1, _CELLS_AT_ONCE // len(removed))
-    for start in range(0, draws, step):
-        chosen = np.zeros((min(step, draws - start), len(removed)))
-        for own, count in members:
-            if count:
-                keys = rng.random((len(chosen), len(own)))
-                picked = own[np.argpartition(keys, count - 1, axis=1)[:, :count]]
-                np.put_along_axis(chosen, picked, 1.0, axis=1)
-        yield chosen
-
-
-def _others(removed: NDArray[np.bool_], members: Sequence[_Stratum]) -> Floats:
-    """Every choice but the one that was made."""
-    ways = itertools.product(*(itertools.combinations(one.places, one.removed) for one in members))
-    chosen = np.zeros((_choices(members), len(removed)))
-    for row, parts in zip(chosen, ways, strict=True):
-        row[list(itertools.chain(*parts))] = 1.0
-    others: Floats = chosen[(chosen != removed).any(axis=1)]
-    return others
 
 
 def _table(values: Mapping[str, Floats]) -> Floats:

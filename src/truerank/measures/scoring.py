@@ -299,16 +299,17 @@ def _frame_of(name: str, run: OneRun, columns: Collection[str]) -> pl.DataFrame:
     return frame
 
 
-def run_frame(run: OneRun) -> pl.DataFrame:
-    """One run of any kind that `evaluate` takes, with the columns topic_id, doc_id and score.
+def run_frame(run: OneRun, ties: Iterable[Ties] = ("trec_eval",)) -> pl.DataFrame:
+    """One run of any kind that `evaluate` takes, with the columns topic_id, doc_id, and what its order comes from.
 
     Args:
         run: a file, a frame, records, or scores by topic and document.
+        ties: the orders that are asked for: score, and rank for "rank".
 
     Raises:
         InputError: not readable, no rows, or a document that stands twice for a topic.
     """
-    columns = ("topic_id", "doc_id", "score")
+    columns = ("topic_id", "doc_id", *dict.fromkeys(_NEEDED[one] for one in ties))
     if isinstance(run, str | Path):
         return read_run_frame(run).select(columns)
     frame = _frame_of("run", run, columns)

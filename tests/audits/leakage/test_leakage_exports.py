@@ -22,6 +22,7 @@ from truerank.audits.leakage.exports import mteb
 from truerank.audits.leakage.exports.conda import CONDA_HEADER
 from truerank.audits.leakage.exports.contamination import contaminations
 from truerank.audits.leakage.options import CardTarget
+from truerank.audits.leakage.training_examples.results import LEAKS, ExampleAudit, KindVerdict
 from truerank.errors import InputError, OptionError
 from truerank.reports.results import summary
 
@@ -305,18 +306,19 @@ def test_documents_alone_name_no_task(tmp_path: Path) -> None:
 
 
 def test_an_audit_of_examples_is_stated_too(tmp_path: Path) -> None:
-    def kind(verdict: str, leaked: int, of: int) -> dict[str, Any]:
-        return {"verdict": verdict, "leaked": leaked, "of": of, "examples": leaked}
-
-    kinds = {"pair": kind("CLEAN", 0, 10), "query-query": kind("CONTAMINATED", 3, 10),
-             "document-corpus": kind("CONTAMINATED", 40, 50), "negative-relevant": kind("UNKNOWN", 0, 0)}  # fmt: skip
-    content = {"test": {"name": "sci"}, "sources": {"triples": {}}, "kinds": kinds}
-    (tmp_path / "summary.json").write_text(json.dumps(content))
-    pl.DataFrame({"kind": []}).write_parquet(tmp_path / "leaks.parquet")
+    found = (("pair", "CLEAN", 0, 10), ("query-query", "CONTAMINATED", 3, 10), ("negative-relevant", "UNKNOWN", 0, 0),
+             ("document-corpus", "CONTAMINATED", 40, 50))  # fmt: skip
+    kinds = tuple(KindVerdict(name, word, "", leaked=n, of=of, examples=n) for name, word, n, of in found)
+    test = {"name": "sci", "topics": 10, "documents": 50, "relevant": 20}
+    sources = {"triples": {"examples": 60, "skipped": 0, "roles": ""}}
+    audit = ExampleAudit(kinds, pl.DataFrame(schema=LEAKS), test, sources, {}, {})
+    (tmp_path / "summary.json").write_text(json.dumps(audit.json()))
+    audit.leaks.write_parquet(tmp_path / "leaks.parquet")
     (row,) = card(tmp_path, for_="conda", called={"triples": "org/t"}).json()["rows"]
     assert row[:7] == ["sci", "", "org/t", "corpus", "", "", "30.00"]
     (entry,) = card(tmp_path, for_="mteb", called={"sci": "SciFact"}).json()["entries"]
-    assert "negative-relevant" not in summary(card(tmp_path, for_="model-card")).show()
+    made = summary(card(tmp_path, for_="model-card")).show()
+    assert "negative-relevant: " not in made and "| relevant document in a training negative | UNKNOWN |" in made
     assert "3 of 10 queries" in entry["evidence"] and "40 of 50 documents" in entry["evidence"]
     (tmp_path / "summary.json").write_text("{}")
     with pytest.raises(InputError, match="not readable"):

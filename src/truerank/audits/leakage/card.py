@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.calibration_results import Calibration
+from truerank.audits.leakage.example_card import example_markdown, example_statement
 from truerank.audits.leakage.exports.contamination import (
     contamination_markdown,
     contaminations,
@@ -19,6 +20,8 @@ from truerank.audits.leakage.exports.contamination import (
 from truerank.audits.leakage.options import CardTarget, Redaction, opened_labels
 from truerank.audits.leakage.redaction import hash_text, open_key
 from truerank.audits.leakage.results import AuditResult, load_audit
+from truerank.audits.leakage.training_examples.candidates import holds_examples
+from truerank.audits.leakage.training_examples.results import ExampleAudit, load_examples
 from truerank.errors import OptionError
 from truerank.loading import load_json
 from truerank.options import Flag, Labels, command
@@ -52,7 +55,7 @@ class Card(Result, shown_in="truerank.audits.leakage.summaries"):
 
 @command
 def card(
-    audit: Annotated[AuditResult | str | Path, Flag(metavar="DIR", reads=str, positional=True)],
+    audit: Annotated[AuditResult | ExampleAudit | str | Path, Flag(metavar="DIR", reads=str, positional=True)],
     *,
     date: CardDate = None,
     pairs: bool = False,
@@ -67,7 +70,7 @@ def card(
     form: a set of MTEB tasks or a patch, rows of the CONDA database, a card or a score of Hugging Face.
 
     Args:
-        audit: the folder that `leakage audit` wrote; for another place also that of `leakage examples` or
+        audit: the folder that `leakage audit` or `leakage examples` wrote; for another place also that of
             `leakage matrix`. In Python also an audit.
         date: the date to state; left out where not given, so that the same audit gives the same bytes.
         pairs: state every pair above the threshold, too.
@@ -100,7 +103,13 @@ def card(
     judgments = opened_labels(judged)
     if calibration is None and judgments is not None:
         calibration = calibrate(judgments)
+    of_examples = holds_examples(audit)
+    if of_examples and calibration is not None:
+        fault = "the pairs of an audit of whole examples have no threshold to calibrate"
+        raise OptionError("labels", fault, "leave the labels out")
     if target.for_ == "statement":
+        if of_examples:
+            return Card(example_statement(_opened_examples(audit), date, pairs, redact_key))
         return Card(_statement(_opened(audit), date, pairs, calibration, redact_key))
     if redact_key is not None:
         raise OptionError("redact", "names are what this place asks for", "leave it out, or state it with `for` alone")
@@ -110,7 +119,13 @@ def card(
     checked = card_head(_SCHEMA, date).get("date")
     others = None if isinstance(audit, AuditResult) else contaminations_in(audit)
     if others is not None:
-        made = exported(others, target, lambda: contamination_markdown(others), checked)
+
+        def section() -> str:
+            if not of_examples:
+                return contamination_markdown(others)
+            return example_markdown(example_statement(_opened_examples(audit), checked, False, None))
+
+        made = exported(others, target, section, checked)
         return Card(made.content, made.text, made.markdown)
     result = _opened(audit)
     statement = Card(_statement(result, date, pairs, calibration, None))
@@ -118,16 +133,20 @@ def card(
     return Card(made.content, made.text, made.markdown)
 
 
-def card_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of the statement."""
-    name = "card.schema.json"
+def card_schema(of: Literal["queries", "examples"] = "queries") -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of the statement, for an audit of queries or of whole examples."""
+    name = "card.schema.json" if of == "queries" else "examples_card.schema.json"
     text = resources.files("truerank.audits.leakage").joinpath(name).read_text(encoding="utf-8")
     schema: dict[str, Any] = load_json(text, name)
     return schema
 
 
-def _opened(audit: AuditResult | str | Path) -> AuditResult:
+def _opened(audit: Any) -> AuditResult:
     return audit if isinstance(audit, AuditResult) else load_audit(audit)
+
+
+def _opened_examples(audit: Any) -> ExampleAudit:
+    return audit if isinstance(audit, ExampleAudit) else load_examples(audit)
 
 
 def _statement(

@@ -10,14 +10,19 @@ import itertools
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.audits.leakage.exports.contamination import contaminations
+from truerank.audits.leakage.exports.contamination import contaminations, contaminations_in
+from truerank.audits.leakage.kind_effects import KindEffect, kind_effects
 from truerank.audits.leakage.results import AuditResult, load_audit
+from truerank.audits.leakage.training_examples.candidates import as_candidates, holds_examples
+from truerank.audits.leakage.training_examples.kinds import KINDS
+from truerank.audits.leakage.training_examples.results import ExampleAudit, load_examples
 from truerank.errors import InputError, OptionError
 from truerank.measures import (
     Evaluation,
@@ -31,7 +36,7 @@ from truerank.measures import (
 from truerank.measures.placebo import Placebo, difficulty_classes, placebo_removal
 from truerank.measures.resampling import shuffle_p
 from truerank.measures.scoring import QrelSource, RunSource, named_runs
-from truerank.options import Flag, Resampling, Scoring, Ties, command
+from truerank.options import Flag, Names, Resampling, Scoring, Ties, command
 from truerank.reports.results import Result
 from truerank.sources.run_metadata import run_metadata
 
@@ -51,6 +56,8 @@ __all__ = [
 ]
 
 Floats: TypeAlias = NDArray[np.float64]
+#: An audit or its folder, or the ids of the topics that leak.
+LeakedTopics: TypeAlias = AuditResult | ExampleAudit | str | Path | Collection[str]
 
 _PERMUTATIONS: Final = 9_999
 #: What `matched_by` says for the mean over all runs; anything else is the name of a run.
@@ -122,6 +129,7 @@ class Effect(Result, shown_in="truerank.audits.leakage.summaries"):
             with the leaked ones.
         placebos: by measure, the removal of the leaked topics beside that of as many random ones.
         training: what runs say in their ir_metadata header that their systems were trained on.
+        kinds: of an audit of whole examples, the removal of what each kind of leak concerns.
     """
 
     runs: tuple[RunEffect, ...]
@@ -131,6 +139,7 @@ class Effect(Result, shown_in="truerank.audits.leakage.summaries"):
     settings: dict[str, Any]
     placebos: tuple[Placebo, ...] = ()
     training: tuple[StatedTraining, ...] = ()
+    kinds: tuple[KindEffect, ...] = ()
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
@@ -143,6 +152,7 @@ class Effect(Result, shown_in="truerank.audits.leakage.summaries"):
             "missing": self.missing,
             "unjudged": list(self.unjudged),
             "training": [one._asdict() for one in self.training],
+            "kinds": [one.json() for one in self.kinds],
         }
 
 
@@ -150,10 +160,11 @@ class Effect(Result, shown_in="truerank.audits.leakage.summaries"):
 def effect(
     qrels: Annotated[QrelSource, Flag(metavar="SRC", reads=str)],
     run: Annotated[RunSource, Flag(metavar="FILE", reads=list[str])],
-    audit: Annotated[AuditResult | str | Path | Collection[str], Flag(metavar="DIR", reads=str)],
+    audit: Annotated[LeakedTopics, Flag(metavar="DIR", reads=str)],
     measures: Annotated[str | Sequence[str], Flag(reads=str)] = "nDCG@10 P@1",
     *,
     test_set: Annotated[str | None, Flag(metavar="NAME")] = None,
+    kinds: Names = (),
     ties: Ties = "trec_eval",
     matched_by: Annotated[str | None, Flag(metavar="difficulty|RUN")] = None,
     resampling: Resampling = Resampling(resamples=1_000),
@@ -169,12 +180,14 @@ def effect(
         audit: the folder that `leakage audit` wrote. In Python also an audit, or the ids of the leaked topics.
         measures: measures of ir_measures, separated by blanks.
         test_set: the test set in the audit, where it has several.
+        kinds: of an audit of whole examples, the kinds of leak that are compared; by default all. Topics whose query
+            leaks by one of them are the leaked ones; by default pair and query-query.
         ties: how documents with equal scores are ordered, for every measure alike: trec_eval (scores as 32-bit numbers,
             then document id descending), ascending (document id ascending, as in the leakage paper) or rank (the rank
             column).
         matched_by: random topics are as hard as the leaked ones: as many come from each fifth of the topics, by the
-            mean score of all runs (difficulty) or by the scores of one run, given by name. Name a run that was not
-            trained on the leaked queries.
+            mean score of all runs (difficulty) or by the scores of one run, given by name. Random documents are then
+            ranked about as high. Name a run that was not trained on the leaked queries.
         resampling: random removals, confidence of all intervals, seed of the removals and of the permutations (9,999,
             shared by all runs; all of them where there are no more).
 
@@ -188,12 +201,15 @@ def effect(
 
         truerank leakage effect --audit audit/ --qrels robust04.qrels --run bm25.run --run monot5.run
 
-    Source: Welch (1947) for the interval of the difference; Kendall (1945) for τ-b; `measures.placebo` for random
-    removals.
+        truerank leakage effect --audit examples/ --qrels scifact.qrels --run bm25.run --run dense.run --kinds pair
+
+    Source: Welch (1947) for the interval of the difference; Kendall (1945) for τ-b; `measures.placebo` and
+    `measures.document_placebo` for random removals.
     """
     confidence, seed = resampling.confidence, resampling.seed
+    _check_kinds(kinds, audit)
     scores = evaluated_means(qrels, run, measures, ties)
-    test_name, leaked_ids = leaked_topics(audit, test_set)
+    test_name, leaked_ids = leaked_topics(audit, test_set, kinds)
     leaked = np.array([topic in leaked_ids for topic in scores.topics])
     if leaked_ids and not leaked.any():
         raise InputError(
@@ -228,21 +244,46 @@ def effect(
         },
         placebos=random_removals(scores, leaked_ids, matched_by, resampling),
         training=tuple(_training(run, audit)),
+        kinds=tuple(_by_kind(audit, scores, (qrels, run), kinds=kinds, matched_by=matched_by, resampling=resampling)),
     )
+
+
+def _check_kinds(kinds: Collection[str], audit: LeakedTopics) -> None:
+    if kinds and not holds_examples(audit):
+        raise OptionError("kinds", "this is no audit of whole examples", "leave it out, or give that of such an audit")
+    if unknown := [kind for kind in kinds if kind not in {one.name for one in KINDS}]:
+        known = ", ".join(kind.name for kind in KINDS)
+        raise OptionError("kinds", f"there is no kind of leak '{unknown[0]}'", f"choose from {known}")
+
+
+def _by_kind(
+    audit: LeakedTopics, scores: Evaluation, sources: tuple[QrelSource, RunSource], **how: Any
+) -> Iterator[KindEffect]:
+    if not isinstance(audit, ExampleAudit):
+        if not isinstance(audit, str | Path) or not holds_examples(audit):
+            return
+        audit = load_examples(audit)
+    of_topics = partial(random_removals, scores, matched_by=how["matched_by"], resampling=how["resampling"])
+    yield from kind_effects(audit, scores, sources, **how, of_topics=of_topics)
 
 
 def _training(runs: Any, audit: Any) -> Iterator[StatedTraining]:
     """What the headers of runs name; a source of the audit has the same id, name or place."""
     known: set[str] | None = None
-    if isinstance(audit, AuditResult | str | Path):
-        found = audit if isinstance(audit, AuditResult) else load_audit(audit)
-        known = {place.lower() for one in contaminations(found) for place in (one.train, one.train_source) if place}
+    if isinstance(audit, AuditResult | ExampleAudit | str | Path):
+        others = None if isinstance(audit, AuditResult) else contaminations_in(audit)
+        found = contaminations(_opened(audit)) if others is None else others
+        known = {place.lower() for one in found for place in (*one.trains, one.train_source)}
     for name, one in named_runs(runs).items():
         about = run_metadata(one) if isinstance(one, str | Path) else None
         for entry in (about.training if about is not None else None) or ():
             places = {entry.name.lower(), entry.source.lower(), entry.irds.lower(), f"irds:{entry.irds.lower()}"}
             audited = None if known is None else bool(known & (places - {"", "irds:"}))
             yield StatedTraining(name, entry.name, f"irds:{entry.irds}" if entry.irds else entry.source, audited)
+
+
+def _opened(audit: Any) -> AuditResult:
+    return audit if isinstance(audit, AuditResult) else load_audit(audit)
 
 
 def difference_sds(
@@ -335,21 +376,23 @@ def evaluated_means(qrels: QrelSource, runs: RunSource, measures: str | Sequence
     return scores
 
 
-def leaked_topics(
-    audit: AuditResult | str | Path | Collection[str], test_set: str | None
-) -> tuple[str, frozenset[str]]:
+def leaked_topics(audit: LeakedTopics, test_set: str | None, kinds: Collection[str] = ()) -> tuple[str, frozenset[str]]:
     """The test set's name (empty for bare ids) and its leaked topics.
 
     Args:
-        audit: the folder that `leakage audit` wrote, an audit, or the ids of the leaked topics.
+        audit: the folder that `leakage audit` or `leakage examples` wrote, an audit, or the ids of the leaked topics.
         test_set: the test set, where the audit has several.
+        kinds: of an audit of whole examples, the kinds of leak that count; by default pair and query-query.
 
     Raises:
         InputError: no audit there, or the test set is not named or not in it.
     """
-    if not isinstance(audit, AuditResult | str | Path):
+    if isinstance(audit, ExampleAudit) or (isinstance(audit, str | Path) and holds_examples(audit)):
+        tests = as_candidates(audit, kinds).summary["tests"]
+    elif isinstance(audit, AuditResult | str | Path):
+        tests = _opened(audit).summary["tests"]
+    else:
         return test_set or "", frozenset(audit)
-    tests = (audit if isinstance(audit, AuditResult) else load_audit(audit)).summary["tests"]
     known = ", ".join(tests)
     if test_set is None and len(tests) > 1:
         raise OptionError("test_set", f"the audit has the test sets {known}", "choose one")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -13,11 +13,12 @@ from truerank.audits.leakage.calibration_results import Calibration, plain
 from truerank.audits.leakage.card import Card
 from truerank.audits.leakage.cleaning import BASES, TrainCleaning
 from truerank.audits.leakage.effect import Effect
+from truerank.audits.leakage.example_card import EXAMPLE_SCHEMA, example_markdown
 from truerank.audits.leakage.guarding import GuardReport
+from truerank.audits.leakage.placebo_tables import kind_tables, placebo_tables
 from truerank.audits.leakage.reduction import TestReduction
 from truerank.audits.leakage.results import columns_read
 from truerank.errors import InputError
-from truerank.measures.placebo import Placebo
 from truerank.reports.results import Format, Summary, summarises
 from truerank.reports.tables import Column, Table, escape_markdown
 
@@ -30,7 +31,6 @@ __all__ = [
     "effect_table",
     "guard_table",
     "order_table",
-    "placebo_tables",
     "reduction_table",
     "swap_table",
     "training_table",
@@ -171,6 +171,7 @@ def _effect(result: Effect) -> Summary:
     tables = [effect_table(result), *([order_table(result)] if result.orders else [])]
     tables += [swap_table(result)] if any(order.swaps for order in result.orders) else []
     tables += placebo_tables(result.placebos, result.settings["matched_by"])
+    tables += kind_tables(result.kinds, result.settings["matched_by"])
     tables += [training_table(result)] if result.training else []
     return Summary(tuple(tables), result.json())
 
@@ -251,48 +252,6 @@ def swap_table(result: Effect) -> Table:
         ),
         rows=tuple((o.measure, *swap) for o in result.orders for swap in o.swaps),
     )
-
-
-def placebo_tables(placebos: Sequence[Placebo], matched_by: str | None) -> Iterator[Table]:
-    """How far scores move without the leaked topics, beside random removals, and the verdicts."""
-    if rows := tuple((one.system, each.measure, *one[1:]) for each in placebos for one in each.systems):
-        yield Table(
-            title="Change of the means without the leaked topics, and without as many random topics.",
-            columns=(
-                Column("run"),
-                Column("measure"),
-                *Column.numbers(".4f", "all", "clean", above=("mean",)),
-                Column("change", align="right", format="+.4f"),
-                *Column.numbers("+.4f", "low", "high", above=("random changes",)),
-                *Column.numbers(".4f", "raw", "corrected", above=("p",)),
-                Column("detectable", align="right", format=".4f"),
-            ),
-            rows=rows,
-        )
-    if placebos:
-        matched = {None: "", "difficulty": ", as many of each fifth of the topics by the mean score of all runs"}
-        by = matched.get(matched_by, f", as many of each fifth of the topics by the scores of {matched_by}")
-        yield Table(
-            title="Did the clean topics' scores move more than chance?",
-            columns=(
-                Column("measure"),
-                Column("verdict"),
-                Column("p", align="right", format=".4f"),
-                Column("τ", align="right", format=".3f"),
-                *Column.numbers(".3f", "low", "high", above=("τ, random",)),
-                Column("p of τ", align="right", format=".4f"),
-            ),
-            rows=tuple((one.measure, one.word, one.p if one.systems else None, *one.order) for one in placebos),
-            notes=(
-                *(f"{one.measure}: {one.reason}" for one in placebos),
-                f"Random: {max(one.draws for one in placebos):,d} removals of as many topics{by}. Intervals of "
-                f"{placebos[0].confidence:.0%}.",
-                "p: two-sided, corrected for the number of runs by the largest deviation, not for the number of "
-                "measures; p of τ: of an order that changes as much.",
-                "Detectable: the shift of one run beside chance that is found with a power of about 0.8. Where it is "
-                f"above {placebos[0].smallest:g}, the verdict on scores that moved like random ones is 'cannot tell'.",
-            ),
-        )
 
 
 @summarises(GuardReport)
@@ -380,6 +339,8 @@ def card_sources(result: Card) -> Table:
 def card_markdown(result: Card) -> str:
     """A section for a README, as GitHub and Hugging Face show it."""
     content = result.content
+    if content["schema"] == EXAMPLE_SCHEMA:
+        return example_markdown(content)
     calibration = content["calibration"]
     known = (
         f"calibrated for {escape_markdown(calibration['for'])}"

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from truerank.audits.leakage.results import AuditResult
+from truerank.audits.leakage.training_examples.results import ExampleAudit
 from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.reports.tables import Table
@@ -61,6 +62,7 @@ class Contamination:
         test_source: likewise.
         verdict: of the audit on the test set, with all its training sources.
         counts: by kind of leak, kinds without a leak included.
+        parts: the names of the training sources, where several count as one.
     """
 
     train: str
@@ -69,6 +71,12 @@ class Contamination:
     test_source: str
     verdict: str
     counts: tuple[LeakCount, ...]
+    parts: tuple[str, ...] = ()
+
+    @property
+    def trains(self) -> tuple[str, ...]:
+        """The names of the training sources, where several count as one."""
+        return self.parts or (self.train,)
 
     @property
     def most(self) -> LeakCount:
@@ -87,18 +95,20 @@ class Contamination:
         return "; ".join(parts) or f"nothing found in {self.train}"
 
 
-def contaminations_in(folder: str | Path) -> tuple[Contamination, ...] | None:
-    """What `leakage matrix` or `leakage examples` wrote, by its files; None for the folder of another audit.
+def contaminations_in(found: ExampleAudit | str | Path) -> tuple[Contamination, ...] | None:
+    """What `leakage matrix` or `leakage examples` found, by the files they wrote; None for the folder of another audit.
 
     Of examples, several training sources count as one: their leaks were counted together.
 
     Args:
-        folder: the folder.
+        found: the folder, or an audit of examples.
 
     Raises:
         InputError: one of the files cannot be read.
     """
-    folder = Path(folder)
+    if isinstance(found, ExampleAudit):
+        return (_of_kinds(found.json(), found.folder),)
+    folder = Path(found)
     try:
         if (folder / "matrix.parquet").is_file():
             return tuple(_of_cells(pl.read_parquet(folder / "matrix.parquet", glob=False)))
@@ -140,7 +150,7 @@ def _of_cells(cells: pl.DataFrame) -> Iterator[Contamination]:
         )  # fmt: skip
 
 
-def _of_kinds(summary: Mapping[str, Any], folder: Path) -> Contamination:
+def _of_kinds(summary: Mapping[str, Any], folder: Path | None) -> Contamination:
     places = _placed(folder)
     kinds, test = summary["kinds"], summary["test"]["name"]
     sources = list(summary["sources"])
@@ -158,6 +168,7 @@ def _of_kinds(summary: Mapping[str, Any], folder: Path) -> Contamination:
             for name, kind in kinds.items()
             if kind["of"] or not any(one["of"] for one in kinds.values())  # others were not looked for
         ),
+        parts=tuple(sources),
     )  # fmt: skip
 
 

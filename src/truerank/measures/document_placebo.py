@@ -1,0 +1,485 @@
+"""Placebo for documents: what the removal of as many random documents does to scores.
+
+A removed document leaves every run, those below it move up, and its judgments are gone. A topic that loses its last
+relevant document leaves the means: there is nothing left to find. How far this moves scores depends on what the
+documents were: so random documents are alike. For each removed document that is relevant to one topic, one of the same
+grade and topic goes; for each that is relevant to none and stands near the top of a run for one topic, another one of
+these. Documents of several topics, and those of topics with too few others, are matched with each other: by grade, or
+by the number of topics for which they stand near the top. So it makes no difference for which topics documents leak,
+nor how many of them are relevant; which systems find them is what is compared, and is not matched.
+
+These classes depend on the judgments and on all runs alike, and not on which documents leak. A set of documents that
+was chosen without regard to the runs is, in each class, one random choice among all: the test is exact.
+
+Source: as `measures.placebo`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+from ir_measures.measures.base import Measure
+from numpy.typing import NDArray
+
+from truerank.errors import OptionError
+from truerank.measures import effectiveness
+from truerank.measures.effectiveness import View
+from truerank.measures.grammar import MeasureSpec, aggregate_of, parse_measures
+from truerank.measures.judgments import GradeTable
+from truerank.measures.placebo import Placebo, difficulty_classes, placebo_changes, untold
+from truerank.measures.random_removals import removal_choices, removal_draws
+from truerank.measures.rankings import Hits, Ranking, grouped
+from truerank.measures.scoring import QrelSource, RunSource, named_runs, qrel_frame, run_frame
+from truerank.options import Resampling, Scoring, Ties
+
+__all__ = ["RankedDocuments", "document_placebos"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+#: Ranks that count as near the top where a measure has no cutoff.
+_NEAR: Final = 100
+#: Documents below as many cutoffs in all runs are not removed at random, since hardly any would count.
+_MARGIN: Final = 2
+#: A class with fewer documents is joined with those of other topics; with fewer in a part, it is not cut into fifths.
+_FEWEST: Final = 5
+_PARTS: Final = 5
+#: What stands in the place of a topic for small classes of several topics.
+_TOGETHER: Final = -9
+_CELLS_AT_ONCE: Final = 1 << 21
+#: Measures that count judgments of grade 0.
+_BELOW: Final = ("Bpref",)
+#: Measures for which of the judgments only the best ranking down to their cutoff counts.
+_BEST_ALONE: Final = ("nDCG", "NCG", "DCG", "P", "Success", "RR", "RBP", "Judged")
+
+
+class _RunRows(NamedTuple):
+    """The results of one run for judged topics, by topic and rank.
+
+    `document` (its number), `rank` (from 0), `grade` and `judged` have the shape (results,); `first` and `length` say
+    where the results of each topic stand, shape (topics,).
+    """
+
+    document: Ints
+    rank: Ints
+    grade: Ints
+    judged: Flags
+    first: Ints
+    length: Ints
+
+
+class _Judgments(NamedTuple):
+    """The judgments by topic, the highest grade first: numbers of topics and documents, and the grades."""
+
+    topic: Ints
+    document: Ints
+    grade: Ints
+
+
+class _DrawnGrades(GradeTable):
+    """The judgments of several draws, each with topics of its own, the highest grade first; for scoring alone."""
+
+    def __init__(self, topic: Ints, relevance: Ints, topics: int) -> None:
+        self.topics = ("",) * topics
+        self.topic = topic.astype(np.int32)
+        self.relevance = relevance
+        self._made = {}
+
+    def best_first(self, gains: Floats) -> Ints:
+        lower = (np.diff(gains) <= 0) | (np.diff(self.topic) > 0)
+        return np.arange(len(gains)) if lower.all() else super().best_first(gains)
+
+
+@dataclass(frozen=True, eq=False)
+class RankedDocuments:
+    """Runs and judgments, made ready for the removal of documents.
+
+    Attributes:
+        documents: the ids of all documents that are judged or in a run.
+        topics: how many topics are judged.
+        judgments: the judgments.
+        runs: the results by run, in the order of the ties that a measure asks for.
+        scoring: how runs are scored.
+    """
+
+    documents: pl.Series
+    topics: int
+    judgments: _Judgments
+    runs: Mapping[tuple[str, Ties], _RunRows]
+    scoring: Scoring
+    _classes: dict[tuple[int, tuple[str, ...]], Ints] = field(default_factory=dict, init=False, repr=False)
+
+    @classmethod
+    def of(
+        cls, qrels: QrelSource, runs: RunSource, scoring: Scoring = Scoring(), ties: Collection[Ties] = ()
+    ) -> RankedDocuments:
+        """Reads everything.
+
+        Args:
+            qrels: relevance judgments.
+            runs: the runs.
+            scoring: how runs are scored.
+            ties: further orders of documents with equal scores.
+
+        Raises:
+            InputError: a source is at fault.
+        """
+        judged = qrel_frame(qrels)
+        table = GradeTable(judged)
+        ordered = {
+            (name, way): _ordered(Ranking(grouped(run_frame(run, (way,))), table), way)
+            for name, run in named_runs(runs).items()
+            for way in dict.fromkeys((scoring.ties, *ties))
+        }
+        documents = pl.concat([judged["doc_id"], *(one["doc_id"] for one in ordered.values())]).unique(
+            maintain_order=True
+        )
+        numbered = pl.DataFrame({"doc_id": documents, "document": np.arange(len(documents))})
+        topics = pl.DataFrame({"topic_id": table.topics, "topic": np.arange(len(table.topics))})
+        known = judged.join(numbered, on="doc_id", how="left").join(topics, on="topic_id", how="left")
+        best = known.select("topic", "document", grade=pl.col("relevance").cast(pl.Int64)).sort(
+            "topic", "grade", "document", descending=[False, True, False]
+        )
+        return cls(
+            documents,
+            len(topics),
+            _Judgments(*(best[name].to_numpy() for name in ("topic", "document", "grade"))),
+            {
+                key: _rows(one.join(numbered, on="doc_id").join(topics, on="topic_id"), best, len(topics))
+                for key, one in ordered.items()
+            },
+            scoring,
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the runs."""
+        return tuple(dict.fromkeys(name for name, _ in self.runs))
+
+    def results(self, name: str) -> _RunRows:
+        """The results of a run, in the order in which it is scored."""
+        return self.runs[name, self.scoring.ties]
+
+    def without(self, removed: Flags, measure: Measure) -> Floats:
+        """The means of the runs without some documents.
+
+        Args:
+            removed: which documents go, shape (draws, documents).
+            measure: a mean over topics.
+
+        Returns:
+            Shape (draws, runs); 0 where no topic is left.
+        """
+        judgments = self._needed(measure)
+        rows = max(len(_top(one, _looked_at(measure)).document) for one in self.runs.values())
+        step = max(1, _CELLS_AT_ONCE // max(rows, len(judgments.topic)))
+        starts = range(0, len(removed), step)
+        return np.concatenate([self._some(removed[at : at + step], measure, judgments) for at in starts])
+
+    @cached_property
+    def _relevant(self) -> _Judgments:
+        """The relevant documents of each topic."""
+        kept = self.judgments.grade >= self.scoring.rel
+        return _Judgments(*(column[kept] for column in self.judgments))
+
+    def _scored(self, removed: Flags) -> Flags:
+        """The topics that stay in the means, shape (draws, topics): all but those that lose each relevant document."""
+        length = np.bincount(self._relevant.topic, minlength=self.topics)
+        stay = ~np.take(removed, self._relevant.document, axis=1)
+        scored: Flags = (_by_topic(_running(stay), length) > 0) | (length == 0)
+        return scored
+
+    def _needed(self, measure: Measure) -> _Judgments:
+        """The judgments that a measure counts: those above grade 0, for most."""
+        params = measure.params
+        if measure.NAME in _BELOW or "gains" in params or hasattr(measure, "values") or params.get("rel", 1) < 1:
+            return self.judgments
+        kept = self.judgments.grade > 0
+        return _Judgments(*(column[kept] for column in self.judgments))
+
+    def _some(self, removed: Flags, measure: Measure, known: _Judgments) -> Floats:
+        draws = len(removed)
+        scored = self._scored(removed)
+        judgments = _left(known, removed, measure, self.topics)
+        means = []
+        for name in self.names:
+            hits = _hits(self.results(name), removed, measure, self.scoring)
+            by_rank = None
+            if measure.NAME == "RR_MSMARCO":
+                by_rank = _hits(self.runs[name, "rank"], removed, measure, self.scoring)
+            values = effectiveness.score(measure, View(judgments, hits, by_rank, self.scoring)).reshape(draws, -1)
+            means.append((values * scored).sum(axis=1) / np.maximum(1, scored.sum(axis=1)))
+        return np.stack(means, axis=1)
+
+    def classes(self, near: int, matched_by: Sequence[str] = ()) -> Ints:
+        """Documents that are alike, by number; -1 for those that are not removed at random.
+
+        Args:
+            near: ranks from which on documents are at the top.
+            matched_by: runs; then documents of a class are also cut into parts by how high these rank them.
+        """
+        key = near, tuple(matched_by)
+        if key not in self._classes:
+            self._classes[key] = self._alike(*key)
+        return self._classes[key]
+
+    def _alike(self, near: int, matched_by: Sequence[str]) -> Ints:
+        count, known = len(self.documents), self.judgments
+        judged, grade = np.zeros(count, np.bool_), np.zeros(count, np.int64)
+        judged[known.document] = True
+        np.maximum.at(grade, known.document, known.grade)
+        level = known.grade >= self.scoring.rel
+        answers = _Topics.of(known.topic[level], known.document[level], count)
+        tops, deepest = self._retrieved(near), self._retrieved(_MARGIN * near)
+        relevant = answers.topics > 0
+        counted = np.where(relevant, answers.topics, tops.topics)
+        # Of one topic: its number; of several: minus their number, at most four; of none: minus 1.
+        topic = np.where(counted == 1, np.where(relevant, answers.one, tops.one), -1 - np.minimum(counted, 4))
+        kind = np.where(relevant, 3, np.where(tops.topics > 0, 2, np.where(deepest.topics > 0, 1, 0)))
+        frame = pl.DataFrame({"kind": kind, "grade": grade, "judged": judged, "topic": topic})
+        # Small classes: those of all topics together.
+        keys = ("kind", "grade", "judged", "topic")
+        small = pl.len().over(keys) < _FEWEST
+        frame = frame.with_columns(topic=pl.when(small).then(_TOGETHER).otherwise("topic"))
+        found = frame.select(pl.struct(keys).rank("dense").cast(pl.Int64)).to_series().to_numpy().copy()
+        if matched_by:
+            found = _parts(found, self._found(matched_by, relevant))
+        found[kind == 0] = -1
+        return found
+
+    def _retrieved(self, depth: int) -> _Topics:
+        """For how many topics each document stands above a rank in a run, and one of them."""
+        count = len(self.documents)
+        tops = [_top(self.results(name), depth) for name in self.names]
+        pairs = np.unique(np.concatenate([_topic_of(top) * count + top.document for top in tops]))
+        return _Topics.of(*np.divmod(pairs, count), count)
+
+    def _found(self, names: Sequence[str], relevant: Flags) -> Floats:
+        """How high runs rank each document: 1/log2(rank + 1), in the mean over the topics to which it is relevant, and
+        for another document the highest of all topics; the mean over the runs."""
+        total = np.zeros(len(self.documents))
+        for name in names:
+            rows = self.results(name)
+            gain = 1 / np.log2(rows.rank + 2)
+            highest = np.zeros(len(self.documents))
+            np.maximum.at(highest, rows.document, gain)
+            own = rows.judged & (rows.grade >= self.scoring.rel)
+            sums = np.bincount(rows.document[own], gain[own], len(self.documents))
+            total += np.where(relevant, sums, highest)
+        level = self.judgments.grade >= self.scoring.rel
+        shared = np.bincount(self.judgments.document[level], minlength=len(self.documents))
+        return total / np.maximum(1, shared) / len(names)
+
+
+class _Topics(NamedTuple):
+    """For how many topics a document counts, and one of them; shape (documents,)."""
+
+    topics: Ints
+    one: Ints
+
+    @classmethod
+    def of(cls, topic: Ints, document: Ints, documents: int) -> _Topics:
+        """From pairs of topic and document."""
+        one = np.zeros(documents, np.int64)
+        one[document] = topic
+        return cls(np.bincount(document, minlength=documents), one)
+
+
+def _ordered(ranking: Ranking, ties: Ties) -> pl.DataFrame:
+    """The results of judged topics, best first: columns topic_id, doc_id, rank (from 0)."""
+    lists = list(ranking.documents(ties, None))
+    frame = pl.DataFrame(
+        {"topic_id": [topic for topic, _ in lists], "doc_id": [found for _, found in lists]},
+        schema={"topic_id": pl.String, "doc_id": pl.List(pl.String)},
+    )
+    return frame.explode("doc_id").with_columns(rank=pl.int_range(pl.len()).over("topic_id"))
+
+
+def _rows(results: pl.DataFrame, judged: pl.DataFrame, topics: int) -> _RunRows:
+    found = results.join(judged, on=["topic", "document"], how="left").sort("topic", "rank")
+    topic = found["topic"].to_numpy()
+    return _RunRows(
+        document=found["document"].to_numpy(),
+        rank=found["rank"].cast(pl.Int64).to_numpy(),
+        grade=found["grade"].fill_null(0).to_numpy(),
+        judged=found["grade"].is_not_null().to_numpy(),
+        first=np.searchsorted(topic, np.arange(topics)),
+        length=np.bincount(topic, minlength=topics),
+    )
+
+
+def _topic_of(rows: _RunRows) -> Ints:
+    """The topic of each result, shape (results,)."""
+    return np.repeat(np.arange(len(rows.length)), rows.length)
+
+
+def _top(rows: _RunRows, depth: float) -> _RunRows:
+    """The first results of each topic."""
+    if depth >= rows.length.max(initial=0):
+        return rows
+    kept = rows.rank < depth
+    length = np.minimum(rows.length, int(depth))
+    first = np.cumsum(length) - length
+    return _RunRows(rows.document[kept], rows.rank[kept], rows.grade[kept], rows.judged[kept], first, length)
+
+
+def _looked_at(measure: Measure) -> float:
+    """The ranks that are looked at first: more than the measure's cutoff, since removed documents make room."""
+    cutoff = measure.params.get("cutoff")
+    if cutoff is None or measure.params.get("judged_only") or hasattr(measure, "values"):
+        return np.inf
+    return float(_MARGIN * cutoff)
+
+
+def _hits(rows: _RunRows, removed: Flags, measure: Measure, scoring: Scoring) -> Hits:
+    """The judged results of several draws, each with topics of its own."""
+    topics, look = len(rows.length), _looked_at(measure)
+    while True:
+        top = _top(rows, look)
+        gone = np.take(removed, top.document, axis=1)
+        before = _running(gone)
+        lost = _by_topic(before, top.length)
+        cut = top.length < rows.length
+        if not cut.any() or (top.length - lost >= measure.params["cutoff"])[:, cut].all():
+            break
+        look *= 2
+    judged = np.flatnonzero(top.judged)
+    draw, at = np.nonzero(~gone[:, judged])
+    place = judged[at]
+    topic = _topic_of(top)[place]
+    rank = top.rank[place] - (before[draw, place] - before[draw, top.first[topic]])
+    results = (rows.length - lost).ravel()
+    depth = scoring.depth
+    kept = slice(None) if depth is None else rank < depth
+    results = results if depth is None else np.minimum(results, depth)
+    return Hits((topic + draw * topics)[kept], rank[kept], top.grade[place][kept], results)
+
+
+def _left(known: _Judgments, removed: Flags, measure: Measure, topics: int) -> _DrawnGrades:
+    """The judgments of several draws; where only the best ranking down to a cutoff counts, the first of each topic."""
+    length = np.bincount(known.topic, minlength=topics)
+    place = np.arange(len(known.topic)) - (np.cumsum(length) - length)[known.topic]
+    # Other gains may put a lower grade first.
+    alone = measure.NAME in _BEST_ALONE and "gains" not in measure.params
+    look = _looked_at(measure) if alone else np.inf
+    while True:
+        shown = np.minimum(length, look).astype(np.int64)
+        top = np.flatnonzero(place < look)
+        stay = ~np.take(removed, known.document[top], axis=1)
+        cut = shown < length
+        if not cut.any() or (_by_topic(_running(stay), shown)[:, cut] >= measure.params["cutoff"]).all():
+            break
+        look *= 2
+    draw, at = np.nonzero(stay)
+    return _DrawnGrades(known.topic[top[at]] + draw * topics, known.grade[top[at]], len(removed) * topics)
+
+
+def _running(flags: Flags) -> NDArray[np.int32]:
+    """How many flags are set before each place, shape (draws, places + 1)."""
+    found = np.zeros((len(flags), flags.shape[1] + 1), np.int32)
+    found[:, 1:] = flags
+    return np.cumsum(found, axis=1, out=found)
+
+
+def _by_topic(running: NDArray[np.int32], length: Ints) -> NDArray[np.int32]:
+    """How many flags are set for each topic, shape (draws, topics), of topics with so many places each."""
+    ends = np.cumsum(length)
+    found: NDArray[np.int32] = running[:, ends] - running[:, ends - length]
+    return found
+
+
+def _parts(classes: Ints, values: Floats) -> Ints:
+    """Classes cut into parts of about the same size by values; small ones into fewer."""
+    found = np.zeros(len(classes), np.int64)
+    order = np.argsort(classes, kind="stable")
+    for own in np.split(order, np.flatnonzero(np.diff(classes[order])) + 1):
+        count = min(_PARTS, max(1, len(own) // _FEWEST))
+        found[own] = difficulty_classes({"": values[own]}, count)
+    return classes * _PARTS + found
+
+
+def document_placebos(
+    ranked: RankedDocuments,
+    removed: Collection[str],
+    measures: MeasureSpec = "nDCG@10",
+    *,
+    matched_by: str | None = None,
+    resampling: Resampling = Resampling(resamples=1_000),
+) -> tuple[Placebo, ...]:
+    """Compares the removal of documents with the removal of as many random documents that are alike.
+
+    Args:
+        ranked: the runs and judgments.
+        removed: ids of the removed documents.
+        measures: means over topics.
+        matched_by: random documents are also ranked as high as the removed ones: "difficulty" (by all runs), or the
+            name of a run.
+        resampling: random removals, confidence and seed.
+
+    Returns:
+        One comparison for each measure; "cannot tell" without a system where no choice is random.
+
+    Raises:
+        OptionError: there is no run of the name that is to be matched by.
+    """
+    if matched_by not in (None, "difficulty", *ranked.names):
+        known = ", ".join(ranked.names)
+        raise OptionError("matched_by", f"there is no run '{matched_by}'", f"write difficulty, or one of {known}")
+    names = () if matched_by is None else ranked.names if matched_by == "difficulty" else (matched_by,)
+    gone = ranked.documents.is_in(list(removed)).to_numpy()
+    return tuple(_compared(ranked, gone, measure, names, resampling) for measure in parse_measures(measures))
+
+
+def _compared(
+    ranked: RankedDocuments, gone: Flags, measure: Measure, matched_by: Sequence[str], resampling: Resampling
+) -> Placebo:
+    relevant = np.zeros_like(gone)
+    relevant[ranked.judgments.document[ranked.judgments.grade >= ranked.scoring.rel]] = True
+    what = f"{int(gone.sum()):,d} of {len(gone):,d} documents removed, {int((gone & relevant).sum()):,d} relevant"
+    cannot_tell = partial(untold, measure=str(measure), what=what, confidence=resampling.confidence)
+    if aggregate_of(measure) != "mean" or not effectiveness.computes(measure):
+        return cannot_tell("This measure is not computed for random removals of documents.")
+    near = measure.params.get("cutoff") or _NEAR
+    classes = ranked.classes(near, matched_by)
+    pool = np.flatnonzero(classes >= 0)
+    chosen = gone[pool]
+    compared = _share_compared(chosen, classes[pool], relevant[pool])
+    if not compared or removal_choices(chosen, classes[pool], 1) == 1:
+        why = "no removed document counts" if not chosen.any() else "no other documents are like those that are removed"
+        return cannot_tell(f"{why.capitalize()}: no choice is random.")
+
+    def drawn(_: np.random.Generator, draws: int) -> Floats:
+        parts = []
+        for picked in removal_draws(chosen, classes[pool], draws, resampling.seed):
+            # What lies too deep to be drawn is removed in every draw.
+            removed = np.tile(gone, (len(picked), 1))
+            removed[:, pool] = picked > 0
+            parts.append(ranked.without(removed, measure))
+        return np.concatenate(parts)
+
+    before, after = ranked.without(np.stack([np.zeros_like(gone), gone]), measure)
+    return placebo_changes(
+        dict(zip(ranked.names, before.tolist(), strict=True)),
+        dict(zip(ranked.names, after.tolist(), strict=True)),
+        drawn,
+        measure=str(measure),
+        what=what,
+        draws=resampling.resamples,
+        confidence=resampling.confidence,
+        compared=compared,
+        seed=resampling.seed,
+    )
+
+
+def _share_compared(removed: Flags, classes: Ints, relevant: Flags) -> float:
+    """The share of the removed documents for which others could go: of the relevant ones, if there are any."""
+    taken = np.bincount(classes, removed, classes.max(initial=0) + 1)
+    free = removed & (taken < np.bincount(classes, minlength=len(taken)))[classes]
+    counted = removed & relevant if (removed & relevant).any() else removed
+    return float((free & counted).sum() / max(1, counted.sum()))
