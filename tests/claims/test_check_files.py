@@ -26,7 +26,8 @@ def files(tmp_path: Path) -> dict[str, str]:
         "".join(f"{t} 0 {d} {g}\n" for t, held in grades.items() for d, g in held.items())
     )
     for name, run in runs.items():
-        rows = (f"{t} Q0 {d} 1 {score} {name}\n" for t, held in run.items() for d, score in held.items())
+        ordered = ((t, sorted(held.items(), key=lambda pair: -pair[1])) for t, held in run.items())
+        rows = (f"{t} Q0 {d} {at} {s} {name}\n" for t, held in ordered for at, (d, s) in enumerate(held, start=1))
         (place / f"{name}.run").write_text("".join(rows))
     texts = {d: f"the text of {d} in words of its own {d} again" for held in grades.values() for d in held}
     texts["t0-copy"] = texts["t0-d0"]
@@ -87,7 +88,7 @@ def test_the_page_has_the_claim_the_plot_and_a_line_for_each_question(files: dic
     assert "https://" not in page.replace("http-equiv", "")
     log = json.loads((tmp_path / "out" / "findings.sarif").read_text())["runs"][0]
     open_ones = {one.question for one in result.answers if one.effect not in ("stands", "unknown")}
-    assert {one["ruleId"] for one in log["results"]} == open_ones
+    assert {one["ruleId"] for one in log["results"]} == {f"truerank/{name}" for name in open_ones}
     card = (tmp_path / "out" / "card.md").read_text()
     assert card.startswith("## Can this result be believed?")
     assert f"**{result.conclusion.word}**" in card

@@ -12,6 +12,7 @@ from truerank.claims.data_questions import collection_answer, leakage_answer, mo
 from truerank.claims.inquiry import Inquiry, written_settings
 from truerank.claims.judging_questions import pools_answer, unjudged_answer
 from truerank.claims.material import ClaimMaterial
+from truerank.claims.pool_trials import with_trials
 from truerank.claims.results import QUESTIONS, Check, ClaimAnswer, ClaimConclusion, PlannedQuestion
 from truerank.claims.scoring_questions import policies_answer, significance_answer
 from truerank.claims.steps import AuditSteps
@@ -28,9 +29,9 @@ def only_planned(given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQue
 
 
 def answered(
-    given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...], folder: Path, told: Progress
+    given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...], folder: Path | None, told: Progress
 ) -> Check:
-    """Answers every question that can be answered, in their order."""
+    """Answers every question that can be answered, in their order; without a folder no audit writes its page."""
     claim = _claim(given, material)
     work = _Questions(given, material, claim, folder, told)
     asked = dict(work.questions())
@@ -42,8 +43,8 @@ def answered(
         told.start(f"check: {one.name}")
         answers.append(asked[one.name]())
     conclusion = no_claim(answers) if claim is None else concluded(claim, answers)
-    base = None if claim is None else claim.base
-    return Check(claim, base, tuple(answers), conclusion, plan, written_settings(given, folder), material.test)
+    base, settings = None if claim is None else claim.base, written_settings(given, folder or Path())
+    return Check(claim, base, tuple(answers), conclusion, plan, settings, material.test)
 
 
 def _claim(given: Inquiry, material: ClaimMaterial) -> Claim | None:
@@ -72,14 +73,14 @@ class _Questions:
         given: what was asked.
         material: what was read.
         claim: the claim, if there is one.
-        folder: of the check; each audit has one of its own in it.
+        folder: of the check, if there is one; each audit has one of its own in it.
         told: is told what happens.
     """
 
     given: Inquiry
     material: ClaimMaterial
     claim: Claim | None
-    folder: Path
+    folder: Path | None
     told: Progress
 
     def questions(self) -> Iterator[tuple[str, Callable[[], ClaimAnswer]]]:
@@ -90,7 +91,14 @@ class _Questions:
         if claim is not None:
             yield "significance", lambda: significance_answer(claim)
             yield "unjudged", lambda: unjudged_answer(claim)
-            yield "pools", lambda: pools_answer(claim, self.material.teams)
+            yield "pools", lambda: self._pools(claim, steps)
             yield "models", lambda: models_answer(self.given, self.material, claim, steps)
             yield "versions", lambda: versions_answer(self.given, claim, steps)
             yield "policies", lambda: policies_answer(claim, self.given.options.measures)
+
+    def _pools(self, claim: Claim, steps: AuditSteps) -> ClaimAnswer:
+        teams, sources = self.material.teams, self.given.sources
+        answer = pools_answer(claim, teams)
+        if not self.given.options.trials or not sources.has("docs") or sources.test is None:
+            return answer
+        return with_trials(self.given, claim, teams, answer, steps)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 from truerank.claims.inquiry import Inquiry, resolved
@@ -13,6 +12,7 @@ from truerank.claims.options import ClaimOptions, ClaimSources
 from truerank.claims.planning import planned
 from truerank.claims.results import Check
 from truerank.options import Encoding, Flag, Labels, Out, Resampling, Scoring, command
+from truerank.sources.sharing import reading_once
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
@@ -76,14 +76,15 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
     from truerank.claims.answering import answered, only_planned
 
     told = progress or Quiet()
-    plan = planned(given.sources)
-    material = read_material(given.sources)
-    if given.options.dry_run:
-        return only_planned(given, material, plan)
-    if given.out is None:
-        with TemporaryDirectory() as folder:
-            return answered(given, material, plan, Path(folder), told)
-    with started("check", given.inputs(), given.chosen(), given.out, packages=("scipy", "ir-measures")) as job:
-        found = replace(answered(given, material, plan, job.folder, told), folder=job.folder)
-        publish(found, job)
+    plan = planned(given.sources, given.options.trials)
+    # What several audits read is read once.
+    with reading_once():
+        material = read_material(given.sources)
+        if given.options.dry_run:
+            return only_planned(given, material, plan)
+        if given.out is None:
+            return answered(given, material, plan, None, told)
+        with started("check", given.inputs(), given.chosen(), given.out, packages=("scipy", "ir-measures")) as job:
+            found = replace(answered(given, material, plan, job.folder, told), folder=job.folder)
+            publish(found, job)
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, Literal
 
 import numpy as np
@@ -109,7 +110,7 @@ class Claim:
         """The confidence of each interval, with Bonferroni's correction for the comparisons."""
         return 1 - (1 - self.confidence) / self.comparisons
 
-    @property
+    @cached_property
     def base(self) -> ClaimEstimate:
         """The difference as the data are."""
         return self.estimate(self.differences(self.evaluation), "as the data are")

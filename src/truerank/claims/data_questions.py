@@ -13,6 +13,7 @@ from truerank.audits.assessors.verdicts import verdicts_of
 from truerank.audits.collection.audit import audit as collection_audit
 from truerank.audits.collection.cleaning import clean as collection_clean
 from truerank.audits.collection.options import CollectionOptions, Parts
+from truerank.audits.collection.results import CollectionAudit
 from truerank.audits.collection.results import load_audit as load_collection_audit
 from truerank.audits.leakage.audit import audit as leakage_audit
 from truerank.audits.leakage.options import AuditOptions
@@ -43,7 +44,7 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
         "variants": steps.inputs("variants", [given.options.variants]),
     }  # fmt: skip
 
-    def run(folder: Path, told: Progress) -> dict[str, Any]:
+    def run(folder: Path | None, told: Progress) -> dict[str, Any]:
         named = {} if given.options.variants is None else {material.test: given.options.variants}
         options = AuditOptions(variants=named)
         found = leakage_audit(
@@ -122,14 +123,17 @@ def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) ->
         "pair": list(pair), "measure": measure, "resampling": given.resampling,
     }  # fmt: skip
 
-    def run(folder: Path, told: Progress) -> dict[str, Any]:
+    audits: list[CollectionAudit] = []
+
+    def run(folder: Path | None, told: Progress) -> dict[str, Any]:
         parts = Parts(qrels=sources.qrels, docs=sources.docs, topics=sources.test, run=pair or ())
         options = CollectionOptions(
             measures=measure, resamples=given.resampling.resamples, confidence=given.resampling.confidence,
             seed=given.resampling.seed,
         )  # fmt: skip
         found = collection_audit(parts, options=options, scoring=given.scoring, out=folder, progress=told)
-        if sources.has("qrels"):
+        audits.append(found)
+        if folder is not None and sources.has("qrels"):
             collection_clean(sources.qrels, found, out=folder / "clean")
         whole = found.verdicts[0]
         return {
@@ -144,12 +148,14 @@ def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) ->
         "collection", found["verdict"], found["why"], "unknown", _NO_CLAIM, (), found["settle"], "collection",
         "once the collection is repaired", facts,
     )  # fmt: skip
-    return answer if claim is None else _repaired(claim, answer, steps.folder / "collection")
+    if claim is None:
+        return answer
+    place = steps.place("collection")
+    return _repaired(claim, answer, audits[0] if place is None else load_collection_audit(place))
 
 
-def _repaired(claim: Claim, answer: ClaimAnswer, folder: Path) -> ClaimAnswer:
+def _repaired(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit) -> ClaimAnswer:
     base = claim.base
-    audit = load_collection_audit(folder)
     cleaned = collection_clean(claim.qrels, audit)
     groups = dict(cleaned.duplicates.iter_rows())
     changed = len(cleaned.changes)
@@ -173,7 +179,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
     steps.told.start("judgments of models")
     found = judge_audit(
         given.sources.qrels, dict(material.models), given.sources.run, measures=claim.measure,
-        resampling=given.resampling, scoring=given.scoring, out=steps.folder / "models",
+        resampling=given.resampling, scoring=given.scoring, out=steps.place("models"),
     )  # fmt: skip
     verdicts = [one for one in verdicts_of(found) if one.use == "order"]
     rows = []
@@ -181,7 +187,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
         scored = claim.scored(found.grades.qrels[name])
         rows.append(claim.estimate(claim.differences(scored), f"by the judgments of {name}"))
     base = claim.base
-    told = "; ".join(f"{one.label} {one.figures()}" for one in rows)
+    told = ", ".join(f"{one.label} {one.figures()}" for one in rows)
     turned = [one.label for one in rows if one.effect == "falls"]
     weak = [one.label for one in rows if one.effect == "not shown"]
     effect: Effect = base.effect
@@ -189,10 +195,10 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
         effect = "could turn" if turned else "not shown"
     elif base.effect != "stands" and any(one.effect == "stands" for one in rows):
         effect = "appears"
-    words = list(dict.fromkeys(one.word for one in verdicts))
+    words = list(dict.fromkeys("ORDER UNKNOWN" if one.word == "UNKNOWN" else one.word for one in verdicts))
     evidence = " ".join(f"{one.judge}: {one.reason}" for one in verdicts[:_NAMED])
     return ClaimAnswer(
-        "models", " / ".join(words) or "UNKNOWN", evidence, effect, f"The difference {told}.", tuple(rows),
+        "models", " / ".join(words) or "UNKNOWN", evidence, effect, f"The difference is {told}.", tuple(rows),
         "", "models", " and ".join(turned + weak),
         {"verdicts": {one.judge: one.word for one in verdicts}},
     )  # fmt: skip

@@ -49,14 +49,14 @@ def example_leaks(given: Inquiry, steps: AuditSteps) -> ExampleLeaks | None:
         "rel": given.scoring.rel,
     }  # fmt: skip
 
-    def run(folder: Path, told: Progress) -> dict[str, Any]:
+    def run(folder: Path | None, told: Progress) -> dict[str, Any]:
         return _audited(given, whole, folder, told)
 
     found = steps.once(_FOLDER, depends, run)
     return ExampleLeaks(found["verdict"], found["why"], frozenset(found["topics"]), _FOLDER)
 
 
-def _audited(given: Inquiry, whole: Sequence[str], folder: Path, told: Progress) -> dict[str, Any]:
+def _audited(given: Inquiry, whole: Sequence[str], folder: Path | None, told: Progress) -> dict[str, Any]:
     options = ExampleOptions(
         qrels=given.sources.qrels, docs=given.sources.docs, kinds=_KINDS, rel=given.scoring.rel
     )  # fmt: skip

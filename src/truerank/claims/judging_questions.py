@@ -153,7 +153,7 @@ def _unjudged_effect(base: ClaimEstimate, bounds: UnjudgedBounds, alone: ClaimEs
     )
     if base.effect == "stands":
         if bounds.low > 0:
-            return f"Whatever they are, the difference stays above 0 ({span}).", "stands"
+            return f"Whatever grades the unjudged documents have, the difference stays above 0 ({span}).", "stands"
         return told, "could turn"
     if alone.effect == "stands":
         return told, "appears"
@@ -196,7 +196,10 @@ def pools_answer(claim: Claim, teams: Mapping[str, str]) -> ClaimAnswer:
     if estimate is None:
         return _uneven_alone(claim, favoured, evidence, facts)
     if not unique:
-        told = f"{favoured}'s team alone brought no relevant document, so that this does not explain the difference."
+        told = (
+            f"{favoured}'s team alone brought no relevant document into the judgments: the uneven judging does not "
+            "explain the difference."
+        )
         return ClaimAnswer("pools", "UNEVEN", evidence, base.effect, told, facts=facts)
     consequence = (
         f"Without the {unique:,d} relevant documents that only {favoured}'s team brought the difference is "

@@ -63,6 +63,8 @@ class ClaimOptions(Options):
         measures: measures that the claim is tried by too, separated by blanks.
         comparisons: how many comparisons the claim was chosen from; by default those that the runs allow: all runs with
             the baseline where it is named, otherwise all pairs.
+        trials: how often the judging of the runs is simulated anew without the team of either run, where `test` and
+            `docs` are given; it takes minutes, and 0 leaves it out.
         variants: the file of the topics' query variants, which are looked for in the training data too.
         dry_run: say what can be answered and what it costs, and run nothing.
     """
@@ -70,5 +72,6 @@ class ClaimOptions(Options):
     measure: str = "nDCG@10"
     measures: str = "AP RR@10 P@10 R@100"
     comparisons: Annotated[int | None, Range(at_least=1)] = None
+    trials: Annotated[int, Range(at_least=0)] = 0
     variants: Annotated[str | None, Flag(metavar="FILE")] = None
     dry_run: bool = False

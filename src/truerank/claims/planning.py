@@ -19,18 +19,21 @@ _SCORED: Final = 3_000_000.0
 #: How much text a compressed byte holds.
 _COMPRESSION: Final = 3.0
 _START: Final = 2.0
+#: Seconds of one simulated judging of some fifty topics.
+_TRIAL: Final = 4.0
 
 
-def planned(sources: ClaimSources) -> tuple[PlannedQuestion, ...]:
+def planned(sources: ClaimSources, trials: int = 0) -> tuple[PlannedQuestion, ...]:
     """The questions in their order, each with what is run or what would have to be given.
 
     Args:
         sources: what was given, with what the test set brings.
+        trials: simulated judgings, see `ClaimOptions`.
     """
-    return tuple(_questions(sources))
+    return tuple(_questions(sources, trials))
 
 
-def _questions(sources: ClaimSources) -> Iterator[PlannedQuestion]:
+def _questions(sources: ClaimSources, trials: int) -> Iterator[PlannedQuestion]:
     claim = _lacking(sources, ("run", "qrels"))
     yield _of("significance", claim, "paired t-test", 0.1)
     yield _of(
@@ -43,7 +46,12 @@ def _questions(sources: ClaimSources) -> Iterator[PlannedQuestion]:
         _START + _size([sources.docs]) / _COMPARED,
     )  # fmt: skip
     yield _of("unjudged", claim, "every grade of unjudged documents", 1.0)
-    yield _of("pools", claim, "shares judged; documents that one team brought", 0.2)
+    simulated = bool(trials) and sources.has("docs") and sources.has("test")
+    yield _of(
+        "pools", claim,
+        f"shares judged; documents that one team brought{f'; {trials} simulated judgings' if simulated else ''}",
+        0.2 + simulated * _START + simulated * (trials + 1) * _judged_without(sources),
+    )  # fmt: skip
     yield _of("models", _lacking(sources, ("run", "qrels", "model_judgments")), "audit of the model's judgments", 3.0)
     versions = _lacking(sources, ("qrels", "test", "docs", "previous"))
     yield _of(
@@ -64,6 +72,12 @@ def _lacking(sources: ClaimSources, needed: tuple[str, ...]) -> str:
     if "run" in needed and sources.has("run") and not isinstance(sources.run, str) and len(sources.run) < 2:
         lacking.append("a second `run`")
     return " and ".join(lacking)
+
+
+def _judged_without(sources: ClaimSources) -> float:
+    """Seconds of one simulated judging of all topics with each team left out; a run is taken for a team."""
+    runs = 1 if isinstance(sources.run, str) else len(sources.run)
+    return _TRIAL * (runs + 1)
 
 
 def _size(sources: Iterable[str | None]) -> float:

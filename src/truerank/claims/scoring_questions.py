@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, signed
 from truerank.claims.results import ClaimAnswer
@@ -14,12 +15,15 @@ from truerank.measures import Significance, compare_evaluations, detectable_diff
 from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.options import Missing, Scoring, Ties
 
-__all__ = ["policies_answer", "significance_answer", "smallest_shown"]
+__all__ = ["could_show", "policies_answer", "significance_answer", "smallest_shown"]
 
+Floats = NDArray[np.float64]
 _TIES: Final[tuple[Ties, ...]] = ("trec_eval", "ascending", "rank")
 _MISSING: Final[tuple[Missing, ...]] = ("default", "skip")
 #: The power with which a difference is called one that could have been shown.
 _POWER: Final = 0.8
+#: Levels of a difference that are tried.
+_LEVELS: Final = 41
 #: Measures that a sentence names.
 _NAMED: Final = 4
 
@@ -105,24 +109,26 @@ def _policies(claim: Claim, main: tuple[ClaimEstimate, ...], every: list[tuple[C
     open_ones = [name for one, name in every if one.effect == "not shown"]
     own = [one for one, _ in every if one.measure == claim.measure]
     values = [one.value for one in own if one.value is not None]
-    spread = f"{claim.measure} alone gives {signed(min(values))} to {signed(max(values))}" if values else "no value"
+    spread = f"is {signed(min(values))} to {signed(max(values))}" if values else "has no value"
     evidence = (
-        f"{len(every)} policies tried ({len(main)} measures, {len(_TIES)} orders of ties, {len(_MISSING)} rules for "
-        f"missing topics); {spread}."
+        f"{len(every)} combinations tried: {len(main)} measures, {len(_TIES)} orders of ties, {len(_MISSING)} rules "
+        f"for missing topics. By {claim.measure} the difference {spread}."
     )
     base = claim.base.effect
     effect: Effect = base
+    named = turned or open_ones
     if turned:
         effect = "could turn" if base == "stands" else base
-        told = f"The sign changes in {len(turned)} of {len(every)} policies: {_by(claim, turned)}."
+        told = f"{claim.baseline} leads in {len(turned)} of the {len(every)}: {_by(claim, turned)}."
     else:
         weak = "all intervals are above 0"
         if open_ones:
-            weak = f"in {len(open_ones)} of them the interval includes 0 ({_by(claim, open_ones)})"
-        told = f"The sign changes in none of {len(every)} policies; {weak}."
+            weak = f"in {len(open_ones)} the interval includes 0 ({_by(claim, open_ones)})"
+        told = f"{claim.baseline} leads in none of the {len(every)}; {weak}."
         # The claim is one by its own measure: another measure that shows less leaves it standing.
         if base == "stands" and any(one.effect == "not shown" for one in own):
             effect = "not shown"
+            named = [name for one, name in every if one.measure == claim.measure and one.effect == "not shown"]
     shown = [name for one, name in every if one.measure == claim.measure and one.effect == "stands"]
     if base != "stands" and shown:
         effect = "appears"
@@ -131,15 +137,45 @@ def _policies(claim: Claim, main: tuple[ClaimEstimate, ...], every: list[tuple[C
     facts = {"policies": len(every), "turned": turned, "not_shown": open_ones}
     rows = tuple(one for one in main if one.measure != claim.measure)
     return ClaimAnswer(
-        "policies", word, evidence, effect, told, rows, exception=_by(claim, turned or open_ones), facts=facts
+        "policies", word, evidence, effect, told, rows, exception=_by(claim, named), facts=facts
     )  # fmt: skip
 
 
 def _by(claim: Claim, policies: Sequence[str]) -> str:
-    """Policies by their measures; those of the claim's own measure by their conventions."""
-    measures = dict.fromkeys(name.partition(",")[0] for name in policies)
-    names = [f"{name} with other conventions" if name == claim.measure else name for name in measures]
+    """Policies by their measures; those of the claim's own measure by the conventions that are other ones."""
+    by_measure: dict[str, list[str]] = {}
+    usual = (f"ties {claim.scoring.ties}", f"missing topics {claim.scoring.missing}")
+    for name in policies:
+        measure, *conventions = name.split(", ")
+        by_measure.setdefault(measure, []).extend(one for one in conventions if one not in usual)
+    names = [
+        f"{measure} with {' or '.join(dict.fromkeys(others))}" if measure == claim.measure and others else measure
+        for measure, others in by_measure.items()
+    ]
     return f"by {', '.join(names[:_NAMED])}{' and others' if len(names) > _NAMED else ''}"
+
+
+def _lacking_run(claim: Claim, lacking: Sequence[NDArray[np.bool_]]) -> str:
+    """The run that lacks topics which the other one has; both words where each does."""
+    system, baseline = lacking
+    if (system & ~baseline).any() and (baseline & ~system).any():
+        return "only one run"
+    return claim.system if (system & ~baseline).any() else claim.baseline
+
+
+def could_show(claim: Claim, low: Floats, high: Floats) -> bool:
+    """Whether some differences within bounds, by topic, would show the claim.
+
+    Among all differences within the bounds, those that are as near as possible to one level have the largest t; every
+    level is tried on a grid.
+
+    Args:
+        claim: the claim.
+        low: the least difference of each topic, shape (topics,).
+        high: the largest, shape (topics,).
+    """
+    levels = np.linspace(0, max(1e-9, float(high.max())), _LEVELS)
+    return any(claim.estimate(np.clip(level, low, high), "").effect == "stands" for level in levels)
 
 
 def _with_lacking(claim: Claim, answer: ClaimAnswer) -> ClaimAnswer:
@@ -161,15 +197,20 @@ def _with_lacking(claim: Claim, answer: ClaimAnswer) -> ClaimAnswer:
     low, high = np.where(alone[1], differences - best, differences), np.where(alone[0], differences + best, differences)
     base, least, most = claim.base, float(low.mean()), float(high.mean())
     effect: Effect = answer.effect
-    turns = least <= 0 if base.effect == "stands" else claim.estimate(high, "").effect == "stands"
+    turns = least <= 0 if base.effect == "stands" else could_show(claim, low, high)
+    hides = base.effect == "stands" and claim.estimate(low, "").effect != "stands"
     if turns and effect != "appears":
         effect = "could turn"
+    elif hides and effect == "stands":
+        effect = "not shown"
     row = ClaimEstimate("lacking topics: any score", base.value, least, most, base.topics, effect, is_range=True)
     consequence = (
         f"{answer.consequence} Scores on the topics that one run lacks can give any difference from {signed(least)} to "
         f"{signed(most)}."
     )
-    exception = "on topics that one run lacks" if turns and not answer.facts["turned"] else answer.exception
+    exception = answer.exception
+    if (turns or hides) and not answer.facts["turned"]:
+        exception = f"with other scores on the topics that {_lacking_run(claim, lacking)} lacks"
     return replace(
         answer, evidence=evidence, effect=effect, consequence=consequence, exception=exception,
         estimates=(*answer.estimates, row), settles="Complete the runs, or score both on the topics that both have.",

@@ -29,11 +29,11 @@ class AuditSteps:
     """Where the audits of a check lie, and whom they tell.
 
     Attributes:
-        folder: of the check.
+        folder: of the check; None where nothing is kept, so that audits write no pages.
         told: is told what happens.
     """
 
-    folder: Path
+    folder: Path | None
     told: Progress
 
     def inputs(self, role: str, sources: Iterable[Any]) -> list[Input]:
@@ -42,35 +42,43 @@ class AuditSteps:
         # What a file holds counts, not the way to it.
         return [one if one.sha256 is None else one._replace(source="") for one in found]
 
+    def place(self, name: str) -> Path | None:
+        """The folder of an audit; None where nothing is kept."""
+        return None if self.folder is None else self.folder / name
+
     def once(
-        self, name: str, depends: Mapping[str, Any], run: Callable[[Path, Progress], dict[str, Any]]
+        self, name: str, depends: Mapping[str, Any], run: Callable[[Path | None, Progress], dict[str, Any]]
     ) -> dict[str, Any]:
         """What an audit found, as plain values; it is run unless it is there already.
 
         Args:
             name: of the audit and its folder.
             depends: all that it depends on: inputs and options.
-            run: runs it in a folder.
+            run: runs it, in a folder where it is kept.
         """
+        if self.folder is None:
+            return run(None, self.told)
         inputs = [one for value in depends.values() if isinstance(value, list) for one in value]
         traced = all(not isinstance(one, Input) or _is_traced(one) for one in inputs)
         identity = digest({"version": __version__, **plain(dict(depends))})
-        known = self._known()
+        file = self.folder / _FILE
+        known = _known(file)
         place = self.folder / name
         if traced and known.get(name, {}).get("identity") == identity and (place / "manifest.json").is_file():
             found: dict[str, Any] = known[name]["found"]
             return found
         found = run(place, self.told)
         known[name] = {"identity": identity, "found": found}
-        write_text(self.folder / _FILE, json.dumps(known, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
+        write_text(file, json.dumps(known, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
         return found
 
-    def _known(self) -> dict[str, Any]:
-        try:
-            known = json_file(self.folder / _FILE)
-        except InputError:
-            return {}
-        return known if isinstance(known, dict) else {}
+
+def _known(file: Path) -> dict[str, Any]:
+    try:
+        known = json_file(file)
+    except InputError:
+        return {}
+    return known if isinstance(known, dict) else {}
 
 
 def _is_traced(one: Input) -> bool:

@@ -7,10 +7,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+import polars as pl
+
 from truerank.audits.transfer.carrying import carry
 from truerank.audits.transfer.cleaning import Removal
 from truerank.audits.transfer.cleaning import clean as transfer_clean
-from truerank.audits.transfer.matching.finding import MatchOptions
+from truerank.audits.transfer.matching.finding import MatchOptions, match
 from truerank.audits.transfer.matching.links import Route
 from truerank.audits.transfer.scanning.scan import scan
 from truerank.claims.claim import Claim, ClaimEstimate, Effect
@@ -25,6 +27,8 @@ from truerank.work.progress import Progress
 __all__ = ["versions_answer"]
 
 _BEFORE, _NOW = "judged", "now"
+#: The judgments of documents that are there, and those of them that the scan does not doubt.
+_QRELS: Final = ("carried.qrels", "clean.qrels")
 #: Documents that are looked at to see whether versions are matched by URL.
 _LOOKED_AT: Final = 100
 
@@ -38,31 +42,36 @@ def versions_answer(given: Inquiry, claim: Claim, steps: AuditSteps) -> ClaimAns
         "rel": given.scoring.rel,
     }  # fmt: skip
 
-    def run(folder: Path, told: Progress) -> dict[str, Any]:
+    qrels: list[pl.DataFrame | None] = []
+
+    def run(folder: Path | None, told: Progress) -> dict[str, Any]:
         versions = {_BEFORE: str(sources.previous), _NOW: str(sources.docs)}
         by = "url" if _has_urls(str(sources.previous)) else "id"
+        rel, matching = given.scoring.rel, MatchOptions(match_by="url" if by == "url" else "id")
+        # A scan that is kept matches the versions by itself, while it reads them, and writes what it found.
+        links = match(versions, sources.qrels, matching=matching, progress=told) if folder is None else None
         found = scan(
-            versions, sources.qrels, str(sources.test), model="bm25", rel=given.scoring.rel,
-            matching=MatchOptions(match_by=by), out=folder, progress=told,  # type: ignore[arg-type]
+            versions, sources.qrels, str(sources.test), model="bm25", rel=rel, matched=links, matching=matching,
+            out=folder, progress=told,
         )  # fmt: skip
-        carried = carry(
-            sources.qrels, route=Route(matched=folder / "matched", to=_NOW), rel=given.scoring.rel,
-            out=folder / "carried.qrels",
-        )  # fmt: skip
+        files = (None, None) if folder is None else tuple(folder / name for name in _QRELS)
+        route = Route(matched=links if folder is None else folder / "matched", to=_NOW)
+        carried = carry(sources.qrels, route=route, rel=rel, out=files[0])
+        kept: Any = carried.qrels if files[0] is None else str(files[0])
         cleaned = transfer_clean(
-            str(folder / "carried.qrels"), scan=found, version_name=_NOW, removal=Removal(ids="version"),
-            rel=given.scoring.rel, out=folder / "clean.qrels",
+            kept, scan=found, version_name=_NOW, removal=Removal(ids="version"), rel=rel, out=files[1]
         )  # fmt: skip
+        qrels.extend((carried.qrels, cleaned.qrels))
         return {
             "compared": found.summary["compared"], "lost": carried.lost, "ambiguous": carried.ambiguous,
             "flagged": sum(cleaned.removed.values()), "reasons": dict(cleaned.removed), "by": by,
         }  # fmt: skip
 
     found = steps.once("versions", depends, run)
-    folder = steps.folder / "versions"
-    rows = []
-    for file, label in (("carried.qrels", "lost documents left out"), ("clean.qrels", "doubtful ones left out too")):
-        rows.append(changed_difference(claim, claim.scored(read_qrels_frame(str(folder / file))), label))
+    if (folder := steps.place("versions")) is not None:
+        qrels = [read_qrels_frame(str(folder / name)) for name in _QRELS]
+    labels = ("lost documents left out", "doubtful ones left out too")
+    rows = [changed_difference(claim, claim.scored(one), label) for one, label in zip(qrels, labels, strict=True)]
     (carried, moved, _), (clean, _, _) = rows
     effect = _effect(claim.base, (carried, moved), clean)
     word = "CHANGED" if found["lost"] + found["ambiguous"] + found["flagged"] else "UNCHANGED"
@@ -84,9 +93,10 @@ def versions_answer(given: Inquiry, claim: Claim, steps: AuditSteps) -> ClaimAns
 def _effect(base: ClaimEstimate, carried: tuple[ClaimEstimate, bool], clean: ClaimEstimate) -> Effect:
     """Lost documents are certain; what the scan doubts is no error yet, and can only leave the claim open."""
     certain = repaired_effect(base, *carried)
-    if certain != "stands" or clean.effect == "stands":
+    if certain != base.effect:
         return certain
-    return "could turn"
+    doubtful = (clean.effect == "stands") != (base.effect == "stands")
+    return "could turn" if doubtful and clean.effect != "unknown" else certain
 
 
 def _has_urls(source: str) -> bool:

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from truerank.errors import InputError
 from truerank.loading import check_regular
+from truerank.sources.sharing import shared_value
 from truerank.zstd import ZstdDecompressor, ZstdError
 
 __all__ = [
@@ -117,6 +118,10 @@ def chunks(path: Path) -> Iterator[bytes]:
 
 def head(path: Path, size: int = HEAD_SIZE) -> bytes:
     """The first bytes of a file, decompressed; a file that is cut off further on gives what it has."""
+    return shared_value(path, ("head", size), lambda: _head(path, size), size)
+
+
+def _head(path: Path, size: int) -> bytes:
     found = b""
     stream = chunks(path)
     try:
@@ -158,6 +163,10 @@ def plain_file(path: Path) -> Iterator[Path]:
 
 def fingerprint(path: Path) -> str:
     """Size and SHA-256 of the bytes of a file as they lie on the disk, as `sha256:HEX;bytes=SIZE`."""
+    return shared_value(path, "fingerprint", lambda: _fingerprint(path))
+
+
+def _fingerprint(path: Path) -> str:
     try:
         with checked_file(path).open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -16,12 +17,15 @@ from truerank.sources.document_rows import FoundDocument, FoundStream
 from truerank.sources.duplicates import IdWindow
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.rows import saved_files
+from truerank.sources.sharing import shared_stream
 from truerank.sources.streamed import StreamedSource
 from truerank.text.normalising import normalise
 
 __all__ = ["DocumentSource", "open_documents", "read_documents"]
 
 _BLOCK: Final = 1 << 10
+#: Bytes of a document without its texts.
+_VALUE: Final = 400
 
 
 def open_documents(spec: str | SourceSpec, *, strict: bool = False, keep_empty: bool = False) -> DocumentSource:
@@ -149,7 +153,8 @@ class DocumentSource(StreamedSource):
         if spec.scheme == "hf":
             rows = hub.records(spec, strict=self._strict)
             return document_rows.documents_of_rows(rows, spec.column, spec.spec)
-        return document_files.file_documents(spec.path, self._form, spec.column, strict=self._strict)
+        read = partial(document_files.file_documents, spec.path, self._form, spec.column, strict=self._strict)
+        return shared_stream(spec.path, ("documents", self._form, spec.column, self._strict), read, _length)
 
     def _file_fingerprint(self) -> str:
         path = self.spec.path
@@ -161,3 +166,8 @@ class DocumentSource(StreamedSource):
             name = file.relative_to(path).as_posix()
             together.update(f"{name}\n{compressed.fingerprint(file)}\n".encode())
         return f"sha256:{together.hexdigest()};files={len(files)}"
+
+
+def _length(found: FoundDocument | int) -> int:
+    """The characters of a document, and what the value itself takes."""
+    return _VALUE if isinstance(found, int) else _VALUE + sum(map(len, found.document))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,6 +16,7 @@ from truerank.sources import beir, compressed, formats, frames, grammar, irds
 from truerank.sources.duplicates import pair_records
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import byte_blocks, decoded
+from truerank.sources.sharing import shared_frames
 
 __all__ = [
     "BEIR_HEADER",
@@ -113,7 +115,8 @@ def qrel_frames(spec: str | SourceSpec) -> Iterator[pl.DataFrame]:
         return
     path = _qrels_path(spec.path)
     found = False
-    for frame in frames.frames(path, QREL_SCHEMA, _LAYOUTS, _values, header=BEIR_HEADER):
+    blocks = partial(frames.frames, path, QREL_SCHEMA, _LAYOUTS, _values, header=BEIR_HEADER)
+    for frame in shared_frames(path, "qrels", blocks):
         found = True
         yield frame
     if not found:

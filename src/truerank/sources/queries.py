@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Final
 
 from truerank.errors import InputError
 from truerank.records import Query
@@ -14,11 +15,15 @@ from truerank.sources.duplicates import IdWindow
 from truerank.sources.files import file_queries
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.rows import saved_files
+from truerank.sources.sharing import shared_stream
 from truerank.sources.streamed import StreamedSource
 from truerank.sources.text_columns import TextColumns, text_columns
 from truerank.text.normalising import normalise
 
 __all__ = ["QuerySource", "open_queries"]
+
+#: Bytes of a query without its characters: text, id and line.
+_VALUE: Final = 150
 
 
 def open_queries(spec: str | SourceSpec, *, strict: bool = False) -> QuerySource:
@@ -157,7 +162,14 @@ class QuerySource(StreamedSource):
             return irds.queries(spec.location)
         if spec.scheme == "hf":
             return hub.queries(spec, strict=self._strict)
-        return file_queries(spec.path, self._format, spec.column, single=spec.format == "lines", strict=self._strict)
+        single = spec.format == "lines"
+        read = partial(file_queries, spec.path, self._format, spec.column, single=single, strict=self._strict)
+        return shared_stream(spec.path, ("queries", self._format, spec.column, single, self._strict), read, _length)
+
+
+def _length(block: RawBlock) -> int:
+    """The characters of a block, and what its values take."""
+    return sum(map(len, block.texts)) + _VALUE * len(block.texts)
 
 
 def _empty(texts: list[str]) -> list[int]:

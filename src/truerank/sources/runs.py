@@ -13,6 +13,7 @@ from truerank.errors import InputError
 from truerank.records import RunRow
 from truerank.sources import compressed, formats, frames, grammar
 from truerank.sources.duplicates import pair_records
+from truerank.sources.sharing import is_shared, shared_frames
 
 __all__ = ["RUN_SCHEMA", "read_run", "read_run_frame", "run_frames"]
 
@@ -78,11 +79,11 @@ def run_frames(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA)) -
     """
     checked = _checked(path)
     schema = {name: kind for name, kind in RUN_SCHEMA.items() if name in columns}
-    # Ranks and scores are read in any case: they may be no numbers.
-    read = {name: kind for name, kind in RUN_SCHEMA.items() if name in schema or kind != pl.String}
+    # Ranks and scores are read in any case: they may be no numbers. What is kept for other readers is the whole.
+    read = {name: kind for name, kind in RUN_SCHEMA.items() if name in schema or kind != pl.String or is_shared()}
     layout = tuple(name if name in read else None for name in _LAYOUT)
     found = False
-    for frame in frames.frames(checked, read, [layout], _values_of(read)):
+    for frame in shared_frames(checked, "run", lambda: frames.frames(checked, read, [layout], _values_of(read))):
         found = True
         yield frame.select(list(schema))
     if not found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +18,7 @@ from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import line_blocks
 from truerank.sources.qrels import read_qrels
 from truerank.sources.rows import Row, rows
+from truerank.sources.sharing import shared_stream
 from truerank.text.normalising import normalise
 
 __all__ = ["TopicSet", "read_topics", "topic_records"]
@@ -162,7 +164,13 @@ def _found(spec: SourceSpec, strict: bool) -> Iterator[_Found | int]:
         return (_Found(topic, None) for topic in irds.topics(spec.location))
     if spec.scheme == "hf":
         return _from_rows(hub.records(spec, strict=strict), spec.column, spec.spec)
-    return _from_file(spec, strict)
+    read = partial(_from_file, spec, strict)
+    return shared_stream(spec.path, ("topics", spec.format, spec.column, strict), read, _length)
+
+
+def _length(found: _Found | int) -> int:
+    """The characters of a topic."""
+    return 0 if isinstance(found, int) else len("".join(found.topic.variants)) + sum(map(len, found.topic[1:4]))
 
 
 def _from_file(spec: SourceSpec, strict: bool) -> Iterator[_Found | int]:
