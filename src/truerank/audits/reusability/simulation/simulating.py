@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import numpy as np
 import polars as pl
 
-from truerank.audits.reusability.learning.features import ANALYSER
+from truerank.audits.reusability.learning.features import ANALYSER, Features
 from truerank.audits.reusability.pools.depth import depth_pool
 from truerank.audits.reusability.pools.options import Pooling
 from truerank.audits.reusability.simulation.inputs import Inputs, read_inputs

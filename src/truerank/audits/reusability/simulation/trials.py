@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.audits.reusability.following import TopicJudgments
-from truerank.audits.reusability.learning.active import LearnerOptions, trace
+from truerank.audits.reusability.learning.active import LearnerOptions, Trace, traces
 from truerank.audits.reusability.learning.features import Features
 from truerank.work.artifacts import digest
 from truerank.work.blocks import BlockStore
@@ -128,30 +128,35 @@ class TraceTask:
     options: LearnerOptions
 
     def open(self) -> Callable[[TraceBlock], pl.DataFrame]:
-        """Loads the features."""
+        """Maps the features."""
         features = Features.of_index(self.features)
 
         def work(block: TraceBlock) -> pl.DataFrame:
-            return pl.concat([self._traced(features, block, number) for number in block.pools])
+            found = self.traces(features, block, self.length)
+            return pl.concat([_frame(number, one) for number, one in zip(block.pools, found, strict=True)])
 
         return work
 
-    def _traced(self, features: Features, block: TraceBlock, number: int) -> pl.DataFrame:
+    def traces(self, features: Features, block: TraceBlock, length: int) -> tuple[Trace, ...]:
+        """The traces of a block, of so many judgments at most."""
         topic = block.work
-        found = trace(
+        return traces(
             features,
             topic.topic_id,
             topic.query,
-            topic.pools[number],
+            [topic.pools[number] for number in block.pools],
             lambda doc_id: topic.grades.get(doc_id, 0),
-            length=self.length,
+            length=length,
             seed=block.seed,
             options=self.options,
         )
-        columns = {"doc_id": found.doc_ids, "grade": found.grades, "batch": found.batches}
-        frame = pl.DataFrame(columns, schema={name: TRACE_SCHEMA[name] for name in columns})
-        same = pl.lit(number, pl.Int16).alias("pool"), pl.lit(found.whole).alias("whole")
-        return frame.with_columns(same).select(list(TRACE_SCHEMA))
+
+
+def _frame(number: int, found: Trace) -> pl.DataFrame:
+    columns = {"doc_id": found.doc_ids, "grade": found.grades, "batch": found.batches}
+    frame = pl.DataFrame(columns, schema={name: TRACE_SCHEMA[name] for name in columns})
+    same = pl.lit(number, pl.Int16).alias("pool"), pl.lit(found.whole).alias("whole")
+    return frame.with_columns(same).select(list(TRACE_SCHEMA))
 
 
 @dataclass(frozen=True)
