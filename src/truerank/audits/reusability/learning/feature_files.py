@@ -67,13 +67,13 @@ class ColumnBlock(NamedTuple):
     weights: NDArray[np.float32]
 
     @classmethod
-    def of(cls, first: int, block: RowBlock, columns: int) -> ColumnBlock:
-        """The same rows by term, of so many columns in all."""
+    def of(cls, first: int, begin: int, block: RowBlock, columns: int) -> ColumnBlock:
+        """Rows by term, of so many columns in all; `begin` is where their postings begin."""
         terms, places = touched(block.columns, columns)
         begins = np.concatenate([[0], np.cumsum(block.sizes, dtype=np.int64)])
         shape = (len(block.sizes), len(terms))
         turned = scipy.sparse.csr_matrix((block.weights, places, begins.astype(np.int32)), shape=shape).tocsc()
-        return cls(first, begins, terms.astype(np.int32), turned.indptr, turned.indices, turned.data)
+        return cls(first, begin + begins, terms.astype(np.int32), turned.indptr, turned.indices, turned.data)
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -180,6 +180,7 @@ def is_stored(folder: Path, source: str) -> bool:
 
 def store(
     folder: Path,
+    *,
     doc_ids: Iterator[str],
     order: NDArray[np.int32],
     terms: Iterator[str],
@@ -211,7 +212,7 @@ def store(
                 _write(files, "starts", postings + np.cumsum(block.sizes, dtype=np.int64))
                 _write(files, "columns", block.columns)
                 _write(files, "weights", block.weights)
-                turned = ColumnBlock.of(rows, block, len(idf))
+                turned = ColumnBlock.of(rows, postings, block, len(idf))
                 _write(files, "block.shapes", [len(block.sizes), len(turned.terms), len(turned.rows)])
                 for name in ("terms", "starts", "rows", "weights"):
                     _write(files, f"block.{name}", getattr(turned, name))

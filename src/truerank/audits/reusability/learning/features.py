@@ -145,9 +145,14 @@ class Features:
         kept = np.flatnonzero(frequency >= _MIN_FREQUENCY).tolist()
         weighting = _Weighting.of(len(opened), frequency)
         store(
-            place, _doc_ids(opened), opened.by_rank, map(opened.term, kept), weighting.idf,
-            map(weighting, _blocks(opened, progress)), opened.fingerprint,
-        )  # fmt: skip
+            place,
+            doc_ids=_doc_ids(opened),
+            order=opened.by_rank,
+            terms=map(opened.term, kept),
+            idf=weighting.idf,
+            blocks=map(weighting, _blocks(opened, progress)),
+            source=opened.fingerprint,
+        )
         return cls.open(place)
 
     @classmethod
@@ -215,8 +220,13 @@ class Features:
             last = min(first + _AT_ONCE, len(self))
             begin, end = int(self.starts[first]), int(self.starts[last])
             rows = RowBlock(np.diff(self.starts[first : last + 1]), self.columns[begin:end], self.weights[begin:end])
-            found.append(ColumnBlock.of(first, rows, len(self.terms)))
+            found.append(ColumnBlock.of(first, begin, rows, len(self.terms)))
         return tuple(found)
+
+    @property
+    def disk_bytes(self) -> int:
+        """What the postings take on the disk, where they lie there."""
+        return 2 * (self.columns.nbytes + self.weights.nbytes) if self.stored is not None else 0
 
     def held(self) -> Features:
         """The same in the memory of this process."""
@@ -231,6 +241,14 @@ class Features:
         sizes = self.starts[rows + 1] - begins
         places = np.arange(int(sizes.sum())) + np.repeat(begins - (np.cumsum(sizes) - sizes), sizes)
         return RowBlock(sizes, self.columns[places], self.weights[places])
+
+    def scores(self, block: ColumnBlock, weights: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The scores of a block's documents by one model: weights of all terms, shape (terms,)."""
+        begin, end = int(block.begins[0]), int(block.begins[-1])
+        parts = (self.weights[begin:end], self.columns[begin:end], (block.begins - begin).astype(np.int32))
+        matrix = scipy.sparse.csr_matrix(parts, shape=(len(block.begins) - 1, len(self.terms)))
+        found: NDArray[np.float32] = matrix @ weights
+        return found
 
     def vector(self, text: str) -> Any:
         """The row of any text, weighted as a document of the collection: SciPy CSR, shape (1, terms), 64-bit floats."""
@@ -321,7 +339,15 @@ def write_features(
     weighting = _Weighting.of(len(doc_ids), frequency)
     order = np.argsort(np.array(doc_ids, dtype=np.bytes_), kind="stable").astype(np.int32)
     shown = (names[number] for number in np.flatnonzero(weighting.kept).tolist())
-    store(Path(folder), iter(doc_ids), order, shown, weighting.idf, map(weighting, blocks), "")
+    store(
+        Path(folder),
+        doc_ids=iter(doc_ids),
+        order=order,
+        terms=shown,
+        idf=weighting.idf,
+        blocks=map(weighting, blocks),
+        source="",
+    )
     return Features.open(folder)
 
 

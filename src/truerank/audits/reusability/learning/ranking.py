@@ -11,19 +11,22 @@ bound lets through every document, or all but a few.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from truerank.audits.reusability.learning.feature_files import ColumnBlock
 from truerank.audits.reusability.learning.features import Features
 
 __all__ = ["ModelQuery", "rank"]
 
 #: Models that are scored at once.
 _MODELS: Final = 32
+#: Fewer are scored one by one, by document; so many or more together, by term.
+_TOGETHER: Final = 3
 #: Documents that are scored in 64 bits at once.
 _AT_ONCE: Final = 1 << 15
 #: The relative error of a 32-bit operation, and a little for what is neglected: norms of rows a little above 1.
@@ -64,20 +67,37 @@ def rank(features: Features, queries: Sequence[ModelQuery]) -> list[list[int]]:
 
 
 def _ranked(features: Features, queries: Sequence[ModelQuery]) -> list[list[int]]:
-    known = np.unique(np.concatenate([query.terms for query in queries]))
     # The place of each term among those that some model knows; the last one stands for all others.
-    places = np.full(len(features.terms), len(known), np.int32)
-    places[known] = np.arange(len(known), dtype=np.int32)
-    weights = np.zeros((len(known) + 1, len(queries)), np.float32)
-    for number, query in enumerate(queries):
-        weights[places[query.terms], number] = query.weights
+    places = np.zeros(len(features.terms), np.int32)
+    for query in queries:
+        places[query.terms] = 1
+    terms = np.flatnonzero(places)
+    known = len(terms)
+    places.fill(known)
+    places[terms] = np.arange(known, dtype=np.int32)
+    weights = np.zeros((len(queries), known + 1), np.float32)
+    for own, query in zip(weights, queries, strict=True):
+        own[places[query.terms]] = query.weights
     every = [_Candidates(query) for query in queries]
-    for block in features.blocks:
-        scores = np.ascontiguousarray(block.scores(weights[places[block.terms]]).T)
+    for block, scores in _scored(features, weights, places):
         errors = ((block.sizes + _MORE) * _UNIT).astype(np.float32)
-        for candidates, own in zip(every, scores, strict=True):
-            candidates.add(block.first, own, errors)
-    return [_best(features, candidates, places, len(known)) for candidates in every]
+        for candidates, found in zip(every, scores, strict=True):
+            candidates.add(block.first, found, errors)
+    return [_best(features, candidates, places, known) for candidates in every]
+
+
+def _scored(
+    features: Features, weights: NDArray[np.float32], places: NDArray[np.int32]
+) -> Iterator[tuple[ColumnBlock, NDArray[np.float32]]]:
+    """The blocks with the scores of their documents, shape (models, documents)."""
+    if len(weights) < _TOGETHER:
+        whole = [own[places] for own in weights]
+        for block in features.blocks:
+            yield block, np.stack([features.scores(block, own) for own in whole])
+        return
+    by_term = np.ascontiguousarray(weights.T)
+    for block in features.blocks:
+        yield block, np.ascontiguousarray(block.scores(by_term[places[block.terms]]).T)
 
 
 class _Candidates:
@@ -85,7 +105,7 @@ class _Candidates:
 
     def __init__(self, query: ModelQuery) -> None:
         self.query = query
-        self._norm = np.float32(np.linalg.norm(query.weights))
+        self._norm = np.float32(np.sqrt((query.weights**2).sum()))
         # The n-th highest score is no lower, whatever the errors are.
         self._least = np.finfo(np.float32).min
         self._parts: list[tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]] = []
