@@ -24,7 +24,7 @@ from truerank.lexical.merging import write_strings
 from truerank.loading import json_file
 
 __all__ = [
-    "ColumnBlock", "HeldNames", "Names", "RowBlock", "StoredFeatures", "is_stored", "store", "touched",
+    "ColumnBlock", "HeldNames", "Names", "RowBlock", "StoredFeatures", "is_stored", "shared", "store", "touched",
 ]  # fmt: skip
 
 _KIND: Final = "truerank features"
@@ -80,12 +80,17 @@ class ColumnBlock(NamedTuple):
         """How many terms each document has, shape (documents,)."""
         return np.diff(self.begins)
 
-    def scores(self, weights: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The scores of the documents by several models: weights of `terms`, shape (terms, models)."""
+    @property
+    def matrix(self) -> Any:
+        """SciPy CSC, shape (documents, terms), over the same memory."""
         shape = (len(self.begins) - 1, len(self.terms))
-        matrix = scipy.sparse.csc_matrix((self.weights, self.rows, self.starts), shape=shape)
-        found: NDArray[np.float32] = matrix @ weights
-        return found
+        return shared(scipy.sparse.csc_matrix(shape, dtype=np.float32), self.weights, self.rows, self.starts)
+
+
+def shared(empty: Any, data: NDArray[Any], indices: NDArray[Any], starts: NDArray[Any]) -> Any:
+    """An empty matrix of SciPy filled with these very arrays; its constructor copies views of much larger ones."""
+    empty.data, empty.indices, empty.indptr = data, indices, starts
+    return empty
 
 
 def touched(columns: NDArray[Any], width: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -21,6 +21,7 @@ from truerank.audits.reusability.learning.feature_files import (
     RowBlock,
     StoredFeatures,
     is_stored,
+    shared,
     store,
 )
 from truerank.errors import InputError, OptionError
@@ -245,8 +246,9 @@ class Features:
     def scores(self, block: ColumnBlock, weights: NDArray[np.float32]) -> NDArray[np.float32]:
         """The scores of a block's documents by one model: weights of all terms, shape (terms,)."""
         begin, end = int(block.begins[0]), int(block.begins[-1])
-        parts = (self.weights[begin:end], self.columns[begin:end], (block.begins - begin).astype(np.int32))
-        matrix = scipy.sparse.csr_matrix(parts, shape=(len(block.begins) - 1, len(self.terms)))
+        empty = scipy.sparse.csr_matrix((len(block.begins) - 1, len(self.terms)), dtype=np.float32)
+        starts = (block.begins - begin).astype(np.int32)
+        matrix = shared(empty, self.weights[begin:end], self.columns[begin:end], starts)
         found: NDArray[np.float32] = matrix @ weights
         return found
 

@@ -97,7 +97,7 @@ def _scored(
         return
     by_term = np.ascontiguousarray(weights.T)
     for block in features.blocks:
-        yield block, np.ascontiguousarray(block.scores(by_term[places[block.terms]]).T)
+        yield block, np.ascontiguousarray((block.matrix @ by_term[places[block.terms]]).T)
 
 
 class _Candidates:
