@@ -15,6 +15,7 @@ import resource
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -24,74 +25,124 @@ import polars as pl
 
 from shared_data import SHARED, require_shared, table
 from truerank.audits.reusability import ActiveLearner, Features, LearnerOptions, adaptive_pool, depth_pool, trace
-from truerank.audits.reusability.learning.features import TermCounts, weighted
+from truerank.audits.reusability.learning.features import TermCounts, weighted, write_features
+from truerank.audits.reusability.learning.ranking import rank
 from truerank.audits.reusability.pools.depth import first_documents
 from truerank.lexical import build_index, model_of, search
 from truerank.sources import read_documents, read_qrels, read_topics
 from truerank.work.artifacts import digest
 
-WORDS = 120
 VOCABULARY = 400_000
-SUBJECTS = 400
-CHUNK = 50_000
+#: Documents of a subject.
+OF_SUBJECT = 250
+CHUNK = 1 << 15
 
 
-def generated(count: int, seed: int = 11) -> tuple[Features, list[str], np.ndarray]:
-    """Features of generated documents, the words of a query for each subject, and the subject of each document."""
-    draw = np.random.default_rng(seed)
-    # Zipf with a shift, the words' numbers mixed so that frequency says nothing about the column.
-    ranks = 1 / (np.arange(VOCABULARY) + 2.7)
-    cumulated = np.cumsum(ranks / ranks.sum())
-    names = draw.permutation(VOCABULARY).astype(np.int32)
-    own = draw.integers(VOCABULARY // 100, VOCABULARY, (SUBJECTS, 40))
-    subjects = draw.integers(0, SUBJECTS, count)
-    parts = []
-    for first in range(0, count, CHUNK):
-        size = min(CHUNK, count - first)
-        words = np.searchsorted(cumulated, draw.random((size, WORDS)))
-        about = draw.random((size, 12)) < 0.6
-        words[:, :12] = np.where(
-            about, own[subjects[first : first + size, None], draw.integers(0, 40, (size, 12))], words[:, :12]
-        )
-        keys = np.sort((np.arange(size)[:, None] * VOCABULARY + names[words]).ravel())
-        starts = np.flatnonzero(np.append(True, np.diff(keys) > 0))
-        counts = np.diff(np.append(starts, len(keys)))
-        found = keys[starts]
-        sizes = np.bincount(found // VOCABULARY, minlength=size)
-        parts.append(TermCounts(sizes, (found % VOCABULARY).astype(np.int32), counts.astype(np.int32)))
-    frequency = np.zeros(VOCABULARY, np.int64)
-    for part in parts:
-        frequency += np.bincount(part.terms, minlength=VOCABULARY)
-    ids = tuple(f"d{number}" for number in range(count))
-    # Words of letters only, so that a query's words are found again.
-    alphabet = "abcdefghij"
-    words = ["x" + "".join(alphabet[int(digit)] for digit in f"{number:06d}") + "x" for number in range(VOCABULARY)]
-    features = weighted(ids, words, frequency, parts)
-    queries = [" ".join(words[number] for number in names[row[:3]]) for row in own]
-    return features, queries, subjects
+class GeneratedCollection:
+    """Documents of made-up words, the same whenever they are asked for, chunk after chunk.
+
+    Args:
+        count: of the documents.
+        words: of each document.
+        seed: of all that is drawn.
+    """
+
+    def __init__(self, count: int, words: int = 120, seed: int = 11) -> None:
+        self.count, self.length, self.seed = count, words, seed
+        draw = np.random.default_rng(seed)
+        # Zipf with a shift, the words' numbers mixed so that frequency says nothing about the column.
+        ranks = 1 / (np.arange(VOCABULARY) + 2.7)
+        self._cumulated = np.cumsum(ranks / ranks.sum())
+        self._names = draw.permutation(VOCABULARY).astype(np.int32)
+        self.subjects = max(1, count // OF_SUBJECT)
+        self._own = draw.integers(VOCABULARY // 100, VOCABULARY, (self.subjects, 40))
+        # Words of letters only, so that a query's words are found again; in the order of their numbers.
+        alphabet = "abcdefghij"
+        self.words = [f"x{''.join(alphabet[int(digit)] for digit in f'{number:06d}')}x" for number in range(VOCABULARY)]
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """Of the documents."""
+        return [f"d{number:08d}" for number in range(self.count)]
+
+    def query(self, subject: int) -> str:
+        """Three words of a subject."""
+        return " ".join(self.words[number] for number in self._names[self._own[subject, :3]])
+
+    def about(self) -> np.ndarray:
+        """The subject of each document, shape (documents,)."""
+        return np.concatenate([self._drawn(first)[0] for first in range(0, self.count, CHUNK)])
+
+    def terms(self) -> Iterator[np.ndarray]:
+        """The words of the documents of each chunk, shape (documents, words)."""
+        for first in range(0, self.count, CHUNK):
+            subjects, draw = self._drawn(first)
+            size = len(subjects)
+            found = np.searchsorted(self._cumulated, draw.random((size, self.length)))
+            # A tenth of a document, by chance, is about its subject.
+            tenth = self.length // 10
+            chosen = self._own[subjects[:, None], draw.integers(0, 40, (size, tenth))]
+            found[:, :tenth] = np.where(draw.random((size, tenth)) < 0.6, chosen, found[:, :tenth])
+            yield self._names[found]
+
+    def counts(self) -> Iterator[TermCounts]:
+        """The same, counted."""
+        for terms in self.terms():
+            size = len(terms)
+            keys = np.sort((np.arange(size)[:, None] * VOCABULARY + terms).ravel())
+            starts = np.flatnonzero(np.append(True, np.diff(keys) > 0))
+            found = keys[starts]
+            sizes = np.bincount(found // VOCABULARY, minlength=size)
+            counts = np.diff(np.append(starts, len(keys))).astype(np.int32)
+            yield TermCounts(sizes, (found % VOCABULARY).astype(np.int32), counts)
+
+    def frequency(self) -> np.ndarray:
+        """How many documents hold each word, shape (words,)."""
+        found = np.zeros(VOCABULARY, np.int64)
+        for block in self.counts():
+            found += np.bincount(block.terms, minlength=VOCABULARY)
+        return found
+
+    def features(self) -> Features:
+        """The features in memory."""
+        return weighted(self.ids, self.words, self.frequency(), self.counts())
+
+    def store(self, folder: Path) -> Features:
+        """The features in files."""
+        return write_features(folder, self.ids, self.words, self.frequency(), self.counts())
+
+    def documents(self) -> Iterator[tuple[str, str]]:
+        """Ids and texts."""
+        ids = iter(self.ids)
+        for terms in self.terms():
+            for row in terms.tolist():
+                yield next(ids), " ".join(self.words[number] for number in row)
+
+    def _drawn(self, first: int) -> tuple[np.ndarray, np.random.Generator]:
+        draw = np.random.default_rng([self.seed, first])
+        return draw.integers(0, self.subjects, min(CHUNK, self.count - first)), draw
 
 
 def step_times(size: int, steps: int) -> list[object]:
     """One row of the table of times."""
     began = time.process_time()
-    features, queries, subjects = generated(size)
+    generated = GeneratedCollection(size)
+    features, subjects = generated.features(), generated.about()
     made = time.process_time() - began
-    cells: list[object] = [f"{size:,}", f"{features.matrix.nnz / size:.0f}", f"{len(features.terms):,}"]
+    cells: list[object] = [f"{size:,}", f"{len(features.columns) / size:.0f}", f"{len(features.terms):,}"]
     for judged_count in (200, 500, 1000, 2500):
         trained, ranked, whole = [], [], []
-        learner = ActiveLearner(features, "t0", queries[0], seed=0)
+        learner = ActiveLearner(features, "t0", generated.query(0), seed=0)
         inside = np.flatnonzero(subjects == 0)
         outside = np.random.default_rng(3).choice(np.flatnonzero(subjects != 0), judged_count, replace=False)
         relevant = inside[: min(len(inside) // 2, judged_count // 3)]
         rows = np.concatenate([relevant, outside])[:judged_count]
         grades = np.isin(rows, relevant).astype(np.int64)
         for step in range(steps):
-            taken = np.zeros(len(features), np.bool_)
-            taken[rows] = True
             began = time.process_time()
-            learner._train(rows, grades > 0, taken)
+            query = learner.query(rows, grades, 10)
             middle = time.process_time()
-            chosen = learner._ranked(taken, 10)
+            (chosen,) = rank(features, [query])
             ended = time.process_time()
             # The first training starts cold; afterwards a batch of ten is added each time.
             if step:
@@ -102,7 +153,7 @@ def step_times(size: int, steps: int) -> list[object]:
             grades = np.concatenate([grades, (subjects[chosen] == 0).astype(np.int64)])
         cells.append(f"{1000 * median(trained):.1f} + {1000 * median(ranked):.1f}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return [*cells, f"{features.matrix.data.nbytes / 2**30 * 2:.2f} GB", f"{peak:.2f} GB", f"{made:.0f} s"]
+    return [*cells, f"{features.weights.nbytes / 2**30 * 4:.2f} GB", f"{peak:.2f} GB", f"{made:.0f} s"]
 
 
 def collection(name: str) -> tuple[str, str, str]:

@@ -91,7 +91,7 @@ class Reference:
         places = [self.ids.index(doc_id) for doc_id in judged]
         taken = np.zeros(len(self.ids), np.bool_)
         taken[places] = True
-        presumed = learner._drawn(taken, len(judged))
+        presumed = learner._drawn(np.flatnonzero(taken), len(judged))
         assert not taken[presumed].any() and len(set(presumed.tolist())) == min(100, int((~taken).sum()))
         rows = np.vstack([self.query, self.matrix[places], self.matrix[presumed]])
         labels = np.array([True, *(grade >= 1 for grade in judged.values()), *(False for _ in presumed)])

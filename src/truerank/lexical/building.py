@@ -29,7 +29,7 @@ from truerank.work.engines import LocalEngine, in_order
 from truerank.work.memory import give_back
 from truerank.work.progress import Progress, Quiet
 
-__all__ = ["AnalysisOptions", "build_index", "index"]
+__all__ = ["AnalysisOptions", "build_index", "index", "move_folder", "temporary_folder"]
 
 #: A run is sorted and written once it holds so many postings (about 200 MB with what sorting needs) or terms.
 RUN_POSTINGS: Final = 1 << 22
@@ -95,7 +95,7 @@ def build_index(
         raise OptionError("fields", "fields need different names", "name each field once")
     target, told = Path(out).absolute(), progress or Quiet()
     _refuse_other(target)
-    with _temporary(target) as folder:
+    with temporary_folder(target) as folder:
         task = BlockTask(analyser or Analyser(), parts)
         told.start("indexing", None)
         runs, lengths = _sort_blocks(_blocks(task, documents, workers), folder, run_postings, told, documents)
@@ -111,7 +111,7 @@ def build_index(
         _write_order(folder, documents)
         _write_flags(folder)
         _write_manifest(folder, documents, task)
-        _move(folder, target)
+        move_folder(folder, target)
     give_back()
     return Index(target)
 
@@ -286,7 +286,7 @@ def _refuse_other(target: Path) -> None:
 
 
 @contextlib.contextmanager
-def _temporary(target: Path) -> Iterator[Path]:
+def temporary_folder(target: Path) -> Iterator[Path]:
     """A folder beside the target that is gone afterwards; those that killed builds left behind are removed."""
     folder = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
@@ -321,7 +321,8 @@ def _runs(process: int) -> bool:
     return process != os.getpid()
 
 
-def _move(folder: Path, target: Path) -> None:
+def move_folder(folder: Path, target: Path) -> None:
+    """Gives a temporary folder its name, in place of what stands there."""
     old = folder.with_suffix(".old.tmp")
     if target.exists():
         target.rename(old)

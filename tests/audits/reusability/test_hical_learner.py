@@ -50,7 +50,7 @@ def test_features_are_those_of_the_reference(tmp_path: Path) -> None:
     path = tmp_path / "docs.jsonl"
     path.write_text("".join(f'{{"doc_id": "{d.doc_id}", "text": "{d.body}"}}\n' for d in documents))
     streamed, held = Features.of_collection(str(path), tmp_path / "index"), Features.of_documents(documents)
-    assert streamed.doc_ids == held.doc_ids and streamed.terms == held.terms
+    assert tuple(streamed.doc_ids) == held.doc_ids and tuple(streamed.terms) == held.terms
     assert abs(streamed.matrix - held.matrix).max() == 0
     with pytest.raises(InputError, match="no documents"):
         Features.of_documents([])

@@ -38,6 +38,7 @@ from truerank.reports.results import summary as summary_of
 from truerank.reports.tables import escape_html
 from truerank.sources import read_documents, read_qrels_frame, read_run_frame, read_topics
 from truerank.work.engines import LocalEngine
+from truerank.work.progress import Quiet
 
 ORIGINAL = "Original Size"
 OPTIONS = SimulationOptions(
@@ -427,11 +428,28 @@ def test_a_shard_needs_a_folder(files):
 
 def test_kept_traces_serve_other_rules_and_more_trials(files, tmp_path):
     first, second, third = Counting(), Counting(), Counting()
+    notes = []
+
+    def told() -> Quiet:
+        progress = Quiet()
+        notes.append([])
+        progress.note = notes[-1].append
+        return progress
+
     options = dataclasses.replace(OPTIONS, trials=1)
-    simulate(**sources(files), options=options, work=tmp_path, engine=first)
-    simulate(**sources(files), options=dataclasses.replace(options, stopping=("track",)), work=tmp_path, engine=second)
-    simulate(**sources(files), options=dataclasses.replace(options, trials=2), work=tmp_path, engine=third)
+    simulate(**sources(files), options=options, work=tmp_path, engine=first, progress=told())
+    others = dataclasses.replace(options, stopping=("track",))
+    simulate(**sources(files), options=others, work=tmp_path, engine=second, progress=told())
+    more = dataclasses.replace(options, trials=2)
+    simulate(**sources(files), options=more, work=tmp_path, engine=third, progress=told())
     assert (first.done, second.done, third.done) == (2 * pool_collection.TOPICS, 0, pool_collection.TOPICS)
+    # What it will cost is said where traces are to be made: the pools of all teams and without three of four differ.
+    topics = pool_collection.TOPICS
+    plans = [f"Plan: {topics} topics × {trials} trials × at most 4 pools" for trials in (1, 2)]
+    assert notes[0][0].startswith(plans[0]) and notes[2][0].startswith(plans[1]) and not notes[1]
+    assert f"{topics * 5:,} traces of at most 130 judgments," in notes[0][0]
+    assert f"{topics * 9:,} traces of at most 130 judgments; {topics * 5} traces are there already," in notes[2][0]
+    assert "of processor time here" in notes[0][1] and "ranking 400 documents; measured with 4 pools" in notes[0][1]
 
 
 def test_interrupted_processes_lose_nothing(whole, files, tmp_path):

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -14,15 +14,15 @@ import scipy
 from numpy.typing import NDArray
 
 from truerank.audits.reusability.following import TopicJudgments
+from truerank.audits.reusability.learning.feature_files import touched
 from truerank.audits.reusability.learning.features import Features
 from truerank.audits.reusability.learning.learner import LinearModel, fit
+from truerank.audits.reusability.learning.ranking import ModelQuery, rank
 from truerank.errors import InputError
 from truerank.sources.qrels import QREL_SCHEMA
 
-__all__ = ["ActiveLearner", "LearnerOptions", "Trace", "trace"]
+__all__ = ["ActiveLearner", "LearnerOptions", "Trace", "trace", "traces"]
 
-#: Documents beyond those asked for that are scored in 64 bits.
-_SPARE: Final = 64
 _NONE: Final = np.empty(0, np.int64)
 
 
@@ -133,7 +133,8 @@ class ActiveLearner:
         self.options = options or LearnerOptions()
         self._query = features.vector(query_text)
         self._key = [seed, int.from_bytes(hashlib.sha256(topic_id.encode()).digest()[:8], "big")]
-        self._weights = np.zeros(features.matrix.shape[1])
+        # Of the terms that the last training saw; all others weigh nothing.
+        self._terms, self._weights = _NONE, np.empty(0)
         self._intercept = 0.0
         # Orders equal scores.
         self._mask = np.random.default_rng([*self._key, 0]).integers(0, 1 << 63, dtype=np.uint64)
@@ -146,12 +147,12 @@ class ActiveLearner:
             n: how many; fewer come where fewer are left.
             excluded: documents that are not wanted either, such as those that others are judging.
         """
-        rows = self.features.rows
-        known = [(rows[doc_id], grade) for doc_id, grade in judged.items() if doc_id in rows]
+        ids = self.features.doc_ids
+        known = [(row, grade) for doc_id, grade in judged.items() if (row := ids.find(doc_id)) is not None]
         places = np.array([row for row, _ in known], np.int64)
         grades = np.array([grade for _, grade in known], np.int64)
-        others = np.array([rows[doc_id] for doc_id in excluded if doc_id in rows], np.int64)
-        return [self.features.doc_ids[row] for row in self.best(places, grades, n, others)]
+        others = np.array([row for doc_id in excluded if (row := ids.find(doc_id)) is not None], np.int64)
+        return [ids[row] for row in self.best(places, grades, n, others)]
 
     def best(
         self, judged: NDArray[np.int64], grades: NDArray[np.int64], n: int, excluded: NDArray[np.int64] = _NONE
@@ -164,69 +165,131 @@ class ActiveLearner:
             n: how many.
             excluded: rows that are not wanted either.
         """
-        taken = np.zeros(len(self.features), np.bool_)
-        taken[judged] = True
-        self._train(judged, grades >= self.options.rel, taken)
-        taken[excluded] = True
-        return self._ranked(taken, min(n, int(len(taken) - taken.sum())))
+        return rank(self.features, [self.query(judged, grades, n, excluded)])[0]
 
-    def _train(self, judged: NDArray[np.int64], relevant: NDArray[np.bool_], taken: NDArray[np.bool_]) -> None:
+    def query(
+        self, judged: NDArray[np.int64], grades: NDArray[np.int64], n: int, excluded: NDArray[np.int64] = _NONE
+    ) -> ModelQuery:
+        """Trains, and returns what finds the n likeliest documents; arguments as in `best`."""
+        taken = np.sort(judged)
+        self._train(judged, grades >= self.options.rel, taken)
+        taken = np.union1d(taken, excluded)
+        left = len(self.features) - len(taken)
+        return ModelQuery(self._terms, self._weights, taken, min(n, left), self._mask)
+
+    def _train(self, judged: NDArray[np.int64], relevant: NDArray[np.bool_], taken: NDArray[np.int64]) -> None:
         presumed = self._drawn(taken, len(judged))
         # In the order of rows, so that the order of judgments changes no sum.
         order = np.argsort(judged)
-        rows = self.features.matrix[np.concatenate([judged[order], presumed])]
+        rows = self.features.gather(np.concatenate([judged[order], presumed]))
         labels = np.concatenate([[True], relevant[order], np.zeros(len(presumed), np.bool_)])
         if labels.all():
             return
-        data = np.concatenate([self._query.data, rows.data.astype(np.float64)])
-        terms = np.concatenate([self._query.indices, rows.indices])
-        touched, columns = self._touched(terms)
-        starts = np.concatenate([[0], rows.indptr + self._query.nnz])
-        matrix = scipy.sparse.csr_matrix((data, columns, starts), shape=(len(labels), len(touched)))
-        found = fit(matrix, labels, self.options.regularisation, LinearModel(self._weights[touched], self._intercept))
-        self._weights[:] = 0
-        self._weights[touched], self._intercept = found.weights, found.intercept
+        data = np.concatenate([self._query.data, rows.weights.astype(np.float64)])
+        terms, columns = touched(np.concatenate([self._query.indices, rows.columns]), len(self.features.terms))
+        starts = np.cumsum(np.concatenate([[0, self._query.nnz], rows.sizes]))
+        matrix = scipy.sparse.csr_matrix((data, columns, starts), shape=(len(labels), len(terms)))
+        found = fit(matrix, labels, self.options.regularisation, LinearModel(self._known(terms), self._intercept))
+        self._terms, self._weights, self._intercept = terms, found.weights, found.intercept
 
-    def _touched(self, terms: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """The terms that occur, ascending, and the number of each among them."""
-        marks = np.zeros(len(self._weights), np.bool_)
-        marks[terms] = True
-        return np.flatnonzero(marks), (np.cumsum(marks, dtype=np.int32) - 1)[terms]
+    def _known(self, terms: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The weights of terms as the last training left them."""
+        found = np.zeros(len(terms))
+        _, here, there = np.intersect1d(terms, self._terms, assume_unique=True, return_indices=True)
+        found[here] = self._weights[there]
+        return found
 
-    def _drawn(self, taken: NDArray[np.bool_], judgments: int) -> NDArray[np.int64]:
+    def _drawn(self, taken: NDArray[np.int64], judgments: int) -> NDArray[np.int64]:
         """Random documents that are not judged; which depends on the number of judgments alone, besides the seed."""
-        left = len(taken) - int(taken.sum())
-        if left <= self.options.random:
-            return np.flatnonzero(~taken)
+        documents = len(self.features)
+        if documents - len(taken) <= self.options.random:
+            return np.setdiff1d(np.arange(documents), taken)
         draw = np.random.default_rng([*self._key, 1 + judgments])
         found: dict[int, None] = {}
         while len(found) < self.options.random:
-            drawn = draw.integers(0, len(taken), 2 * self.options.random)
-            found.update(dict.fromkeys(drawn[~taken[drawn]].tolist()))
+            drawn = draw.integers(0, documents, 2 * self.options.random)
+            found.update(dict.fromkeys(drawn[~np.isin(drawn, taken)].tolist()))
         return np.array(sorted(list(found)[: self.options.random]), np.int64)
 
-    def _ranked(self, taken: NDArray[np.bool_], n: int) -> list[int]:
-        if not n:
-            return []
-        matrix = self.features.matrix
-        scores = matrix @ self._weights.astype(np.float32)
-        scores[taken] = -np.inf
-        # 32 bits find the candidates, 64 bits order them.
-        wide = min(n + _SPARE, len(scores) - int(taken.sum()))
-        candidates = np.argpartition(-scores, wide - 1)[:wide] if wide < len(scores) else np.arange(len(scores))
-        border = scores[candidates].min()
-        candidates = candidates if border == -np.inf else np.flatnonzero(scores >= border)
-        exact = matrix[candidates].astype(np.float64) @ self._weights
-        order = np.lexsort((_mixed(candidates.astype(np.uint64) ^ self._mask), -exact))
-        return [int(row) for row in candidates[order[:n]]]
+
+class _Tracing:
+    """A trace as it grows."""
+
+    def __init__(self, learner: ActiveLearner, pool: Sequence[str], judge: Callable[[str], int]) -> None:
+        self._learner, self._judge = learner, judge
+        self._ids = learner.features.doc_ids
+        self._labels = {doc_id: judge(doc_id) for doc_id in pool}
+        self._pool_size = len(self._labels)
+        known = [(row, grade) for doc_id, grade in self._labels.items() if (row := self._ids.find(doc_id)) is not None]
+        self._rows, self._grades = [row for row, _ in known], [grade for _, grade in known]
+        self._batches = [0] * self._pool_size
+        self._size, self._number, self._whole = learner.options.batch, 0, False
+
+    def query(self, length: int) -> ModelQuery | None:
+        """What finds the next batch; None where the trace has ended."""
+        if self._whole or len(self._labels) >= length:
+            return None
+        wanted = min(self._size, length - len(self._labels))
+        return self._learner.query(np.array(self._rows, np.int64), np.array(self._grades, np.int64), wanted)
+
+    def judge(self, found: Sequence[int]) -> None:
+        """Judges the next batch."""
+        self._number += 1
+        if not found:
+            self._whole = True
+            return
+        new = {self._ids[row]: row for row in found}
+        grades = [self._judge(doc_id) for doc_id in new]
+        self._labels |= zip(new, grades, strict=True)
+        self._rows += found
+        self._grades += grades
+        self._batches += [self._number] * len(found)
+        self._size = self._learner.options.following(self._size)
+
+    def trace(self) -> Trace:
+        """The trace as it stands."""
+        whole = self._whole or len(self._rows) == len(self._learner.features)
+        return Trace(
+            self._learner.topic_id, self._pool_size, self._learner.seed, tuple(self._labels),
+            tuple(self._labels.values()), tuple(self._batches), self._learner.options.rel, whole,
+        )  # fmt: skip
 
 
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Numbers in which neighbours have nothing in common: the finaliser of SplitMix64."""
-    with np.errstate(over="ignore"):
-        numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
-        numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB)
-    return numbers ^ (numbers >> np.uint64(31))
+def traces(
+    features: Features,
+    topic_id: str,
+    query: str,
+    pools: Sequence[Sequence[str]],
+    judge: Callable[[str], int],
+    *,
+    length: int = 2500,
+    seed: int = 0,
+    options: LearnerOptions | None = None,
+) -> tuple[Trace, ...]:
+    """Simulates the judging of a topic from several pools, one as if the others were not there.
+
+    The traces take their steps together, so that the features are read once for all of them.
+
+    Args:
+        features: of the collection.
+        topic_id: the topic.
+        query: its text.
+        pools: document ids of each; all are judged, also where they are more than `length`.
+        judge: the grade of a document; 0 for what was never judged.
+        length: judgments of a trace at most, the pool's included.
+        seed: see `ActiveLearner`.
+        options: see `LearnerOptions`.
+
+    Returns:
+        The trace of each pool; it depends on the seed, and not on any stopping rule.
+    """
+    every = [_Tracing(ActiveLearner(features, topic_id, query, seed, options), pool, judge) for pool in pools]
+    while True:
+        asked = [(one, wanted) for one in every if (wanted := one.query(length)) is not None]
+        if not asked:
+            return tuple(one.trace() for one in every)
+        for (one, _), found in zip(asked, rank(features, [wanted for _, wanted in asked]), strict=True):
+            one.judge(found)
 
 
 def trace(
@@ -255,29 +318,4 @@ def trace(
     Returns:
         The trace; it depends on the seed, and not on any stopping rule.
     """
-    chosen = options or LearnerOptions()
-    learner = ActiveLearner(features, topic_id, query, seed, chosen)
-    documents = list(dict.fromkeys(pool))
-    labels = {doc_id: judge(doc_id) for doc_id in documents}
-    known = [doc_id for doc_id in documents if doc_id in features.rows]
-    rows, grades = [features.rows[doc_id] for doc_id in known], [labels[doc_id] for doc_id in known]
-    batches = [0] * len(documents)
-    size, number, whole = chosen.batch, 0, False
-    while len(labels) < length:
-        number += 1
-        wanted = min(size, length - len(labels))
-        found = learner.best(np.array(rows, np.int64), np.array(grades, np.int64), wanted)
-        if not found:
-            whole = True
-            break
-        said = {features.doc_ids[row]: judge(features.doc_ids[row]) for row in found}
-        labels |= said
-        rows += found
-        grades += said.values()
-        batches += [number] * len(found)
-        size = chosen.following(size)
-    whole = whole or len(rows) == len(features)
-    return Trace(
-        topic_id, len(documents), seed, tuple(labels), tuple(labels.values()), tuple(batches),
-        chosen.rel, whole,
-    )  # fmt: skip
+    return traces(features, topic_id, query, [pool], judge, length=length, seed=seed, options=options)[0]

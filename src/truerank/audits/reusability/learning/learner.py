@@ -58,12 +58,12 @@ def fit(rows: Any, relevant: NDArray[np.bool_], regularisation: float, start: Li
     loss = problem.loss(point, margins)
     for step in range(_NEWTON_STEPS):
         gradient = problem.gradient(point, margins)
-        size = float(np.linalg.norm(gradient))
+        size = float(np.sqrt(_dot(gradient, gradient)))
         if size <= _TOLERANCE * regularisation:
             return LinearModel(point[:-1], float(point[-1]), step)
         direction = problem.newton(gradient, margins, size)
         moved = problem.margins(direction)
-        slope = float(gradient @ direction)
+        slope = _dot(gradient, direction)
         length = 1.0
         for _ in range(_HALVINGS):
             trial = problem.loss(point + length * direction, margins + length * moved)
@@ -94,7 +94,7 @@ class _Problem(NamedTuple):
     def loss(self, point: Floats, margins: Floats) -> float:
         weights = point[:-1]
         logs = np.logaddexp(0.0, -self.signs * margins)
-        return float(self.shares @ logs + 0.5 * self.regularisation * (weights @ weights))
+        return _dot(self.shares, logs) + 0.5 * self.regularisation * _dot(weights, weights)
 
     def gradient(self, point: Floats, margins: Floats) -> Floats:
         pulls = -self.shares * self.signs * _sigmoid(-self.signs * margins)
@@ -109,23 +109,29 @@ class _Problem(NamedTuple):
         bent = np.empty_like(gradient)
         residual = -gradient
         direction = scale * residual
-        energy = float(residual @ direction)
+        energy = _dot(residual, direction)
         enough = (min(0.1, np.sqrt(size)) * size) ** 2
         for _ in range(_INNER_STEPS):
             pulls = curvature * self.margins(direction)
             np.multiply(direction, self.regularisation, out=bent)
             bent[:-1] += self.columns @ pulls
             bent[-1] = pulls.sum()
-            length = energy / float(direction @ bent)
+            length = energy / _dot(direction, bent)
             found += length * direction
             residual -= length * bent
-            if residual @ residual <= enough:
+            if _dot(residual, residual) <= enough:
                 break
             ahead = scale * residual
-            before, energy = energy, float(residual @ ahead)
+            before, energy = energy, _dot(residual, ahead)
             direction *= energy / before
             direction += ahead
         return found
+
+
+def _dot(first: Floats, second: Floats) -> float:
+    # Not by BLAS: its threads share out a sum, so that the last bits would depend on how many there are; and on a busy
+    # machine they wait for each other longer than the sum takes.
+    return float(np.einsum("i,i->", first, second))
 
 
 def _sigmoid(values: Floats) -> Floats:

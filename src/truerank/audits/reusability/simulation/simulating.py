@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import numpy as np
 import polars as pl
 
-from truerank.audits.reusability.learning.features import ANALYSER
+from truerank.audits.reusability.learning.features import ANALYSER, Features
 from truerank.audits.reusability.pools.depth import depth_pool
 from truerank.audits.reusability.pools.options import Pooling
 from truerank.audits.reusability.simulation.inputs import Inputs, read_inputs
@@ -82,7 +82,7 @@ def simulate(
     learning chooses, by the grades of the qrels; a document that is not there is not relevant. Systems unlike the runs
     (a sentence encoder, a latent space, queries led astray) are made from the collection, not pooled, and ranked by the
     judgments: the verdict takes into account how they fare. The report has a verdict for each measure, tables, figures,
-    and all traces. Killed and called again, the command continues.
+    and all traces. At its start the command says what it will cost. Killed and called again, it continues.
 
     Args:
         run: TREC runs, not truncated; repeat the option for several.
@@ -139,7 +139,8 @@ def simulate(
 def _simulated(inputs: Inputs, options: SimulationOptions, job: Job) -> Simulation:
     """All trials, made where they are not there yet, and what they show."""
     index = _index(inputs, job.folder, job.progress)
-    inputs = inputs.noting(_unknown_documents(inputs, index))
+    features = Features.of_index(index, progress=job.progress)
+    inputs = inputs.noting(_unknown_documents(inputs, features))
     inputs, systems = _unlike(inputs, options, index, job.progress)
     length = min(options.length, max(1, int(options.share * len(index))))
     task = TraceTask(index.folder, length, options.learner)
@@ -335,22 +336,19 @@ def _unlike(
     return inputs, runs
 
 
-def _unknown_documents(inputs: Inputs, index: Index) -> str:
+def _unknown_documents(inputs: Inputs, features: Features) -> str:
     """A note on pooled documents that the collection lacks."""
     pooled = pl.concat([frame.select("doc_id") for frame in inputs.firsts.values()])["doc_id"].unique()
-    known = pl.Series(index.doc_ids(np.arange(len(index))), dtype=pl.String)
-    lacking = pooled.filter(~pooled.is_in(known.implode()))
-    if len(lacking) == len(pooled):
+    lacking = sum(features.doc_ids.find(doc_id) is None for doc_id in pooled)
+    if lacking == len(pooled):
         raise InputError(
             f"the collection has none of the {len(pooled):,} documents that the runs put first",
             "give the collection of these runs",
             where=inputs.sources.docs,
         )
-    if not len(lacking):
+    if not lacking:
         return ""
-    return (
-        f"{len(lacking):,} of {len(pooled):,} pooled documents are not in the collection; the learner cannot read them."
-    )
+    return f"{lacking:,} of {len(pooled):,} pooled documents are not in the collection; the learner cannot read them."
 
 
 def _bounded(found: Simulation) -> Iterator[str]:

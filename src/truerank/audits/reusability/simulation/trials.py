@@ -7,6 +7,7 @@ traces depend on, hence a killed simulation continues, and another with more tri
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,8 +18,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.audits.reusability.following import TopicJudgments
-from truerank.audits.reusability.learning.active import LearnerOptions, trace
+from truerank.audits.reusability.learning.active import LearnerOptions, Trace, traces
 from truerank.audits.reusability.learning.features import Features
+from truerank.audits.reusability.simulation.planning import SimulationPlan, duration, measure_step, steps_of
 from truerank.work.artifacts import digest
 from truerank.work.blocks import BlockStore
 from truerank.work.jobs import Job
@@ -118,7 +120,7 @@ class TraceTask:
     """Makes the traces of blocks; picklable, and opened where it arrives.
 
     Attributes:
-        features: the folder of the index that the features are made from.
+        features: the folder of the index that the features lie beside.
         length: judgments of a trace at most.
         options: of the learner.
     """
@@ -128,30 +130,35 @@ class TraceTask:
     options: LearnerOptions
 
     def open(self) -> Callable[[TraceBlock], pl.DataFrame]:
-        """Loads the features."""
+        """Maps the features."""
         features = Features.of_index(self.features)
 
         def work(block: TraceBlock) -> pl.DataFrame:
-            return pl.concat([self._traced(features, block, number) for number in block.pools])
+            found = self.traces(features, block, self.length)
+            return pl.concat([_frame(number, one) for number, one in zip(block.pools, found, strict=True)])
 
         return work
 
-    def _traced(self, features: Features, block: TraceBlock, number: int) -> pl.DataFrame:
+    def traces(self, features: Features, block: TraceBlock, length: int) -> tuple[Trace, ...]:
+        """The traces of a block, of so many judgments at most."""
         topic = block.work
-        found = trace(
+        return traces(
             features,
             topic.topic_id,
             topic.query,
-            topic.pools[number],
+            [topic.pools[number] for number in block.pools],
             lambda doc_id: topic.grades.get(doc_id, 0),
-            length=self.length,
+            length=length,
             seed=block.seed,
             options=self.options,
         )
-        columns = {"doc_id": found.doc_ids, "grade": found.grades, "batch": found.batches}
-        frame = pl.DataFrame(columns, schema={name: TRACE_SCHEMA[name] for name in columns})
-        same = pl.lit(number, pl.Int16).alias("pool"), pl.lit(found.whole).alias("whole")
-        return frame.with_columns(same).select(list(TRACE_SCHEMA))
+
+
+def _frame(number: int, found: Trace) -> pl.DataFrame:
+    columns = {"doc_id": found.doc_ids, "grade": found.grades, "batch": found.batches}
+    frame = pl.DataFrame(columns, schema={name: TRACE_SCHEMA[name] for name in columns})
+    same = pl.lit(number, pl.Int16).alias("pool"), pl.lit(found.whole).alias("whole")
+    return frame.with_columns(same).select(list(TRACE_SCHEMA))
 
 
 @dataclass(frozen=True)
@@ -181,7 +188,7 @@ def run_trials(
         works: the topics.
         seeds: of the official qrels, then of each trial.
         task: makes the traces.
-        job: where finished blocks lie, what runs them, and who is told how many are done.
+        job: where finished blocks lie, what runs them, and who is told the plan and how many traces are done.
         identity: what else the traces depend on: the collection, the versions.
 
     Returns:
@@ -190,14 +197,43 @@ def run_trials(
     every = tuple(_blocks(works, seeds, task, identity))
     kept, told = _Keyed(job.folder), job.progress
     pending = [block for block in every if not _has(kept, block)]
-    told.start("simulating", len(every))
-    told.advance(len(every) - len(pending))
+    if pending:
+        _tell_plan(works, every, pending, task, job)
+    total, begun = sum(len(block.pools) for block in every), time.monotonic()
+    left = todo = sum(len(block.pools) for block in pending)
+    told.start("simulating", total)
+    told.advance(total - left)
     by_number = {block.number: block for block in pending}
     for number, frame in job.engine.run(task, pending):
         block = by_number[number]
         kept.of(block.key).save(_number(block.key), frame)
-        told.advance(1)
+        told.advance(len(block.pools))
+        left -= len(block.pools)
+        told.status(f"simulating, about {duration((time.monotonic() - begun) * left / (todo - left))} left")
     return _read(works, seeds, every, (kept, task.options.rel))
+
+
+def _tell_plan(
+    works: Sequence[TopicWork], every: Sequence[TraceBlock], pending: Sequence[TraceBlock], task: TraceTask, job: Job
+) -> None:
+    """Notes what is to be done, and what that will cost by two steps that are taken for it."""
+    steps = sum(
+        steps_of(task.options, task.length - len(block.work.pools[number]))
+        for block in pending
+        for number in block.pools
+    )
+    traces = sum(len(block.pools) for block in every)
+    finished = traces - sum(len(block.pools) for block in pending)
+    trials = sum(block.work is works[0] for block in every) - 1
+    plan = SimulationPlan(
+        len(works), trials, max(len(work.pools) for work in works), traces, finished, steps, task.length
+    )
+    largest = max(pending, key=lambda block: len(block.pools))
+    pools = [largest.work.pools[number] for number in largest.pools]
+    cost = measure_step(Features.of_index(task.features), pools, task.options, task.length)
+    workers = getattr(job.engine, "workers", None)
+    for sentence in plan.sentences(cost, None if workers is None else max(1, workers)):
+        job.progress.note(sentence)
 
 
 def _blocks(

@@ -7,7 +7,7 @@ that random documents have led astray. Which of them is unlike the runs depends 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -189,9 +189,9 @@ def _unit(vectors: Any) -> Any:
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
-def _ranked(topics: Mapping[str, str], ids: Sequence[str], scores: Scores) -> pl.DataFrame:
+def _ranked(topics: Mapping[str, str], ids: Iterable[str], scores: Scores) -> pl.DataFrame:
     """The best documents of each topic; only those above 0, so that an empty query finds nothing."""
-    return pl.concat([_nothing(), *_results(topics, pl.Series(ids, dtype=pl.String), np.round(scores, 6))])
+    return pl.concat([_nothing(), *_results(topics, pl.Series(list(ids), dtype=pl.String), np.round(scores, 6))])
 
 
 def _results(topics: Mapping[str, str], ids: pl.Series, scores: Scores) -> Iterator[pl.DataFrame]:
