@@ -1,9 +1,9 @@
 """Documents of MS MARCO's length out of a random generator: a file of any size, the same for the same numbers.
 
-MS MARCO's documents (version 1) have some 1,100 words and 7 KB on average. The generator draws a document's length from a
-log-normal distribution with that mean. Words come from a vocabulary of a million made-up words. The frequencies of the
-first 5,000 follow Zipf's law, those of the others fall with the square of the rank (Ferrer i Cancho and Solé, 2001).
-The most frequent words are English words of grammar. Four of ten words repeat one of the same document, and of
+MS MARCO's documents (version 1) have some 1,100 words and 7 KB on average. The generator draws a document's length
+from a log-normal distribution with that mean. Words come from a vocabulary of a million made-up words. The frequencies
+of the first 5,000 follow Zipf's law, those of the others fall with the square of the rank (Ferrer i Cancho and Solé,
+2001). The most frequent words are English words of grammar. Four of ten words repeat one of the same document, and of
 a thousand words eight are numbers that hardly stand elsewhere: 3.2 million documents have some 30 million words.
 """
 
@@ -73,7 +73,9 @@ def write_documents(number: int, path: Path, words: list[str], seed: int = 1) ->
     """Writes JSONL; returns the number of bytes."""
     with path.open("w", encoding="ascii") as target:
         for place, text in enumerate(texts(number, words, seed)):
-            target.write(f'{{"_id": "D{place:07d}", "url": "https://example.org/{place}", "title": "", "body": "{text}"}}\n')
+            target.write(
+                f'{{"_id": "D{place:07d}", "url": "https://example.org/{place}", "title": "", "body": "{text}"}}\n'
+            )
     return path.stat().st_size
 
 
