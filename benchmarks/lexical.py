@@ -2,9 +2,12 @@
 
 Effectiveness on Vaswani and CACM: ours with Anserini's defaults; bm25s with the same parameters on the same terms;
 where the jar of Anserini and a Java of version 21 or newer are given, Anserini itself. Speed and memory: the two
-collections, and one of as many documents as `--documents` says, made of real queries joined.
+collections, and one of as many documents as `--documents` says, made of real queries joined. Scale: documents of MS
+MARCO's length from `generated_documents.py`, each way in a process of its own, whose memory is its own VmHWM; `--peer`
+names a Python that has bm25s, numba and PyStemmer. It needs no data.
 
     TRUERANK_SHARED=../shared python benchmarks/lexical.py
+    python benchmarks/lexical.py --only scale --sizes 100000 1000000 [--peer PYTHON --peer-sizes 20000] [--folder DIR]
     python benchmarks/lexical.py --anserini anserini-1.7.1-fatjar.jar --java java
 """
 
@@ -16,8 +19,10 @@ import json
 import multiprocessing
 import os
 import random
-import resource
+import re
+import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -226,7 +231,12 @@ def _peak(path: str, folder: str, kind: str, queue: multiprocessing.Queue) -> No
 
         tokens = bm25s.tokenize([one.text for one in open_documents(path)], show_progress=False)
         bm25s.BM25().index(tokens, show_progress=False)
-    queue.put(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    queue.put(peak_memory())
+
+
+def peak_memory() -> float:
+    """The most memory that this process has held, in MiB."""
+    return int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / 1024  # type: ignore[index]
 
 
 def memory(sizes: list[int]) -> None:
@@ -247,6 +257,84 @@ def memory(sizes: list[int]) -> None:
             print(f"| {size:,} | {text:.0f} | " + " | ".join(f"{value:.0f}" for value in found) + " |", flush=True)
 
 
+_OURS = """
+import json, re, sys, time
+from pathlib import Path
+documents, asked, folder, do = sys.argv[1:]
+from truerank.lexical import Index, Searcher, build_index, model_of, retrieve
+begun = time.process_time()
+queries = json.loads(Path(asked).read_text())
+if do == "index":
+    build_index(documents, folder)
+    done = 1
+else:
+    searcher, model = Searcher(Index(folder)), model_of("anserini")
+    begun = time.process_time()
+    done = sum(retrieve(searcher, model, query, 1000) is not None for query in queries)
+peak = int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+print(json.dumps([(time.process_time() - begun) / done, peak]))
+"""
+_BM25S = """
+import json, re, sys, time
+from pathlib import Path
+documents, asked, folder, do = sys.argv[1:]
+import bm25s, Stemmer
+stop = "a an and are as at be but by for if in into is it no not of on or such that the their then there these they"
+tokens = lambda texts: bm25s.tokenize(texts, stopwords=(stop + " this to was will with").split(),
+                                      stemmer=Stemmer.Stemmer("porter"), show_progress=False)
+queries = json.loads(Path(asked).read_text())
+if do == "index":
+    begun, done = time.process_time(), 1
+    with open(documents) as lines:
+        corpus = tokens([json.loads(line)["body"] for line in lines])
+    model = bm25s.BM25(method="lucene", k1=0.9, b=0.4)
+    model.index(corpus, show_progress=False)
+    model.save(folder, show_progress=False)
+else:
+    model = bm25s.BM25.load(folder, mmap=True)
+    model.backend = "numba"
+    model.activate_numba_scorer()
+    model.retrieve(tokens(queries[:2]), k=1000, show_progress=False, n_threads=1)
+    begun, done = time.process_time(), len(queries)
+    for query in queries:
+        model.retrieve(tokens([query]), k=1000, show_progress=False, n_threads=1)
+peak = int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+print(json.dumps([(time.process_time() - begun) / done, peak]))
+"""
+
+
+def scale(sizes: list[int], peer: str | None, peer_sizes: list[int], folder: str | None) -> None:
+    """Prints time, size, memory and queries a second over generated documents of MS MARCO's length."""
+    from generated_documents import queries, vocabulary, write_documents
+
+    words = vocabulary()
+    print(
+        "\n| documents | GB of text | what | processor s | µs a document | index, GB | peak of indexing, MiB ", end=""
+    )
+    print("| queries a processor second | peak of searching, MiB |\n|---|---|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        place = Path(name)
+        (place / "queries.json").write_text(json.dumps(queries(200, words)))
+        for size in sorted({*sizes, *peer_sizes}):
+            made = place / "documents.jsonl"
+            text = write_documents(size, made, words)
+            ways = [("truerank", sys.executable, _OURS)] * (size in sizes)
+            ways += [("bm25s", str(peer), _BM25S)] * (size in peer_sizes and peer is not None)
+            for what, python, code in ways:
+                index = place / "index"
+                call = [python, "-c", code, str(made), str(place / "queries.json"), str(index)]
+                (seconds, peak), (each, searching) = (
+                    json.loads(subprocess.run([*call, do], check=True, capture_output=True, text=True).stdout)
+                    for do in ("index", "search")
+                )
+                held = sum(path.stat().st_size for path in index.rglob("*") if path.is_file())
+                row = (f"{size:,}", f"{text / 1e9:.2f}", what, f"{seconds:.0f}", f"{seconds / size * 1e6:.0f}",
+                       f"{held / 1e9:.2f}", f"{peak:.0f}", f"{1 / each:.0f}", f"{searching:.0f}")  # fmt: skip
+                print("| " + " | ".join(row) + " |", flush=True)
+                shutil.rmtree(index)
+            made.unlink()
+
+
 def main() -> None:
     """Runs what the arguments ask for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -254,12 +342,18 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--anserini", metavar="JAR", help="Anserini's jar, to compare with it")
     parser.add_argument("--java", default="java")
-    parser.add_argument("--only", choices=["effectiveness", "speed", "memory"])
+    parser.add_argument("--only", choices=["effectiveness", "speed", "memory", "scale"])
+    parser.add_argument("--sizes", type=int, nargs="*", default=[20_000, 100_000], help="documents, with --only scale")
+    parser.add_argument("--peer", metavar="PYTHON", help="with bm25s, numba and PyStemmer, for --only scale")
+    parser.add_argument("--peer-sizes", type=int, nargs="*", default=[20_000])
+    parser.add_argument("--folder", help="where there is room for texts and indexes, with --only scale")
     options = parser.parse_args()
     if options.only in (None, "effectiveness"):
         effectiveness(options.anserini, options.java)
     if options.only in (None, "speed"):
         speed(options.documents, options.rounds)
+    if options.only == "scale":
+        scale(options.sizes, options.peer, options.peer_sizes, options.folder)
     if options.only in (None, "memory"):
         memory([options.documents // 4, options.documents, 4 * options.documents])
 

@@ -13,15 +13,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from places import ROOT
 from truerank.errors import InputError
 from truerank.lexical import Analyser, Index, Searcher, build_index
 from truerank.lexical.index import LETTERS, NUMBER, WORD, term_flags
-from truerank.lexical.merging import new_array
+from truerank.lexical.merging import ArrayFile
 from truerank.lexical.tokenising import TOKENISERS
 from truerank.records import Document
 from truerank.reports.results import summary
@@ -125,9 +126,8 @@ def test_what_the_index_holds(docs: str, tmp_path: Path) -> None:
     ]  # fmt: skip
     assert Searcher(index).documents == 3
     assert index.json()["documents"] == 4 and "4 documents" in summary(index).show()
-    assert [term_flags(term) for term in (b"cat", b"c", b"12", b"a1", b"u.s.a", "ü".encode())] == [
-        WORD | LETTERS, 0, WORD | NUMBER, WORD, 0, 0,
-    ]  # fmt: skip
+    made_of = [WORD | LETTERS, 0, WORD | NUMBER, WORD, 0, 0, NUMBER, 0]
+    assert term_flags(pl.Series(["cat", "c", "12", "a1", "u.s.a", "ü", "7", "١٢"])).tolist() == made_of
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -267,10 +267,22 @@ def test_what_a_killed_build_left_is_removed_by_the_next(docs: str, tmp_path: Pa
     assert content(tmp_path / "index") == before
 
 
-@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="this system cannot set blocks of a file aside")
-def test_blocks_of_a_mapped_array_are_set_aside(tmp_path: Path) -> None:
-    # A write to a sparse page of a full disk ends the process with SIGBUS.
-    new_array(tmp_path / "array.npy", np.dtype(np.int32), (1 << 20, 2))
-    status = (tmp_path / "array.npy").stat()
-    assert status.st_blocks * 512 >= status.st_size > 1 << 23
-    assert not np.load(tmp_path / "array.npy", mmap_mode="r").any()
+def test_an_array_in_pieces_has_the_bytes_of_a_whole_one(tmp_path: Path) -> None:
+    for kind, shape in ((np.int32, (70_000, 2)), (np.uint8, (3,)), (np.int64, (0, 1))):
+        whole = np.arange(np.prod(shape)).astype(kind).reshape(shape)
+        np.save(tmp_path / "whole.npy", whole)
+        with ArrayFile(tmp_path / "pieces.npy", kind, shape[1:]) as pieces:
+            for part in np.array_split(whole, 7):
+                pieces.write(part)
+        assert (tmp_path / "pieces.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
+
+
+@given(st.lists(st.text(max_size=60), min_size=1, max_size=4), st.sampled_from(sorted(TOKENISERS)))
+@settings(max_examples=200, deadline=None)
+@example(["ΑΣ.Β ΟΔΟΣ, x_ 'a' a.b.c. 1,000.5;2 \ud800z _ __a \u0301b e\u0301t\u00a0x", "東京 a"], "lucene")
+@example(["ΑΣ.Β ΟΔΟΣ", "a\x1cb\x0bc\u2003d\u00a0e"], "terrier")
+@example(["a\x1cb\x0bc\u2003d\u00a0e\x85f", ""], "whitespace")
+def test_the_terms_of_a_text_are_those_of_its_pieces(texts: list[str], tokeniser: str) -> None:
+    analyser = Analyser(tokeniser, "none", "none")
+    for text, pieces in zip(texts, analyser.pieces(texts), strict=True):
+        assert [term for piece in pieces for term in Analyser(tokeniser, "none", "none")(piece)] == analyser(text)

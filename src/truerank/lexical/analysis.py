@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+import polars as pl
 import Stemmer
 
 from truerank.errors import InputError, MissingExtraError
 from truerank.lexical.stopwords import LISTS, read_stopwords
-from truerank.lexical.tokenising import TOKENISERS
+from truerank.lexical.tokenising import PIECES, TOKENISERS
 
 __all__ = ["STEMMERS", "Analyser"]
 
@@ -73,12 +74,18 @@ class Analyser:
 
     def __call__(self, text: str) -> list[str]:
         """The terms of a text, in order."""
+        if (known := self._terms.get(text)) is not None:  # one word that was met before
+            return [known] if known else []
         terms = map(self._terms.__getitem__, TOKENISERS[self.tokeniser](text))
         return [term for term in terms if term]
 
-    def tokens(self, text: str) -> list[str]:
-        """The words of a text before they become terms; see `term`."""
-        return TOKENISERS[self.tokeniser](text)
+    def pieces(self, texts: Sequence[str]) -> pl.Series:
+        """Texts in pieces, shape (texts,), each a list: the terms of a text are those of its pieces, in order."""
+        try:
+            column = pl.Series("texts", texts, pl.String)
+        except UnicodeEncodeError:  # halves of surrogate pairs
+            column = pl.Series("texts", [text.encode("utf-8", "replace").decode() for text in texts], pl.String)
+        return column.str.extract_all(PIECES[self.tokeniser])
 
     @property
     def term(self) -> Callable[[str], str]:

@@ -17,8 +17,8 @@ import polars as pl
 
 from truerank.errors import InputError, OptionError
 from truerank.lexical.analysis import Analyser
-from truerank.lexical.index import FORMAT_VERSION, KIND, Index, term_flags
-from truerank.lexical.merging import StoredRun, merge_runs, new_array, store_run, write_strings
+from truerank.lexical.index import FORMAT_VERSION, KIND, Index
+from truerank.lexical.merging import StoredRun, StringFile, merge_runs, store_run
 from truerank.lexical.postings import Block, BlockTask, IndexField, RunBuffer
 from truerank.lexical.presets import DEFAULT_PRESET, PresetName, analyser_of
 from truerank.options import Flag, Options, Processes, command
@@ -105,11 +105,8 @@ def build_index(
             )
         told.start("merging", None)
         merge_runs(runs, folder, len(parts))
-        for run in runs:
-            shutil.rmtree(run.folder)
         np.save(folder / "documents.lengths.npy", lengths)
         _write_order(folder, documents)
-        _write_flags(folder)
         _write_manifest(folder, documents, task)
         move_folder(folder, target)
     give_back()
@@ -204,18 +201,16 @@ def _sort_blocks(
             runs.append(store_run(buffer.sorted(), folder / f"run-{len(runs)}", first, seen - first))
             buffer, first = RunBuffer(), seen
 
-    def ids() -> Iterator[str]:
-        nonlocal seen
+    with StringFile(folder, "documents") as ids:
         for block in blocks:
-            yield from _checked(block.ids, documents)
+            ids.write(_checked(block.ids, documents))
             buffer.add(block)
             lengths.append(block.lengths)
             seen += len(block.ids)
             told.advance(len(block.ids))
             if buffer.size >= run_postings or len(buffer.numbers) >= RUN_TERMS:
                 close()
-
-    if not write_strings(folder, "documents", ids()):
+    if not seen:
         raise InputError("no document with a text", "check the source", where=documents.spec.location)
     close()
     return runs, np.concatenate(lengths)
@@ -235,9 +230,7 @@ def _checked(ids: list[str], documents: DocumentSource) -> list[str]:
 
 def _write_order(folder: Path, documents: DocumentSource) -> None:
     """Where each document stands among all by the order of ids; an id that stands twice is found here at the latest."""
-    starts = np.load(folder / "documents.starts.npy", mmap_mode="r")
-    raw = (folder / "documents.bin").read_bytes()
-    ids = pl.Series((raw[a:b].decode() for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)))
+    ids = pl.concat(StringFile.read(folder, "documents"))
     order = ids.arg_sort().to_numpy()
     ordered = ids.gather(order)
     same = np.flatnonzero((ordered[1:] == ordered[:-1]).to_numpy())
@@ -251,15 +244,6 @@ def _write_order(folder: Path, documents: DocumentSource) -> None:
     ranks = np.empty(len(ids), np.int32)
     ranks[order] = np.arange(len(ids), dtype=np.int32)
     np.save(folder / "documents.ranks.npy", ranks)
-
-
-def _write_flags(folder: Path) -> None:
-    starts = np.load(folder / "terms.starts.npy", mmap_mode="r")
-    raw = (folder / "terms.bin").read_bytes()
-    flags = new_array(folder / "terms.flags.npy", np.dtype(np.uint8), (len(starts) - 1,))
-    for at, (a, b) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
-        flags[at] = term_flags(raw[a:b])
-    flags.flush()
 
 
 def _write_manifest(folder: Path, documents: DocumentSource, task: BlockTask) -> None:

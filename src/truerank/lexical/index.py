@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from truerank.errors import InputError
@@ -23,14 +23,16 @@ KIND: Final = "truerank index"
 FORMAT_VERSION: Final = 1
 #: What a term is made of: ASCII letters and digits, 2 to 20 of them; letters only, 2 or more; digits only.
 WORD, LETTERS, NUMBER = 1, 2, 4
-_WORD: Final = re.compile(rb"[a-z0-9]{2,20}")
-_LETTERS: Final = re.compile(rb"[a-z]{2,}")
+#: In the notation of Rust's `regex`.
+_MADE_OF: Final = {WORD: "^[a-z0-9]{2,20}$", LETTERS: "^[a-z]{2,}$", NUMBER: "^[0-9]+$"}
 
 
-def term_flags(term: bytes) -> int:
-    """What a term is made of, as a sum of `WORD`, `LETTERS` and `NUMBER`."""
-    flags = WORD if _WORD.fullmatch(term) else 0
-    return flags | (LETTERS if _LETTERS.fullmatch(term) else 0) | (NUMBER if term.isdigit() else 0)
+def term_flags(terms: pl.Series) -> NDArray[np.uint8]:
+    """What terms are made of, each a sum of `WORD`, `LETTERS` and `NUMBER`; shape (terms,)."""
+    flags = np.zeros(len(terms), np.uint8)
+    for flag, pattern in _MADE_OF.items():
+        flags[terms.str.contains(pattern).to_numpy()] |= flag
+    return flags
 
 
 class Index(Result, shown_in="truerank.lexical.report"):

@@ -1,36 +1,116 @@
-"""Sorted runs of postings on disk, and one index out of them: the memory needed does not grow with the postings."""
+"""Sorted runs of postings on disk, and one index out of them: the memory needed does not grow with the collection."""
 
 from __future__ import annotations
 
-import errno
-import heapq
-import itertools
-import os
+import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
-from numpy.lib.format import open_memmap
+import polars as pl
+from numpy.lib.format import dtype_to_descr, write_array_header_1_0
 from numpy.typing import NDArray
 
-from truerank.lexical.postings import SortedRun
+from truerank.lexical.index import term_flags
+from truerank.lexical.postings import Longs, SortedRun
 
-__all__ = ["StoredRun", "merge_runs", "new_array", "store_run", "write_strings"]
+__all__ = ["ArrayFile", "StoredRun", "StringFile", "merge_runs", "store_run"]
 
 #: Postings that are moved at once.
 _CHUNK: Final = 1 << 21
-Longs = NDArray[np.int64]
+#: Terms of all runs that are merged at once, and terms of one run at least.
+_TERMS: Final = 1 << 20
+_FEWEST_TERMS: Final = 1 << 8
+_STRINGS: Final = 1 << 16
+
+
+class ArrayFile:
+    """A `.npy` file that is written piece by piece, with the bytes that `numpy.save` gives the whole array.
+
+    Unlike a memory-mapped array it takes no memory, and a full disk is an error.
+
+    Args:
+        path: the new file.
+        kind: of the values.
+        columns: the shape behind the first axis.
+    """
+
+    def __init__(self, path: Path, kind: np.dtype[Any] | type, columns: tuple[int, ...] = ()) -> None:
+        self._kind, self._columns, self._rows = np.dtype(kind), columns, 0
+        self._file = path.open("wb")
+        self._header()
+
+    def write(self, values: NDArray[Any]) -> None:
+        """Adds rows."""
+        self._file.write(np.ascontiguousarray(values, self._kind).data)
+        self._rows += len(values)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._file:
+            self._file.seek(0)
+            self._header()  # of the same length: NumPy leaves room for any number of rows
+
+    def _header(self) -> None:
+        shape = (self._rows, *self._columns)
+        told = {"descr": dtype_to_descr(self._kind), "fortran_order": False, "shape": shape}
+        write_array_header_1_0(self._file, told)
+
+
+class StringFile:
+    """Texts one behind the other (`NAME.bin`), and the places where they begin (`NAME.starts.npy`).
+
+    Args:
+        folder: where the two files lie.
+        name: of the files.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._texts = (folder / f"{name}.bin").open("wb")
+        self._starts = ArrayFile(folder / f"{name}.starts.npy", np.int64)
+        self._starts.write(np.zeros(1, np.int64))
+        self._size = 0
+
+    def write(self, texts: Sequence[str]) -> None:
+        """Adds texts."""
+        encoded = [text.encode() for text in texts]
+        ends = self._size + np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))
+        self._texts.write(b"".join(encoded))
+        self._starts.write(ends)
+        self._size = int(ends[-1]) if encoded else self._size
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._texts.close()
+        self._starts.__exit__(kind, error, at)
+
+    @staticmethod
+    def read(folder: Path, name: str) -> Iterator[pl.Series]:
+        """All texts, in pieces."""
+        starts = np.load(folder / f"{name}.starts.npy", mmap_mode="r")
+        with (folder / f"{name}.bin").open("rb") as texts:
+            for first in range(0, len(starts) - 1, _STRINGS):
+                ends = starts[first : first + _STRINGS + 1].tolist()
+                piece = texts.read(ends[-1] - ends[0])
+                places = [end - ends[0] for end in ends]
+                yield pl.Series([piece[a:b].decode() for a, b in pairwise(places)], dtype=pl.String)
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run that lies on the disk, its arrays memory-mapped when they are asked for.
+    """A run that lies on the disk in plain binary files, of which pieces are read.
 
     Attributes:
         folder: where its files lie.
-        first: the number of its first document.
         documents: how many documents it covers.
         terms: how many terms it has.
         postings: how many postings it has.
@@ -38,29 +118,33 @@ class StoredRun:
     """
 
     folder: Path
-    first: int
     documents: int
     terms: int
     postings: int
     largest: int
 
-    def array(self, name: str) -> NDArray[Any]:
-        """One of its arrays."""
-        found: NDArray[Any] = np.load(self.folder / f"{name}.npy", mmap_mode="r")
-        return found
+    @property
+    def count_type(self) -> np.dtype[Any]:
+        """The type of its counts."""
+        return _smallest(self.largest)
 
-    def names(self) -> Iterator[str]:
-        """Its terms in order."""
-        with (self.folder / "terms.txt").open(encoding="utf-8", newline="\n") as lines:
-            for line in lines:
-                yield line[:-1]
+    def read(self, name: str, kind: np.dtype[Any] | type, start: int = 0, stop: int | None = None) -> NDArray[Any]:
+        """A piece of one of its arrays."""
+        count = -1 if stop is None else stop - start
+        return np.fromfile(self.folder / name, kind, count, offset=start * np.dtype(kind).itemsize)
 
+    def remove(self) -> None:
+        """Removes its files."""
+        shutil.rmtree(self.folder)
 
-class _Counting(NamedTuple):
-    """Shape (postings, fields) and type of the counts."""
-
-    shape: tuple[int, int]
-    kind: np.dtype[Any]
+    def names(self, start: int, stop: int) -> list[str]:
+        """Some of its terms, in order."""
+        if start == stop:
+            return []
+        begin, *_, end = self.read("term_starts", np.int64, start, stop + 1).tolist()
+        with (self.folder / "terms").open("rb") as stream:
+            stream.seek(begin)
+            return stream.read(end - begin).decode().split("\n")[:-1]
 
 
 def store_run(run: SortedRun, folder: Path, first: int, documents: int) -> StoredRun:
@@ -73,153 +157,151 @@ def store_run(run: SortedRun, folder: Path, first: int, documents: int) -> Store
         documents: how many documents it covers.
     """
     folder.mkdir(parents=True)
-    with (folder / "terms.txt").open("w", encoding="utf-8", newline="\n") as target:
-        target.writelines(f"{term}\n" for term in run.terms)
     postings, vectors = run.postings, run.by_document()
-    largest = int(postings.counts.max(initial=0))
-    kind = _smallest(largest)
-    frequency = np.bincount(postings.terms, minlength=len(run.terms))
-    np.save(folder / "starts.npy", _starts(frequency))
-    np.save(folder / "documents.npy", postings.documents)
-    np.save(folder / "counts.npy", postings.counts.astype(kind))
-    np.save(folder / "vector_sizes.npy", np.bincount(vectors.documents - first, minlength=documents).astype(np.int32))
-    np.save(folder / "vector_terms.npy", vectors.terms)
-    np.save(folder / "vector_counts.npy", vectors.counts.astype(kind))
-    return StoredRun(folder, first, documents, len(run.terms), len(postings.terms), largest)
+    stored = StoredRun(folder, documents, len(run.terms), len(postings.terms), int(postings.counts.max(initial=0)))
+    lines = [f"{term}\n".encode() for term in run.terms]
+    (folder / "terms").write_bytes(b"".join(lines))
+    arrays: dict[str, NDArray[Any]] = {
+        "term_starts": _starts(np.fromiter(map(len, lines), np.int64, len(lines))),
+        "starts": _starts(np.bincount(postings.terms, minlength=len(lines))),
+        "documents": postings.documents,
+        "counts": postings.counts.astype(stored.count_type),
+        "vector_sizes": np.bincount(vectors.documents - first, minlength=documents).astype(np.int32),
+        "vector_terms": vectors.terms,
+        "vector_counts": vectors.counts.astype(stored.count_type),
+    }
+    for name, array in arrays.items():
+        (folder / name).write_bytes(np.ascontiguousarray(array).data)
+    return stored
 
 
 def merge_runs(runs: Sequence[StoredRun], folder: Path, fields: int) -> None:
     """Merges runs of consecutive documents into the files of an index; the same bytes however the runs were cut.
+
+    Terms are merged piece by piece in their order, and with them their postings, so that every file is read and written
+    in one direction. The runs' files are removed when they are not needed any more.
 
     Args:
         runs: in the order of their documents.
         folder: gets `terms.*`, `postings.*` and `vectors.*`.
         fields: number of fields.
     """
-    places = _merge_terms(runs, folder)
-    counting = _Counting((sum(run.postings for run in runs), fields), _smallest(max(run.largest for run in runs)))
-    frequency = np.zeros(max(int(place[-1]) + 1 for place in places if len(place)), np.int64)
-    for run, place in zip(runs, places, strict=True):
-        frequency[place] += np.diff(run.array("starts"))
-    starts = _starts(frequency)
-    np.save(folder / "postings.starts.npy", starts)
-    _merge_postings(runs, places, folder, starts, counting)
-    _merge_vectors(runs, places, folder, counting)
+    kind = _smallest(max(run.largest for run in runs))
+    with ExitStack() as opened:
+
+        def array(name: str, kind: np.dtype[Any] | type, columns: tuple[int, ...] = ()) -> ArrayFile:
+            return opened.enter_context(ArrayFile(folder / f"{name}.npy", kind, columns))
+
+        terms = opened.enter_context(StringFile(folder, "terms"))
+        flags, totals = array("terms.flags", np.uint8), array("terms.totals", np.int64, (fields,))
+        starts, documents = array("postings.starts", np.int64), array("postings.documents", np.int32)
+        counts = array("postings.counts", kind, (fields,))
+        starts.write(np.zeros(1, np.int64))
+        end = 0
+        for piece in _merged_terms(runs):
+            frequency = np.zeros(len(piece.names), np.int64)
+            for part in piece.parts:
+                frequency[part.places] += np.diff(part.starts)
+            terms.write(piece.names.to_list())
+            flags.write(term_flags(piece.names))
+            starts.write(end + np.cumsum(frequency))
+            end += int(frequency.sum())
+            for some_documents, some_counts, some_totals in _postings(piece.parts, _starts(frequency), kind, fields):
+                documents.write(some_documents)
+                counts.write(some_counts)
+                totals.write(some_totals)
+    for run in runs:
+        (run.folder / "documents").unlink()
+        (run.folder / "counts").unlink()
+    _merge_vectors(runs, folder, kind, fields)
 
 
-def write_strings(folder: Path, name: str, texts: Iterator[str]) -> int:
-    """Writes texts one behind the other (`NAME.bin`) with the places where they begin (`NAME.starts.npy`).
+class _Part(NamedTuple):
+    """Consecutive terms of a run: their places among the terms of a piece, ascending, and where their postings begin
+    in the run, shape (terms + 1,)."""
 
-    Returns:
-        How many there are.
+    run: StoredRun
+    places: Longs
+    starts: Longs
+
+
+class _Piece(NamedTuple):
+    """Consecutive terms of the index, and where they stand in the runs."""
+
+    names: pl.Series
+    parts: list[_Part]
+
+
+def _merged_terms(runs: Sequence[StoredRun]) -> Iterator[_Piece]:
+    """The terms of all runs in order; what number each has now is written beside the run."""
+    at_once = max(_FEWEST_TERMS, _TERMS // len(runs))
+    cursors, number = [0] * len(runs), 0
+    while any(cursor < run.terms for cursor, run in zip(cursors, runs, strict=True)):
+        stops = [min(cursor + at_once, run.terms) for cursor, run in zip(cursors, runs, strict=True)]
+        names = [
+            pl.Series(run.names(cursor, stop), dtype=pl.String)
+            for run, cursor, stop in zip(runs, cursors, stops, strict=True)
+        ]
+        # Up to this term all are known.
+        last = [own[-1] for own, stop, run in zip(names, stops, runs, strict=True) if stop < run.terms]
+        if last:
+            names = [own.head(int(own.search_sorted(min(last), side="right"))) for own in names]
+        every = pl.concat(names)
+        merged = every.unique().sort()
+        numbered = pl.DataFrame({"term": merged, "place": np.arange(len(merged))})
+        joined = every.to_frame("term").join(numbered, on="term", how="left", maintain_order="left")["place"].to_numpy()
+        parts = []
+        for at, own in enumerate(np.split(joined, np.cumsum([len(one) for one in names])[:-1])):
+            if len(own):
+                with (runs[at].folder / "numbers").open("ab") as stream:
+                    stream.write((number + own).astype(np.int32).data)
+                starts = runs[at].read("starts", np.int64, cursors[at], cursors[at] + len(own) + 1)
+                parts.append(_Part(runs[at], own, starts))
+                cursors[at] += len(own)
+        number += len(merged)
+        yield _Piece(merged, parts)
+
+
+def _postings(
+    parts: Sequence[_Part], starts: Longs, kind: np.dtype[Any], fields: int
+) -> Iterator[tuple[NDArray[np.int32], NDArray[Any], Longs]]:
+    """The postings of a piece's terms and, for each term, the total of its counts, in chunks.
+
+    Of each term they go run after run: since runs follow one another, so do the documents of a term.
     """
-    ends, size = [np.zeros(1, np.int64)], 0
-    with (folder / f"{name}.bin").open("wb") as target:
-        while True:
-            encoded = [text.encode() for _, text in zip(range(1 << 16), texts, strict=False)]
-            if not encoded:
-                break
-            target.write(b"".join(encoded))
-            ends.append(size + np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded))))
-            size = int(ends[-1][-1])
-    starts = np.concatenate(ends)
-    np.save(folder / f"{name}.starts.npy", starts)
-    return len(starts) - 1
-
-
-def _merge_terms(runs: Sequence[StoredRun], folder: Path) -> list[NDArray[np.int32]]:
-    """Writes the terms of all runs and returns, for each run, the numbers that its terms have now."""
-    places = [np.empty(run.terms, np.int32) for run in runs]
-    filled = [0] * len(runs)
-
-    def merged() -> Iterator[str]:
-        number, before = -1, None
-        streams = (zip(run.names(), itertools.repeat(at)) for at, run in enumerate(runs))
-        for name, at in heapq.merge(*streams):
-            if name != before:
-                number, before = number + 1, name
-                yield name
-            places[at][filled[at]] = number
-            filled[at] += 1
-
-    write_strings(folder, "terms", merged())
-    return places
-
-
-def _merge_postings(
-    runs: Sequence[StoredRun],
-    places: Sequence[NDArray[np.int32]],
-    folder: Path,
-    starts: Longs,
-    counting: _Counting,
-) -> None:
-    """The postings of each term, run after run: since runs follow one another, so do the documents of a term."""
-    shape, kind = counting
-    documents = new_array(folder / "postings.documents.npy", np.dtype(np.int32), shape[:1])
-    counts = new_array(folder / "postings.counts.npy", kind, shape)
-    totals = np.zeros((len(starts) - 1, shape[1]), np.int64)
-    free = starts[:-1].copy()
-    for run, place in zip(runs, places, strict=True):
-        own = run.array("starts")
-        run_documents, run_counts = run.array("documents"), run.array("counts")
-        for a, b in _term_chunks(own):
+    for first, last in _term_chunks(starts):
+        begin, size = int(starts[first]), int(starts[last] - starts[first])
+        documents, counts = np.empty(size, np.int32), np.empty((size, fields), kind)
+        free = starts[first:last] - begin
+        for run, places, own in parts:
+            a, b = np.searchsorted(places, (first, last)).tolist()
+            if a == b:
+                continue
             s, e = int(own[a]), int(own[b])
-            sizes = np.diff(own[a : b + 1])
-            targets = np.repeat(free[place[a:b]] - own[a:b], sizes) + np.arange(s, e)
-            piece = np.asarray(run_counts[s:e])
-            documents[targets], counts[targets] = run_documents[s:e], piece
-            free[place[a:b]] += sizes
-            totals[place[a:b]] += np.add.reduceat(piece.astype(np.int64), own[a:b] - s, axis=0)
-    documents.flush()
-    counts.flush()
-    np.save(folder / "terms.totals.npy", totals)
+            sizes, chosen = np.diff(own[a : b + 1]), places[a:b] - first
+            targets = np.repeat(free[chosen] - own[a:b] + s, sizes) + np.arange(e - s)
+            documents[targets] = run.read("documents", np.int32, s, e)
+            counts[targets] = run.read("counts", run.count_type, s * fields, e * fields).reshape(-1, fields)
+            free[chosen] += sizes
+        totals = np.add.reduceat(counts, starts[first:last] - begin, axis=0, dtype=np.int64)
+        yield documents, counts, totals
 
 
-def _merge_vectors(
-    runs: Sequence[StoredRun],
-    places: Sequence[NDArray[np.int32]],
-    folder: Path,
-    counting: _Counting,
-) -> None:
-    shape, kind = counting
-    terms = new_array(folder / "vectors.terms.npy", np.dtype(np.int32), shape[:1])
-    counts = new_array(folder / "vectors.counts.npy", kind, shape)
-    at = 0
-    for run, place in zip(runs, places, strict=True):
-        run_terms, run_counts = run.array("vector_terms"), run.array("vector_counts")
-        for s in range(0, run.postings, _CHUNK):
-            e = min(s + _CHUNK, run.postings)
-            terms[at + s : at + e] = place[run_terms[s:e]]
-            counts[at + s : at + e] = run_counts[s:e]
-        at += run.postings
-    terms.flush()
-    counts.flush()
-    np.save(folder / "vectors.starts.npy", _starts(np.concatenate([run.array("vector_sizes") for run in runs])))
-
-
-def new_array(file: Path, kind: np.dtype[Any], shape: tuple[int, ...]) -> np.memmap[Any, Any]:
-    """A memory-mapped array in a new `.npy` file, whose blocks the disk has already set aside.
-
-    Without them the file is sparse, and the first write to a page that a full disk has no room for ends the process
-    with a signal instead of an error.
-
-    Args:
-        file: the new file.
-        kind: of its values.
-        shape: of the array.
-
-    Raises:
-        OSError: the disk has no room for it.
-    """
-    array = open_memmap(file, "w+", kind, shape)
-    if hasattr(os, "posix_fallocate"):
-        with file.open("r+b") as opened:
-            try:
-                os.posix_fallocate(opened.fileno(), 0, os.fstat(opened.fileno()).st_size)
-            except OSError as error:
-                if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
-                    raise
-    return array
+def _merge_vectors(runs: Sequence[StoredRun], folder: Path, kind: np.dtype[Any], fields: int) -> None:
+    with (
+        ArrayFile(folder / "vectors.terms.npy", np.int32) as terms,
+        ArrayFile(folder / "vectors.counts.npy", kind, (fields,)) as counts,
+        ArrayFile(folder / "vectors.starts.npy", np.int64) as starts,
+    ):
+        starts.write(np.zeros(1, np.int64))
+        end = 0
+        for run in runs:
+            numbers = run.read("numbers", np.int32)
+            terms.write(numbers[run.read("vector_terms", np.int32)])
+            counts.write(run.read("vector_counts", run.count_type).reshape(-1, fields))
+            starts.write(end + np.cumsum(run.read("vector_sizes", np.int32), dtype=np.int64))
+            end += run.postings
+            run.remove()
 
 
 def _term_chunks(starts: Longs) -> Iterator[tuple[int, int]]:

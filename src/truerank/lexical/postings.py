@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from truerank.errors import InputError, OptionError
@@ -16,6 +18,7 @@ from truerank.records import Document
 __all__ = ["Block", "BlockTask", "IndexField", "Postings", "RunBuffer", "SortedRun"]
 
 Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
 _PARTS = ("url", "title", "body")
 
 
@@ -80,19 +83,6 @@ class _Numbers(dict[str, int]):
         return number
 
 
-class _WordNumbers(dict[str, int]):
-    """The numbers of words' terms within a block, -1 for words without one: one look-up for each word of a text."""
-
-    def __init__(self, term: Callable[[str], str], numbers: _Numbers) -> None:
-        self._term = term
-        self._numbers = numbers
-
-    def __missing__(self, word: str) -> int:
-        term = self._term(word)
-        number = self[word] = self._numbers[term] if term else -1
-        return number
-
-
 @dataclass(frozen=True)
 class BlockTask:
     """Analyses blocks of documents; picklable, so that worker processes can do it."""
@@ -114,22 +104,21 @@ class BlockTask:
         lengths = np.stack([length for _, _, length in found], axis=1).astype(np.int32)
         return Block(first, [document.doc_id for document in documents], list(numbers), postings, lengths)
 
-    def _tokens(
-        self, part: IndexField, documents: Sequence[Document], numbers: _Numbers
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def _tokens(self, part: IndexField, documents: Sequence[Document], numbers: _Numbers) -> tuple[Longs, Longs, Longs]:
         """Of every token of a field the document and the term; then the documents' lengths."""
-        number = _WordNumbers(self.analyser.term, numbers).__getitem__
-        flat: list[int] = []
-        sizes = []
-        for document in documents:
-            before = len(flat)
-            flat += map(number, self.analyser.tokens(part.text(document)))
-            sizes.append(len(flat) - before)
-        terms = np.array(flat, np.int64)
-        at = np.repeat(np.arange(len(documents), dtype=np.int64), sizes)
-        kept = terms >= 0
-        at, terms = at[kept], terms[kept]
-        return at, terms, np.bincount(at, minlength=len(documents))
+        pieces = self.analyser.pieces([part.text(document) for document in documents])
+        every = pieces.explode(empty_as_null=False)
+        different = every.unique(maintain_order=True)
+        codes = every.cast(pl.Enum(different)).to_physical().to_numpy()
+        # Each different piece is looked at once; nearly all are one word, some none (a stopword) or several.
+        terms = [self.analyser(piece) for piece in different]
+        flat = np.fromiter(map(numbers.__getitem__, chain.from_iterable(terms)), np.int64)
+        sizes = np.fromiter(map(len, terms), np.int64, len(terms))
+        begins = np.cumsum(sizes) - sizes
+        size = sizes[codes]
+        at = np.repeat(np.repeat(np.arange(len(documents)), pieces.list.len().to_numpy()), size)
+        within = np.arange(len(at)) - np.repeat(np.cumsum(size) - size, size)
+        return at, flat[np.repeat(begins[codes], size) + within], np.bincount(at, minlength=len(documents))
 
 
 @dataclass
@@ -156,8 +145,20 @@ class RunBuffer:
         places[np.fromiter((self.numbers[name] for name in names), np.int32, len(names))] = np.arange(len(names))
         documents, terms, counts = (np.concatenate(column) for column in zip(*self.parts, strict=True))
         terms = places[terms] if len(places) else terms
-        order = np.argsort(terms, kind="stable")
+        order = stable_order(terms)
         return SortedRun(names, Postings(documents[order], terms[order], counts[order]))
+
+
+def stable_order(keys: Ints) -> Longs:
+    """The places of keys of 0 and more in their ascending order, equal ones as they stand; shape (keys,).
+
+    NumPy sorts 64-bit numbers with vector instructions, several times as fast as `argsort` with `kind="stable"`.
+    """
+    both = keys.astype(np.int64) << 32
+    both |= np.arange(len(keys))
+    both.sort()
+    both &= 0xFFFF_FFFF
+    return both
 
 
 class SortedRun(NamedTuple):
@@ -168,5 +169,5 @@ class SortedRun(NamedTuple):
 
     def by_document(self) -> Postings:
         """The postings in the order of documents, and of terms within each."""
-        order = np.argsort(self.postings.documents, kind="stable")
+        order = stable_order(self.postings.documents)
         return Postings(*(column[order] for column in self.postings))

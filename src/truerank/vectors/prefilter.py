@@ -24,6 +24,7 @@ from truerank.vectors.encoders.base import Vectors
 from truerank.vectors.neighbours import PairProbe
 from truerank.vectors.texts import Rows, TextBlock, blocks_of, empty_pairs
 from truerank.vectors.trigrams import TrigramScorer
+from truerank.work.artifacts import write_text
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 
@@ -217,18 +218,18 @@ def filter_blocks(rows: Rows, plan: FilterPlan, job: Job) -> Filtered:
     stream = iter(rows())
     first = list(islice(stream, _IDF_TEXTS))
     idf_sample = tuple(row[3] for row in first)
-    read = 0
+    texts = job.folder.with_name(f"{job.folder.name}.texts")
 
     def told(blocks: Iterator[TextBlock]) -> Iterator[TextBlock]:
-        nonlocal read
+        read = 0
         for block in blocks:
             read += len(block.texts)
             yield block
             job.progress.advance(len(block.texts))
+        write_text(texts, str(read))
 
-    count = run_blocks(
-        _FilterTask(plan, idf_sample), told(blocks_of(chain(first, stream), plan.block_size)), store, job.engine
-    )
+    blocks = told(blocks_of(chain(first, stream), plan.block_size))
+    count = run_blocks(_FilterTask(plan, idf_sample), blocks, store, job.engine, known=True)
     sample, strata, margins = _sample(store, count, plan.most_sampled)
 
     def chosen() -> Iterator[tuple[int, str, str, str]]:
@@ -244,7 +245,7 @@ def filter_blocks(rows: Rows, plan: FilterPlan, job: Job) -> Filtered:
         return pl.concat(found) if found else pl.DataFrame(schema={name: _FILTERED_SCHEMA[name] for name in _MARGIN})
 
     passed = sum(int((store.load(number)["stratum"] < 0).sum()) for number in range(count))
-    return Filtered(chosen, strata, sample, margins, margins_at, read, passed)
+    return Filtered(chosen, strata, sample, margins, margins_at, int(texts.read_text()), passed)
 
 
 def would_pass(rows: Rows, plan: FilterPlan, texts: Sequence[str]) -> list[bool]:

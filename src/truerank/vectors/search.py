@@ -218,7 +218,7 @@ def _pass(rows: Rows, task: ScanTask, block_size: int, job: Job) -> tuple[BlockS
             yield block
             job.progress.advance(len(block.texts))
 
-    count = run_blocks(task, told(blocks_of(rows(), block_size)), store, job.engine, settle)
+    count = run_blocks(task, told(blocks_of(rows(), block_size)), store, job.engine, settle, known=True)
     return store, count, bars
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.work.artifacts import atomic_path
+from truerank.work.artifacts import atomic_path, write_text
 from truerank.work.engines import Engine
 from truerank.work.tasks import Numbered, Task
 
@@ -65,6 +65,20 @@ class BlockStore:
     def remove(self) -> None:
         """Deletes the folder with all blocks."""
         shutil.rmtree(self.folder, ignore_errors=True)
+        self._total.unlink(missing_ok=True)
+
+    @property
+    def total(self) -> int | None:
+        """How many blocks there are in all; None where their stream has not been read to its end yet."""
+        return int(self._total.read_text()) if self._total.is_file() else None
+
+    @total.setter
+    def total(self, blocks: int) -> None:
+        write_text(self._total, str(blocks))
+
+    @property
+    def _total(self) -> Path:
+        return self.folder.with_name(f"{self.folder.name}.blocks")
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{number:08d}.arrow"
@@ -86,6 +100,7 @@ class _Pending(Generic[B]):
                 self.finished_before.append(block.number)
             else:
                 yield block
+        self._store.total = self.total
 
 
 def _as_it_is(frame: pl.DataFrame) -> pl.DataFrame:
@@ -98,6 +113,8 @@ def run_blocks(
     store: BlockStore,
     engine: Engine,
     settle: Callable[[pl.DataFrame], pl.DataFrame] = _as_it_is,
+    *,
+    known: bool = False,
 ) -> int:
     """Runs a task over all blocks that are not finished and saves each result.
 
@@ -108,10 +125,16 @@ def run_blocks(
         engine: what runs the task.
         settle: called with the result of every block, also of those finished in an earlier run, as they become
             known; what it returns is saved.
+        known: do not read the stream where it was read to its end before, by this or an earlier process, and every
+            block is there. The shards of a job would else read all of their source once more for each step.
 
     Returns:
         The number of blocks.
     """
+    if known and (total := store.total) is not None and all(map(store.has, range(total))):
+        for number in range(total) if settle is not _as_it_is else ():
+            settle(store.load(number))
+        return total
     pending = _Pending(blocks, store)
     reported = 0
     for number, frame in engine.run(task, pending):

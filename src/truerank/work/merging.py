@@ -94,7 +94,11 @@ def _blocks(work: Path) -> frozenset[Path]:
 def _give(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_suffix(f".{os.getpid()}.tmp")
-    shutil.copyfile(source, temporary)
+    # A block is never changed, so that on one disk shards can share it: a link takes no room and next to no time.
+    try:
+        os.link(source, temporary)
+    except OSError:
+        shutil.copyfile(source, temporary)
     temporary.replace(target)
 
 

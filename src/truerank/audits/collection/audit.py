@@ -44,7 +44,7 @@ from truerank.options import Labels, Out, Scoring, Workers, command
 from truerank.sources.inputs import inputs_of
 from truerank.sources.notebook import frame_of
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
-from truerank.work.engines import open_engine
+from truerank.work.engines import check_kept, open_engine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
@@ -98,6 +98,7 @@ def audit(
     """
     if not {"qrels", "docs", "topics"} & parts.given:
         raise OptionError("qrels", "nothing to audit", "give `qrels`, `docs` or `topics`")
+    check_kept(work.engine, out)
     ways = Ways(options, shingles, scoring, judged)
     if out is None:
         with TemporaryDirectory() as folder:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import polars as pl
 
 from truerank.audits.leakage.results import NEIGHBOUR_SCHEMA, SourceCount
+from truerank.loading import json_file
 from truerank.records import Topic, TopicText
 from truerank.sources import QuerySource, TopicSet
 from truerank.sources.distinct import DistinctTexts
 from truerank.text.normalising import normalise
 from truerank.vectors.search import NeighbourPairs, SearchPlan, search
+from truerank.work.artifacts import write_text
 from truerank.work.jobs import Job
 
 __all__ = ["DistinctQueries", "Proposed", "propose", "topic_texts"]
@@ -42,11 +46,14 @@ class DistinctQueries:
 
     Args:
         source: the source.
+        kept: a file that keeps the counts once the source was read to its end, for the next process.
     """
 
-    def __init__(self, source: QuerySource) -> None:
+    def __init__(self, source: QuerySource, kept: Path | None = None) -> None:
         self._source = source
-        self.count: SourceCount | None = None
+        self._kept = kept
+        known = json_file(kept) if kept is not None and kept.is_file() else None
+        self.count: SourceCount | None = known
 
     def __call__(self) -> Iterator[tuple[int, str, str, str]]:
         """Opens the stream: (position, id of the first query with this text, text, normalised text)."""
@@ -66,6 +73,8 @@ class DistinctQueries:
             repaired=counts.repaired,
             skipped=counts.skipped,
         )
+        if self._kept is not None:
+            write_text(self._kept, json.dumps(self.count) + "\n")
 
 
 @dataclass(frozen=True)
@@ -101,8 +110,9 @@ def propose(
     found: dict[str, NeighbourPairs] = {}
     for place, (name, source) in enumerate(sources):
         job.progress.note(f"{name}: reading {source.spec.spec}")
-        queries = DistinctQueries(source)
-        found[name] = search(queries, plan, job.part(f"source-{place}"))
+        part = job.part(f"source-{place}")
+        queries = DistinctQueries(source, part.folder / "counts.json")
+        found[name] = search(queries, plan, part)
         check = found[name].screen
         if check is not None and plan.error is None:
             # One pilot serves all sources: each checks the error again on what it encodes twice.

@@ -167,7 +167,7 @@ def trial_engine(name: str | Engine = "local", workers: int | None = None) -> En
     if not isinstance(name, str):
         return name
     if name != "local":
-        return open_engine(name)
+        return open_engine(name, workers)
     taken = workers or processors()
     return open_engine(name, taken if taken > 1 else 0)
 
