@@ -1,6 +1,7 @@
 """What the sizes of batches on the CPU cost: tokens in a batch of scoring, and the padding that training allows.
 
     python benchmarks/batch_sizes.py [vaswani|cacm] [--topics 5] [--instances 64] [--repeats 3] [--threads N]
+        [--pairs N] [--part scoring|training|both]
 
 A MiniLM cross-encoder with a head drawn from a seed scores the BM25 top 100 of some topics with torch and with
 OpenVINO, and is trained on instances of the same topics; pairs a second, the median of several rounds in turn. The
@@ -95,20 +96,24 @@ def main() -> None:
     parser.add_argument("--instances", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--pairs", type=int, help="only the first pairs")
+    parser.add_argument("--part", choices=("scoring", "training", "both"), default="both")
     given = parser.parse_args()
     require_shared()
     torch.set_num_threads(given.threads)
     used = torch_ranker.CPU_TOKENS, openvino_ranker.BATCH_TOKENS, torch_ranker.CPU_TRAINING_WASTE
     with tempfile.TemporaryDirectory() as temporary:
-        pairs = candidates(given.collection, given.topics, Path(temporary))
+        pairs = candidates(given.collection, given.topics, Path(temporary))[: given.pairs]
         start = Path(temporary) / "model"
         first = open_ranker("monobert:packaged", backend="torch", device="cpu", labels=1, seed=1)
         assert isinstance(first, MonoBert)
         first.save(start)
         print(f"{given.collection}: {len(pairs)} pairs, {given.instances} instances, {given.threads} threads")
-        for backend, usual in (("torch", used[0]), ("openvino", used[1])):
+        for backend, usual in (("torch", used[0]), ("openvino", used[1])) if given.part != "training" else ():
             seconds = medians(scoring(pairs, start, backend, given.threads), given.repeats)
             shown(f"scoring, {backend}: tokens in a batch", TOKENS, seconds, len(pairs), usual)
+        if given.part == "scoring":
+            return
         seconds = medians(training(pairs, given.instances, start, given.threads), given.repeats)
         shown("training: padding allowed", WASTES, seconds, 2 * given.instances, used[2])
 

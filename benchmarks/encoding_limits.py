@@ -1,6 +1,7 @@
 """How near encoding is to what this machine can do: products of matrices, memory, tokens; and the ways side by side.
 
     python benchmarks/encoding_limits.py [--queries 1500] [--rounds 3] [--pairs 200]
+    python benchmarks/encoding_limits.py --audit [--rounds 3] [--sample 4000]    whole audits instead
 
 Everything runs in turn, several times; medians by processor time of this process, so that other work on the machine
 hardly shows. `rate` is what the processors would do without other work. The work of the model is 21.3 MFLOP a token
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import random
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -20,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from leakage_audit import MFLOP_PER_TOKEN
+from leakage_audit import MFLOP_PER_TOKEN, THRESHOLD, audited, queries, topic_texts
 from reranking import candidates, ways
 from shared_data import LOGS, log_path, require_shared, table
 from truerank.errors import InputError
@@ -104,6 +106,57 @@ def encoding(texts: list[str], tokens: int, rounds: int, rates: dict[str, float]
     return rows
 
 
+def audits(sample: int, rounds: int) -> list[tuple[object, ...]]:
+    """Whole audits by processor time of this process, report included, beside sentence-transformers with faiss.
+
+    The peer encodes a sample, since its time grows with the lines; audits in bf16 or int8 and with the prefilter read
+    all five logs, the core's a sample of three times the size.
+    """
+    import faiss
+    from sentence_transformers import SentenceTransformer
+
+    peer = SentenceTransformer(str(packaged_folder()), device="cpu")
+    every = [query.text for name in LOGS for query in queries(name)]
+    some = random.Random(1).sample(every, 3 * sample)
+    topics = peer.encode([text for *_, text in topic_texts()], normalize_embeddings=True)
+
+    def baseline() -> None:
+        index = faiss.IndexFlatIP(topics.shape[1])
+        index.add(peer.encode(some[:sample], normalize_embeddings=True))
+        index.search(topics, 100)
+        index.range_search(topics, THRESHOLD)
+
+    with tempfile.TemporaryDirectory() as temporary:
+        part, whole = Path(temporary) / "part.tsv", [str(log_path(name)) for name in LOGS]
+        part.write_text("".join(f"{place}\t{text}\n" for place, text in enumerate(some)), encoding="utf-8")
+        number = iter(range(1000))
+
+        def audit(train: list[str], **options: object) -> Callable[[], object]:
+            return lambda: audited(train, Path(temporary) / str(next(number)), **options)
+
+        works = {
+            "sentence-transformers + faiss": (sample, baseline),
+            "core, exhaustive": (len(some), audit([str(part)], backend="onnx")),
+            "[fast], exhaustive": (len(every), audit(whole)),
+            "[fast], prefilter": (len(every), audit(whole, mode="prefilter")),
+        }
+        # Models are opened, and the first pass is chosen, outside the clock.
+        audit([str(part)])()
+        rates: dict[str, list[float]] = {name: [] for name in works}
+        for _ in range(rounds):
+            for name, (lines, work) in works.items():
+                begun = time.process_time()
+                work()
+                rates[name].append(processors() * lines / (time.process_time() - begun))
+                print(f"{name}: {rates[name][-1]:,.0f} lines/s", file=sys.stderr, flush=True)
+    first = rates["sentence-transformers + faiss"]
+    return [
+        (name, f"{works[name][0]:,}", f"{statistics.median(own):,.0f}", f"{min(own):,.0f} to {max(own):,.0f}",
+         f"{statistics.median(one / other for one, other in zip(own, first, strict=True)):.1f}×")
+        for name, own in rates.items()
+    ]  # fmt: skip
+
+
 def reranking(count: int, rounds: int) -> list[tuple[object, ...]]:
     """The ways of reranking beside `CrossEncoder.predict`, with the largest difference of a score."""
     with tempfile.TemporaryDirectory() as temporary:
@@ -130,10 +183,16 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=1500)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pairs", type=int, default=200)
+    parser.add_argument("--audit", action="store_true", help="whole audits instead")
+    parser.add_argument("--sample", type=int, default=4000, help="lines that sentence-transformers encodes")
     given = parser.parse_args()
     require_shared()
     # OpenMP's threads wait by spinning, which is processor time: one thread is what they cost without waiting.
     torch.set_num_threads(1)
+    if given.audit:
+        header = ("way", "lines", "lines/s (median)", "range", "ratio (median)")
+        print(table(header, audits(given.sample, given.rounds)))
+        return
     every = sorted({query.text for name in LOGS for query in open_queries(str(log_path(name)))})
     texts = random.Random(0).sample(every, given.queries)
     tokenizer = TextTokenizer(read_model_folder(packaged_folder(), "packaged"))

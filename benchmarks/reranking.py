@@ -1,6 +1,7 @@
 """Reranking throughput of a MiniLM cross-encoder against `sentence_transformers.CrossEncoder.predict`.
 
     python benchmarks/reranking.py [vaswani|cacm] [--topics 20] [--repeats 3] [--int8] [--bi-encoder]
+        [--pairs N]
     python benchmarks/reranking.py [vaswani|cacm] --run [--topics 45] [--repeats 3]
 
 The encoder is the packaged MiniLM with a head drawn from a seed; the pairs are the BM25 top 100 of the collection's
@@ -148,6 +149,7 @@ def main() -> None:
     parser.add_argument("collection", nargs="?", default="vaswani", choices=("vaswani", "cacm"))
     parser.add_argument("--topics", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--pairs", type=int, help="only the first pairs")
     parser.add_argument("--int8", action="store_true", help="also eight bits; calibrating takes a minute")
     parser.add_argument("--bi-encoder", action="store_true", help="a bi-encoder in place of the cross-encoder")
     parser.add_argument("--run", action="store_true", help="a whole run by the bi-encoder")
@@ -157,7 +159,7 @@ def main() -> None:
         whole_run(given.collection, given.topics, given.repeats)
         return
     with tempfile.TemporaryDirectory() as temporary:
-        pairs = candidates(given.collection, given.topics, Path(temporary))
+        pairs = candidates(given.collection, given.topics, Path(temporary))[: given.pairs]
         timed = ways(pairs, Path(temporary), int8=given.int8, bi=given.bi_encoder)
         scores = {name: np.asarray(way()) for name, way in timed.items()}
         seconds: dict[str, list[float]] = {name: [] for name in timed}

@@ -14,8 +14,10 @@ import pytest
 
 import truerank
 from toy_encoder import Opener, TrigramEncoder
+from truerank.audits.transfer.scanning.scoring import RowScoring
 from truerank.errors import OptionError
 from truerank.rankers.base import RankerSpec, Runtime, placed
+from truerank.text.passages import policy_named
 from truerank.vectors.search import SearchPlan, search
 from truerank.work.engines import RayEngine
 from truerank.work.jobs import Job
@@ -155,6 +157,17 @@ def test_rankers_run_elsewhere_where_they_run_here() -> None:
     assert placed(spec, SimpleNamespace(device="cpu")).runtime.device == "cpu"  # type: ignore[arg-type]
     # BM25 runs nowhere in particular.
     assert placed(spec, SimpleNamespace()) == spec  # type: ignore[arg-type]
+
+
+def test_a_scan_asks_for_the_device_of_its_ranker(cluster) -> None:  # type: ignore[no-untyped-def]
+    ray = cluster(16, 1)
+    found_here = SimpleNamespace(device="cuda:1")
+    for device, gpus in (("cuda:1", 0.25), ("cpu", 0)):
+        found_here.device = device
+        spec = placed(RankerSpec("monobert:x", Runtime()), found_here)  # type: ignore[arg-type]
+        scoring = RowScoring(spec, {}, policy_named("whole"), None)
+        assert dict(RayEngine().run(Doubling(scoring.device), [Piece(0)])) == {0: 0}
+        assert ray.asked[-1] == {"num_cpus": 1, "num_gpus": gpus}
 
 
 def test_reranking_on_a_cluster_gives_the_same(cluster, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

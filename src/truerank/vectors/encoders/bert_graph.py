@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError
-from truerank.vectors.encoders.graph_writer import INPUT_IDS, GraphWriter
+from truerank.vectors.encoders.graph_writer import INPUT_IDS, PACKED, GraphWriter
 from truerank.vectors.encoders.weights import Weights
 
-__all__ = ["SUPPORTED_MODEL_TYPES", "check_supported", "write_encoder"]
+__all__ = ["SUPPORTED_MODEL_TYPES", "check_supported", "padding_before_positions", "write_encoder"]
 
 _REMEDY: Final = "use --backend torch"
+#: Added to the score of a token of another text: its share becomes 0.
+_APART: Final = -1e9
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,19 @@ def check_supported(config: Mapping[str, Any], where: object) -> None:
         raise InputError(fault, "fetch the model again", where=place)
 
 
-def write_encoder(graph: GraphWriter, config: Mapping[str, Any], weights: Weights, where: object) -> tuple[str, int]:
+def padding_before_positions(config: Mapping[str, Any]) -> int | None:
+    """The id of the padding token where positions are counted after it; None where they are counted from 0.
+
+    Args:
+        config: config.json, of a type that is supported.
+    """
+    family = _FAMILIES[str(config["model_type"])]
+    return None if family.positions == "counted" else _sizes(config, family, "config.json").padding
+
+
+def write_encoder(
+    graph: GraphWriter, config: Mapping[str, Any], weights: Weights, where: object, *, packed: bool = False
+) -> tuple[str, int]:
     """Writes the transformer from token ids to token vectors.
 
     Args:
@@ -137,6 +151,7 @@ def write_encoder(graph: GraphWriter, config: Mapping[str, Any], weights: Weight
         config: config.json.
         weights: the tensors, with or without the family's prefix.
         where: the file of the config, for messages.
+        packed: rows hold several texts, see `packing.PackedBatch`.
 
     Returns:
         The name of the token vectors, [texts, tokens, hidden], and the hidden size.
@@ -147,9 +162,9 @@ def write_encoder(graph: GraphWriter, config: Mapping[str, Any], weights: Weight
     check_supported(config, where)
     family = _FAMILIES[str(config["model_type"])]
     sizes = _sizes(config, family, str(where))
-    builder = _Builder(graph, family, sizes, weights)
+    builder = _Builder(graph, family, sizes, weights, packed=packed)
     x = builder.embeddings()
-    bias = builder.relative_bias() if family.relative else None
+    bias = builder.bias()
     for number in range(sizes.layers):
         x = builder.layer(x, family.layer.format(number), bias)
     return x, sizes.hidden
@@ -176,7 +191,7 @@ def _sizes(config: Mapping[str, Any], family: _Family, where: str) -> _Sizes:
 class _Builder:
     """Writes the parts of one model; tensors are asked for by the family's own names."""
 
-    def __init__(self, graph: GraphWriter, family: _Family, sizes: _Sizes, weights: Weights) -> None:
+    def __init__(self, graph: GraphWriter, family: _Family, sizes: _Sizes, weights: Weights, *, packed: bool) -> None:
         self._graph = graph
         self._family = family
         self._sizes = sizes
@@ -184,6 +199,11 @@ class _Builder:
         embeddings = "embeddings.word_embeddings.weight"
         found = [prefix for prefix in family.prefixes if prefix + embeddings in weights.names]
         self._prefix = found[0] if found else family.prefixes[0]
+        self._ids, self._positions, self._texts = INPUT_IDS, "", ""
+        if packed:
+            self._ids, self._positions, self._texts = (
+                graph.op("Gather", PACKED, graph.op("Squeeze", graph.integers(part)), axis=1) for part in range(3)
+            )
 
     def embeddings(self) -> str:
         graph = self._graph
@@ -194,12 +214,14 @@ class _Builder:
             # All token types are 0: their one row is added to the positions once.
             positions = positions + self._tensor("embeddings.token_type_embeddings.weight")[0]
         places = graph.constant(positions)
-        if self._family.positions == "counted":
+        if self._positions:
+            shift = graph.op("Gather", places, self._positions)
+        elif self._family.positions == "counted":
             count = graph.token_count(INPUT_IDS)
             shift = graph.op("Slice", places, graph.integers(0), count, graph.integers(0))
         else:
             shift = graph.op("Gather", places, self._positions_after_padding())
-        x = graph.op("Add", graph.op("Gather", graph.constant(words), INPUT_IDS), shift)
+        x = graph.op("Add", graph.op("Gather", graph.constant(words), self._ids), shift)
         x = self._norm(x, "embeddings.LayerNorm", width)
         if self._prefix + "embeddings_project.weight" in self._weights.names:
             x = self._linear(x, "embeddings_project", self._sizes.hidden, width)
@@ -214,14 +236,24 @@ class _Builder:
         counted = graph.op("CumSum", real, graph.op("Squeeze", graph.integers(1)))
         return graph.op("Add", graph.op("Mul", counted, real), padding)
 
-    def relative_bias(self) -> str:
+    def bias(self) -> str | None:
+        """What is added to the scores of all layers; None for nothing."""
+        relative = self._relative_bias() if self._family.relative else None
+        if not self._texts:
+            return relative
+        graph = self._graph
+        down, across = (graph.op("Unsqueeze", self._texts, graph.integers(1, axis)) for axis in (3, 2))
+        apart = graph.op("Where", graph.op("Equal", down, across), graph.number(0), graph.number(_APART))
+        return apart if relative is None else graph.op("Add", apart, relative)
+
+    def _relative_bias(self) -> str:
         """MPNet's bias of attention by distance, [1, heads, tokens, tokens]."""
         graph = self._graph
         table = self._tensor(self._family.relative)
         longest = self._tensor("embeddings.position_embeddings.weight").shape[0]
         # Each distance that can occur has its row, so the graph only subtracts and gathers.
         strip = table[_relative_buckets(np.arange(-(longest - 1), longest))]
-        count = graph.op("Squeeze", graph.token_count(INPUT_IDS))
+        count = graph.op("Squeeze", graph.token_count(self._ids))
         zero, one = (graph.op("Squeeze", graph.integers(value)) for value in (0, 1))
         line = graph.op("Range", zero, count, one)
         across, down = (graph.op("Unsqueeze", line, graph.integers(axis)) for axis in (0, 1))

@@ -55,6 +55,7 @@ _CALIBRATION_TEXTS: Final = 300
 _DISTINCT: Final = 64
 _COPIES: Final = 32
 _BATCH_TOKENS: Final = (256, 1024)
+_PACKED_TOKENS: Final = (512, 2048)
 
 
 def first_passes(exact: EncoderSpec) -> tuple[EncoderSpec, ...]:
@@ -77,7 +78,7 @@ def first_passes(exact: EncoderSpec) -> tuple[EncoderSpec, ...]:
         texts = tuple(query.text for query in islice(open_queries(str(SAMPLE.train[0])), _CALIBRATION_TEXTS))
         found.append(replace(exact, precision="int8", calibration=texts))
     if bf16_is_native():
-        found.append(replace(exact, precision="bf16"))
+        found.append(replace(exact, precision="bf16", packed=True))
     return (*found, replace(exact, backend="onnx"))
 
 
@@ -94,7 +95,7 @@ def spec_of_way(way: Way, exact: EncoderSpec, others: Sequence[EncoderSpec]) -> 
     """
     for spec in (exact, *others):
         if (spec.backend, spec.precision) == (way.backend, way.precision):
-            return replace(spec, threads=way.threads or exact.threads, batch_tokens=way.batch_tokens)
+            return replace(spec, threads=way.threads or exact.threads, batch_tokens=way.batch_tokens, packed=way.packed)
     raise ValueError(f"no {way.name} here")
 
 
@@ -171,7 +172,9 @@ def measure_encoder(
     best = (spec, *others)[fastest(first, FIRST_PASS_ERROR)]
     if best == spec or best.backend == "torch":
         return first
-    changes = [replace(best, batch_tokens=tokens) for tokens in _BATCH_TOKENS]
+    changes = [replace(best, batch_tokens=tokens) for tokens in (_PACKED_TOKENS if best.packed else _BATCH_TOKENS)]
+    if best.packed:
+        changes.append(replace(best, packed=False))
     if processors() >= 4 and best.threads is None:
         changes.append(replace(best, threads=processors() // 2))
     # The reference runs again, for what else the machine does may have changed.
@@ -181,7 +184,7 @@ def measure_encoder(
 
 
 def _way(spec: EncoderSpec) -> Way:
-    return Way(spec.backend, spec.precision, spec.threads, spec.batch_tokens)
+    return Way(spec.backend, spec.precision, spec.threads, spec.batch_tokens, spec.packed)
 
 
 def _sample(texts: Sequence[str]) -> list[str]:

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from truerank.errors import OptionError
 from truerank.vectors.encoders.base import Vectors
-from truerank.vectors.encoders.graphs import EncoderGraph, encoder_graph
+from truerank.vectors.encoders.bert_graph import padding_before_positions
+from truerank.vectors.encoders.graphs import EncoderGraph, can_pack, encoder_graph
 from truerank.vectors.encoders.model_folder import ModelFolder
 from truerank.vectors.encoders.opened import OpenedEncoder
+from truerank.vectors.encoders.packing import Packing
 from truerank.vectors.encoders.spec import EncoderSpec
 from truerank.vectors.encoders.tokenizing import TextTokenizer, TokenIds
 from truerank.work.workers import processors
@@ -38,23 +40,34 @@ class PreparedModel:
         name: how the encoder is called.
         tokenizer: makes the ids.
         graph: the graph on disk.
+        packing: how the graph reads rows of several texts; None where each row is one text.
     """
 
-    def __init__(self, name: str, tokenizer: TextTokenizer, graph: EncoderGraph) -> None:
+    def __init__(
+        self, name: str, tokenizer: TextTokenizer, graph: EncoderGraph, packing: Packing | None = None
+    ) -> None:
         self.name = name
         self.tokenizer = tokenizer
         self.graph = graph
+        self.packing = packing
 
 
-def prepare_model(model: ModelFolder) -> PreparedModel:
+def prepare_model(model: ModelFolder, *, packed: bool = False) -> PreparedModel:
     """Opens the tokenizer and builds the graph, or finds it in the cache.
+
+    Args:
+        model: a local model folder.
+        packed: rows hold several texts, where the model allows it.
 
     Raises:
         InputError: the tokenizer is missing, or no graph can be had.
     """
     tokenizer = TextTokenizer(model)
     skip = 0 if model.pool_prompt else tokenizer.prompt_tokens
-    return PreparedModel(model.name, tokenizer, encoder_graph(model, skip=skip))
+    if not packed or not can_pack(model):
+        return PreparedModel(model.name, tokenizer, encoder_graph(model, skip=skip))
+    packing = Packing(model.pooling == ("mean",), skip, padding_before_positions(model.config))
+    return PreparedModel(model.name, tokenizer, encoder_graph(model, skip=skip, packed=True), packing)
 
 
 def fingerprint(*parts: object) -> str:

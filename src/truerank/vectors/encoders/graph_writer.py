@@ -8,11 +8,14 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EMBEDDING", "INPUT_IDS", "OPSET", "GraphWriter", "save_graph"]
+__all__ = ["EMBEDDING", "INPUT_IDS", "OPSET", "PACKED", "POOLING", "GraphWriter", "save_graph"]
 
 #: Names of the one input (int64, [texts, tokens]) and the one output (float32, [texts, dimension]) of every graph.
 INPUT_IDS: Final = "input_ids"
 EMBEDDING: Final = "truerank_embedding"
+#: The two inputs of a graph that reads packed texts, see `packing.PackedBatch`.
+PACKED: Final = "packed"
+POOLING: Final = "pooling"
 OPSET: Final = 17
 _IR_VERSION: Final = 8
 # One protobuf message holds at most 2 GiB; larger weights go to a file beside it.
@@ -97,14 +100,19 @@ class GraphWriter:
             return self.op("ReduceMax", x, axes=[axis], keepdims=0)
         return self.op("ReduceMax", x, self.integers(axis), keepdims=0)
 
-    def model(self, output: str, dimension: int) -> Any:
-        """The finished model, from `INPUT_IDS` to `EMBEDDING`."""
+    def model(self, output: str, dimension: int, *, packed: bool = False) -> Any:
+        """The finished model, from `INPUT_IDS`, or `PACKED` and `POOLING`, to `EMBEDDING`."""
         from onnx import TensorProto, helper
 
         self._nodes.append(helper.make_node("Identity", [output], [EMBEDDING], name=EMBEDDING))
-        ids = helper.make_tensor_value_info(INPUT_IDS, TensorProto.INT64, ["texts", "tokens"])
-        vectors = helper.make_tensor_value_info(EMBEDDING, TensorProto.FLOAT, ["texts", dimension])
-        graph = helper.make_graph(self._nodes, "encoder", [ids], [vectors], self._constants)
+        given = [helper.make_tensor_value_info(INPUT_IDS, TensorProto.INT64, ["texts", "tokens"])]
+        shape: list[str | int] = ["texts", dimension]
+        if packed:
+            tokens = helper.make_tensor_value_info(PACKED, TensorProto.INT64, ["rows", 3, "tokens"])
+            weights = helper.make_tensor_value_info(POOLING, TensorProto.FLOAT, ["rows", "texts", "tokens"])
+            given, shape = [tokens, weights], ["rows", "texts", dimension]
+        vectors = helper.make_tensor_value_info(EMBEDDING, TensorProto.FLOAT, shape)
+        graph = helper.make_graph(self._nodes, "encoder", given, [vectors], self._constants)
         return helper.make_model(
             graph,
             opset_imports=[helper.make_opsetid("", self._opset)],

@@ -14,12 +14,13 @@ from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.vectors.encoders.bert_graph import SUPPORTED_MODEL_TYPES, check_supported, write_encoder
 from truerank.vectors.encoders.cache_folder import publish_folder, user_cache_folder
-from truerank.vectors.encoders.graph_writer import EMBEDDING, INPUT_IDS, OPSET, GraphWriter, save_graph
-from truerank.vectors.encoders.head_graph import write_head
+from truerank.vectors.encoders.graph_writer import EMBEDDING, INPUT_IDS, OPSET, POOLING, GraphWriter, save_graph
+from truerank.vectors.encoders.head_graph import write_head, write_packed_head
 from truerank.vectors.encoders.model_folder import ModelFolder
+from truerank.vectors.encoders.packing import WIDTHS
 from truerank.vectors.encoders.weights import file_hash, open_weights, weight_files
 
-__all__ = ["EncoderGraph", "build_graph", "encoder_graph", "onnx_file"]
+__all__ = ["EncoderGraph", "build_graph", "can_pack", "encoder_graph", "onnx_file"]
 
 # Part of every cache key: raise it when the graphs change.
 _BUILDER: Final = "1"
@@ -44,17 +45,18 @@ class EncoderGraph:
     dimension: int
 
 
-def encoder_graph(model: ModelFolder, *, skip: int = 0) -> EncoderGraph:
+def encoder_graph(model: ModelFolder, *, skip: int = 0, packed: bool = False) -> EncoderGraph:
     """The graph of a model, from the cache or made now.
 
     Args:
         model: the model's folder.
         skip: tokens at the beginning that take no part in pooling.
+        packed: rows hold several texts, where `can_pack` says that this is possible.
 
     Raises:
         InputError: neither can a graph be built from the weights nor is there an ONNX file, or a file is broken.
     """
-    key = _key(model, skip)
+    key = _key(model, skip, packed=packed)
     folder = user_cache_folder() / "graphs" / key[:32]
     kept = _kept(folder, key)
     if kept is not None:
@@ -62,7 +64,7 @@ def encoder_graph(model: ModelFolder, *, skip: int = 0) -> EncoderGraph:
     shutil.rmtree(folder, ignore_errors=True)
 
     def write(place: Path) -> None:
-        graph, dimension = build_graph(model, skip=skip)
+        graph, dimension = build_graph(model, skip=skip, packed=packed)
         save_graph(graph, place / _GRAPH)
         about = {"model": model.name, "key": key, "dimension": dimension, "sha256": file_hash(*_parts(place))}
         (place / _ABOUT).write_text(json.dumps(about, indent=1, sort_keys=True) + "\n", encoding="utf-8")
@@ -74,7 +76,7 @@ def encoder_graph(model: ModelFolder, *, skip: int = 0) -> EncoderGraph:
     return made
 
 
-def build_graph(model: ModelFolder, *, skip: int = 0) -> tuple[Any, int]:
+def build_graph(model: ModelFolder, *, skip: int = 0, packed: bool = False) -> tuple[Any, int]:
     """Builds the graph of a model in memory.
 
     It is built from the safetensors where the family is known; otherwise the model's own ONNX file is completed with
@@ -83,6 +85,7 @@ def build_graph(model: ModelFolder, *, skip: int = 0) -> tuple[Any, int]:
     Args:
         model: the model's folder.
         skip: tokens at the beginning that take no part in pooling.
+        packed: rows hold several texts, where `can_pack` says that this is possible.
 
     Returns:
         The ONNX model and the dimension of its vectors.
@@ -93,9 +96,13 @@ def build_graph(model: ModelFolder, *, skip: int = 0) -> tuple[Any, int]:
     files = weight_files(model.transformer)
     if files and _can_build(model):
         graph = GraphWriter()
-        tokens, width = write_encoder(graph, model.config, open_weights(files), model.transformer / "config.json")
-        vector, dimension = write_head(graph, tokens, width, model.pooling, model.head, skip=skip)
-        return graph.model(vector, dimension), dimension
+        weights, where = open_weights(files), model.transformer / "config.json"
+        tokens, width = write_encoder(graph, model.config, weights, where, packed=packed)
+        if packed:
+            vector, dimension = write_packed_head(graph, tokens, POOLING, width, model.head)
+        else:
+            vector, dimension = write_head(graph, tokens, width, model.pooling, model.head, skip=skip)
+        return graph.model(vector, dimension, packed=packed), dimension
     file = onnx_file(model)
     if file is not None:
         return _complete(file, model, skip)
@@ -105,6 +112,12 @@ def build_graph(model: ModelFolder, *, skip: int = 0) -> tuple[Any, int]:
         "neither model.safetensors nor an ONNX file here", "use --backend torch, or save it as safetensors",
         where=model.transformer,
     )  # fmt: skip
+
+
+def can_pack(model: ModelFolder) -> bool:
+    """Whether the model's texts can be packed into rows: a graph can be built, and pooling is a weighted sum."""
+    built = bool(weight_files(model.transformer)) and _can_build(model)
+    return built and model.pooling in (("mean",), ("cls",)) and model.max_tokens <= max(WIDTHS)
 
 
 def onnx_file(model: ModelFolder) -> Path | None:
@@ -125,7 +138,7 @@ def _can_build(model: ModelFolder) -> bool:
     return True
 
 
-def _key(model: ModelFolder, skip: int) -> str:
+def _key(model: ModelFolder, skip: int, *, packed: bool) -> str:
     files = weight_files(model.transformer) if _can_build(model) else ()
     if not files:
         own = onnx_file(model)
@@ -134,6 +147,7 @@ def _key(model: ModelFolder, skip: int) -> str:
              if step.kind != "normalise"]  # fmt: skip
     kinds = [step.kind for step in model.head]
     content = [_BUILDER, OPSET, model.config, model.pooling, skip, kinds, steps, [file_hash(file) for file in files]]
+    content += ["packed"] if packed else []
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

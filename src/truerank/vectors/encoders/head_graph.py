@@ -13,7 +13,7 @@ from truerank.vectors.encoders.graph_writer import GraphWriter
 from truerank.vectors.encoders.model_folder import HeadStep
 from truerank.vectors.encoders.weights import Weights, open_weights, weight_files
 
-__all__ = ["write_head"]
+__all__ = ["write_head", "write_packed_head"]
 
 _SQRT2: Final = 2**0.5
 
@@ -43,7 +43,31 @@ def write_head(
         kept = graph.op("Slice", tokens, start, end, graph.integers(1))
     parts = [_pool(graph, kept, mode, skip) for mode in pooling]
     x = parts[0] if len(parts) == 1 else graph.op("Concat", *parts, axis=-1)
-    width *= len(parts)
+    return _steps(graph, x, width * len(parts), steps)
+
+
+def write_packed_head(
+    graph: GraphWriter, tokens: str, weights: str, width: int, steps: Sequence[HeadStep]
+) -> tuple[str, int]:
+    """Writes pooling with given weights, and what follows it, for rows of several texts.
+
+    Args:
+        graph: the graph to write to.
+        tokens: name of the token vectors, [rows, tokens, width].
+        weights: name of each token's weight in each text, [rows, texts, tokens].
+        width: length of a token vector.
+        steps: the modules after pooling.
+
+    Returns:
+        The name of the text vectors, [rows, texts, dimension], and their dimension.
+
+    Raises:
+        InputError: as in `write_head`.
+    """
+    return _steps(graph, graph.op("MatMul", weights, tokens), width, steps)
+
+
+def _steps(graph: GraphWriter, x: str, width: int, steps: Sequence[HeadStep]) -> tuple[str, int]:
     for step in steps:
         if step.kind == "normalise":
             x = graph.op("Div", x, _length(graph, x))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, cast
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.vectors.encoders.base import Vectors
-from truerank.vectors.encoders.graph_encoder import GraphEncoder, only_cpu, prepare_model
+from truerank.vectors.encoders.graph_encoder import GraphEncoder, only_cpu, prepare_model, to_unit_length
 from truerank.vectors.encoders.model_folder import ModelFolder
 from truerank.vectors.encoders.quantising import quantised_graph
 from truerank.vectors.encoders.spec import EncoderSpec
@@ -47,6 +48,8 @@ class OpenVinoEncoder(GraphEncoder):
 
     #: In int8 7% faster than 256; in the other precisions the same.
     batch_tokens: int = 512
+    #: Of rows that hold several texts.
+    packed_tokens: int = 1024
 
     def __init__(self, model: ModelFolder, spec: EncoderSpec) -> None:
         openvino = openvino_package()
@@ -56,11 +59,15 @@ class OpenVinoEncoder(GraphEncoder):
             raise OptionError("precision", f"backend 'openvino' does not run {spec.precision}", remedy)
         if spec.precision == "bf16" and not bf16_is_native():
             raise OptionError("precision", "this processor has no bf16 products", "use --precision int8 or fp32")
-        prepared = prepare_model(model)
+        prepared = prepare_model(model, packed=spec.packed)
         file, runtime = prepared.graph.file, f"openvino {openvino.__version__}"
+        if spec.packed and spec.precision == "int8":
+            raise OptionError("precision", "rows of several texts are not run in int8", "use bf16 or fp32")
         if spec.precision == "int8":
             quantised = quantised_graph(prepared, spec.calibration)
             file, runtime = quantised.file, f"{runtime} {quantised.key}"
+        if prepared.packing is not None:
+            self.batch_tokens = self.packed_tokens
         super().__init__(prepared, spec, runtime=runtime)
         core = openvino.Core()
         streams = spec.threads or processors()
@@ -82,15 +89,36 @@ class OpenVinoEncoder(GraphEncoder):
         self._queue: Any = openvino.AsyncInferQueue(compiled, _REQUESTS * streams)
         self._lock = threading.Lock()
 
+    def _encode(self, texts: Sequence[str]) -> Vectors:
+        packing = self._model.packing
+        if packing is None:
+            return super()._encode(texts)
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+
+        def keep(request: Any, rows: NDArray[np.int64]) -> None:
+            vectors[rows[rows >= 0]] = request.get_output_tensor(0).data[rows >= 0]
+
+        batches = packing.batches(self._model.tokenizer.ids(texts), tokens=self.batch_tokens)
+        self._submit((({0: batch.tokens, 1: batch.pooling}, batch.texts) for batch in batches), keep)
+        return to_unit_length(vectors)
+
     def _run(self, batches: list[NDArray[np.int64]], ids: TokenIds, vectors: Vectors) -> None:
         def keep(request: Any, rows: NDArray[np.int64]) -> None:
             vectors[rows] = request.get_output_tensor(0).data
 
+        self._submit((({0: ids.batch(rows)}, rows) for rows in batches), keep)
+
+    def _submit(
+        self,
+        batches: Iterable[tuple[dict[int, NDArray[Any]], NDArray[np.int64]]],
+        keep: Callable[[Any, NDArray[np.int64]], None],
+    ) -> None:
+        """Runs the graph on the inputs of each batch; `keep` takes what came out, and what stands beside the inputs."""
         with self._lock:
             self._queue.set_callback(keep)
             try:
-                for rows in batches:
-                    self._queue.start_async({0: ids.batch(rows)}, rows)
+                for inputs, rows in batches:
+                    self._queue.start_async(inputs, rows)
             finally:
                 self._queue.wait_all()
 

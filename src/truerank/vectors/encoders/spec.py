@@ -24,6 +24,7 @@ class EncoderSpec:
         threads: processors to use; None for all that the process may use.
         calibration: texts from which int8 learns its ranges.
         batch_tokens: tokens of a batch; None for what the backend usually takes.
+        packed: rows of a batch hold several texts, see `packing`; OpenVINO only, and where the model allows it.
     """
 
     name: str
@@ -33,3 +34,4 @@ class EncoderSpec:
     threads: int | None = None
     calibration: tuple[str, ...] = ()
     batch_tokens: int | None = None
+    packed: bool = False

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, Protocol
 
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from truerank.errors import InputError
 from truerank.lexical.building import move_folder, temporary_folder
-from truerank.lexical.merging import write_strings
+from truerank.lexical.merging import StringFile
 from truerank.loading import json_file
 
 __all__ = [
@@ -37,6 +38,10 @@ _ARRAYS: Final[Mapping[str, type[np.generic]]] = {
     "block.shapes": np.int64, "block.terms": np.int32, "block.starts": np.int32, "block.rows": np.int32,
     "block.weights": np.float32,
 }  # fmt: skip
+
+
+#: Names that are written at once.
+_NAMES: Final = 1 << 16
 
 
 class RowBlock(NamedTuple):
@@ -205,8 +210,10 @@ def store(
         source: what the features are made from.
     """
     with temporary_folder(folder) as temporary:
-        write_strings(temporary, "documents", doc_ids)
-        write_strings(temporary, "terms", terms)
+        for name, texts in (("documents", doc_ids), ("terms", terms)):
+            with StringFile(temporary, name) as strings:
+                while piece := list(islice(texts, _NAMES)):
+                    strings.write(piece)
         with ExitStack() as opened:
             files = {name: opened.enter_context((temporary / f"{name}.bin").open("wb")) for name in _ARRAYS}
             _write(files, "order", order)

@@ -1,0 +1,134 @@
+"""Texts packed into rows of a few fixed widths: no padding to speak of, and few shapes to compile code for.
+
+Several texts stand one after the other in a row, and each attends to itself alone. Runtimes that compile code for every
+shape of a batch, as OpenVINO does, compile a handful of times in place of once for nearly every batch.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.vectors.encoders.tokenizing import TokenIds
+
+__all__ = ["WIDTHS", "PackedBatch", "Packing", "fill_rows"]
+
+#: Tokens of a row. Wider ones cost more in attention, whose work grows with the width.
+WIDTHS: Final = (64, 128, 256, 512)
+#: A row has room for one text in so many of its tokens.
+_TOKENS_OF_A_TEXT: Final = 4
+
+
+class PackedBatch(NamedTuple):
+    """Rows of one width.
+
+    `tokens` [rows, 3, width], int64: token ids, positions, and the number of the text in its row (each place that holds
+    no token has a number of its own). `pooling` [rows, texts, width], float32: the weight of each token in its text's
+    vector. `texts` [rows, texts]: which text it is, -1 for none.
+    """
+
+    tokens: NDArray[np.int64]
+    pooling: NDArray[np.float32]
+    texts: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How a model reads rows of several texts.
+
+    Attributes:
+        mean: a text's vector is the mean of its tokens'; else its first token's.
+        skip: that many tokens at the beginning of a text (a prompt's) take no part in the mean.
+        padding: the id of the padding token where positions are counted after it (RoBERTa, MPNet); None where they are
+            counted from 0.
+    """
+
+    mean: bool
+    skip: int
+    padding: int | None
+
+    def batches(self, ids: TokenIds, *, tokens: int) -> list[PackedBatch]:
+        """Rows of texts, the widest first; they depend on the texts and their order alone.
+
+        Args:
+            ids: of the texts.
+            tokens: a batch holds at most this many, but at least one row.
+        """
+        positions = self._positions(ids)
+        rows = fill_rows(ids.lengths.tolist(), WIDTHS)
+        found: list[PackedBatch] = []
+        start = 0
+        while start < len(rows):
+            width = rows[start][0]
+            same = next((place for place in range(start, len(rows)) if rows[place][0] != width), len(rows)) - start
+            # What is left over goes in batches of halved sizes, so that all batches have a few shapes.
+            size = max(1, tokens // width)
+            while size > same:
+                size //= 2
+            found.append(self._batch([texts for _, texts in rows[start : start + size]], width, ids, positions))
+            start += size
+        return found
+
+    def _positions(self, ids: TokenIds) -> NDArray[np.int64]:
+        """The row of the table of positions that each token takes."""
+        begin = np.repeat(ids.starts, ids.lengths)
+        if self.padding is None:
+            return np.arange(len(ids.flat)) - begin
+        real = ids.flat != self.padding
+        before = np.concatenate([[0], np.cumsum(real)])
+        counted: NDArray[np.int64] = np.where(real, before[1:] - before[begin], 0) + self.padding
+        return counted
+
+    def _batch(
+        self, rows: Sequence[Sequence[int]], width: int, ids: TokenIds, positions: NDArray[np.int64]
+    ) -> PackedBatch:
+        tokens = np.zeros((len(rows), 3, width), np.int64)
+        tokens[:, 2] = -1 - np.arange(width)
+        texts = np.full((len(rows), width // _TOKENS_OF_A_TEXT), -1, np.int64)
+        pooling = np.zeros((*texts.shape, width), np.float32)
+        for row, members in enumerate(rows):
+            place = 0
+            for slot, text in enumerate(members):
+                start, length = int(ids.starts[text]), int(ids.lengths[text])
+                here = slice(place, place + length)
+                tokens[row, 0, here] = ids.flat[start : start + length]
+                tokens[row, 1, here] = positions[start : start + length]
+                tokens[row, 2, here] = slot
+                kept = length - self.skip if self.mean else 1
+                pooling[row, slot, place + (self.skip if self.mean else 0) :][:kept] = 1 / max(1, kept)
+                texts[row, slot] = text
+                place += length
+        return PackedBatch(tokens, pooling, texts)
+
+
+def fill_rows(lengths: Sequence[int], widths: Sequence[int]) -> list[tuple[int, list[int]]]:
+    """Fills rows with texts: the longest text that is left, then always the longest that still has room.
+
+    Args:
+        lengths: tokens of each text; none is longer than the largest width.
+        widths: tokens of a row, ascending; a row takes the smallest one that holds its longest text.
+
+    Returns:
+        Width and text numbers of each row, the widest first; every text is in one row.
+    """
+    waiting: dict[int, list[int]] = {}
+    for number in range(len(lengths) - 1, -1, -1):
+        waiting.setdefault(lengths[number], []).append(number)
+    left = sorted(waiting)
+    rows = []
+    while left:
+        width = next(width for width in widths if width >= left[-1])
+        room, members = width, list[int]()
+        while len(members) < width // _TOKENS_OF_A_TEXT and (place := bisect_right(left, room)):
+            length = left[place - 1]
+            members.append(waiting[length].pop())
+            room -= length
+            if not waiting[length]:
+                del left[place - 1]
+        rows.append((width, members))
+    return rows
