@@ -33,11 +33,12 @@ lint: $(VENV)/.test
 types: $(VENV)/.test
 	$(BIN)/mypy --num-workers 2
 
+# A file's tests run in one process, so that what they share is made once.
 unit: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 slow: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow
 
 # The wheel, built, installed into an empty environment and used from there.
 wheel: $(VENV)/.demo

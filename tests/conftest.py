@@ -1,4 +1,4 @@
-"""What all tests share: the mark of tests that need the real data, and one thread for each process."""
+"""What all tests share: one thread for each process, and the mark of tests that need the real data."""
 
 from __future__ import annotations
 

@@ -421,6 +421,7 @@ def test_neighbours_of_a_topic(titles: leakage.AuditResult) -> None:
         neighbours_table(titles, "nine")
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_real_log_against_sentence_transformers(tmp_path: Path) -> None:
     transformers = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
