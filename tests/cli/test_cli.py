@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -35,10 +36,21 @@ def one_line(finished: subprocess.CompletedProcess[str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """A tenth of the sample's log and half of its topics: leaks, and pairs below the threshold, are among them."""
+    folder = tmp_path_factory.mktemp("small")
+    log, topics = folder / "sample-clicks.tsv", folder / "sample-news.trec"
+    with gzip.open(SAMPLE.train[0]) as stream:
+        log.write_bytes(b"".join(line for number, line in enumerate(stream) if number % 10 == 0))
+    topics.write_text("<top>".join(SAMPLE.tests[0].read_text().split("<top>")[:21]))
+    return str(log), str(topics)
+
+
+@pytest.fixture(scope="module")
+def audit(small: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("audit") / "out"
     finished = run(
-        "leakage", "audit", "--train", str(SAMPLE.train[0]), "--test", str(SAMPLE.tests[0]), "--out", str(out),
+        "leakage", "audit", "--train", small[0], "--test", small[1], "--out", str(out),
         *PACKAGED, "--json", "--topic", "1001",
     )  # fmt: skip
     assert finished.returncode == 0, finished.stderr
@@ -52,12 +64,12 @@ def audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_clean_card_and_calibrate(audit: Path, tmp_path: Path) -> None:
+def test_clean_card_and_calibrate(small: tuple[str, str], audit: Path, tmp_path: Path) -> None:
     cleaned = run(
         "leakage",
         "clean",
         "--train",
-        str(SAMPLE.train[0]),
+        small[0],
         "--audit",
         str(audit),
         "--out",
@@ -73,7 +85,7 @@ def test_clean_card_and_calibrate(audit: Path, tmp_path: Path) -> None:
         "--train",
         str(tmp_path / "c.tsv.gz"),
         "--test",
-        str(SAMPLE.tests[0]),
+        small[1],
         *PACKAGED,
         "--out",
         str(tmp_path / "again"),
@@ -92,7 +104,7 @@ def test_clean_card_and_calibrate(audit: Path, tmp_path: Path) -> None:
         "--remove",
         "test",
         "--test",
-        str(SAMPLE.tests[0]),
+        small[1],
         "--audit",
         str(audit),
         "--out",
@@ -106,14 +118,14 @@ def test_clean_card_and_calibrate(audit: Path, tmp_path: Path) -> None:
     assert 0.8 < json.loads(threshold.stdout)["chosen"] < 0.91
 
 
-def test_fail_on_contaminated_ends_with_one(audit: Path, tmp_path: Path) -> None:
+def test_fail_on_contaminated_ends_with_one(small: tuple[str, str], audit: Path, tmp_path: Path) -> None:
     words = [
         "leakage",
         "audit",
         "--train",
-        str(SAMPLE.train[0]),
+        small[0],
         "--test",
-        str(SAMPLE.tests[0]),
+        small[1],
         *PACKAGED,
         "--fail-on",
         "contaminated",
@@ -214,13 +226,15 @@ def test_a_card_can_state_its_pairs_without_their_texts(audit: Path, tmp_path: P
     assert again.stdout == finished.stdout
 
 
-def test_a_reduced_test_set_knows_what_its_runs_could_still_show(audit: Path, tmp_path: Path) -> None:
+def test_a_reduced_test_set_knows_what_its_runs_could_still_show(
+    small: tuple[str, str], audit: Path, tmp_path: Path
+) -> None:
     topics = [f"{1001 + number}" for number in range(20)]
     (tmp_path / "a.qrels").write_text("".join(f"{topic} 0 D1 1\n" for topic in topics))
     for name, every in (("x", 2), ("y", 3)):
         lines = (f"{topic} Q0 D{1 if place % every else 2} 1 1.0 t\n" for place, topic in enumerate(topics))
         (tmp_path / f"{name}.run").write_text("".join(lines))
-    words = ("leakage", "clean", "--remove", "test", "--test", str(SAMPLE.tests[0]), "--audit", str(audit))
+    words = ("leakage", "clean", "--remove", "test", "--test", small[1], "--audit", str(audit))
     runs = ("--run", str(tmp_path / "x.run"), "--run", str(tmp_path / "y.run"), "--measure", "P@1")
     assert "--qrels: runs without judgments" in one_line(run(*words, *runs, "--out", str(tmp_path / "less.trec")))
     finished = run(*words, *runs, "--qrels", str(tmp_path / "a.qrels"), "--out", str(tmp_path / "less.trec"))
