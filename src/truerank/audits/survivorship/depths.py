@@ -54,19 +54,21 @@ DEPTH_SCHEMA: Final[dict[str, Any]] = {
 _BLOCK: Final = 1 << 10
 
 
-def depth_label(text: str, option: str) -> str:
+def depth_label(text: str, option: str, given: str = "") -> str:
     """The label of a depth: a number from 1 as it is usually written, or "all".
 
     Args:
         text: the depth.
         option: that names it.
+        given: what it stands in, for the message.
 
     Raises:
         OptionError: neither.
     """
     number = whole_number(text)
     if text != ALL and not number:
-        raise OptionError(option, f"'{text}' is not a depth", f"give a whole number from 1, or '{ALL}'")
+        place = f" in '{given}'" if given else ""
+        raise OptionError(option, f"'{text}'{place} is not a depth", f"give a whole number from 1, or '{ALL}'")
     return text if text == ALL else str(number)
 
 

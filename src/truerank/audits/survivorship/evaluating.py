@@ -191,7 +191,7 @@ def _named_files(folder: Path) -> dict[str, dict[str, Path]]:
 def _of_files(files: Mapping[str, str]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for label, path in files.items():
-        label = depth_label(label, "qrels")
+        label = depth_label(label, "qrels", f"{label}={path}")
         if label in found:
             raise OptionError("qrels", f"the depth {label} stands there twice", "give each once")
         found[label] = Path(path)
