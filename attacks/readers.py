@@ -191,7 +191,6 @@ def _grammars(spec: str) -> None:
         lambda t: stopping_specs.load_rule("heuristic:" + t),
         lambda t: stopping_specs.load_rule("budget:" + t),
         urls.normalise_url,
-        urls.url_host,
     )
     _any(*(functools.partial(read, text) for read in readers))
 

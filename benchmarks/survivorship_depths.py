@@ -267,7 +267,7 @@ def full(systems: int) -> None:
         seconds = time.perf_counter() - start
     rows = 100 * len(relevant) * systems
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(depth_table(result).markdown())
+    print(depth_table(result, result.measures[0], "all").markdown())
     print(f"{rows:,} rows of {systems} runs, ten depths twice, report included: {seconds:.1f} s, peak {peak:.2f} GiB")
 
 

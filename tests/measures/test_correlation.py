@@ -13,9 +13,8 @@ from scipy import stats
 from truerank.errors import InputError
 from truerank.measures.correlation import Drop, kendall, largest_drop, ranks, tau_ap
 from truerank.measures.ordering import Overtaking, Swap, evaluation_order_changes, order_changes
-from truerank.measures.policy import Policy
 from truerank.measures.report import order_table
-from truerank.measures.results import Evaluation
+from truerank.measures.results import Evaluation, Policy
 from truerank.reports.results import summary
 
 SCORES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=12)

@@ -17,9 +17,9 @@ from truerank.measures import effectiveness
 from truerank.measures.effectiveness import View
 from truerank.measures.grammar import DCG, HMFR, MFR, NCG, RR_MSMARCO
 from truerank.measures.judgments import GradeTable
-from truerank.measures.policy import Policy
 from truerank.measures.rankings import Hits, Ranking, grouped, joined
 from truerank.measures.scoring import OneRun, QrelSource, qrel_frame, run_frame
+from truerank.options import Scoring
 from truerank.sources import parse, read_qrels
 from truerank.sources.grammar import SourceSpec
 
@@ -27,7 +27,7 @@ __all__ = ["TruerankProvider", "install", "qrels", "run"]
 
 #: The measures that ir_measures does not have.
 _MEASURES: Final = (NCG, DCG, MFR, HMFR, RR_MSMARCO)
-_POLICY: Final = Policy()
+_POLICY: Final = Scoring()
 
 
 def install() -> None:

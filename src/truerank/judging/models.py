@@ -7,7 +7,6 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -280,7 +279,7 @@ def judge_with_model(
         InputError: no store; the name belongs to a person, or to a model with other settings that has labelled here;
             the endpoint cannot be used; five items in a row without an answer (what was answered is kept).
     """
-    with nullcontext(store) if isinstance(store, Store) else closing(Store.open(store)) as opened:
+    with Store.of(store) as opened:
         model = judge if isinstance(judge, Judge) else judge(opened.scheme)
         annotator = _annotator(opened, model, name)
         items, already = _open_items(opened, annotator, only, again)

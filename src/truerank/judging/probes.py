@@ -269,8 +269,7 @@ def probe_judge(
     Raises:
         InputError: as for `make_probes` and `judging.judge_with_model`.
     """
-    opened = store if isinstance(store, Store) else Store.open(store)
-    try:
+    with Store.of(store) as opened:
         place = probing.probe_store or opened.path.with_name(f"{opened.path.name}.probes")
         with closing(make_probes(opened, place, probing)) as probes:
             if judge is None:
@@ -278,9 +277,6 @@ def probe_judge(
             run = judge_with_model(probes, judge, name=name, max_items=max_items, again=again, progress=progress)
             done = {part.name: getattr(run, part.name) for part in fields(run)}
             return replace(probe_effects(probes, run.annotator), **done, asked=True)
-    finally:
-        if opened is not store:
-            opened.close()
 
 
 def probe_effects(probes: Store, annotator: str = "") -> ProbeRun:

@@ -6,6 +6,7 @@ that the next item and the progress are found without reading the history.
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import os
 import sqlite3
@@ -139,6 +140,23 @@ class Store:
         check_file(place)
         with faults(place):
             return cls(place)
+
+    @classmethod
+    @contextlib.contextmanager
+    def of(cls, store: str | Path | Store) -> Iterator[Store]:
+        """A store that is open already and stays so, or one that is open within.
+
+        Args:
+            store: the store, or its file.
+
+        Raises:
+            InputError: as for `open`.
+        """
+        if isinstance(store, Store):
+            yield store
+        else:
+            with cls.open(store) as opened:
+                yield opened
 
     def __enter__(self) -> Store:
         return self

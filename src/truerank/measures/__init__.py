@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from truerank.measures.ordering import Swap as Swap
     from truerank.measures.ordering import evaluation_order_changes as evaluation_order_changes
     from truerank.measures.ordering import order_changes as order_changes
-    from truerank.measures.policy import Policy as Policy
     from truerank.measures.resampling import bootstrap_interval as bootstrap_interval
     from truerank.measures.results import Coverage as Coverage
     from truerank.measures.results import Evaluation as Evaluation
+    from truerank.measures.results import Policy as Policy
     from truerank.measures.results import load_evaluation as load_evaluation
     from truerank.measures.run_comparison import ComparisonOptions as ComparisonOptions
     from truerank.measures.run_comparison import RunComparison as RunComparison

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from truerank.measures.grammar import lower_is_better
 from truerank.measures.method import Significance
-from truerank.measures.policy import Policy
 from truerank.measures.significance import CORRECTIONS, TESTS
+from truerank.options import Scoring
 from truerank.reports.results import Result
 
 __all__ = ["MARK", "Comparison", "Difference"]
@@ -94,7 +94,7 @@ class Comparison(Result, shown_in="truerank.measures.report"):
     measures: tuple[str, ...]
     left_out: tuple[str, ...]
     differences: tuple[Difference, ...]
-    policies: Mapping[str, Policy] = field(default_factory=dict)
+    policies: Mapping[str, Scoring] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
 
     def of(self, run: str, measure: str, baseline: str | None = None) -> Difference:

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from truerank.errors import InputError
 from truerank.measures.folds import Folds, checked_folds, folds, read_folds
 from truerank.measures.grammar import MeasureSpec, lower_is_better
-from truerank.measures.policy import Policy
 from truerank.measures.results import Evaluation
 from truerank.measures.scoring import QrelSource, evaluate
-from truerank.options import Out
+from truerank.options import Out, Scoring
 from truerank.records import RunRow
 from truerank.reports.results import Result
 from truerank.sources import SourceSpec, read_qrels_frame, read_run_frame
@@ -133,7 +132,7 @@ def cross_validate(
     rank: Ranker | None = None,
     k: int | str | Path | Iterable[Iterable[str]] = 5,
     seed: int = 0,
-    policy: Policy | None = None,
+    policy: Scoring | None = None,
     minimise: Iterable[str] | None = None,
     out: Out = None,
 ) -> CrossValidation:
@@ -167,7 +166,7 @@ def cross_validate(
     topics = tuple(judged["topic_id"].unique(maintain_order=True).to_list())
     divided, origin = _divided(k, topics, seed)
     every = tuple(dict.fromkeys([*topics, *(topic for fold in divided for topic in fold)]))
-    scoring = policy or Policy()
+    scoring = policy or Scoring()
     scores = _joined([evaluate(judged, {name: grid.run(name, every)}, measures, scoring) for name in grid.names])
     minimised = _minimised(scores.measures, minimise)
     choices = choose(scores, divided, minimised)

@@ -10,8 +10,8 @@ from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
 from truerank.measures.judgments import GradeTable
-from truerank.measures.policy import Policy
 from truerank.measures.rankings import Hits
+from truerank.options import Scoring
 
 __all__ = ["FIRST_RANK_DEPTH", "View", "computes", "gains_of", "no_relevant_rank", "score"]
 
@@ -28,7 +28,7 @@ class View(NamedTuple):
     judgments: GradeTable
     hits: Hits
     by_rank: Hits | None
-    policy: Policy
+    policy: Scoring
 
 
 def computes(measure: Measure) -> bool:
@@ -51,7 +51,7 @@ def score(measure: Measure, view: View) -> Floats:
     return values
 
 
-def no_relevant_rank(measure: Measure, policy: Policy) -> float:
+def no_relevant_rank(measure: Measure, policy: Scoring) -> float:
     """The rank that MFR or HMFR counts where nothing relevant is found."""
     if "none" in measure.params:
         return float(measure.params["none"])
@@ -135,7 +135,7 @@ def _ms_marco(measure: Measure, view: View) -> Floats:
     if view.by_rank is None:
         raise ValueError("RR_MSMARCO needs the hits by the rank column")
     # The sparse judgments of MS MARCO have one grade, whatever counts as relevant elsewhere.
-    by_rank = view._replace(hits=view.by_rank, policy=Policy(rel=1))
+    by_rank = view._replace(hits=view.by_rank, policy=Scoring(rel=1))
     return 1 / _first_ranks(measure, by_rank, measure.params.get("cutoff", 10))
 
 
@@ -144,7 +144,7 @@ def _first_rank(measure: Measure, view: View) -> Floats:
     return np.where(np.isinf(ranks), no_relevant_rank(measure, view.policy), ranks)
 
 
-def _first_rank_cutoff(measure: Measure, policy: Policy) -> int:
+def _first_rank_cutoff(measure: Measure, policy: Scoring) -> int:
     return int(measure.params.get("cutoff") or policy.depth or FIRST_RANK_DEPTH)
 
 

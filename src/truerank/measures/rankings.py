@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from truerank.measures.equivalence import Equivalence
 from truerank.measures.judgments import GradeTable
-from truerank.measures.policy import Ties
+from truerank.options import Ties
 from truerank.sources.frames import repeated_pair
 
 __all__ = ["Hits", "Ranking", "grouped", "joined", "whole_topics"]

@@ -10,7 +10,7 @@ from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
 from truerank.errors import OptionError
-from truerank.measures.policy import Policy
+from truerank.options import Scoring
 
 __all__ = ["RarerMeasures"]
 
@@ -30,7 +30,7 @@ class RarerMeasures:
         InputError: a measure cannot be computed here; the message says what would have to be installed.
     """
 
-    def __init__(self, measures: Sequence[Measure], qrels: pl.DataFrame, policy: Policy) -> None:
+    def __init__(self, measures: Sequence[Measure], qrels: pl.DataFrame, policy: Scoring) -> None:
         import ir_measures
 
         self._names = {str(_at_level(measure, policy)): name for name, measure in enumerate(measures)}
@@ -83,7 +83,7 @@ def _safe(qrels: pl.DataFrame, sampled: bool) -> pl.DataFrame:
     return judged.with_columns(pl.col("relevance").clip(lower_bound=-1))
 
 
-def _at_level(measure: Measure, policy: Policy) -> Measure:
+def _at_level(measure: Measure, policy: Scoring) -> Measure:
     """The measure with the policy's grade, if it counts grades of 1 and more unless told otherwise."""
     known = measure.SUPPORTED_PARAMS.get("rel")
     follows = known is not None and known.default == 1 and "rel" not in measure.params

@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.measures.names import lower_is_better
-from truerank.measures.policy import Policy
+from truerank.options import Scoring
 from truerank.reports.results import Result
 from truerank.work.artifacts import written_by
 
-__all__ = ["PER_TOPIC_SCHEMA", "Aggregate", "Coverage", "Evaluation", "load_evaluation"]
+__all__ = ["PER_TOPIC_SCHEMA", "Aggregate", "Coverage", "Evaluation", "Policy", "load_evaluation"]
 
 Aggregate = Literal["mean", "sum", "harmonic"]
+#: A second name of the options of scoring, for those who score in Python.
+Policy = Scoring
 Floats = NDArray[np.float64]
 
 #: `per_topic.parquet`: one value per run, measure and topic, in that order; null where a topic was skipped.
@@ -72,7 +74,7 @@ class Evaluation(Result, shown_in="truerank.measures.report"):
     topics: tuple[str, ...]
     values: Floats
     missing: Mapping[str, int]
-    policy: Policy
+    policy: Scoring
     aggregates: tuple[Aggregate, ...] = ()
     coverage: Mapping[str, Coverage] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
@@ -201,7 +203,7 @@ def load_evaluation(folder: str | Path) -> Evaluation:
             topics=topics,
             values=values,
             missing={run: int(found["missing"]) for run, found in summary["runs"].items()},
-            policy=Policy(**summary["policy"]),
+            policy=Scoring(**summary["policy"]),
             aggregates=tuple(summary["measures"].values()),
             coverage=coverage,
             remarks=tuple(summary["remarks"]),

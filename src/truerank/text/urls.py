@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from truerank.options import Options
 
-__all__ = ["TRACKING", "UrlRules", "normalise_url", "url_host"]
+__all__ = ["TRACKING", "UrlRules", "normalise_url"]
 
 #: Parameters that say where a visitor came from, not what is shown; a name that ends in "*" stands for all so begun.
 TRACKING: Final = (
@@ -94,13 +94,6 @@ def normalise_url(url: str, rules: UrlRules = _DEFAULT) -> str:
     if not host:
         return ""
     return _assembled(scheme, host, _path(parts.path), _query(parts.query, rules), rules)
-
-
-def url_host(url: str) -> str:
-    """The host of a URL as `normalise_url` writes it, without a port; empty where it is no URL."""
-    key = normalise_url(url)
-    found = re.match(r"(?:[a-z][a-z0-9+.-]*://)?(\[[^\]]*\]|[^/?:]+)", key)
-    return "" if found is None else found[1]
 
 
 def _assembled(scheme: str, host: str, path: str, query: str, rules: UrlRules) -> str:

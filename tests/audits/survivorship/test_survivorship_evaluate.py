@@ -255,5 +255,5 @@ def test_figure_1_for_dl_19() -> None:
     assert all(not found.marks("RR(rel=2)", depth) for depth in found.depths)
     (loss,) = (one for one in found.losses if (one.measure, one.depth) == ("AP", "1"))
     assert (round(loss.of_full or 0, 3), round(loss.of_this or 0, 3)) == (0.062, 0.066)
-    with pytest.raises(InputError, match="no depth"):
+    with pytest.raises(InputError, match="not a depth"):
         training_effect("q", {"one": "x", "all": "y"})

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truerank.text.urls import UrlRules, normalise_url, url_host
+from truerank.text.urls import UrlRules, normalise_url
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,6 @@ def test_each_rule_changes_one_thing() -> None:
     assert normalise_url("http://www.com/", UrlRules(drop_www=True)) == "www.com"
     assert normalise_url("http://example.com", UrlRules(keep_scheme=True, keep_slash=True)) == "http://example.com/"
     assert normalise_url("http://example.com?x", UrlRules(keep_slash=True)) == "example.com/?x"
-
-
-def test_hosts() -> None:
-    urls = ("https://EN.wikipedia.org:443/wiki/X?y", "http://[::1]:80/", "ftp://a.b/c", "x")
-    assert [url_host(url) for url in urls] == ["en.wikipedia.org", "[::1]", "a.b", ""]
 
 
 @settings(max_examples=300, deadline=None)

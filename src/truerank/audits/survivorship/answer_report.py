@@ -131,9 +131,8 @@ def _picture(corpus: CorpusAnswers, number: int) -> Picture:
     return Picture(f"answers-{number}", caption, figure)
 
 
-def answer_table(result: Answerable, corpus: CorpusAnswers | None = None) -> Table:
+def answer_table(result: Answerable, corpus: CorpusAnswers) -> Table:
     """Queries with and without an answer by system, the paper's Table 2."""
-    corpus = corpus or result.corpora[0]
     columns = [Column("")]
     for one in corpus.shares:
         columns += [Column("n", (one.system,), "right", ",d"), Column("share", (one.system,), "right", ".0%")]
@@ -147,9 +146,8 @@ def answer_table(result: Answerable, corpus: CorpusAnswers | None = None) -> Tab
     return Table(title, tuple(columns), tuple(rows), tuple(_notes(result, corpus)))
 
 
-def interval_table(result: Answerable, corpus: CorpusAnswers | None = None) -> Table:
+def interval_table(result: Answerable, corpus: CorpusAnswers) -> Table:
     """The same shares with their intervals."""
-    corpus = corpus or result.corpora[0]
     columns = (
         Column("system"),
         Column("answer"),

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from truerank.audits.survivorship.depths import by_depth, depth_label
 from truerank.errors import InputError
-from truerank.loading import whole_number
 from truerank.measures import (
     Comparison,
     Evaluation,
-    Policy,
     Significance,
     compare_evaluations,
     evaluate,
     lower_is_better,
 )
+from truerank.options import Scoring
 from truerank.reports.results import Result
 
 __all__ = ["MARKS", "DepthLoss", "TrainingEffect", "training_effect"]
@@ -109,7 +109,7 @@ def training_effect(
     runs: Mapping[str, str],
     measures: str = "nDCG@10 RR(rel=2) AP(rel=2)",
     *,
-    policy: Policy | None = None,
+    policy: Scoring | None = None,
     method: Significance | None = None,
 ) -> TrainingEffect:
     """Compares rankers that were trained on simulated depths with each other and with the one trained on everything.
@@ -126,11 +126,9 @@ def training_effect(
 
     Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022), section 5, Figure 1.
     """
-    wrong = next((depth for depth in runs if depth != "all" and whole_number(depth) is None), None)
-    if wrong is not None:
-        raise InputError(f"'{wrong}' is no depth", "call runs 1, 5, all", where="runs")
-    if len(runs) < 2:
+    named = {depth_label(depth, "runs"): run for depth, run in runs.items()}
+    if len(named) < 2:
         raise InputError("one depth cannot be compared", "give two or more", where="runs")
-    depths = tuple(sorted(runs, key=lambda one: (one == "all", one.isdigit() and int(one))))
-    evaluation = evaluate(qrels, {depth: runs[depth] for depth in depths}, measures, policy or Policy())
+    depths = tuple(sorted(named, key=by_depth))
+    evaluation = evaluate(qrels, {depth: named[depth] for depth in depths}, measures, policy or Scoring())
     return TrainingEffect(depths, evaluation, compare_evaluations(evaluation, method=method or Significance()))

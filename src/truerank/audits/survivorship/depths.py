@@ -34,7 +34,9 @@ __all__ = [
     "DepthOptions",
     "Depths",
     "ShownDepths",
+    "by_depth",
     "depth",
+    "depth_label",
     "depths_file",
     "open_depths",
 ]
@@ -52,6 +54,29 @@ DEPTH_SCHEMA: Final[dict[str, Any]] = {
 _BLOCK: Final = 1 << 10
 
 
+def depth_label(text: str, option: str, given: str = "") -> str:
+    """The label of a depth: a number from 1 as it is usually written, or "all".
+
+    Args:
+        text: the depth.
+        option: that names it.
+        given: what it stands in, for the message.
+
+    Raises:
+        OptionError: neither.
+    """
+    number = whole_number(text)
+    if text != ALL and not number:
+        place = f" in '{given}'" if given else ""
+        raise OptionError(option, f"'{text}'{place} is not a depth", f"give a whole number from 1, or '{ALL}'")
+    return text if text == ALL else str(number)
+
+
+def by_depth(label: str) -> tuple[bool, int]:
+    """What labels of depths are sorted by: their numbers; the whole log stands last."""
+    return label == ALL, 0 if label == ALL else int(label)
+
+
 class DepthCount(NamedTuple):
     """What is left at one depth; `label` is the depth, or "all"."""
 
@@ -67,19 +92,14 @@ ShownDepths = Annotated[str | Sequence[int], Flag(metavar="K,K…", reads=str)]
 
 
 @dataclass(frozen=True)
-class DepthOptions(Options):
-    """How shallower annotation is simulated.
+class ShownOptions(Options):
+    """How many documents would have been shown.
 
     Attributes:
-        shown: how many documents would have been shown; the whole log (all) is always added. In Python a sequence.
-        grade: of a selected document, where the log is the only source of judgments.
-        unmapped: what becomes of selected documents whose text no passage id is known for: drop leaves them out, keep
-            names them by the key of their text.
+        shown: the depths. In Python a sequence.
     """
 
     shown: ShownDepths = "1,2,3,4,5,6,7,8,9"
-    grade: Annotated[int, Range(at_least=1)] = 1
-    unmapped: Literal["drop", "keep"] = "drop"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -89,6 +109,26 @@ class DepthOptions(Options):
     def depths(self) -> tuple[int, ...]:
         """The numbers of documents shown, ascending."""
         return whole_numbers(self.shown, "shown")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The depths, ascending, and "all"."""
+        return (*map(str, self.depths), ALL)
+
+
+@dataclass(frozen=True)
+class DepthOptions(ShownOptions):
+    """How shallower annotation is simulated.
+
+    Attributes:
+        shown: how many documents would have been shown; the whole log (all) is always added. In Python a sequence.
+        grade: of a selected document, where the log is the only source of judgments.
+        unmapped: what becomes of selected documents whose text no passage id is known for: drop leaves them out, keep
+            names them by the key of their text.
+    """
+
+    grade: Annotated[int, Range(at_least=1)] = 1
+    unmapped: Literal["drop", "keep"] = "drop"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,7 +160,7 @@ class Depths(Result, shown_in="truerank.audits.survivorship.report"):
     @property
     def labels(self) -> tuple[str, ...]:
         """The depths, ascending, and "all"."""
-        return (*map(str, self.options.depths), ALL)
+        return self.options.labels
 
     def qrels(self, label: str | int, *, first: bool = False) -> pl.DataFrame:
         """The judgments of one depth: those whose 0-based position is below it.
@@ -139,9 +179,7 @@ class Depths(Result, shown_in="truerank.audits.survivorship.report"):
         """
         frame = self._firsts if first else self.judgments
         if str(label) != ALL:
-            if not whole_number(str(label)):
-                raise OptionError("label", f"'{label}' is not a depth", "give a whole number from 1, or 'all'")
-            frame = frame.filter(pl.col("position") < int(label))
+            frame = frame.filter(pl.col("position") < int(depth_label(str(label), "label")))
         return frame.select(list(QREL_SCHEMA))
 
     @cached_property

@@ -14,9 +14,9 @@ import polars as pl
 from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
+from truerank.audits.survivorship.depths import by_depth, depth_label
 from truerank.audits.survivorship.evaluation import DepthEvaluation, DepthScores, EvaluateOptions
 from truerank.errors import InputError, OptionError
-from truerank.loading import whole_number
 from truerank.measures import evaluate as score_runs
 from truerank.measures import parse_measures
 from truerank.measures.grammar import MeasureSpec
@@ -29,12 +29,10 @@ from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["ALL", "DepthSets", "KeptRun", "evaluate", "kept_run", "largest_cutoff", "read_depth_sets"]
+__all__ = ["DepthSets", "KeptRun", "evaluate", "kept_run", "largest_cutoff", "read_depth_sets"]
 
 _PACKAGES: Final = ("ir-measures", "scipy", "matplotlib")
-#: The label of the whole log.
-ALL: Final = "all"
-_NAMED: Final = re.compile(r"(?P<name>.+)-(?P<label>\d+|all)\.qrels(\.(gz|bz2|xz|zst))?")
+_NAMED: Final = re.compile(r"(?P<name>.+)-(?P<label>0*[1-9]\d*|all)\.qrels(\.(gz|bz2|xz|zst))?")
 
 
 @command
@@ -186,17 +184,14 @@ def _named_files(folder: Path) -> dict[str, dict[str, Path]]:
     found: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.iterdir()):
         if (match := _NAMED.fullmatch(path.name)) and path.is_file():
-            label = match["label"] if match["label"] == ALL else str(int(match["label"]))
-            found.setdefault(match["name"], {})[label] = path
+            found.setdefault(match["name"], {})[depth_label(match["label"], "depths")] = path
     return {name: _ordered(paths) for name, paths in found.items()}
 
 
 def _of_files(files: Mapping[str, str]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for label, path in files.items():
-        if label != ALL and not whole_number(label):
-            raise OptionError("qrels", f"'{label}' in '{label}={path}' is not a depth", "write 5=FILE or all=FILE")
-        label = label if label == ALL else str(int(label))
+        label = depth_label(label, "qrels", f"{label}={path}")
         if label in found:
             raise OptionError("qrels", f"the depth {label} stands there twice", "give each once")
         found[label] = Path(path)
@@ -204,7 +199,7 @@ def _of_files(files: Mapping[str, str]) -> dict[str, Path]:
 
 
 def _ordered(paths: Mapping[str, Path]) -> dict[str, Path]:
-    return {label: paths[label] for label in sorted(paths, key=lambda one: (one == ALL, one.isdigit() and int(one)))}
+    return {label: paths[label] for label in sorted(paths, key=by_depth)}
 
 
 def _firsts(every: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -131,9 +131,8 @@ def _picture(result: DepthEvaluation, measure: str, name: str) -> Picture:
     return Picture(name, caption, line_panels(panels, x_label="documents shown", y_label=measure))
 
 
-def depth_table(result: DepthEvaluation, measure: str | None = None, judgments: str = "all") -> Table:
+def depth_table(result: DepthEvaluation, measure: str, judgments: str) -> Table:
     """Means by depth and system, and both counts of queries, as in the paper's Table 4."""
-    measure = measure or result.measures[0]
     scores = result.variants[judgments]
     columns = [Column("depth", align="right"), *(Column(name, (measure,), "right") for name in result.systems)]
     for above in ("queries judged", "queries in all runs"):
@@ -150,9 +149,8 @@ def depth_table(result: DepthEvaluation, measure: str | None = None, judgments: 
     return Table(title, tuple(columns), tuple(rows), tuple(_notes(result, judgments)))
 
 
-def difference_table(result: DepthEvaluation, measure: str | None = None, judgments: str = "all") -> Table:
+def difference_table(result: DepthEvaluation, measure: str, judgments: str) -> Table:
     """Every depth against the full set: difference, interval, p."""
-    measure = measure or result.measures[0]
     columns = (
         Column("system"),
         Column("depth", align="right"),
@@ -176,9 +174,8 @@ def difference_table(result: DepthEvaluation, measure: str | None = None, judgme
     return Table(title, columns, tuple(rows), notes, tuple(rules[1:]), frozenset(strong))
 
 
-def trend_table(result: DepthEvaluation, measure: str | None = None) -> Table:
+def trend_table(result: DepthEvaluation, measure: str) -> Table:
     """The trend of every system, by all and by the first judgments."""
-    measure = measure or result.measures[0]
     above = ("slope per document shown",)
     change = ("full set − shallowest",)
     columns = (
@@ -226,7 +223,7 @@ def order_table(result: DepthEvaluation) -> Table:
     return Table("The order of the systems at each depth, and in the full set", columns, rows, (note,))
 
 
-def _notes(result: DepthEvaluation, judgments: str = "all") -> Iterator[str]:
+def _notes(result: DepthEvaluation, judgments: str) -> Iterator[str]:
     """What a reader of the table has to know."""
     yield result.options.sentence()
     yield from result.scoring.sentences()

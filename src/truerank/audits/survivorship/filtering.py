@@ -16,11 +16,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.audits.survivorship.depths import ALL, ShownDepths, depths_file, open_depths
+from truerank.audits.survivorship.depths import ALL, ShownDepths, ShownOptions, depths_file, open_depths
 from truerank.audits.survivorship.passages import Keys, hex_keys, keys_of, lookup, sorted_keys
-from truerank.audits.survivorship.queries import whole_numbers
 from truerank.errors import InputError
-from truerank.options import Flag, Options, Out, Range, command
+from truerank.options import Flag, Out, Range, command
 from truerank.rankers.training.instances import Instance, InstanceSource, open_instances
 from truerank.records import Input
 from truerank.reports.results import Result
@@ -39,7 +38,7 @@ _GROUP: Final = 1 << 16
 
 
 @dataclass(frozen=True)
-class TriplesOptions(Options):
+class TriplesOptions(ShownOptions):
     """Which training triples stay.
 
     Attributes:
@@ -55,15 +54,6 @@ class TriplesOptions(Options):
     pairs_by: Literal["auto", "id", "text"] = "auto"
     tsv: bool = False
     limit: Annotated[int | None, Range(at_least=1), Flag(metavar="N")] = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole_numbers(self.shown, "shown")
-
-    @property
-    def depths(self) -> tuple[int, ...]:
-        """The numbers of documents shown, ascending."""
-        return whole_numbers(self.shown, "shown")
 
 
 class TripleCount(NamedTuple):
@@ -229,7 +219,7 @@ class _Filtered:
 
     def __init__(self, positions: _Positions, options: TriplesOptions) -> None:
         depths, limit = options.depths, options.limit
-        self.tsv = options.tsv
+        self.tsv, self.labels = options.tsv, options.labels
         self.read = self.unknown = self.unplaced = 0
         self._limit = limit
         # Of what was read only: the hash of the whole file would read it to its end.
@@ -238,11 +228,6 @@ class _Filtered:
         self._positions = positions
         self._depths = depths
         self._times = np.zeros(len(positions), bool)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The depths as they are called."""
-        return (*map(str, self._depths), ALL)
 
     @property
     def by(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -24,7 +24,6 @@ __all__ = [
     "PassageIds",
     "PassageTable",
     "canonical",
-    "from_hex",
     "hex_keys",
     "key_of",
     "keys_of",
@@ -67,11 +66,6 @@ def hex_keys(keys: Keys) -> list[str]:
     """Keys as 32 hexadecimal digits each."""
     data = keys.astype(">u8").tobytes().hex()
     return [data[start : start + 2 * _SIZE] for start in range(0, len(data), 2 * _SIZE)]
-
-
-def from_hex(digits: Sequence[str]) -> Keys:
-    """What `hex_keys` wrote, as numbers."""
-    return np.frombuffer(bytes.fromhex("".join(digits)), ">u8").reshape(-1, 2).astype(np.uint64)
 
 
 def sorted_keys(keys: Keys) -> NDArray[np.int64]:

@@ -7,10 +7,11 @@ import io
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Annotated, Any, Final
+from types import MappingProxyType
+from typing import Annotated, Any, Final, NamedTuple
 
 from truerank.errors import InputError, OptionError
 from truerank.judging.changes import store_input
@@ -133,70 +134,70 @@ def export(
     """
     if include_models and people_only:
         raise OptionError("people_only", "contradicts `include_models`", "give one of the two")
-    if not isinstance(store, Store):
-        with Store.open(store) as opened:
-            return export(
-                opened,
-                out,
-                file_format=file_format,
-                which=which,
-                annotators=annotators,
-                include_models=include_models,
-                people_only=people_only,
-                escape_formulas=escape_formulas,
-            )
     place = Path(out)
     form = file_format or _of_ending(place)
-    _check(store, place, form, which, annotators)
-    models = True if include_models else False if people_only else None
-    chosen = select(store, which, annotators=annotators, include_models=models)
-    written = [row for row in chosen.rows if row.said is not None]
-    beside: dict[str, str] = {}
-    formulas = 0
+    with Store.of(store) as opened:
+        _check(opened, place, form, which, annotators)
+        models = True if include_models else False if people_only else None
+        chosen = select(opened, which, annotators=annotators, include_models=models)
+        written = [row for row in chosen.rows if row.said is not None]
+        content = _content(form, chosen, written, opened, escape_formulas)
+        options = {
+            "file_format": form,
+            "which": which,
+            "annotators": annotators,
+            "include_models": include_models,
+            "people_only": people_only,
+        }
+        with started("judge export", [store_input(opened)], options, place, file=True) as job:
+            job.skipped = {"open": chosen.open, "left_out": len(chosen.left_out)}
+            with job.stream(place.name) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
+                stream.writelines(content.lines)
+            for ending, text in content.beside.items():
+                job.text(f"{place.name}.{ending}", text)
+        count = (
+            sum(row.said is not None and row.said.kind != "skip" for row in written)
+            if form == "qrels"
+            else len(written)
+        )
+        return LabelExport(
+            path=place,
+            form=form,
+            which=which,
+            annotators=tuple(annotators),
+            written=count,
+            open=chosen.open,
+            left_out=chosen.left_out,
+            models=chosen.models,
+            beside=tuple(place.with_name(f"{place.name}.{ending}") for ending in content.beside),
+            formulas=content.formulas,
+            escaped=escape_formulas,
+        )
+
+
+class _Content(NamedTuple):
+    """What is written: the lines, files beside them by the end of their names, cells that are formulas."""
+
+    lines: Iterable[str]
+    beside: Mapping[str, str] = MappingProxyType({})
+    formulas: int = 0
+
+
+def _content(
+    form: LabelFormat, chosen: StatementSelection, written: Sequence[Outgoing], store: Store, escaped: bool
+) -> _Content:
     if form == "qrels":
-        lines = _qrels(written, store)
-    elif form == "csv":
+        return _Content(_qrels(written, store))
+    if form == "csv":
         rows = list(_csv(chosen))
-        formulas = sum(map(_is_formula, itertools.chain.from_iterable(rows)))
-        lines = (_csv_line(map(_escaped, row) if escape_formulas else row) for row in rows)
-    elif form == "doccano":
-        lines = doccano.lines(chosen.rows)
-        beside[f"{place.name}.label_config.json"] = doccano.label_config(store.scheme)
-    elif form == "labelstudio":
-        lines = label_studio.tasks(chosen.rows, store.scheme)
-        items = (row.item for row in chosen.rows)
-        beside[f"{place.name}.config.xml"] = label_studio.interface(store.scheme, items)
-    else:
-        lines = _jsonl(chosen.rows)
-    options = {
-        "file_format": form,
-        "which": which,
-        "annotators": annotators,
-        "include_models": include_models,
-        "people_only": people_only,
-    }
-    with started("judge export", [store_input(store)], options, place, file=True) as job:
-        job.skipped = {"open": chosen.open, "left_out": len(chosen.left_out)}
-        with job.stream(place.name) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
-            stream.writelines(lines)
-        for name, text in beside.items():
-            job.text(name, text)
-    count = (
-        sum(row.said is not None and row.said.kind != "skip" for row in written) if form == "qrels" else len(written)
-    )
-    return LabelExport(
-        path=place,
-        form=form,
-        which=which,
-        annotators=tuple(annotators),
-        written=count,
-        open=chosen.open,
-        left_out=chosen.left_out,
-        models=chosen.models,
-        beside=tuple(place.with_name(name) for name in beside),
-        formulas=formulas,
-        escaped=escape_formulas,
-    )
+        lines = (_csv_line(map(_escaped, row) if escaped else row) for row in rows)
+        return _Content(lines, formulas=sum(map(_is_formula, itertools.chain.from_iterable(rows))))
+    if form == "doccano":
+        return _Content(doccano.lines(chosen.rows), {"label_config.json": doccano.label_config(store.scheme)})
+    if form == "labelstudio":
+        interface = label_studio.interface(store.scheme, (row.item for row in chosen.rows))
+        return _Content(label_studio.tasks(chosen.rows, store.scheme), {"config.xml": interface})
+    return _Content(_jsonl(chosen.rows))
 
 
 def _of_ending(path: Path) -> LabelFormat:

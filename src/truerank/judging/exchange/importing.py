@@ -135,27 +135,25 @@ def import_(
 
         truerank judge import graded.judged nist=nist.qrels
     """
-    if not isinstance(store, Store):
-        with Store.open(store) as opened:
-            return import_(opened, files, role=role, votes=votes, file_format=file_format, strict=strict)
     several = [files] if isinstance(files, (str, Path, SourceSpec)) else list(files)
     form = None if file_format is None else _FORMATS[file_format]
     named = [("", given) if isinstance(given, SourceSpec) else named_source(str(given), form) for given in several]
-    work = _Work(store, role, votes)
-    for name, spec in named:
-        for said in _statements(spec, store.scheme, strict):
-            work.take(said, spec, name)
-    if not work.records:
-        raise InputError("no records in it", "export the labels again", where=", ".join(map(str, several)))
-    if len(work.unmatched) == work.records:
-        first = work.unmatched[0]
-        fault = f"none of the {work.records:,} records is about an item of the store ({first.why})"
-        raise InputError(fault, "import into the store of these items", where=first.file, line=first.line)
-    inputs = [input_of("files", spec, name) for name, spec in named]
-    options = {"role": role, "votes": votes, "file_format": file_format, "strict": strict}
-    with store_change("judge import", store, inputs, options) as job:
-        found = work.written()
-        job.skipped = {"unlabelled": found.unlabelled, "unmatched": len(found.unmatched)}
+    with Store.of(store) as opened:
+        work = _Work(opened, role, votes)
+        for name, spec in named:
+            for said in _statements(spec, opened.scheme, strict):
+                work.take(said, spec, name)
+        if not work.records:
+            raise InputError("no records in it", "export the labels again", where=", ".join(map(str, several)))
+        if len(work.unmatched) == work.records:
+            first = work.unmatched[0]
+            fault = f"none of the {work.records:,} records is about an item of the store ({first.why})"
+            raise InputError(fault, "import into the store of these items", where=first.file, line=first.line)
+        inputs = [input_of("files", spec, name) for name, spec in named]
+        options = {"role": role, "votes": votes, "file_format": file_format, "strict": strict}
+        with store_change("judge import", opened, inputs, options) as job:
+            found = work.written()
+            job.skipped = {"unlabelled": found.unlabelled, "unmatched": len(found.unmatched)}
     return found
 
 

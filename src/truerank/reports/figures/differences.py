@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from truerank.reports.figures.style import ACCENT, INK, QUIET, new_figure, plain
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["DifferencePanel", "difference_panels", "draw_differences"]
+__all__ = ["DifferencePanel", "difference_panels", "draw_differences", "topic_pairs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,3 +82,70 @@ def _draw(axes: Any, panel: DifferencePanel) -> None:
     axes.set_title(plain(panel.title), loc="left", fontsize=8)
     axes.set_xlabel(f"topics by difference, n = {len(values):,d}", fontsize=8)
     axes.tick_params(labelsize=7.5)
+
+
+_NAMED: Final = 120
+_LONGEST_NAME: Final = 42
+
+
+def topic_pairs(
+    topics: Sequence[str], first: ArrayLike, second: ArrayLike, *, names: tuple[str, str], x_label: str
+) -> Figure:
+    """Each topic with the scores of two systems, in the order given; beyond 120 topics their differences as one area.
+
+    Args:
+        topics: the names of the topics, the first one stands at the top.
+        first: scores of the first system, shape (n,).
+        second: scores of the second, shape (n,).
+        names: of the two systems.
+        x_label: the measure.
+
+    Returns:
+        The figure.
+    """
+    one, other = (np.asarray(part, dtype=np.float64) for part in (first, second))
+    with settings():
+        if len(topics) > _NAMED:
+            return _area(one - other, names, x_label)
+        figure = new_figure(1.3 + 0.145 * len(topics))
+        axes = figure.add_subplot()
+        places = np.arange(len(topics))
+        wins, losses = one > other, one < other
+        for chosen, colour, dashes in ((wins, INK, "-"), (losses, ACCENT, (0, (2, 1.2)))):
+            axes.hlines(places[chosen], one[chosen], other[chosen], color=colour, linewidth=1.0, linestyle=dashes)
+        axes.plot(one, places, linestyle="none", marker="o", markersize=4.5, color=INK)
+        # The page behind a hollow mark is not known: it is drawn as a cross that needs no filling.
+        axes.plot(other, places, linestyle="none", marker="x", markersize=4.5, color=QUIET, markeredgewidth=1.3)
+        axes.set_yticks(places, [plain(_shortened(topic)) for topic in topics], fontsize=7)
+        axes.tick_params(axis="y", length=0)
+        axes.set_ylim(len(topics) - 0.3, -0.7)
+        axes.grid(axis="x", color=QUIET, linewidth=0.4, alpha=0.5)
+        axes.set_axisbelow(True)
+        axes.set_xlabel(plain(f"{x_label}, n = {len(topics):,d} topics"))
+        _legend(figure, names)
+    return figure
+
+
+def _area(differences: NDArray[np.float64], names: tuple[str, str], x_label: str) -> Figure:
+    figure = new_figure(3.2)
+    axes = figure.add_subplot()
+    draw_differences(axes, differences)
+    axes.set_xlabel(f"topics by difference, n = {len(differences):,d}")
+    axes.set_ylabel(plain(f"{x_label}: {names[0]} − {names[1]}"), fontsize=8.5)
+    return figure
+
+
+def _legend(figure: Any, names: tuple[str, str]) -> None:
+    from matplotlib.lines import Line2D
+
+    entries = [
+        Line2D([], [], linestyle="none", marker="o", markersize=4.5, color=INK, label=plain(names[0])),
+        Line2D([], [], linestyle="none", marker="x", markersize=4.5, color=QUIET, label=plain(names[1])),
+        Line2D([], [], color=INK, linewidth=1.0, label="first is better"),
+        Line2D([], [], color=ACCENT, linewidth=1.0, linestyle=(0, (2, 1.2)), label="second is better"),
+    ]
+    figure.legend(handles=entries, loc="outside upper left", ncols=2, frameon=False, fontsize=8)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"

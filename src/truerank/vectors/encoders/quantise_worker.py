@@ -1,4 +1,4 @@
-"""Quantises one graph with NNCF; run as a script in a process of its own (see `quantising`)."""
+"""Quantises one graph with NNCF; run as a script in a process of its own (see `openvino`)."""
 
 from __future__ import annotations
 

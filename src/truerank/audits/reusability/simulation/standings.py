@@ -22,8 +22,8 @@ from truerank.measures import parse_measures
 from truerank.measures.effectiveness import View, computes, score
 from truerank.measures.grammar import aggregate_of, lower_is_better
 from truerank.measures.judgments import GradeTable
-from truerank.measures.policy import Policy
 from truerank.measures.rankings import Hits
+from truerank.options import Scoring
 
 __all__ = ["JudgedSet", "Qrels", "RunRanks", "Scorer", "Universe", "simulated_measures"]
 
@@ -127,7 +127,7 @@ class Scorer:
         self.names = tuple(map(str, measures))
         self.ascending = tuple(lower_is_better(name) for name in self.names)
         self._grades = universe.grades
-        self._policy = Policy(rel=rel)
+        self._policy = Scoring(rel=rel)
         self._numbers: dict[tuple[int, bytes], int] = {}
         self._sets: list[JudgedSet] = []
         self._values = np.zeros((0, len(self.measures), len(ranks.runs)))
