@@ -46,7 +46,6 @@ def test_pairs_are_those_of_a_probe_with_all_texts(tmp_path: Path, monkeypatch: 
     rules = OverlapRules()
     numbered = [[(str(n), text) for n, text in enumerate(texts)] for texts in (tests, training)]
     left, right = (keep(side, rules, Job(tmp_path / name)) for side, name in zip(numbered, "lr", strict=True))
-    monkeypatch.setattr(wording, "_MUCH_LARGER", 1)
     asked: list[int] = []
 
     class Recorded(WordingProbe):

@@ -1,7 +1,7 @@
 """Evidence of the words of short texts: which have the same content words, or nearly the same letters.
 
-A probe holds all short texts of a test side. Where the training side is much smaller, most of them cannot match it,
-and only those that can are put into the probe: `_candidates` leaves out a text only where no text of the training side
+A probe holds all short texts of a test side. Where the training side is small, most of them cannot match it, and
+only those that can are put into the probe: `_candidates` leaves out a text only where no text of the training side
 can match it, and keeps the texts by which the probe decides how letters that stand alone are read. So the pairs are
 those of the whole probe.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import Any, Final, NamedTuple
 
@@ -29,8 +30,9 @@ __all__ = ["same_words"]
 
 _PAIRS: Final[dict[str, Any]] = {"left": pl.Int64, "right": pl.Int64, "wording": pl.String}
 _SAYS: Final = {WORDS: "words", LETTERS: "letters"}
-#: How many times as many texts the test side must have, so that those that can match are looked for first.
-_MUCH_LARGER: Final = 4
+#: Up to so many texts of the training side, and up to twice as many as the test side has, those of the test side that
+#: can match are looked for first.
+_FEW: Final = 1 << 13
 #: Of short texts: place, all words, the keys of the core, and the keys of all content words.
 _CORES: Final[dict[str, Any]] = {
     "number": pl.Int64,
@@ -81,7 +83,7 @@ def same_words(left: TextPart, right: TextPart, job: Job) -> pl.DataFrame:
     ours = [left.short(block) for block in range(len(left.shingles.sizes))]
     short = pl.concat([pl.Series("short", [], pl.String), *ours])
     numbers = short.is_not_null().arg_true().to_numpy().astype(np.int64)
-    if len(right) * _MUCH_LARGER <= len(left) and len(numbers):
+    if len(right) <= min(_FEW, 2 * len(left)) and len(numbers):
         theirs = [right.short(block).drop_nulls() for block in range(len(right.shingles.sizes))]
         numbers = _candidates(_cores(left, short, numbers), [text for texts in theirs for text in texts])
     if not len(numbers):
@@ -176,9 +178,15 @@ class _Vocabulary:
         )
 
 
+@lru_cache(maxsize=1)
+def _vocabulary(texts: tuple[str, ...]) -> _Vocabulary:
+    """The words of some texts, which are compared with several test sides one after the other."""
+    return _Vocabulary.of(texts)
+
+
 def _candidates(cores: pl.DataFrame, texts: Sequence[str]) -> Numbers:
     """The numbers of the texts that can match one of some others, and of those that decide how letters are read."""
-    there = _Vocabulary.of(texts)
+    there = _vocabulary(tuple(texts))
     known = pl.Series(sorted(there.keys), dtype=pl.String)
     near = np.zeros(len(cores), np.bool_)
     for name in ("core", "content"):
