@@ -54,8 +54,8 @@ MEASURE = "nDCG@10"
 EFFECTS = (0.05, 0.1, 0.2, 0.4)
 #: The shares of their ranks by which leaked documents move up.
 RISES = (0.25, 0.5, 1.0)
-#: Ranks of a run that are kept for the removal of documents; many times those that the measure looks at.
-DEPTH = 60
+#: Ranks of a run that are kept for the removal of documents; the measure looks at ten.
+DEPTH = 30
 WORDS = ("moved more than chance", "cannot tell", "no more than chance")
 
 

@@ -350,15 +350,13 @@ def _hits(rows: _RunRows, removed: Flags, measure: Measure, scoring: Scoring) ->
             break
         look *= 2
     judged = np.flatnonzero(top.judged)
-    draw, at = np.nonzero(~gone[:, judged])
-    place = judged[at]
-    topic = _topic_of(top)[place]
-    rank = top.rank[place] - (before[draw, place] - before[draw, top.first[topic]])
-    results = (rows.length - lost).ravel()
-    depth = scoring.depth
-    kept = slice(None) if depth is None else rank < depth
-    results = results if depth is None else np.minimum(results, depth)
-    return Hits((topic + draw * topics)[kept], rank[kept], top.grade[place][kept], results)
+    topic = _topic_of(top)[judged]
+    rank = top.rank[judged] - np.take(before, judged, axis=1) + np.take(before, top.first[topic], axis=1)
+    depth = np.inf if scoring.depth is None else scoring.depth
+    deepest = depth if look == np.inf else min(depth, measure.params["cutoff"])
+    draw, at = np.nonzero(~np.take(gone, judged, axis=1) & (rank < deepest))
+    results = np.minimum(rows.length - lost, depth).astype(np.int64).ravel()
+    return Hits(topic[at] + draw * topics, rank[draw, at], top.grade[judged[at]], results)
 
 
 def _left(known: _Judgments, removed: Flags, measure: Measure, topics: int) -> _DrawnGrades:
