@@ -451,6 +451,8 @@ def _compared(
     if not compared or removal_choices(chosen, classes[pool], 1) == 1:
         why = "no removed document counts" if not chosen.any() else "no other documents are like those that are removed"
         return cannot_tell(f"{why.capitalize()}: no choice is random.")
+    if compared < 1:
+        what += f"; others are like {compared:.0%} of these"
 
     def drawn(_: np.random.Generator, draws: int) -> Floats:
         parts = []
