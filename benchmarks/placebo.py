@@ -54,8 +54,8 @@ MEASURE = "nDCG@10"
 EFFECTS = (0.05, 0.1, 0.2, 0.4)
 #: The shares of their ranks by which leaked documents move up.
 RISES = (0.25, 0.5, 1.0)
-#: Ranks of a run that are kept for the removal of documents; many times those that the measure looks at.
-DEPTH = 60
+#: Ranks of a run that are kept for the removal of documents; the measure looks at ten.
+DEPTH = 30
 WORDS = ("moved more than chance", "cannot tell", "no more than chance")
 
 
@@ -237,6 +237,7 @@ def main() -> None:
     parser.add_argument("what", choices=("level", "power", "all"))
     parser.add_argument("--remove", choices=("topics", "documents"), default="topics")
     parser.add_argument("--only", choices=("vaswani", "core17"))
+    parser.add_argument("--leaked", help="the rows of this kind alone, such as 'of some topics'")
     parser.add_argument("--simulations", type=int, default=10_000)
     parser.add_argument("--resamples", type=int, default=199)
     parser.add_argument("--seed", type=int, default=1)
@@ -252,6 +253,7 @@ def main() -> None:
             Task(one, setting, given.simulations, given.resamples, given.seed)
             for one in data
             for setting in settings_of(what, given.remove)
+            if given.leaked in (None, setting.leaked)
         ]
         started = time.perf_counter()
         # Not by fork: polars has threads.

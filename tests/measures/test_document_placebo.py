@@ -159,6 +159,9 @@ def test_what_cannot_be_told() -> None:
     assert (nothing.word, nothing.systems) == ("cannot tell", ()) and "No removed document counts" in nothing.reason
     (whole,) = document_placebos(ranked, qrels["doc_id"].to_list(), "nDCG@10")
     assert whole.word == "cannot tell" and "No other documents are like those" in whole.reason
+    # All ten of one topic, and one of another: others are like that one alone.
+    (part,) = document_placebos(ranked, [f"t0-{n}" for n in range(10)] + ["t1-3"], "nDCG@10")
+    assert part.what.endswith("11 relevant; others are like 9% of these") and part.draws == 9
     (other,) = document_placebos(ranked, qrels["doc_id"].to_list()[:4], "ERR@10")
     assert other.word == "cannot tell" and "not computed" in other.reason
     with pytest.raises(InputError, match=r"there is no run 'nobody'\. write difficulty, or one of plain, memory"):

@@ -3,10 +3,11 @@
 A removed document leaves every run, those below it move up, and its judgments are gone. A topic that loses its last
 relevant document leaves the means: there is nothing left to find. How far this moves scores depends on what the
 documents were: so random documents are alike. For each removed document that is relevant to one topic, one of the same
-grade and topic goes; for each that is relevant to none and stands near the top of a run for one topic, another one of
-these. Documents of several topics, and those of topics with too few others, are matched with each other: by grade, or
-by the number of topics for which they stand near the top. So it makes no difference for which topics documents leak,
-nor how many of them are relevant; which systems find them is what is compared, and is not matched.
+grade and topic goes; for each that is relevant to none and stands near the top of a run for one topic, or a little
+below, another one of these. Documents of several topics are matched with those of the same topics. A document that is
+the only one of its kind is matched with other such ones, of the same grade and as many topics. So it makes little
+difference for which topics documents leak, and none how many of them are relevant; which systems find them is what is
+compared, and is not matched.
 
 These classes depend on the judgments and on all runs alike, and not on which documents leak. A set of documents that
 was chosen without regard to the runs is, in each class, one random choice among all: the test is exact.
@@ -47,11 +48,11 @@ Flags = NDArray[np.bool_]
 _NEAR: Final = 100
 #: Documents below as many cutoffs in all runs are not removed at random, since hardly any would count.
 _MARGIN: Final = 2
-#: A class with fewer documents is joined with those of other topics; with fewer in a part, it is not cut into fifths.
-_FEWEST: Final = 5
+#: Ranked documents of a class are cut into parts with so many at least.
+_FEWEST_OF_PART: Final = 3
 _PARTS: Final = 5
-#: What stands in the place of a topic for small classes of several topics.
-_TOGETHER: Final = -9
+#: Documents of as many topics or more count as alike where their topics are not.
+_SEVERAL: Final = 4
 _CELLS_AT_ONCE: Final = 1 << 21
 #: Measures that count judgments of grade 0.
 _BELOW: Final = ("Bpref",)
@@ -237,35 +238,34 @@ class RankedDocuments:
         level = known.grade >= self.scoring.rel
         answers = _Topics.of(known.topic[level], known.document[level], count)
         tops, deepest = self._retrieved(near), self._retrieved(_MARGIN * near)
-        relevant = answers.topics > 0
-        counted = np.where(relevant, answers.topics, tops.topics)
-        # Of one topic: its number; of several: minus their number, at most four; of none: minus 1.
-        topic = np.where(counted == 1, np.where(relevant, answers.one, tops.one), -1 - np.minimum(counted, 4))
-        kind = np.where(relevant, 3, np.where(tops.topics > 0, 2, np.where(deepest.topics > 0, 1, 0)))
-        frame = pl.DataFrame({"kind": kind, "grade": grade, "judged": judged, "topic": topic})
-        # Small classes: those of all topics together.
-        keys = ("kind", "grade", "judged", "topic")
-        small = pl.len().over(keys) < _FEWEST
-        frame = frame.with_columns(topic=pl.when(small).then(_TOGETHER).otherwise("topic"))
+        relevant = answers.number > 0
+        kind = np.where(relevant, 3, np.where(tops.number > 0, 2, np.where(deepest.number > 0, 1, 0)))
+        of = (deepest, deepest, tops, answers)
+        several = np.minimum(np.choose(kind, [one.number for one in of]), _SEVERAL)
+        topics = np.choose(kind, [one.which for one in of])
+        frame = pl.DataFrame({"kind": kind, "grade": grade, "judged": judged, "topics": topics, "several": several})
+        # A document that no other one is like: those of other topics, as many.
+        keys = ("kind", "grade", "judged", "topics", "several")
+        frame = frame.with_columns(topics=pl.when(pl.len().over(keys) > 1).then("topics").otherwise(0))
         found = frame.select(pl.struct(keys).rank("dense").cast(pl.Int64)).to_series().to_numpy().copy()
         if matched_by:
-            found = _parts(found, self._found(matched_by, relevant))
+            found = _parts(found, self._found(matched_by, relevant, _MARGIN * near))
         found[kind == 0] = -1
         return found
 
     def _retrieved(self, depth: int) -> _Topics:
-        """For how many topics each document stands above a rank in a run, and one of them."""
+        """For how many topics each document stands above a rank in a run, and for which."""
         count = len(self.documents)
         tops = [_top(self.results(name), depth) for name in self.names]
         pairs = np.unique(np.concatenate([_topic_of(top) * count + top.document for top in tops]))
         return _Topics.of(*np.divmod(pairs, count), count)
 
-    def _found(self, names: Sequence[str], relevant: Flags) -> Floats:
-        """How high runs rank each document: 1/log2(rank + 1), in the mean over the topics to which it is relevant, and
-        for another document the highest of all topics; the mean over the runs."""
+    def _found(self, names: Sequence[str], relevant: Flags, depth: int) -> Floats:
+        """How high runs rank each document, in the mean: 1/log2(rank + 1) down to a depth, over the topics to which it
+        is relevant; for another document, the highest of all topics."""
         total = np.zeros(len(self.documents))
         for name in names:
-            rows = self.results(name)
+            rows = _top(self.results(name), depth)
             gain = 1 / np.log2(rows.rank + 2)
             highest = np.zeros(len(self.documents))
             np.maximum.at(highest, rows.document, gain)
@@ -278,17 +278,19 @@ class RankedDocuments:
 
 
 class _Topics(NamedTuple):
-    """For how many topics a document counts, and one of them; shape (documents,)."""
+    """For how many topics a document counts, and a number for the set of them; shape (documents,)."""
 
-    topics: Ints
-    one: Ints
+    number: Ints
+    which: Ints
 
     @classmethod
     def of(cls, topic: Ints, document: Ints, documents: int) -> _Topics:
         """From pairs of topic and document."""
-        one = np.zeros(documents, np.int64)
-        one[document] = topic
-        return cls(np.bincount(document, minlength=documents), one)
+        # A sum of large random numbers, which wraps around: no two sets have the same one.
+        numbers = np.random.default_rng(0).integers(1, np.iinfo(np.int64).max, int(topic.max(initial=0)) + 1)
+        which = np.zeros(documents, np.int64)
+        np.add.at(which, document, numbers[topic])
+        return cls(np.bincount(document, minlength=documents), which)
 
 
 def _ordered(ranking: Ranking, ties: Ties) -> pl.DataFrame:
@@ -350,15 +352,13 @@ def _hits(rows: _RunRows, removed: Flags, measure: Measure, scoring: Scoring) ->
             break
         look *= 2
     judged = np.flatnonzero(top.judged)
-    draw, at = np.nonzero(~gone[:, judged])
-    place = judged[at]
-    topic = _topic_of(top)[place]
-    rank = top.rank[place] - (before[draw, place] - before[draw, top.first[topic]])
-    results = (rows.length - lost).ravel()
-    depth = scoring.depth
-    kept = slice(None) if depth is None else rank < depth
-    results = results if depth is None else np.minimum(results, depth)
-    return Hits((topic + draw * topics)[kept], rank[kept], top.grade[place][kept], results)
+    topic = _topic_of(top)[judged]
+    rank = top.rank[judged] - np.take(before, judged, axis=1) + np.take(before, top.first[topic], axis=1)
+    depth = np.inf if scoring.depth is None else scoring.depth
+    deepest = depth if look == np.inf else min(depth, measure.params["cutoff"])
+    draw, at = np.nonzero(~np.take(gone, judged, axis=1) & (rank < deepest))
+    results = np.minimum(rows.length - lost, depth).astype(np.int64).ravel()
+    return Hits(topic[at] + draw * topics, rank[draw, at], top.grade[judged[at]], results)
 
 
 def _left(known: _Judgments, removed: Flags, measure: Measure, topics: int) -> _DrawnGrades:
@@ -395,13 +395,14 @@ def _by_topic(running: NDArray[np.int32], length: Ints) -> NDArray[np.int32]:
 
 
 def _parts(classes: Ints, values: Floats) -> Ints:
-    """Classes cut into parts of about the same size by values; small ones into fewer."""
+    """Classes cut into parts by values: those with 0, and the others into up to five of about the same size."""
     found = np.zeros(len(classes), np.int64)
     order = np.argsort(classes, kind="stable")
-    for own in np.split(order, np.flatnonzero(np.diff(classes[order])) + 1):
-        count = min(_PARTS, max(1, len(own) // _FEWEST))
-        found[own] = difficulty_classes({"": values[own]}, count)
-    return classes * _PARTS + found
+    for every in np.split(order, np.flatnonzero(np.diff(classes[order])) + 1):
+        own = every[values[every] > 0]
+        if len(own):
+            found[own] = 1 + difficulty_classes({"": values[own]}, min(_PARTS, max(1, len(own) // _FEWEST_OF_PART)))
+    return classes * (_PARTS + 1) + found
 
 
 def document_placebos(
@@ -453,6 +454,8 @@ def _compared(
     if not compared or removal_choices(chosen, classes[pool], 1) == 1:
         why = "no removed document counts" if not chosen.any() else "no other documents are like those that are removed"
         return cannot_tell(f"{why.capitalize()}: no choice is random.")
+    if compared < 1:
+        what += f"; others are like {compared:.0%} of these"
 
     def drawn(_: np.random.Generator, draws: int) -> Floats:
         parts = []

@@ -110,7 +110,8 @@ def test_chosen_kinds_and_matching(tmp_path: Path, capsys: pytest.CaptureFixture
     assert [one["kind"] for one in told["kinds"]] == ["pair", "positive-relevant"]
     assert [one["measure"] for one in told["kinds"][1]["placebos"]] == ["RR", "AP"]
     kinds = ("pair", "positive-relevant")
-    same = leakage.effect(QRELS, RUNS, found(), "RR AP", kinds=kinds, matched_by="plain", resamples=99)
+    once = {name: iter(rows) for name, rows in RUNS.items()}
+    same = leakage.effect(iter(QRELS), once, found(), "RR AP", kinds=kinds, matched_by="plain", resamples=99)
     assert told["kinds"] == json.loads(json.dumps(same.json()))["kinds"]
     assert told["runs"][0]["leaked"]["n"] == 6 and "ranked about as high by plain" in repr(same)
 

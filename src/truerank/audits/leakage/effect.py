@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -208,6 +208,8 @@ def effect(
     """
     confidence, seed = resampling.confidence, resampling.seed
     _check_kinds(kinds, audit)
+    # Read twice: for the scores, and for the removal of documents.
+    qrels, run = _held(qrels), _held(run)
     scores = evaluated_means(qrels, run, measures, ties)
     test_name, leaked_ids = leaked_topics(audit, test_set, kinds)
     leaked = np.array([topic in leaked_ids for topic in scores.topics])
@@ -246,6 +248,13 @@ def effect(
         training=tuple(_training(run, audit)),
         kinds=tuple(_by_kind(audit, scores, (qrels, run), kinds=kinds, matched_by=matched_by, resampling=resampling)),
     )
+
+
+def _held(source: Any) -> Any:
+    """Records that can be read more than once."""
+    if isinstance(source, Mapping):
+        return {name: _held(one) for name, one in source.items()}
+    return list(source) if isinstance(source, Iterator) else source
 
 
 def _check_kinds(kinds: Collection[str], audit: LeakedTopics) -> None:

@@ -86,7 +86,7 @@ def kind_tables(kinds: Sequence[KindEffect], matched_by: str | None) -> Iterator
         ),
         notes=(
             *(f"{one.kind}: {kind_named(one.kind).title}; the audit says {one.verdict}." for one in kinds),
-            *(f"{one.kind}, {placebo.measure}: {placebo.reason}" for one, placebo in compared),
+            *(f"{one.kind}, {placebo.measure}: {placebo.what}. {placebo.reason}" for one, placebo in compared),
             *(_random(draws, matched_by, by) if compared else ()),
             *(_explained(compared[0][1]) if compared else ()),
         ),
