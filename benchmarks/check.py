@@ -444,7 +444,7 @@ def shown(rows: Mapping[str, dict[str, Any]]) -> None:
             own = [row for key, row in rows.items() if key.startswith(f"{kind}/{way}/")]
             if own:
                 seen = sum(any(row["effects"][one] in SEEN[way] for one in questions) for row in own)
-                first = told(_strongest(row, questions) for row in own)
+                first = told(_strongest(row, questions, way) for row in own)
                 found.append((kind, way, share(seen, len(own)), first, told(row["word"] for row in own)))
     if found:
         print(table(("fault", "claim", "seen (95%)", "what the question says", "conclusions"), found))
@@ -467,10 +467,10 @@ def shown(rows: Mapping[str, dict[str, Any]]) -> None:
     print(f"{len(rows)} checks, {sum(row['seconds'] for row in rows.values()):.0f} s of processor time")
 
 
-def _strongest(row: Mapping[str, Any], questions: tuple[str, ...]) -> str:
+def _strongest(row: Mapping[str, Any], questions: tuple[str, ...], way: str) -> str:
     """What the first question of a kind says, or the next one where that says nothing of the fault."""
     said = [row["effects"][one] for one in questions]
-    return str(next((one for one in said if one in SEEN["made"] + SEEN["hidden"]), said[0]))
+    return str(next((one for one in said if one in SEEN[way]), said[0]))
 
 
 def share(part: int, whole: int) -> str:

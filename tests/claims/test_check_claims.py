@@ -14,6 +14,8 @@ import pytest
 import scipy.stats
 
 import truerank
+from truerank.audits.reusability.simulation.options import SimulationOptions
+from truerank.audits.reusability.simulation.simulating import simulate
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, chosen_claim
 from truerank.claims.conclusion import concluded
 from truerank.claims.data_questions import without_leaked
@@ -21,13 +23,15 @@ from truerank.claims.example_leaks import example_leaks
 from truerank.claims.inquiry import Inquiry
 from truerank.claims.judging_questions import unjudged_bounds
 from truerank.claims.options import ClaimSources
+from truerank.claims.pool_trials import _without_team, trial_qrels
 from truerank.claims.repairing import repaired_effect
 from truerank.claims.results import ClaimAnswer
-from truerank.claims.scoring_questions import significance_answer
+from truerank.claims.scoring_questions import could_show, significance_answer
 from truerank.claims.steps import AuditSteps
+from truerank.claims.version_question import _effect
 from truerank.errors import OptionError
 from truerank.measures import evaluate
-from truerank.options import Resampling, Scoring
+from truerank.options import Resampling, Scoring, Workers
 from truerank.work.progress import Quiet
 
 Runs = Mapping[str, Mapping[str, Mapping[str, float]]]
@@ -200,6 +204,60 @@ def test_unjudged_documents_and_missing_topics_leave_a_claim_open() -> None:
     assert (answer.effect == "could turn") == (least <= 0 or bool(turned))
 
 
+def test_what_scores_within_bounds_could_show_is_what_the_best_of_them_shows() -> None:
+    found = claim(*collection(topics=6, lead=0.0))
+    draw = np.random.default_rng(11)
+    quantile, seen = float(scipy.stats.t.ppf(1 - (1 - found.level) / 2, 5)), set()
+    for _ in range(60):
+        low = draw.normal(0.12, 0.2, 6)
+        high = low.copy()
+        high[:3] += draw.uniform(0, 1.5, 3)
+        # The largest t of a grid over the box; its corners alone would miss what spreads less.
+        sides = np.meshgrid(*(np.linspace(*ends, 25) for ends in zip(low[:3], high[:3], strict=True)))
+        tried = np.column_stack([*(side.ravel() for side in sides), np.tile(low[3:], (25**3, 1))])
+        lower = tried.mean(axis=1) - quantile * tried.std(axis=1, ddof=1) / np.sqrt(6)
+        seen.add(bool(lower.max() > 0))
+        # Both are grids: what is nearly 0 may lie on either side.
+        assert could_show(found, low, high) == (lower.max() > 0) or abs(lower.max()) < 0.01
+    assert seen == {True, False}
+
+
+def test_a_run_that_lacks_topics_can_hide_a_claim_or_carry_one() -> None:
+    grades, runs = collection(topics=30, lead=0.8)
+    whole = claim(grades, runs)
+    assert whole.base.effect == "stands"
+    found = whole.differences(whole.evaluation)
+    best = [whole.evaluation.topics[at] for at in np.argsort(-found)[:12]]
+    without = {**runs, "good": {topic: held for topic, held in runs["good"].items() if topic not in best}}
+    result = truerank.check(qrels=grades, run=without, system="good", baseline="plain", comparisons=1)
+    assert effects(result)["significance"] != "stands"
+    assert effects(result)["policies"] in ("could turn", "appears")
+    assert "scores on the topics that one run lacks" in result.conclusion.reason
+    # Perfect scores of the other run on the topics that it lacks leave a difference above 0, which is not shown.
+    worst = [whole.evaluation.topics[at] for at in np.argsort(found)[:6]]
+    lacking = {**runs, "plain": {topic: held for topic, held in runs["plain"].items() if topic not in worst}}
+    result = truerank.check(qrels=grades, run=lacking, system="good", baseline="plain")
+    answer = result.answer("policies")
+    least = answer.estimates[-1].low
+    assert least is not None and least > 0
+    assert effects(result)["policies"] == "not shown"
+    assert answer.exception == "with other scores on the topics that plain lacks"
+
+
+def test_other_conventions_of_the_claims_measure_are_named() -> None:
+    grades, runs = collection()
+    # All scores are equal in blocks, so that the order of ties decides.
+    flat = {
+        name: {t: {d: float(round(s)) for d, s in held.items()} for t, held in run.items()}
+        for name, run in runs.items()
+    }
+    answer = truerank.check(qrels=grades, run=flat, baseline="plain", measures="nDCG@10").answer("policies")
+    for name in answer.facts["not_shown"]:
+        assert name.startswith("nDCG@10, ties ")
+    if answer.effect == "not shown":
+        assert answer.exception.startswith("by nDCG@10 with ties ")
+
+
 def test_judgments_of_relevant_documents_only_leave_pools_unknown() -> None:
     grades, runs = collection()
     only = {topic: {key: 1 for key, grade in held.items() if grade} for topic, held in grades.items()}
@@ -217,7 +275,7 @@ def test_a_model_that_prefers_the_other_run_is_an_exception() -> None:
     assert "by the judgments of judge" in result.conclusion.reason
 
 
-def test_documents_that_are_gone_are_told_from_doubtful_ones() -> None:
+def test_documents_that_are_gone_are_told_from_doubtful_ones(tmp_path: Path) -> None:
     grades, runs = collection(topics=12, lead=2.0)
     draw = random.Random(8)
     topics = {topic: " ".join(draw.sample(WORDS, 3)) for topic in grades}
@@ -234,6 +292,62 @@ def test_documents_that_are_gone_are_told_from_doubtful_ones() -> None:
     assert (answer.word, answer.facts["lost"], answer.facts["by"]) == ("CHANGED", 12, "id")
     kept = {topic: {key: g for key, g in held.items() if not key.endswith("-d0")} for topic, held in grades.items()}
     assert answer.estimates[0].value == pytest.approx(claim(kept, runs).base.value)
+    # What is written to a folder is what is said without one.
+    written = truerank.check(
+        qrels=grades, run=runs, test=topics, docs=now, previous=before, system="good", baseline="plain", out=tmp_path
+    )  # fmt: skip
+    assert [one.json() for one in written.answers] == [one.json() for one in result.answers]
+
+
+def test_doubtful_documents_can_leave_a_claim_open_in_both_ways() -> None:
+    stands, weak = (
+        ClaimEstimate("", 0.05, low, 0.09, 40, effect) for low, effect in ((0.01, "stands"), (-0.01, "not shown"))
+    )
+    assert _effect(stands, (stands, False), stands) == "stands"
+    assert _effect(stands, (stands, False), weak) == "could turn"
+    assert _effect(weak, (weak, False), stands) == "could turn"
+    assert _effect(weak, (stands, True), stands) == "appears"
+    assert _effect(stands, (weak, False), weak) == "not shown"
+
+
+def test_the_judging_is_simulated_without_the_team_of_either_run() -> None:
+    grades, runs = collection(topics=6, lead=2.0)
+    draw = random.Random(9)
+    topics = {topic: " ".join(draw.sample(WORDS, 3)) for topic in grades}
+    docs = {key: " ".join(draw.choices(WORDS, k=12)) + f" {key}" for held in grades.values() for key in held}
+    given = {"qrels": grades, "run": runs, "test": topics, "docs": docs, "baseline": "plain"}
+    plain, tried = (truerank.check(**given, trials=trials).answer("pools") for trials in (0, 2))  # type: ignore[arg-type]
+    assert (plain.folder, tried.folder) == ("", "pools")
+    assert {name: len(found) for name, found in tried.facts["trials"].items()} == {
+        "all teams": 2,
+        "good": 2,
+        "plain": 2,
+    }
+    for row, (name, found) in zip(tried.estimates[-3:], tried.facts["trials"].items(), strict=True):
+        values = [value for value, _ in found]
+        assert name in row.label and (row.low, row.high) == (min(values), max(values))
+    assert "In 2 simulated judgings the difference is" in tried.consequence
+    # Every document of the pools is judged, and each topic as often as the judgments have it.
+    options = SimulationOptions(trials=1, stopping=(), unlike="none", length=16)
+    found = simulate(runs, grades, topics, docs, official=grades, options=options, processes=Workers(workers=1))  # type: ignore[arg-type]
+    judging = next(one for one in found.judgings if one.trial and one.left_out == "good")
+    qrels = trial_qrels(found, judging)
+    known = {(topic, key): grade for topic, held in grades.items() for key, grade in held.items()}
+    assert all(known.get((topic, key), 0) == grade for topic, key, grade in qrels.iter_rows())
+    assert qrels["topic_id"].value_counts()["count"].to_list() == [16] * 6
+
+
+@pytest.mark.parametrize(
+    ("seen", "effect"),
+    [({"stands"}, "stands"), ({"stands", "not shown"}, "not shown"), ({"stands", "falls"}, "could turn")],
+)
+def test_what_trials_without_a_team_do_to_a_claim(seen: set[Effect], effect: Effect) -> None:
+    shown = claim(*collection(lead=1.5))
+    assert shown.base.effect == "stands"
+    assert _without_team(shown, "good", seen) == effect
+    assert _without_team(shown, "plain", seen) == "stands"
+    open_one = claim(*collection(lead=0.0))
+    assert _without_team(open_one, "plain", seen) == ("could turn" if "stands" in seen else open_one.base.effect)
 
 
 @pytest.mark.parametrize(

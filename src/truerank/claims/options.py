@@ -21,7 +21,8 @@ class ClaimSources(Options):
             documents, an id brings judgments.
         qrels: relevance judgments, where the test set does not bring them. In Python also a frame, records, or grades
             by topic and document.
-        run: TREC runs; repeat the option, and give the other runs of the experiment too. In Python also runs by name.
+        run: TREC runs, each named by its file without the ending; repeat the option, and give the other runs of the
+            experiment too. In Python also runs by name.
         baseline: the run that the claim compares with; by default the second best of all.
         system: the run that the claim calls better; by default the best of the others.
         train: training queries; repeat the option for several sources.

@@ -155,7 +155,7 @@ def forest_rows(result: Check) -> tuple[ForestRow, ...]:
 
 
 def _without(answer: ClaimAnswer) -> str:
-    return "not known" if answer.effect == "unknown" else "nothing to change"
+    return "not known" if answer.effect == "unknown" else "as the data are"
 
 
 def _forest_row(one: ClaimEstimate) -> ForestRow:
@@ -215,7 +215,7 @@ def _forest(result: Check, claim: Claim) -> Iterator[Picture]:
 
 def _line(answer: ClaimAnswer) -> AnswerLine:
     tone = _EFFECT_TONES[answer.effect]
-    word = answer.word if answer.effect == "unknown" else f"{answer.word} · {EFFECTS[answer.effect]}"
+    word = answer.word if answer.effect == "unknown" else f"{answer.word} · claim {EFFECTS[answer.effect]}"
     link = f"{answer.folder}/report.html" if answer.folder else ""
     return AnswerLine(
         QUESTIONS[answer.question], word, tone, answer.evidence, answer.consequence, _flags(answer.settles), link

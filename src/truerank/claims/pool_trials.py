@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import polars as pl
 
 from truerank.audits.reusability.pools.options import Pooling
@@ -27,6 +28,8 @@ from truerank.work.progress import Progress
 __all__ = ["trial_qrels", "with_trials"]
 
 _FOLDER: Final = "pools"
+#: In place of the name of a run: no team is left out.
+_CONTROL: Final = "all teams"
 
 
 def with_trials(
@@ -61,7 +64,7 @@ def with_trials(
             ),
             processes=Workers(workers=1), out=folder, progress=told,
         )  # fmt: skip
-        tried = {name: pair.get(name, ALL_TEAMS) for name in (ALL_TEAMS, *pair)}
+        tried = {_CONTROL: ALL_TEAMS, **pair}
         return {"trials": {name: _differences(claim, found, team) for name, team in tried.items()}}
 
     return _merged(claim, answer, steps.once(_FOLDER, depends, run)["trials"])
@@ -93,23 +96,23 @@ def _merged(claim: Claim, answer: ClaimAnswer, trials: Mapping[str, list[list[fl
     base, effect, exception = claim.base, answer.effect, answer.exception
     estimates, told = list(answer.estimates), []
     # What the trials do with all teams is no matter of the pools.
-    control = {effect_of(*one) for one in trials[ALL_TEAMS]}
+    control = {effect_of(*one) for one in trials[_CONTROL]}
     for name, found in trials.items():
         values = [value for value, _ in found if value is not None]
         if not values:
             continue
-        least, most, middle = min(values), max(values), sum(values) / len(values)
+        least, most, middle = min(values), max(values), float(np.median(values))
         own = base.effect
-        if name != ALL_TEAMS and control == {base.effect}:
+        if name != _CONTROL and control == {base.effect}:
             own = _without_team(claim, name, {effect_of(*one) for one in found})
-        who = "with all teams" if name == ALL_TEAMS else f"without {name}'s team"
+        who = f"with {_CONTROL}" if name == _CONTROL else f"without {name}'s team"
         estimates.append(ClaimEstimate(f"judged anew {who}", middle, least, most, base.topics, own, is_range=True))
         told.append(f"{signed(least)}{f' to {signed(most)}' if most > least else ''} {who}")
         if own != base.effect and effect == base.effect:
             effect, exception = own, f"in judgings that are simulated {who}"
     if not told:
         return answer
-    many = len(trials[ALL_TEAMS])
+    many = len(trials[_CONTROL])
     consequence = (
         f"{answer.consequence} In {f'{many} simulated judgings' if many > 1 else 'one simulated judging'} the "
         f"difference is {', '.join(told)}."
