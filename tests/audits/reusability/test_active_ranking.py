@@ -167,6 +167,7 @@ def test_features_are_written_once_and_hold_no_memory(mapped: Features, held: Fe
     assert np.shares_memory(mapped.matrix.indices, mapped.columns)
     assert tuple(mapped.doc_ids) == held.doc_ids and mapped.doc_ids[-3:] == held.doc_ids[-3:]
     assert [mapped.terms.find(term) for term in held.terms] == list(range(len(held.terms)))
+    assert "d0007" in mapped.doc_ids and "nowhere" not in mapped.doc_ids
     assert (mapped.matrix != held.matrix).nnz == 0 and mapped.disk_bytes == 16 * len(held.columns) > held.disk_bytes
 
 
