@@ -25,7 +25,7 @@ import polars as pl
 
 from shared_data import SHARED, require_shared, table
 from truerank.audits.reusability import ActiveLearner, Features, LearnerOptions, adaptive_pool, depth_pool, trace
-from truerank.audits.reusability.learning.features import TermCounts, weighted, write_features
+from truerank.audits.reusability.learning.features import TermCounts, write_features
 from truerank.audits.reusability.learning.ranking import rank
 from truerank.audits.reusability.pools.depth import first_documents
 from truerank.lexical import build_index, model_of, search
@@ -33,6 +33,7 @@ from truerank.sources import read_documents, read_qrels, read_topics
 from truerank.work.artifacts import digest
 
 VOCABULARY = 400_000
+PARTS = 1 << 22
 #: Documents of a subject.
 OF_SUBJECT = 250
 CHUNK = 1 << 15
@@ -52,10 +53,11 @@ class GeneratedCollection:
         draw = np.random.default_rng(seed)
         # Zipf with a shift, the words' numbers mixed so that frequency says nothing about the column.
         ranks = 1 / (np.arange(VOCABULARY) + 2.7)
-        self._cumulated = np.cumsum(ranks / ranks.sum())
-        self._names = draw.permutation(VOCABULARY).astype(np.int32)
+        names = draw.permutation(VOCABULARY).astype(np.int32)
+        # The word of each of many equal parts of the whole: drawing one is drawing a number.
+        self._parts = names[np.searchsorted(np.cumsum(ranks / ranks.sum()), (np.arange(PARTS) + 0.5) / PARTS)]
         self.subjects = max(1, count // OF_SUBJECT)
-        self._own = draw.integers(VOCABULARY // 100, VOCABULARY, (self.subjects, 40))
+        self._own = names[draw.integers(VOCABULARY // 100, VOCABULARY, (self.subjects, 40))]
         # Words of letters only, so that a query's words are found again; in the order of their numbers.
         alphabet = "abcdefghij"
         self.words = [f"x{''.join(alphabet[int(digit)] for digit in f'{number:06d}')}x" for number in range(VOCABULARY)]
@@ -67,7 +69,7 @@ class GeneratedCollection:
 
     def query(self, subject: int) -> str:
         """Three words of a subject."""
-        return " ".join(self.words[number] for number in self._names[self._own[subject, :3]])
+        return " ".join(self.words[number] for number in self._own[subject, :3])
 
     def about(self) -> np.ndarray:
         """The subject of each document, shape (documents,)."""
@@ -78,23 +80,21 @@ class GeneratedCollection:
         for first in range(0, self.count, CHUNK):
             subjects, draw = self._drawn(first)
             size = len(subjects)
-            found = np.searchsorted(self._cumulated, draw.random((size, self.length)))
+            found = self._parts[draw.integers(0, PARTS, (size, self.length), dtype=np.int32)]
             # A tenth of a document, by chance, is about its subject.
             tenth = self.length // 10
             chosen = self._own[subjects[:, None], draw.integers(0, 40, (size, tenth))]
             found[:, :tenth] = np.where(draw.random((size, tenth)) < 0.6, chosen, found[:, :tenth])
-            yield self._names[found]
+            yield found
 
     def counts(self) -> Iterator[TermCounts]:
         """The same, counted."""
         for terms in self.terms():
-            size = len(terms)
-            keys = np.sort((np.arange(size)[:, None] * VOCABULARY + terms).ravel())
-            starts = np.flatnonzero(np.append(True, np.diff(keys) > 0))
-            found = keys[starts]
-            sizes = np.bincount(found // VOCABULARY, minlength=size)
-            counts = np.diff(np.append(starts, len(keys))).astype(np.int32)
-            yield TermCounts(sizes, (found % VOCABULARY).astype(np.int32), counts)
+            terms.sort(axis=1)
+            starts = np.flatnonzero(np.diff(terms, axis=1, prepend=-1))
+            sizes = np.bincount(starts // self.length, minlength=len(terms))
+            counts = np.diff(np.append(starts, terms.size)).astype(np.int32)
+            yield TermCounts(sizes, terms.ravel()[starts], counts)
 
     def frequency(self) -> np.ndarray:
         """How many documents hold each word, shape (words,)."""
@@ -102,10 +102,6 @@ class GeneratedCollection:
         for block in self.counts():
             found += np.bincount(block.terms, minlength=VOCABULARY)
         return found
-
-    def features(self) -> Features:
-        """The features in memory."""
-        return weighted(self.ids, self.words, self.frequency(), self.counts())
 
     def store(self, folder: Path) -> Features:
         """The features in files."""
@@ -123,11 +119,11 @@ class GeneratedCollection:
         return draw.integers(0, self.subjects, min(CHUNK, self.count - first)), draw
 
 
-def step_times(size: int, steps: int) -> list[object]:
+def step_times(size: int, steps: int, folder: Path) -> list[object]:
     """One row of the table of times."""
     began = time.process_time()
     generated = GeneratedCollection(size)
-    features, subjects = generated.features(), generated.about()
+    features, subjects = generated.store(folder), generated.about()
     made = time.process_time() - began
     cells: list[object] = [f"{size:,}", f"{len(features.columns) / size:.0f}", f"{len(features.terms):,}"]
     for judged_count in (200, 500, 1000, 2500):
@@ -244,9 +240,10 @@ def print_recall(name: str, seeds: int) -> None:
 def print_times(sizes: Sequence[int], steps: int) -> None:
     """Milliseconds of a step by the size of the collection and the number of judgments."""
     header = ("documents", "terms each", "terms", *(f"{count} judged" for count in (200, 500, 1000, 2500)))
-    rows = [step_times(size, steps) for size in sizes]
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [step_times(size, steps, Path(folder) / str(size)) for size in sizes]
     print("\nmilliseconds of processor time of a step: training + ranking all documents\n")
-    print(table((*header, "features", "peak memory", "generated in"), rows))
+    print(table((*header, "features", "peak memory with mapped pages", "generated in"), rows))
 
 
 def main() -> None:

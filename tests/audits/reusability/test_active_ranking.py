@@ -167,6 +167,7 @@ def test_features_are_written_once_and_hold_no_memory(mapped: Features, held: Fe
     assert np.shares_memory(mapped.matrix.indices, mapped.columns)
     assert tuple(mapped.doc_ids) == held.doc_ids and mapped.doc_ids[-3:] == held.doc_ids[-3:]
     assert [mapped.terms.find(term) for term in held.terms] == list(range(len(held.terms)))
+    assert "d0007" in mapped.doc_ids and "nowhere" not in mapped.doc_ids
     assert (mapped.matrix != held.matrix).nnz == 0 and mapped.disk_bytes == 16 * len(held.columns) > held.disk_bytes
 
 
@@ -202,7 +203,8 @@ def test_a_plan_counts_steps_and_measures_them(mapped: Features) -> None:
     assert [steps_of(options, judgments) for judgments in (0, 1, 2, 3, 4, 6)] == [0, 1, 2, 2, 3, 3]
     assert steps_of(LearnerOptions(batch=5, growing=False), 11) == 3
     assert [duration(seconds) for seconds in (3, 120, 7200)] == ["3 s", "2 min", "2.0 hours"]
-    cost = measure_step(mapped, [["d0001"], ["d0002", "nowhere"]], options, 100)
+    pools, grades = [["d0001"], ["d0002", "nowhere"]], {"d0003": 1, "d0001": 2, "elsewhere": 1}
+    cost = measure_step(mapped, "quarka", pools, grades, options=options, length=100)
     assert cost.pools == 2 and cost.documents == len(mapped) and cost.training > 0 and cost.ranking > 0
     assert StepCost(0.25, 0.5, 1, 1, 1.0).seconds == 0.75
     assert SimulationOptions().learner == options

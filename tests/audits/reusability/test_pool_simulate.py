@@ -443,13 +443,13 @@ def test_kept_traces_serve_other_rules_and_more_trials(files, tmp_path):
     more = dataclasses.replace(options, trials=2)
     simulate(**sources(files), options=more, work=tmp_path, engine=third, progress=told())
     assert (first.done, second.done, third.done) == (2 * pool_collection.TOPICS, 0, pool_collection.TOPICS)
-    # What it will cost is said where traces are to be made: the pools of all teams and without three of four differ.
+    # What it will cost is said where traces are to be made: without team copy or north, the pools are those of all.
     topics = pool_collection.TOPICS
-    plans = [f"Plan: {topics} topics × {trials} trials × at most 4 pools" for trials in (1, 2)]
+    plans = [f"Plan: {topics} topics × {trials} trials × at most 3 pools" for trials in (1, 2)]
     assert notes[0][0].startswith(plans[0]) and notes[2][0].startswith(plans[1]) and not notes[1]
-    assert f"{topics * 5:,} traces of at most 130 judgments," in notes[0][0]
-    assert f"{topics * 9:,} traces of at most 130 judgments; {topics * 5} traces are there already," in notes[2][0]
-    assert "of processor time here" in notes[0][1] and "ranking 400 documents; measured with 4 pools" in notes[0][1]
+    assert f"{topics * 4:,} traces of at most 130 judgments," in notes[0][0]
+    assert f"{topics * 7:,} traces of at most 130 judgments; {topics * 4} traces are there already," in notes[2][0]
+    assert "of processor time here" in notes[0][1] and "ranking 400 documents; measured with 3 pools" in notes[0][1]
 
 
 def test_interrupted_processes_lose_nothing(whole, files, tmp_path):

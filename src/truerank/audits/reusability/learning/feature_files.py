@@ -155,6 +155,9 @@ class StoredNames(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         return map(self.__getitem__, range(len(self)))
 
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.find(name) is not None
+
     def find(self, name: str) -> int | None:
         """The number of a text; None where it is not there."""
         if name not in self._asked:

@@ -67,6 +67,7 @@ class Features:
         starts: where the postings of each row begin, shape (documents + 1,).
         columns: of the postings, row after row and ascending within each, shape (postings,).
         weights: of the postings, 32-bit floats, shape (postings,).
+        stored: the blocks that documents are scored in, where they lie on the disk; None where they are made in memory.
 
     Source: the features that BMI, the core of HiCAL, uses (Cormack and Grossman).
     """

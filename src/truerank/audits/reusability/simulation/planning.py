@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from truerank.audits.reusability.learning.active import ActiveLearner, LearnerOptions
 from truerank.audits.reusability.learning.features import Features
@@ -88,35 +89,58 @@ def steps_of(options: LearnerOptions, judgments: int) -> int:
     return steps
 
 
-def measure_step(features: Features, pools: Sequence[Sequence[str]], options: LearnerOptions, length: int) -> StepCost:
-    """Takes one step with the pools alone judged and one at the end of the traces, judgments made up, and times both.
+def measure_step(
+    features: Features,
+    query: str,
+    pools: Sequence[Sequence[str]],
+    grades: Mapping[str, int],
+    *,
+    options: LearnerOptions,
+    length: int,
+) -> StepCost:
+    """Takes one step with the pools alone judged and one at the end of the traces, and times both.
+
+    At the end, all relevant documents that the assessor knows are judged, and random ones; they stand for what the
+    learner would have chosen.
 
     Args:
         features: of the collection.
-        pools: of one topic.
+        query: the text of a topic.
+        pools: of the topic.
+        grades: what the assessor says of its documents.
         options: of the learner.
         length: judgments of a trace at most.
     """
-    learners = [ActiveLearner(features, "", "", number, options) for number in range(len(pools))]
+    learners = [ActiveLearner(features, "", query, number, options) for number in range(len(pools))]
     draw = np.random.default_rng(0)
+    relevant = _rows(features, (doc_id for doc_id, grade in grades.items() if grade >= options.rel))
     training = ranking = 0.0
     ends = (0, min(length, len(features) - 1))
     for end in ends:
         queries = []
         for learner, pool in zip(learners, pools, strict=True):
-            known = [row for doc_id in pool if (row := features.doc_ids.find(doc_id)) is not None]
-            more = draw.choice(len(features), max(0, end - len(known)), replace=False)
-            judged = np.union1d(np.array(known, np.int64), more.astype(np.int64))
-            # As many relevant documents as a topic may well have.
-            grades = np.where(draw.random(len(judged)) < 0.1, options.rel, 0)
+            judged = _rows(features, pool)
+            if end:
+                others = draw.integers(0, len(features), end)
+                judged = np.union1d(judged, np.concatenate([relevant[: end // 2], others])[:end])
+            labels = np.where(np.isin(judged, relevant), options.rel, 0)
+            # Trainings begin with the model of the step before.
+            before = np.arange(len(judged)) % 10 != 0
+            learner.query(judged[before], labels[before], 1)
             begun = time.process_time()
-            queries.append(learner.query(judged, grades, options.following(max(1, end // 10))))
+            queries.append(learner.query(judged, labels, max(1, end // 10)))
             training += time.process_time() - begun
         begun = time.process_time()
         rank(features, queries)
         ranking += time.process_time() - begun
     taken = len(ends) * len(pools)
     return StepCost(training / taken, ranking / taken, len(pools), len(features), features.disk_bytes / 1e6)
+
+
+def _rows(features: Features, doc_ids: Iterable[str]) -> NDArray[np.int64]:
+    """The rows of those documents that the collection has, ascending."""
+    found = (features.doc_ids.find(doc_id) for doc_id in doc_ids)
+    return np.array(sorted({row for row in found if row is not None}), np.int64)
 
 
 def duration(seconds: float) -> str:

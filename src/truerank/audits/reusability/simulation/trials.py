@@ -229,8 +229,10 @@ def _tell_plan(
         len(works), trials, max(len(work.pools) for work in works), traces, finished, steps, task.length
     )
     largest = max(pending, key=lambda block: len(block.pools))
-    pools = [largest.work.pools[number] for number in largest.pools]
-    cost = measure_step(Features.of_index(task.features), pools, task.options, task.length)
+    topic = largest.work
+    pools = [topic.pools[number] for number in largest.pools]
+    features = Features.of_index(task.features)
+    cost = measure_step(features, topic.query, pools, topic.grades, options=task.options, length=task.length)
     workers = getattr(job.engine, "workers", None)
     for sentence in plan.sentences(cost, None if workers is None else max(1, workers)):
         job.progress.note(sentence)
