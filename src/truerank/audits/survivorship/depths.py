@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -35,6 +35,7 @@ __all__ = [
     "Depths",
     "ShownDepths",
     "depth",
+    "depth_batches",
     "depths_file",
     "open_depths",
 ]
@@ -50,6 +51,8 @@ DEPTH_SCHEMA: Final[dict[str, Any]] = {
     "doc_key": pl.String,
 }
 _BLOCK: Final = 1 << 10
+#: Judgments that are read at once.
+_ROWS: Final = 1 << 16
 
 
 class DepthCount(NamedTuple):
@@ -266,17 +269,28 @@ def open_depths(folder: str | Path) -> pl.DataFrame:
     Raises:
         InputError: the folder holds none.
     """
+    return pl.concat(depth_batches(folder, tuple(DEPTH_SCHEMA)))
+
+
+def depth_batches(folder: str | Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+    """Some columns of the judgments that `survivorship depth` wrote, streamed; at least one frame.
+
+    Raises:
+        InputError: as for `open_depths`.
+    """
     path = depths_file(folder)
     if not path.is_file():
         raise InputError("no depths.parquet here", "give the folder that 'survivorship depth --out' wrote", where=path)
     try:
-        frame = pl.read_parquet(path, glob=False)
+        scanned = pl.scan_parquet(path, glob=False)
+        schema = scanned.collect_schema()
+        if not (missing := [column for column in DEPTH_SCHEMA if column not in schema]):
+            yield pl.DataFrame(schema={column: schema[column] for column in columns})
+            yield from scanned.select(columns).collect_batches(chunk_size=_ROWS, maintain_order=True)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise InputError("no valid Parquet", "run 'survivorship depth' again", where=path) from error
-    missing = [column for column in DEPTH_SCHEMA if column not in frame.columns]
     if missing:
         raise InputError(f"columns missing: {', '.join(missing)}", "run 'survivorship depth' again", where=path)
-    return frame
 
 
 def _lines(frame: pl.DataFrame) -> str:
