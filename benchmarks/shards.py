@@ -37,6 +37,7 @@ from truerank.audits.leakage.training_examples.options import ExampleOptions
 from truerank.audits.transfer.matching.finding import MatchOptions
 from truerank.audits.transfer.scanning.options import ScanScoring
 from truerank.errors import ShardFinishedError
+from truerank.near_duplicates import sketches
 from truerank.options import Workers
 from truerank.sources import open_documents, open_queries, read_topics
 from truerank.text.normalising import normalise
@@ -138,6 +139,7 @@ def in_shards(way: Way, folder: Path, parts: int) -> tuple[Path, int, list[float
 
 def same(parts: int, lines: int, only: Sequence[str]) -> None:
     """Prints a row for each command."""
+    sketches._DOCUMENTS = 512  # the collections are small: with blocks of the usual size there would be one
     rows, failed = [], False
     with tempfile.TemporaryDirectory() as name:
         for command, way in ways(Path(name), lines).items():

@@ -429,6 +429,16 @@ def test_faults_of_words_are_one_line(words: list[str], fault: str, capsys: pyte
     assert err.rstrip().endswith("--help'.")
 
 
+@pytest.mark.parametrize("words", [["--engine", "shard:1/8"], ["--engine=ray"]])
+def test_commands_of_one_machine_say_that_they_take_no_shards(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["index", "docs.tsv", "--out", "index", *words])
+    assert ended.value.code == 2
+    assert "truerank index: works on one machine and has no --engine" in capsys.readouterr().err
+
+
 def test_the_help_has_panels_ranges_and_defaults(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["track", "report", "--help"])

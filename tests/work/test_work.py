@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 import pytest
@@ -193,6 +194,54 @@ def test_shards_share_the_blocks_and_merge_to_what_one_process_makes(tmp_path: P
         assert run_blocks(Unable(), BLOCKS, store, ShardEngine(1, 3)) == 12
 
 
+def test_a_stream_that_was_read_to_its_end_is_not_read_again(tmp_path: Path) -> None:
+    folders = [tmp_path / f"shard-{part}" for part in (1, 2)]
+    stores = [BlockStore(folder / ".work" / "run" / "step") for folder in folders]
+    assert stores[0].total is None
+    for part, store in enumerate(stores, start=1):
+        with pytest.raises(ShardFinishedError):
+            run_blocks(Square(), BLOCKS, store, ShardEngine(part, 2), known=True)
+        assert store.total == 12
+    truerank.merge(folders)
+    settled = []
+
+    def settle(frame: pl.DataFrame) -> pl.DataFrame:
+        settled.append(frame["square"][0])
+        return frame
+
+    def unread() -> Iterator[Any]:
+        raise AssertionError
+        yield
+
+    assert run_blocks(Unable(), unread(), stores[0], ShardEngine(1, 2), settle, known=True) == 12
+    assert settled == [block.values[0] ** 2 for block in BLOCKS]
+    (stores[0].folder / "00000003.arrow").unlink()
+    with pytest.raises(AssertionError):
+        run_blocks(Square(), unread(), stores[0], LocalEngine(), known=True)
+    stores[0].remove()
+    assert stores[0].total is None
+
+
+def test_merged_shards_share_their_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def blocks() -> list[Path]:
+        found = []
+        for name in ("a", "b"):
+            shutil.rmtree(tmp_path / name, ignore_errors=True)
+            BlockStore(tmp_path / name / ".work" / "run").save(int(name == "b"), pl.DataFrame({"x": [1]}))
+            found.append(tmp_path / name / ".work" / "run" / "00000000.arrow")
+        truerank.merge([tmp_path / "a", tmp_path / "b"])
+        return found
+
+    assert len({path.stat().st_ino for path in blocks()}) == 1
+
+    def refused(*_: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(os, "link", refused)  # folders on different disks
+    one, other = blocks()
+    assert one.stat().st_ino != other.stat().st_ino and one.read_bytes() == other.read_bytes()
+
+
 def test_shards_of_other_runs_are_not_merged(tmp_path: Path) -> None:
     for name, run in (("a", "one"), ("b", "other")):
         BlockStore(tmp_path / name / ".work" / run)
@@ -202,6 +251,12 @@ def test_shards_of_other_runs_are_not_merged(tmp_path: Path) -> None:
         truerank.merge([tmp_path / "a", tmp_path])
     with pytest.raises(InputError, match="fewer than two folders"):
         truerank.merge([tmp_path / "a"])
+
+
+def test_a_shard_of_an_audit_of_a_collection_needs_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "qrels.txt").write_text("1 0 d1 1\n")
+    with pytest.raises(InputError, match="a shard keeps its blocks"):
+        truerank.collection.audit(qrels=str(tmp_path / "qrels.txt"), engine="shard:1/2")
 
 
 @pytest.mark.parametrize("name", ["shard:0/2", "shard:3/2", "shard:1", "shard:a/b", "rays"])

@@ -77,6 +77,9 @@ def _called(words: list[str]) -> Any:
         name = carried(words)
         place = f"truerank {name}" if name else "truerank"
         fault = " ".join(str(error).split()).rstrip(".?")
+        if name and fault.startswith("Unknown option: --engine"):
+            remedy = "the guide 'Large data' names the commands that run in shards or on a cluster"
+            raise InputError("works on one machine and has no --engine", remedy, where=place) from error
         raise InputError(fault, f"see '{place} --help'", where=place) from error
 
 

@@ -68,8 +68,8 @@ def build_index(
 ) -> Index:
     """Builds an index of a collection; the same collection and analyser give the same bytes.
 
-    Documents are streamed, and postings are sorted in runs on the disk, so that the memory needed grows with the number
-    of documents (by about 60 bytes each) and of terms only. The index appears whole or not at all; one that stands
+    Documents are streamed, and terms and postings are sorted in runs on the disk, so that the memory needed grows with
+    the number of documents only (by about 60 bytes each). The index appears whole or not at all; one that stands
     there already is replaced when the new one is complete.
 
     Args:

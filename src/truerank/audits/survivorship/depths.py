@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +36,7 @@ __all__ = [
     "ShownDepths",
     "by_depth",
     "depth",
+    "depth_batches",
     "depth_label",
     "depths_file",
     "open_depths",
@@ -52,6 +53,8 @@ DEPTH_SCHEMA: Final[dict[str, Any]] = {
     "doc_key": pl.String,
 }
 _BLOCK: Final = 1 << 10
+#: Judgments that are read at once.
+_ROWS: Final = 1 << 16
 
 
 def depth_label(text: str, option: str, given: str = "") -> str:
@@ -304,9 +307,20 @@ def open_depths(folder: str | Path) -> pl.DataFrame:
     Raises:
         InputError: the folder holds none.
     """
+    return pl.concat(depth_batches(folder, tuple(DEPTH_SCHEMA)))
+
+
+def depth_batches(folder: str | Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+    """Some columns of the judgments that `survivorship depth` wrote, streamed; at least one frame.
+
+    Raises:
+        InputError: as for `open_depths`.
+    """
     path = depths_file(folder)
     with written_by("survivorship depth", path.parent, path.name):
-        return pl.read_parquet(path, glob=False).select(list(DEPTH_SCHEMA))
+        scanned = pl.scan_parquet(path, glob=False).select(list(DEPTH_SCHEMA)).select(columns)
+        yield pl.DataFrame(schema=scanned.collect_schema())
+        yield from scanned.collect_batches(chunk_size=_ROWS, maintain_order=True)
 
 
 class _Candidate(NamedTuple):

@@ -16,13 +16,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.audits.survivorship.depths import ALL, ShownDepths, ShownOptions, depths_file, open_depths
+from truerank.audits.survivorship.depths import ALL, ShownDepths, ShownOptions, depth_batches, depths_file
 from truerank.audits.survivorship.passages import Keys, hex_keys, keys_of, lookup, sorted_keys
 from truerank.errors import InputError
 from truerank.options import Flag, Out, Range, command
 from truerank.rankers.training.instances import Instance, InstanceSource, open_instances
 from truerank.records import Input
 from truerank.reports.results import Result
+from truerank.sources.distinct import text_hashes
 from truerank.sources.inputs import inputs_of
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
@@ -135,13 +136,13 @@ def triples(
 
     Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022), section 5.1.
     """
-    source, judged = open_instances(instances), open_depths(depths)
+    source = open_instances(instances)
     stream = iter(source.as_read())
     head = list(islice(stream, 1))
     by = options.pairs_by
     if by == "auto":
         by = "id" if head and head[0].query_id and head[0].relevant_id else "text"
-    positions = _Positions(judged, by)
+    positions = _Positions(depths, by)
     if not len(positions):
         fault = f"the judgments have no {'ids' if by == 'id' else 'texts'}"
         raise InputError(fault, "use a log that has them, or choose `pairs_by`", where=depths)
@@ -179,15 +180,21 @@ def _counts(found: _Filtered, options: TriplesOptions, source: InstanceSource) -
 class _Positions:
     """Where the documents of judged pairs were shown, by the pair's key."""
 
-    def __init__(self, judged: pl.DataFrame, by: str) -> None:
+    def __init__(self, depths: str | Path, by: str) -> None:
         columns = ("topic_id", "doc_id") if by == "id" else ("topic_key", "doc_key")
-        judged = judged.drop_nulls(columns)
-        keys = _pair_keys(judged.select(columns).iter_rows())
+        # Streamed, and texts become numbers: a log of eight million pairs would else take gigabytes.
+        parts: list[tuple[Keys, NDArray[np.int32], NDArray[np.uint64]]] = []
+        for batch in depth_batches(depths, (*columns, "position")):
+            frame = batch.drop_nulls(columns)
+            positions = frame["position"].fill_null(-1).cast(pl.Int32).to_numpy()
+            parts.append(
+                (_pair_keys(frame.select(columns).iter_rows()), positions, text_hashes(frame[columns[0]].to_list()))
+            )
+        keys, positions, topics = (np.concatenate(column) for column in zip(*parts, strict=True))
+        del parts
         order = sorted_keys(keys)
         self.by = by
-        self._keys = keys[order]
-        self.positions = judged["position"].fill_null(-1).to_numpy()[order].astype(np.int64)
-        self.topics = judged[columns[0]].rank("dense").to_numpy()[order].astype(np.int64)
+        self._keys, self.positions, self.topics = keys[order], positions[order], topics[order]
 
     def __len__(self) -> int:
         return len(self._keys)
