@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -87,23 +88,28 @@ def encoding(texts: list[str], tokens: int, rounds: int, rates: dict[str, float]
     base = SentenceTransformer(str(packaged_folder()), device="cpu")
     exact = open_encoder("packaged", backend="openvino")
     works: dict[str, Callable[[], object]] = {"SentenceTransformer.encode": lambda: base.encode(texts)}
-    for spec in (EncoderSpec("packaged", backend="openvino"), *first_passes(exact.spec)):  # type: ignore[attr-defined]
+    low = first_passes(exact.spec)  # type: ignore[attr-defined]
+    unpacked = (replace(spec, packed=False) for spec in low if spec.packed)
+    for spec in (EncoderSpec("packaged", backend="openvino"), *unpacked, *low):
         try:
             encoder = open_spec(spec)
         except InputError as fault:
             print(f"{spec.backend} {spec.precision}: {fault}")
             continue
-        works[f"{spec.backend} {spec.precision}"] = lambda encoder=encoder: encoder.encode(texts)  # type: ignore[misc]
+        name = f"{spec.backend} {spec.precision}{', several texts in a row' if spec.packed else ''}"
+        works[name] = lambda encoder=encoder: encoder.encode(texts)  # type: ignore[misc]
     seconds = in_turn(works, rounds)
     slowest = seconds["SentenceTransformer.encode"]
     rows = []
     for name, value in seconds.items():
         done = tokens * MFLOP_PER_TOKEN / 1000 / value
-        limit = rates["bf16 matrix products" if "bf16" in name else "fp32 matrix products"]
-        rows.append(
-            (name, f"{len(texts) / value:,.0f}", f"{slowest / value:.2f}×", f"{done:.0f}", f"{done / limit:.0%}")
-        )
+        share = done / _limit(name, rates)
+        rows.append((name, f"{len(texts) / value:,.0f}", f"{slowest / value:.2f}×", f"{done:.0f}", f"{share:.0%}"))
     return rows
+
+
+def _limit(way: str, rates: dict[str, float]) -> float:
+    return rates["bf16 matrix products" if "bf16" in way else "fp32 matrix products"]
 
 
 def audits(sample: int, rounds: int) -> list[tuple[object, ...]]:
@@ -157,7 +163,7 @@ def audits(sample: int, rounds: int) -> list[tuple[object, ...]]:
     ]  # fmt: skip
 
 
-def reranking(count: int, rounds: int) -> list[tuple[object, ...]]:
+def reranking(count: int, rounds: int, rates: dict[str, float]) -> list[tuple[object, ...]]:
     """The ways of reranking beside `CrossEncoder.predict`, with the largest difference of a score."""
     with tempfile.TemporaryDirectory() as temporary:
         pairs = candidates("vaswani", -(-count // 100), Path(temporary))[:count]
@@ -167,12 +173,15 @@ def reranking(count: int, rounds: int) -> list[tuple[object, ...]]:
             works["truerank, OpenVINO bf16"] = lambda: low.score(pairs)
         except InputError as fault:
             print(fault)
+        rows = open_ranker(str(Path(temporary) / "model"), device="cpu", backend="torch").rows(sorted(set(pairs)))  # type: ignore[attr-defined]
+        tokens = sum(len(row.ids) for row in rows)
         scores = {name: np.asarray(work()) for name, work in works.items()}
         seconds = in_turn(works, rounds)
     first = next(iter(works))
     return [
         (name, f"{count / value:.0f}", f"{seconds[first] / value:.2f}×",
-         f"{float(np.abs(scores[name] - scores[first]).max()):.1e}")
+         f"{float(np.abs(scores[name] - scores[first]).max()):.1e}",
+         f"{tokens * MFLOP_PER_TOKEN / 1000 / value / _limit(name, rates):.0%}")
         for name, value in seconds.items()
     ]  # fmt: skip
 
@@ -206,7 +215,8 @@ def main() -> None:
     header = ("way", "texts/s", "ratio", "GFLOP/s", "share of the matrix rate")
     print(table(header, encoding(texts, tokens, given.rounds, rates)))
     print(f"\nMiniLM as a cross-encoder, {given.pairs} pairs:\n")
-    print(table(("way", "pairs/s", "ratio", "largest difference"), reranking(given.pairs, given.rounds)))
+    header = ("way", "pairs/s", "ratio", "largest difference", "share of the matrix rate")
+    print(table(header, reranking(given.pairs, given.rounds, rates)))
 
 
 if __name__ == "__main__":
