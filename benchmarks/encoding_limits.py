@@ -1,7 +1,7 @@
 """How near encoding is to what this machine can do: products of matrices, memory, tokens; and the ways side by side.
 
     python benchmarks/encoding_limits.py [--queries 1500] [--rounds 3] [--pairs 200]
-    python benchmarks/encoding_limits.py --audit [--rounds 3] [--sample 4000]    whole audits instead
+    python benchmarks/encoding_limits.py --audit [--rounds 3] [--sample 4000] [--lines N]    whole audits instead
 
 Everything runs in turn, several times; medians by processor time of this process, so that other work on the machine
 hardly shows. `rate` is what the processors would do without other work. The work of the model is 21.3 MFLOP a token
@@ -112,17 +112,18 @@ def _limit(way: str, rates: dict[str, float]) -> float:
     return rates["bf16 matrix products" if "bf16" in way else "fp32 matrix products"]
 
 
-def audits(sample: int, rounds: int) -> list[tuple[object, ...]]:
+def audits(sample: int, lines: int | None, rounds: int) -> list[tuple[object, ...]]:
     """Whole audits by processor time of this process, report included, beside sentence-transformers with faiss.
 
     The peer encodes a sample, since its time grows with the lines; audits in bf16 or int8 and with the prefilter read
-    all five logs, the core's a sample of three times the size.
+    all five logs, or so many lines of them, the core's a sample of three times the size.
     """
     import faiss
     from sentence_transformers import SentenceTransformer
 
     peer = SentenceTransformer(str(packaged_folder()), device="cpu")
     every = [query.text for name in LOGS for query in queries(name)]
+    every = every if lines is None else random.Random(2).sample(every, lines)
     some = random.Random(1).sample(every, 3 * sample)
     topics = peer.encode([text for *_, text in topic_texts()], normalize_embeddings=True)
 
@@ -133,8 +134,14 @@ def audits(sample: int, rounds: int) -> list[tuple[object, ...]]:
         index.range_search(topics, THRESHOLD)
 
     with tempfile.TemporaryDirectory() as temporary:
-        part, whole = Path(temporary) / "part.tsv", [str(log_path(name)) for name in LOGS]
-        part.write_text("".join(f"{place}\t{text}\n" for place, text in enumerate(some)), encoding="utf-8")
+
+        def written(texts: list[str]) -> str:
+            path = Path(temporary) / f"{len(texts)}.tsv"
+            path.write_text("".join(f"{place}\t{text}\n" for place, text in enumerate(texts)), encoding="utf-8")
+            return str(path)
+
+        part = written(some)
+        whole = [str(log_path(name)) for name in LOGS] if lines is None else [written(every)]
         number = iter(range(1000))
 
         def audit(train: list[str], **options: object) -> Callable[[], object]:
@@ -142,18 +149,18 @@ def audits(sample: int, rounds: int) -> list[tuple[object, ...]]:
 
         works = {
             "sentence-transformers + faiss": (sample, baseline),
-            "core, exhaustive": (len(some), audit([str(part)], backend="onnx")),
+            "core, exhaustive": (len(some), audit([part], backend="onnx")),
             "[fast], exhaustive": (len(every), audit(whole)),
             "[fast], prefilter": (len(every), audit(whole, mode="prefilter")),
         }
         # Models are opened, and the first pass is chosen, outside the clock.
-        audit([str(part)])()
+        audit([part])()
         rates: dict[str, list[float]] = {name: [] for name in works}
         for _ in range(rounds):
-            for name, (lines, work) in works.items():
+            for name, (size, work) in works.items():
                 begun = time.process_time()
                 work()
-                rates[name].append(available_cpus() * lines / (time.process_time() - begun))
+                rates[name].append(available_cpus() * size / (time.process_time() - begun))
                 print(f"{name}: {rates[name][-1]:,.0f} lines/s", file=sys.stderr, flush=True)
     first = rates["sentence-transformers + faiss"]
     return [
@@ -194,13 +201,14 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--audit", action="store_true", help="whole audits instead")
     parser.add_argument("--sample", type=int, default=4000, help="lines that sentence-transformers encodes")
+    parser.add_argument("--lines", type=int, help="lines that [fast] audits; by default all five logs")
     given = parser.parse_args()
     require_shared()
     # OpenMP's threads wait by spinning, which is processor time: one thread is what they cost without waiting.
     torch.set_num_threads(1)
     if given.audit:
         header = ("way", "lines", "lines/s (median)", "range", "ratio (median)")
-        print(table(header, audits(given.sample, given.rounds)))
+        print(table(header, audits(given.sample, given.lines, given.rounds)))
         return
     every = sorted({query.text for name in LOGS for query in open_queries(str(log_path(name)))})
     texts = random.Random(0).sample(every, given.queries)
