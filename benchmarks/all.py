@@ -68,12 +68,12 @@ SMALL: Final[Mapping[str, Small]] = {
         ["cacm --topics 1 --pairs 12 --repeats 1 --part scoring"],
         {"OpenVINO, pairs/s in batches of 1,024 tokens": r"openvino[^*]*\| 1024 \* \| #"},
     ),
-    "calibration": Small(["--samples 2 --size 100 --rule stratified"], shared=False),
+    "calibration": Small(["--samples 2 --size 100 --rule point"], shared=False),
     "collection_documents": Small(
-        ["--collection cacm --times 1"], {"µs a document": r"\| 3,?204 \| #"},
+        ["--collection cacm --times 1"], {"µs a document": r"\| [\d,]+ \| # \|"},
     ),
     "collection_effect": Small(["--copies 60 --draws 50"]),
-    "collection_planted": Small(["--collection cacm --only repeated"]),
+    "collection_planted": Small(["--collection cacm --only twice"], {"planted faults found": r"planted: # found"}),
     "corrected_scores": Small(["coverage --simulations 10"]),
     "encoders": Small(
         ["--queries 200 --rounds 2 --no-error"],
@@ -86,7 +86,7 @@ SMALL: Final[Mapping[str, Small]] = {
          "OpenVINO fp32, times sentence-transformers": r"\| openvino fp32 \| [\d,]+ \| #",
          "reranking, times CrossEncoder": r"\| truerank, OpenVINO \| \d+ \| #"},
     ),
-    "hical": Small(["--sizes 2000 --steps 2"]),
+    "hical": Small(["--sizes 10000 --steps 2"]),
     "json_reading": Small(["--queries 2000 --repeats 1"], {"MB/s": r"s +# MB/s"}, shared=False),
     "judging_load": Small(
         ["--annotators 3 --labels 60 --kills 1"], {"labels lost": r"lost #, doubled", "labels doubled": r"doubled #;"},

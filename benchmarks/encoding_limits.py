@@ -1,7 +1,7 @@
 """How near encoding is to what this machine can do: products of matrices, memory, tokens; and the ways side by side.
 
     python benchmarks/encoding_limits.py [--queries 1500] [--rounds 3] [--pairs 200]
-    python benchmarks/encoding_limits.py --audit [--rounds 3] [--sample 4000]    whole audits instead
+    python benchmarks/encoding_limits.py --audit [--rounds 3] [--sample 4000] [--lines N]    whole audits instead
 
 Everything runs in turn, several times; medians by processor time of this process, so that other work on the machine
 hardly shows. `rate` is what the processors would do without other work. The work of the model is 21.3 MFLOP a token
@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -87,36 +88,42 @@ def encoding(texts: list[str], tokens: int, rounds: int, rates: dict[str, float]
     base = SentenceTransformer(str(packaged_folder()), device="cpu")
     exact = open_encoder("packaged", backend="openvino")
     works: dict[str, Callable[[], object]] = {"SentenceTransformer.encode": lambda: base.encode(texts)}
-    for spec in (EncoderSpec("packaged", backend="openvino"), *first_passes(exact.spec)):  # type: ignore[attr-defined]
+    low = first_passes(exact.spec)  # type: ignore[attr-defined]
+    unpacked = (replace(spec, packed=False) for spec in low if spec.packed)
+    for spec in (EncoderSpec("packaged", backend="openvino"), *unpacked, *low):
         try:
             encoder = open_spec(spec)
         except InputError as fault:
             print(f"{spec.backend} {spec.precision}: {fault}")
             continue
-        works[f"{spec.backend} {spec.precision}"] = lambda encoder=encoder: encoder.encode(texts)  # type: ignore[misc]
+        name = f"{spec.backend} {spec.precision}{', several texts in a row' if spec.packed else ''}"
+        works[name] = lambda encoder=encoder: encoder.encode(texts)  # type: ignore[misc]
     seconds = in_turn(works, rounds)
     slowest = seconds["SentenceTransformer.encode"]
     rows = []
     for name, value in seconds.items():
         done = tokens * MFLOP_PER_TOKEN / 1000 / value
-        limit = rates["bf16 matrix products" if "bf16" in name else "fp32 matrix products"]
-        rows.append(
-            (name, f"{len(texts) / value:,.0f}", f"{slowest / value:.2f}×", f"{done:.0f}", f"{done / limit:.0%}")
-        )
+        share = done / _limit(name, rates)
+        rows.append((name, f"{len(texts) / value:,.0f}", f"{slowest / value:.2f}×", f"{done:.0f}", f"{share:.0%}"))
     return rows
 
 
-def audits(sample: int, rounds: int) -> list[tuple[object, ...]]:
+def _limit(way: str, rates: dict[str, float]) -> float:
+    return rates["bf16 matrix products" if "bf16" in way else "fp32 matrix products"]
+
+
+def audits(sample: int, lines: int | None, rounds: int) -> list[tuple[object, ...]]:
     """Whole audits by processor time of this process, report included, beside sentence-transformers with faiss.
 
     The peer encodes a sample, since its time grows with the lines; audits in bf16 or int8 and with the prefilter read
-    all five logs, the core's a sample of three times the size.
+    all five logs, or so many lines of them, the core's a sample of three times the size.
     """
     import faiss
     from sentence_transformers import SentenceTransformer
 
     peer = SentenceTransformer(str(packaged_folder()), device="cpu")
     every = [query.text for name in LOGS for query in queries(name)]
+    every = every if lines is None else random.Random(2).sample(every, lines)
     some = random.Random(1).sample(every, 3 * sample)
     topics = peer.encode([text for *_, text in topic_texts()], normalize_embeddings=True)
 
@@ -127,8 +134,14 @@ def audits(sample: int, rounds: int) -> list[tuple[object, ...]]:
         index.range_search(topics, THRESHOLD)
 
     with tempfile.TemporaryDirectory() as temporary:
-        part, whole = Path(temporary) / "part.tsv", [str(log_path(name)) for name in LOGS]
-        part.write_text("".join(f"{place}\t{text}\n" for place, text in enumerate(some)), encoding="utf-8")
+
+        def written(texts: list[str]) -> str:
+            path = Path(temporary) / f"{len(texts)}.tsv"
+            path.write_text("".join(f"{place}\t{text}\n" for place, text in enumerate(texts)), encoding="utf-8")
+            return str(path)
+
+        part = written(some)
+        whole = [str(log_path(name)) for name in LOGS] if lines is None else [written(every)]
         number = iter(range(1000))
 
         def audit(train: list[str], **options: object) -> Callable[[], object]:
@@ -136,18 +149,18 @@ def audits(sample: int, rounds: int) -> list[tuple[object, ...]]:
 
         works = {
             "sentence-transformers + faiss": (sample, baseline),
-            "core, exhaustive": (len(some), audit([str(part)], backend="onnx")),
+            "core, exhaustive": (len(some), audit([part], backend="onnx")),
             "[fast], exhaustive": (len(every), audit(whole)),
             "[fast], prefilter": (len(every), audit(whole, mode="prefilter")),
         }
         # Models are opened, and the first pass is chosen, outside the clock.
-        audit([str(part)])()
+        audit([part])()
         rates: dict[str, list[float]] = {name: [] for name in works}
         for _ in range(rounds):
-            for name, (lines, work) in works.items():
+            for name, (size, work) in works.items():
                 begun = time.process_time()
                 work()
-                rates[name].append(processors() * lines / (time.process_time() - begun))
+                rates[name].append(processors() * size / (time.process_time() - begun))
                 print(f"{name}: {rates[name][-1]:,.0f} lines/s", file=sys.stderr, flush=True)
     first = rates["sentence-transformers + faiss"]
     return [
@@ -157,7 +170,7 @@ def audits(sample: int, rounds: int) -> list[tuple[object, ...]]:
     ]  # fmt: skip
 
 
-def reranking(count: int, rounds: int) -> list[tuple[object, ...]]:
+def reranking(count: int, rounds: int, rates: dict[str, float]) -> list[tuple[object, ...]]:
     """The ways of reranking beside `CrossEncoder.predict`, with the largest difference of a score."""
     with tempfile.TemporaryDirectory() as temporary:
         pairs = candidates("vaswani", -(-count // 100), Path(temporary))[:count]
@@ -167,12 +180,15 @@ def reranking(count: int, rounds: int) -> list[tuple[object, ...]]:
             works["truerank, OpenVINO bf16"] = lambda: low.score(pairs)
         except InputError as fault:
             print(fault)
+        rows = open_ranker(str(Path(temporary) / "model"), device="cpu", backend="torch").rows(sorted(set(pairs)))  # type: ignore[attr-defined]
+        tokens = sum(len(row.ids) for row in rows)
         scores = {name: np.asarray(work()) for name, work in works.items()}
         seconds = in_turn(works, rounds)
     first = next(iter(works))
     return [
         (name, f"{count / value:.0f}", f"{seconds[first] / value:.2f}×",
-         f"{float(np.abs(scores[name] - scores[first]).max()):.1e}")
+         f"{float(np.abs(scores[name] - scores[first]).max()):.1e}",
+         f"{tokens * MFLOP_PER_TOKEN / 1000 / value / _limit(name, rates):.0%}")
         for name, value in seconds.items()
     ]  # fmt: skip
 
@@ -185,13 +201,14 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--audit", action="store_true", help="whole audits instead")
     parser.add_argument("--sample", type=int, default=4000, help="lines that sentence-transformers encodes")
+    parser.add_argument("--lines", type=int, help="lines that [fast] audits; by default all five logs")
     given = parser.parse_args()
     require_shared()
     # OpenMP's threads wait by spinning, which is processor time: one thread is what they cost without waiting.
     torch.set_num_threads(1)
     if given.audit:
         header = ("way", "lines", "lines/s (median)", "range", "ratio (median)")
-        print(table(header, audits(given.sample, given.rounds)))
+        print(table(header, audits(given.sample, given.lines, given.rounds)))
         return
     every = sorted({query.text for name in LOGS for query in open_queries(str(log_path(name)))})
     texts = random.Random(0).sample(every, given.queries)
@@ -206,7 +223,8 @@ def main() -> None:
     header = ("way", "texts/s", "ratio", "GFLOP/s", "share of the matrix rate")
     print(table(header, encoding(texts, tokens, given.rounds, rates)))
     print(f"\nMiniLM as a cross-encoder, {given.pairs} pairs:\n")
-    print(table(("way", "pairs/s", "ratio", "largest difference"), reranking(given.pairs, given.rounds)))
+    header = ("way", "pairs/s", "ratio", "largest difference", "share of the matrix rate")
+    print(table(header, reranking(given.pairs, given.rounds, rates)))
 
 
 if __name__ == "__main__":
