@@ -55,7 +55,7 @@ def significance_answer(claim: Claim) -> ClaimAnswer:
     settles = (
         ""
         if base.effect == "stands" or least is None
-        else f"Topics: {base.topics} show differences from {least:.3f} on."
+        else f"Give more topics: {base.topics} show differences from {least:.3f} on."
     )
     return ClaimAnswer(
         "significance",
