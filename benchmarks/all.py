@@ -1,4 +1,4 @@
-"""Every benchmark at a small size, in some ten minutes on two processors: does it run, and what has changed?
+"""Every benchmark at a small size, meant for ten minutes on two processors: does it run, and what has changed?
 
     python benchmarks/all.py [--only WORD …] [--limit 300] [--record]
 
