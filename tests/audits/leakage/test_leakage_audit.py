@@ -249,10 +249,10 @@ def test_cache_serves_what_was_encoded_before(titles: leakage.AuditResult, tmp_p
     assert files < {path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()}
 
 
-def test_redacted_audit_holds_no_text(cached: dict[str, Any], tmp_path: Path) -> None:
+def test_redacted_audit_holds_no_text(tmp_path: Path) -> None:
     key = tmp_path / "key"
     key.write_text("a key of more than sixteen bytes")
-    result = leakage.audit(TRAIN[:1], TESTS[:1], out=tmp_path / "out", **cached, redact=True, redact_key=str(key))
+    result = leakage.audit(TRAIN[:1], TESTS[:1], out=tmp_path / "out", **OPTIONS, redact=True, redact_key=str(key))
     assert result.candidates.height > 50
     written = b"".join(
         path.read_bytes() for path in (tmp_path / "out").iterdir() if path.suffix in (".html", ".json", ".log")
