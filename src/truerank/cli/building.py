@@ -14,7 +14,7 @@ from cyclopts.completion import ShellDetectionError
 
 from truerank.cli.commands import COMMANDS, GROUPS, first_sentence
 from truerank.cli.declarations import Command, Option, command_at, in_flags
-from truerank.errors import InputError, TruerankError
+from truerank.errors import InputError, ShardFinishedError, TruerankError
 from truerank.reports.results import Format, Result, summary
 from truerank.text.printable import printable
 from truerank.version import __version__
@@ -139,6 +139,8 @@ def _runner(command: Command) -> Callable[..., int]:
                 every = {"progress": shown, "view": "terminal"}
                 supplied = {name: every[name] for name in command.takes}
                 result = command.function(**command.arguments(given), **supplied)
+        except ShardFinishedError:
+            raise  # no fault, and nothing in it names an option
         except TruerankError as error:
             raise in_flags(error, command) from error
         return _printed(result, form, fail_on, command.verdict_words)
