@@ -288,7 +288,9 @@ def simulated(documents: int, topics: int, trials: int, folder: Path) -> None:
             found = pool.simulate(
                 sorted(place.glob("*.run")), str(place / "qrels.txt"), str(place / "topics.tsv"), str(docs),
                 pooling=pool.Pooling(team_prefix="_"),
-                options=pool.SimulationOptions(trials=trials, unlike="none"),
+                options=pool.SimulationOptions(
+                    trials=trials, unlike="none", official_rule="track:bound=0.9", stopping=("budget:1000",)
+                ),
                 processes=Workers(workers=WORKERS), work=place / "work", progress=lines,
             )  # fmt: skip
     finally:
