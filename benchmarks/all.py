@@ -110,7 +110,9 @@ SMALL: Final[Mapping[str, Small]] = {
     "near_duplicates": Small(["generate 1000 pages", "scale pages --workers 1"]),
     "placebo": Small(["level --simulations 20 --resamples 99"]),
     "plant_faults": Small(["pages --collection cacm"], {"pages": "# pages, "}),
-    "pool_simulation": Small(["--collections= --sizes 1000"]),
+    "pool_simulation": Small(
+        ["scale --documents 2000 --rounds 1 --simulate 0 --work pools"], shared=False,
+    ),
     "prefilter": Small(["--coverage --lines 200"]),
     "prefilter_scale": Small(["--sizes 10000 --plants 3"]),
     "prefilter_speed": Small(
@@ -124,6 +126,7 @@ SMALL: Final[Mapping[str, Small]] = {
          "OpenVINO, times CrossEncoder": r"\| truerank, OpenVINO \| \d+ \| #",
          "OpenVINO, largest difference": r"\| truerank, OpenVINO \| \d+ \| [\d.]+ \| #"},
     ),
+    "shards": Small(["plan --lines 5000"], {"hours of one machine": r"\| 1 \| #"}),
     "significance": Small(["--permutations 500"], shared=False),
     "start_up": Small(["--repeats 1"], {"`import truerank`, s": "# s  import truerank"}, shared=False),
     "survivorship_depths": Small(["--simulate 3 --queries 300"]),
@@ -134,6 +137,7 @@ SMALL: Final[Mapping[str, Small]] = {
     "training_throughput": Small(["--instances 4 --batch 4 --repeats 1"]),
     "transfer_match": Small(["--documents 200"], shared=False),
     "transfer_planted": Small(["--scale 300"]),
+    "triples_scale": Small(["--pairs 20000 --triples 2000"], shared=False),
     "vaswani_runs": Small(["runs"]),
 }  # fmt: skip
 
@@ -151,6 +155,9 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "reformulation_types": "has one size, of several minutes",
     "reusability_held_out": "simulates the judging of every team that is left out: half an hour",
     "sarif_validation": "needs Microsoft's validator of SARIF",
+    "generated_documents": "no script: lexical and triples_scale read it",
+    "libraries": "needs the packages ruamel.yaml and lazy_loader",
+    "pool_scale": "no script: pool_simulation runs it",
     "shared_data": "no script: the others read it",
     "training_sets": "has no size below several minutes",
 }
