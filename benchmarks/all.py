@@ -111,7 +111,7 @@ SMALL: Final[Mapping[str, Small]] = {
     "placebo": Small(["level --simulations 20 --resamples 99"]),
     "plant_faults": Small(["pages --collection cacm"], {"pages": "# pages, "}),
     "pool_simulation": Small(
-        ["scale --documents 2000 --rounds 1 --simulate 0 --work pools"], shared=False,
+        ["scale --documents 6000 --rounds 1 --simulate 0 --work pools"], shared=False,
     ),
     "prefilter": Small(["--coverage --lines 200"]),
     "prefilter_scale": Small(["--sizes 10000 --plants 3"]),

@@ -202,7 +202,9 @@ def measured(folder: Path, documents: int, words: int, rounds: int) -> dict[str,
         worker.start()
     while results.qsize() < WORKERS and all(worker.exitcode in (None, 0) for worker in workers):
         time.sleep(0.2)
-    answers = [results.get(timeout=5) for _ in workers]
+    if broken := [worker.exitcode for worker in workers if worker.exitcode]:
+        sys.exit(f"{documents:,} documents: a worker ended with exit code {broken[0]}")
+    answers = [results.get() for _ in workers]
     for worker in workers:
         worker.join()
     found = {name: median(answer[name] for answer in answers) for name in answers[0]}

@@ -18,7 +18,7 @@ from pathlib import Path
 import vaswani_runs
 from shared_data import SHARED, require_shared
 from truerank.audits import track
-from truerank.audits.track.tables import agreement_table, counts_table
+from truerank.audits.track.tables import counts_table
 from truerank.reports.results import report
 
 #: By task: the printed table, the value of the column `task`, that of the column `evaluation`, and the stated figures:
@@ -107,7 +107,7 @@ def main(folder: Path) -> None:
         print(report(result).tables["statements"].text())
         print(counts_table(result.analysis).text())
         print("\n".join(result.analysis.scores.notes) + "\n")
-        print(agreement_table(result.agreements()).text())
+        print(report(result).tables["agreement"].text())
 
 
 if __name__ == "__main__":

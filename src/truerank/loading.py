@@ -19,19 +19,6 @@ from truerank.errors import InputError
 if TYPE_CHECKING:
     import yaml
 
-__all__ = [
-    "LARGEST",
-    "check_regular",
-    "json_file",
-    "load_json",
-    "load_toml",
-    "load_yaml",
-    "opened",
-    "text_file",
-    "toml_file",
-    "whole_number",
-]
-
 #: Bytes of a file or value that is read in one piece.
 LARGEST: Final = 1 << 28
 #: Bytes of YAML and TOML, whose parsers read about 250 KB a second.

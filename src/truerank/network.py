@@ -26,20 +26,6 @@ from truerank.errors import InputError
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = [
-    "AddressError",
-    "BrokenAnswerError",
-    "HttpAnswer",
-    "HttpClient",
-    "LargeAnswerError",
-    "LateAnswerError",
-    "NetworkError",
-    "SilentError",
-    "is_this_machine",
-    "origin",
-    "retry_after",
-]
-
 _PORTS: Final = {"http": 80, "https": 443}
 #: Several encodings one in the other only waste time.
 _MOST_CODINGS: Final = 2

@@ -12,8 +12,6 @@ from typing import Any, Final
 
 from truerank.errors import InputError, TruerankError
 
-__all__ = ["Plugins"]
-
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 

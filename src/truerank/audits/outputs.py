@@ -12,8 +12,6 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.work.artifacts import atomic_path, opened_for_writing
 
-__all__ = ["Target", "refuse_overwrite", "written"]
-
 
 class Target(NamedTuple):
     """A file to be written, and the name whose ending says how it is compressed."""

@@ -19,8 +19,6 @@ from truerank.claims.steps import AuditSteps
 from truerank.claims.version_question import versions_answer
 from truerank.work.progress import Progress
 
-__all__ = ["answered", "only_planned"]
-
 
 def only_planned(given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...]) -> Check:
     """What could be answered, with nothing run."""

@@ -17,8 +17,6 @@ from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["check"]
-
 
 @command
 def check(  # noqa: PLR0917 - the file of settings stands first, the rest is named

@@ -19,8 +19,6 @@ from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.measures.scoring import evaluate
 from truerank.options import Scoring
 
-__all__ = ["EFFECTS", "Claim", "ClaimEstimate", "Effect", "chosen_claim", "effect_of", "signed"]
-
 Floats = NDArray[np.float64]
 #: Smaller differences are rounding.
 _ROUNDING: Final = 1e-12

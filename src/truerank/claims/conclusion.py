@@ -9,8 +9,6 @@ from truerank.claims.claim import Claim
 from truerank.claims.results import ClaimAnswer, ClaimConclusion
 from truerank.claims.scoring_questions import smallest_shown
 
-__all__ = ["concluded", "no_claim"]
-
 #: Questions whose answer repairs the data: what stands after it is the better figure.
 _REPAIRS: Final = ("leakage", "collection", "pools", "versions")
 #: What is open, as a sentence names it.

@@ -28,8 +28,6 @@ from truerank.measures.placebo import placebo_removal
 from truerank.options import Resampling
 from truerank.work.progress import Progress
 
-__all__ = ["collection_answer", "leakage_answer", "models_answer", "without_leaked"]
-
 _NO_CLAIM: Final = ""
 _NAMED: Final = 3
 

@@ -16,8 +16,6 @@ from truerank.errors import InputError
 from truerank.sources import open_examples
 from truerank.work.progress import Progress
 
-__all__ = ["ExampleLeaks", "example_leaks"]
-
 #: The kinds of leak that concern a topic, not the words of a document alone.
 _KINDS: Final = ("pair", "query-query")
 _FOLDER: Final = "examples"

@@ -21,8 +21,6 @@ from truerank.sources.given import is_given
 from truerank.sources.inputs import input_of, inputs_of
 from truerank.sources.sample import sample_folder
 
-__all__ = ["SAMPLE_NAME", "Inquiry", "resolved", "written_settings"]
-
 #: In place of a file: the embedded sample.
 SAMPLE_NAME: Final = "sample"
 _GROUPS: Final = ("sources", "options", "judged", "encoding", "resampling", "scoring")

@@ -17,8 +17,6 @@ from truerank.claims.results import ClaimAnswer
 from truerank.measures import difference_interval, evaluate
 from truerank.measures.grammar import parse_measures
 
-__all__ = ["UnjudgedBounds", "cutoff_of", "pools_answer", "unjudged_answer", "unjudged_bounds"]
-
 Floats = NDArray[np.float64]
 #: Ranks that are looked at where the measure has no cutoff.
 _DEEPEST: Final = 100

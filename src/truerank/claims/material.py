@@ -17,8 +17,6 @@ from truerank.sources import beir, grammar, irds, open_documents, open_queries
 from truerank.sources.notebook import frame_of
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
 
-__all__ = ["ClaimMaterial", "completed", "read_material"]
-
 
 @dataclass(frozen=True, eq=False)
 class ClaimMaterial:

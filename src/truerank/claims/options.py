@@ -7,8 +7,6 @@ from typing import Annotated, Any
 
 from truerank.options import Flag, Options, Range
 
-__all__ = ["ClaimOptions", "ClaimSources"]
-
 _SEVERAL = Flag(metavar="SRC", reads=list[str])
 
 

@@ -20,8 +20,6 @@ from truerank.version import __version__
 from truerank.work.publishing import write_pictures, write_tables
 from truerank.work.runs import Run
 
-__all__ = ["card_of", "forest_rows"]
-
 _TONES: Final[dict[ConclusionWord, Tone]] = {
     "DOES NOT HOLD": "bad", "CANNOT TELL": "open", "UNKNOWN": "open", "HOLDS EXCEPT": "open", "HOLDS": "good",
 }  # fmt: skip

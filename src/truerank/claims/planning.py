@@ -10,8 +10,6 @@ from truerank.claims.options import ClaimSources
 from truerank.claims.results import PlannedQuestion
 from truerank.sources import grammar
 
-__all__ = ["planned"]
-
 #: Bytes of compressed and of plain text that a second takes, measured on two processors with the small encoder.
 _ENCODED: Final = 12_000.0
 _COMPARED: Final = 1_500_000.0

@@ -25,8 +25,6 @@ from truerank.options import Workers
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.work.progress import Progress
 
-__all__ = ["trial_qrels", "with_trials"]
-
 _FOLDER: Final = "pools"
 #: In place of the name of a run: no team is left out.
 _CONTROL: Final = "all teams"

@@ -7,8 +7,6 @@ import numpy as np
 from truerank.claims.claim import Claim, ClaimEstimate, Effect
 from truerank.measures import Evaluation, difference_interval
 
-__all__ = ["changed_difference", "repaired_effect"]
-
 
 def repaired_effect(base: ClaimEstimate, after: ClaimEstimate, moved: bool) -> Effect:
     """What repairing does to the claim.

@@ -10,8 +10,6 @@ from typing import Any, ClassVar, Final, Literal
 from truerank.claims.claim import Claim, ClaimEstimate, Effect
 from truerank.reports.results import Result
 
-__all__ = ["QUESTIONS", "Check", "ClaimAnswer", "ClaimConclusion", "ConclusionWord", "PlannedQuestion"]
-
 ConclusionWord = Literal["DOES NOT HOLD", "CANNOT TELL", "UNKNOWN", "HOLDS EXCEPT", "HOLDS"]
 
 #: The questions in the order of the page.

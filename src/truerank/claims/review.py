@@ -10,8 +10,6 @@ from truerank.claims.results import QUESTIONS, Check
 from truerank.records import Input
 from truerank.reports.sarif import Level, SarifFinding, SarifRule, sarif
 
-__all__ = ["review"]
-
 _LEVELS: Final[Mapping[Effect, Level]] = {
     "falls": "error", "could turn": "warning", "not shown": "warning", "appears": "warning", "unknown": "note",
 }  # fmt: skip

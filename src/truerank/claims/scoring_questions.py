@@ -15,8 +15,6 @@ from truerank.measures import Significance, compare_evaluations, detectable_diff
 from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.options import Missing, Scoring, Ties
 
-__all__ = ["could_show", "policies_answer", "significance_answer", "smallest_shown"]
-
 Floats = NDArray[np.float64]
 _TIES: Final[tuple[Ties, ...]] = ("trec_eval", "ascending", "rank")
 _MISSING: Final[tuple[Missing, ...]] = ("default", "skip")
@@ -119,12 +117,12 @@ def _policies(claim: Claim, main: tuple[ClaimEstimate, ...], every: list[tuple[C
     named = turned or open_ones
     if turned:
         effect = "could turn" if base == "stands" else base
-        told = f"{claim.baseline} leads in {len(turned)} of the {len(every)}: {_by(claim, turned)}."
+        told = f"{claim.baseline} leads in {len(turned)} of the {len(every)} combinations: {_by(claim, turned)}."
     else:
         weak = "all intervals are above 0"
         if open_ones:
             weak = f"in {len(open_ones)} the interval includes 0 ({_by(claim, open_ones)})"
-        told = f"{claim.baseline} leads in none of the {len(every)}; {weak}."
+        told = f"{claim.baseline} leads in none of the {len(every)} combinations; {weak}."
         # The claim is one by its own measure: another measure that shows less leaves it standing.
         if base == "stands" and any(one.effect == "not shown" for one in own):
             effect = "not shown"

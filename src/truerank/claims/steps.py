@@ -18,8 +18,6 @@ from truerank.work.artifacts import digest, write_text
 from truerank.work.progress import Progress
 from truerank.work.runs import plain
 
-__all__ = ["AuditSteps"]
-
 #: What finished audits found, by their names, below the folder of the check.
 _FILE: Final = "audits.json"
 

@@ -24,8 +24,6 @@ from truerank.records import Document
 from truerank.sources import open_documents, read_qrels_frame
 from truerank.work.progress import Progress
 
-__all__ = ["versions_answer"]
-
 _BEFORE, _NOW = "judged", "now"
 #: The judgments of documents that are there, and those of them that the scan does not doubt.
 _QRELS: Final = ("carried.qrels", "clean.qrels")

@@ -12,8 +12,6 @@ from typing import Any
 from truerank.errors import InputError, ShardFinishedError, TruerankError
 from truerank.text.printable import printable
 
-__all__ = ["main"]
-
 #: Exit codes: success; what the user can mend; a fault of ours; interrupted.
 _OK, _USAGE, _INTERNAL, _INTERRUPTED = 0, 2, 70, 130
 

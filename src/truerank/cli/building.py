@@ -20,8 +20,6 @@ from truerank.text.printable import printable
 from truerank.version import __version__
 from truerank.work.progress import terminal_progress
 
-__all__ = ["app_for", "carried", "install_completion"]
-
 _OWN: Final = Group("Options", sort_key=0)
 _OUTPUT: Final = Group("Output", sort_key=99)
 #: Characters of a line of an example, so that it fits into 80 with the sign that it goes on.

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-__all__ = ["COMMANDS", "GROUPS", "first_sentence"]
-
 #: In the order of `truerank --help`.
 COMMANDS: Final[Mapping[str, str]] = {
     "check": "truerank.claims.checking:check",

@@ -21,8 +21,6 @@ from truerank.loading import whole_number
 from truerank.options import Flag, Options, Range, declared
 from truerank.reports.results import Result
 
-__all__ = ["Command", "Option", "command_at", "flag_of", "in_flags"]
-
 #: Parameters that the command line supplies itself: progress, or what shows it in a way of its own.
 _SUPPLIED: Final = frozenset({"progress", "view"})
 _MISSING: Final = inspect.Parameter.empty

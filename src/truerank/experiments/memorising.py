@@ -18,20 +18,6 @@ from truerank.errors import InputError
 from truerank.measures.resampling import bootstrap_interval
 from truerank.measures.significance import difference_test
 
-__all__ = [
-    "LEAKED_SCHEMA",
-    "SCORE_SCHEMA",
-    "TOPIC_VALUES",
-    "Draws",
-    "Memorisation",
-    "MemorisationChange",
-    "TopicSpread",
-    "difference_of_differences",
-    "insertion_ranks",
-    "memorisation",
-    "spread",
-]
-
 Floats = NDArray[np.float64]
 
 #: What a model said: of the documents that it reranked (`candidate`) and of leaked ones that it did not.

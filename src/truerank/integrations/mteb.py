@@ -17,8 +17,6 @@ from truerank.audits.leakage.results import AuditResult
 from truerank.errors import InputError
 from truerank.version import __version__
 
-__all__ = ["clean_task"]
-
 
 def clean_task(
     task: AbsTaskRetrieval,

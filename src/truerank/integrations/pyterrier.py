@@ -23,8 +23,6 @@ from truerank.lexical.scoring import Searcher
 from truerank.lexical.searching import Retrieval, TopicQuery, search
 from truerank.rankers.base import Pair, Ranker, open_ranker
 
-__all__ = ["Rerank", "Search", "TruerankDatasets"]
-
 _RESULTS: Final = ("docno", "score", "rank")
 _NO_SETTINGS: Final[Mapping[str, Any]] = MappingProxyType({})
 

@@ -7,8 +7,6 @@ from typing import Any
 from truerank.errors import TruerankError
 from truerank.measures.scoring import OneRun, QrelSource, qrel_frame, run_frame
 
-__all__ = ["qrels", "run"]
-
 
 def qrels(source: QrelSource) -> Any:
     """Judgments as a `ranx.Qrels`.

@@ -15,8 +15,6 @@ from truerank.audits.leakage.effect import leaked_topics
 from truerank.audits.leakage.results import AuditResult
 from truerank.errors import InputError
 
-__all__ = ["LeakageEvaluator"]
-
 
 class LeakageEvaluator(InformationRetrievalEvaluator):  # type: ignore[misc]
     """Scores a model as `InformationRetrievalEvaluator` does, and beside that on clean and on leaked queries.

@@ -13,8 +13,6 @@ from truerank.judging.definitions import Definition
 from truerank.judging.events import Annotator
 from truerank.reports.results import Result
 
-__all__ = ["AnnotatorAgreement", "DefinitionAgreement", "LabelAgreement", "PairAgreement"]
-
 
 class LabelAgreement(NamedTuple):
     """One label or answer, given or not given: how often it was given, and the coefficients."""

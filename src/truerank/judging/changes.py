@@ -12,8 +12,6 @@ from truerank.records import Input
 from truerank.work.artifacts import digest
 from truerank.work.runs import Run, plain, run
 
-__all__ = ["store_change", "store_input"]
-
 
 def store_input(store: str | Path | Store) -> Input:
     """A store in a manifest, without a hash: its bytes change with every judgment."""

@@ -8,8 +8,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["COEFFICIENTS", "Coefficients", "Level", "Score", "Weighting", "drawn_weights", "interval"]
-
 Floats: TypeAlias = NDArray[np.float64]
 Level = Literal["nominal", "ordinal", "interval"]
 #: How much two answers of Cohen's kappa disagree: at all, by their distance, or by its square.

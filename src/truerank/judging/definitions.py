@@ -11,19 +11,6 @@ from truerank.errors import InputError, OptionError
 from truerank.judging.coefficients import Level
 from truerank.judging.schemes import Group, Scheme
 
-__all__ = [
-    "DIFFERENT",
-    "TITLE_TYPES",
-    "Definition",
-    "check_leak_labels",
-    "definitions",
-    "is_leak",
-    "leak_answer",
-    "named",
-    "title_type",
-    "variant_type",
-]
-
 Answer: TypeAlias = Callable[[tuple[str, ...]], str | None]
 
 #: The label that says "no leak" in the leakage paper's scheme.

@@ -24,8 +24,6 @@ from truerank.network import (
 )
 from truerank.options import Flag, Options, Range
 
-__all__ = ["Client", "Completion", "Patience", "RefusedError", "UnavailableError"]
-
 _LARGEST: Final = 4 << 20
 _LARGEST_FAULT: Final = 1 << 16
 _AGAIN: Final = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 529))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-__all__ = ["Annotator", "Disagreement", "Draft", "Event", "JudgingProgress", "Kind", "Role", "Standing"]
-
 Kind = Literal["label", "skip", "undo", "adjudicate"]
 Role = Literal["person", "model", "adjudicator"]
 

@@ -19,8 +19,6 @@ from truerank.sources import read_topics
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import written_by
 
-__all__ = ["audit_items", "is_audit"]
-
 _NEEDED: Final = ("test", "topic_id", "field", "topic_text", "query_id", "query_text", "similarity")
 _REDACTED: Final = "hmac:"
 

@@ -27,8 +27,6 @@ from truerank.sources.labels import (
 from truerank.sources.rows import Row, rows
 from truerank.sources.tables import as_text, number_in, well_formed
 
-__all__ = ["ANNOTATION_NAMES", "item_of_row", "number_of", "row_items", "text_of"]
-
 #: Columns of annotations, which are no part of an item.
 ANNOTATION_NAMES: Final = frozenset((
     "label", "labels", "choice", "choices", "annotations", "completions", "predictions", "annotator", "annotator_id",

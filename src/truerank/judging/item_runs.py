@@ -17,8 +17,6 @@ from truerank.sources.lines import line_blocks
 from truerank.sources.rows import Row, rows
 from truerank.text.listing import first_few
 
-__all__ = ["ShownDocument", "read_documents", "run_items"]
-
 _IDS: Final = ("doc_id", "docno", "docid", "_id", "id", "passage_id", "pid", "did")
 _TEXTS: Final = ("text", "contents", "body", "passage", "document", "abstract")
 _SHOWN: Final = 3

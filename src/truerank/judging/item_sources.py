@@ -17,8 +17,6 @@ from truerank.records import Topic
 from truerank.sources import compressed, formats, grammar, read_topics
 from truerank.sources.grammar import SourceSpec
 
-__all__ = ["read_items"]
-
 
 def read_items(
     specs: str | SourceSpec | Iterable[str | SourceSpec],

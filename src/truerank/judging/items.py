@@ -11,8 +11,6 @@ from typing import Any, Final
 
 from truerank.text.normalising import normalise
 
-__all__ = ["Item", "Text", "content_id"]
-
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 

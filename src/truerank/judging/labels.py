@@ -21,8 +21,6 @@ from truerank.options import Labels
 from truerank.records import Judgment
 from truerank.text.normalising import normalise
 
-__all__ = ["JudgedPair", "Judgments", "LabelSource", "annotate", "open_judgments", "scope_notes"]
-
 _SAME_PROBABILITY = 1e-9
 
 

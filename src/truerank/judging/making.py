@@ -21,8 +21,6 @@ from truerank.sources.grammar import SourceSpec
 from truerank.sources.inputs import input_of, inputs_of
 from truerank.work.runs import run as started
 
-__all__ = ["NewStore", "People", "new"]
-
 
 @dataclass(frozen=True)
 class People(Options):

@@ -28,8 +28,6 @@ from truerank.options import Flag, Options, Range, Seed
 from truerank.text.passages import sentences
 from truerank.work.progress import Progress
 
-__all__ = ["PROBES", "ProbeEffect", "ProbeRun", "Probing", "make_probes", "probe_effects", "probe_judge"]
-
 #: Not relevant documents, and relevant ones.
 _LOW: Final = "not relevant"
 _HIGH: Final = "relevant"

@@ -15,8 +15,6 @@ from truerank.judging.items import Item
 from truerank.judging.schemes import Scheme
 from truerank.loading import load_json, text_file
 
-__all__ = ["Answer", "Prompt", "read_answer"]
-
 _LONGEST_REASON: Final = 500
 _FENCE: Final = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL | re.IGNORECASE)
 _PLACES: Final = ("title", "question", "guideline", "choices", "skip_reasons", "answer_format")

@@ -8,8 +8,6 @@ from typing import Protocol, runtime_checkable
 from truerank.judging.items import Item
 from truerank.judging.store import Store
 
-__all__ = ["Proposer", "Queue", "next_item"]
-
 
 @runtime_checkable
 class Proposer(Protocol):

@@ -17,8 +17,6 @@ from truerank.judging.events import Annotator
 from truerank.judging.schemes import Scheme
 from truerank.judging.votes import Votes, decide
 
-__all__ = ["Coded", "Rating", "Ratings", "Unit", "contradiction_error", "listed"]
-
 _LISTED: Final = 5
 
 

@@ -24,17 +24,6 @@ from truerank.reports.tables import Cell, Column, Table
 from truerank.work.publishing import write_tables
 from truerank.work.runs import Run
 
-__all__ = [
-    "agreement_tables",
-    "export_table",
-    "import_table",
-    "label_tables",
-    "model_table",
-    "probe_table",
-    "sample_table",
-    "store_table",
-]
-
 #: What the coefficients are called in tables.
 _TITLES: Final = {
     "percentage": "agreement",

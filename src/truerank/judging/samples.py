@@ -18,8 +18,6 @@ from truerank.errors import InputError
 from truerank.judging.items import Item
 from truerank.judging.sampling_plans import SamplePlan, Stage, parse_plan
 
-__all__ = ["Assignment", "ItemSample", "Order", "Stratum", "assign", "draw"]
-
 Order = Literal["shuffled", "topic", "given"]
 _Mask = npt.NDArray[np.bool_]
 _Floats = npt.NDArray[np.float64]

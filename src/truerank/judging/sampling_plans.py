@@ -11,8 +11,6 @@ from typing import Final, Literal
 from truerank.errors import InputError
 from truerank.loading import whole_number
 
-__all__ = ["SamplePlan", "Stage", "parse_plan"]
-
 _REMEDY: Final = "write all, random:N, strata:0.8-1:N, top:N@0.91 or per:dataset:N"
 _EDGES: Final = re.compile(r"(?P<low>-?[\d.]+(?:e-?\d+)?)-(?P<high>-?[\d.]+(?:e-?\d+)?)(?:/(?P<bins>\d+))?")
 _BINS: Final = 4

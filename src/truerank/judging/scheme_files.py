@@ -9,8 +9,6 @@ from typing import Any, Final
 
 from truerank.errors import InputError
 
-__all__ = ["checked_values"]
-
 _TEXT: Final = "a text"
 _FLAG: Final = "true or false"
 _NUMBER: Final = "a whole number"

@@ -17,18 +17,6 @@ from truerank.loading import load_json, load_toml, text_file, whole_number
 if TYPE_CHECKING:
     from truerank.judging.items import Item
 
-__all__ = [
-    "BUILT_IN",
-    "RESERVED_KEYS",
-    "Choice",
-    "Group",
-    "Scheme",
-    "TextChoices",
-    "View",
-    "load_scheme",
-    "versions_scheme",
-]
-
 View = Literal["pair", "versions", "passages", "document"]
 
 #: The schemes that come with truerank; `transfer:N` makes one for N versions.

@@ -20,27 +20,6 @@ from truerank.judging.schemes import Scheme
 from truerank.loading import load_json, opened
 from truerank.sources.tables import well_formed
 
-__all__ = [
-    "EVENT",
-    "Contents",
-    "Reader",
-    "add_annotator",
-    "append",
-    "append_history",
-    "check_draft",
-    "check_file",
-    "checked_annotator",
-    "connected",
-    "dumps",
-    "event_of",
-    "extend",
-    "faults",
-    "fill",
-    "is_store",
-    "put",
-    "undo",
-]
-
 #: "trkj": what `file` and we know a store by.
 APPLICATION_ID: Final = 0x74726B6A
 #: The layout of the tables; a store of a higher one is refused.

@@ -23,8 +23,6 @@ from truerank.work.runs import run as started
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["COMBINED", "LabelCounts", "table"]
-
 #: Everything that has no name of its own.
 _ALL: Final = "all"
 #: The transfer paper's columns: the grades that V1 and V2 have by each label (2: relevant, and better than the other).

@@ -16,8 +16,6 @@ from typing import Any, Final
 from truerank.errors import InputError
 from truerank.judging.store_rows import connected
 
-__all__ = ["Writer"]
-
 _MOST_AT_ONCE: Final = 256
 
 

@@ -17,8 +17,6 @@ from truerank.errors import InputError, MissingExtraError
 from truerank.lexical.stopwords import LISTS, read_stopwords
 from truerank.lexical.tokenising import PIECES, TOKENISERS
 
-__all__ = ["STEMMERS", "Analyser"]
-
 STEMMERS: Final = ("none", "porter", "english", "krovetz")
 _POSSESSIVE: Final = re.compile(r"['’＇][sS]$")
 #: What the Krovetz stemmer was written for; it leaves other words alone, or worse.

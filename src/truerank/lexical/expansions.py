@@ -16,8 +16,6 @@ from truerank.lexical.index import LETTERS, NUMBER, WORD
 from truerank.lexical.models import BM25, Model, QueryLikelihood
 from truerank.lexical.scoring import BestDocuments, QueryTerms, Searcher, WeightedQuery, weighted_query
 
-__all__ = ["BM25PRF", "RM3", "Axiomatic", "Expanded", "Expansion"]
-
 Floats = NDArray[np.float64]
 #: A term in more than this share of the documents says nothing in feedback.
 _COMMON: Final = 0.1

@@ -17,8 +17,6 @@ from truerank.loading import json_file
 from truerank.reports.results import Result
 from truerank.work.artifacts import digest
 
-__all__ = ["FORMAT_VERSION", "KIND", "LETTERS", "NUMBER", "WORD", "Index", "open_index", "term_flags"]
-
 KIND: Final = "truerank index"
 FORMAT_VERSION: Final = 1
 #: What a term is made of: ASCII letters and digits, 2 to 20 of them; letters only, 2 or more; digits only.

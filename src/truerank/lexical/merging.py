@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from truerank.lexical.index import term_flags
 from truerank.lexical.postings import Longs, SortedRun
 
-__all__ = ["ArrayFile", "StoredRun", "StringFile", "merge_runs", "store_run"]
-
 #: Postings that are moved at once.
 _CHUNK: Final = 1 << 21
 #: Terms of all runs that are merged at once, and terms of one run at least.

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from truerank.errors import InputError
 
-__all__ = ["BM25", "Model", "QueryLikelihood", "Statistics", "quantised"]
-
 Floats = NDArray[np.float64]
 
 

@@ -15,8 +15,6 @@ from truerank.errors import InputError, OptionError
 from truerank.lexical.analysis import Analyser
 from truerank.records import Document
 
-__all__ = ["Block", "BlockTask", "IndexField", "Postings", "RunBuffer", "SortedRun"]
-
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 _PARTS = ("url", "title", "body")

@@ -12,20 +12,6 @@ from truerank.lexical.expansions import BM25PRF, RM3, Axiomatic, Expansion
 from truerank.lexical.index import Index
 from truerank.lexical.models import BM25, Model, QueryLikelihood
 
-__all__ = [
-    "DEFAULT_PRESET",
-    "MODELS",
-    "PRESETS",
-    "ModelName",
-    "Preset",
-    "PresetName",
-    "analyser_of",
-    "changed",
-    "model_of",
-    "preset_named",
-    "require_analyser",
-]
-
 #: The names of the models and presets, as commands take them.
 ModelName = Literal["bm25", "ql", "rm3", "axiomatic", "prf"]
 PresetName = Literal["anserini", "terrier", "track-documents", "track-passages"]

@@ -18,8 +18,6 @@ from truerank.reports.tables import Column, Table
 from truerank.text.listing import first_few
 from truerank.work.runs import Run
 
-__all__ = ["index_table", "search_table", "tuning_table"]
-
 
 def index_table(index: Index) -> Table:
     """What the index holds, one row for each field."""

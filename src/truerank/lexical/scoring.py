@@ -13,17 +13,6 @@ from truerank.errors import InputError, OptionError
 from truerank.lexical.index import Index
 from truerank.lexical.models import Model, Statistics
 
-__all__ = [
-    "DECIMALS",
-    "BestDocuments",
-    "QueryTerms",
-    "Searcher",
-    "Vectors",
-    "WeightedQuery",
-    "parse_query",
-    "weighted_query",
-]
-
 Floats = NDArray[np.float64]
 #: The weight of each term, by its number.
 WeightedQuery = Mapping[int, float]

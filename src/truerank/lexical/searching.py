@@ -32,17 +32,6 @@ from truerank.work.engines import LocalEngine, in_order
 from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import run as started
 
-__all__ = [
-    "Retrieval",
-    "SearchResult",
-    "TopicQuery",
-    "input_of_index",
-    "retrieve",
-    "search",
-    "topic_queries",
-    "write_run",
-]
-
 _FIELDS: Final = ("title", "description", "narrative")
 _CHUNK: Final = 64
 

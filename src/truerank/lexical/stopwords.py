@@ -8,8 +8,6 @@ from typing import Final
 from truerank.errors import InputError
 from truerank.sources.lines import numbered_lines
 
-__all__ = ["LISTS", "read_stopwords"]
-
 #: The 33 words that Lucene's English analysis, and so Anserini's, leaves out.
 _LUCENE: Final = """
     a an and are as at be but by for if in into is it no not of on or such that the their then there these they this

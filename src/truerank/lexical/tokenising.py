@@ -7,8 +7,6 @@ import unicodedata
 from collections.abc import Callable
 from typing import Final
 
-__all__ = ["PIECES", "TOKENISERS", "Tokeniser"]
-
 Tokeniser = Callable[[str], list[str]]
 
 # Unicode's word boundaries (UAX 29) as far as Lucene's standard tokeniser follows them: runs of letters, digits and

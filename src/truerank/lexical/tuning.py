@@ -25,8 +25,6 @@ from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["GRIDS", "Tuning", "TuningOptions", "grid_of", "tune"]
-
 #: The values that are tried for each model where the user names none.
 GRIDS: Final[dict[str, dict[str, tuple[float, ...]]]] = {
     "bm25": {"k1": (0.6, 0.9, 1.2, 1.6, 2.0), "b": (0.2, 0.4, 0.6, 0.75, 0.9)},

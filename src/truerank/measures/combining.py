@@ -6,8 +6,6 @@ from typing import Final, Literal
 
 import polars as pl
 
-__all__ = ["COMBINE", "Combine", "combined_grade"]
-
 Combine = Literal["max", "min", "majority", "agree"]
 
 #: What several judgments of one topic become that go to the same document.

@@ -24,8 +24,6 @@ from truerank.measures.significance import (
 )
 from truerank.measures.systems import Evaluations, System, measure_names, named_evaluations, shared_topics, systems
 
-__all__ = ["compare_evaluations"]
-
 Floats = NDArray[np.float64]
 
 _INTERVALS: Final[dict[str, IntervalMethod]] = {

@@ -12,8 +12,6 @@ from truerank.measures.significance import CORRECTIONS, TESTS
 from truerank.options import Scoring
 from truerank.reports.results import Result
 
-__all__ = ["MARK", "Comparison", "Difference"]
-
 #: Stands at a significant difference.
 MARK: Final = "†"
 _NAMED: Final = 10

@@ -17,18 +17,6 @@ from numpy.typing import NDArray
 from truerank.errors import InputError
 from truerank.measures.significance import check_name
 
-__all__ = [
-    "ORDER_STATISTICS",
-    "Correlation",
-    "Drop",
-    "PrecisionCorrelation",
-    "Variant",
-    "kendall",
-    "largest_drop",
-    "order_statistics",
-    "tau_ap",
-]
-
 Floats = NDArray[np.float64]
 Variant = Literal["a", "b"]
 

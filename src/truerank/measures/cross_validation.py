@@ -26,8 +26,6 @@ from truerank.sources.runs import RUN_SCHEMA
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["CrossValidation", "FoldChoice", "Ranker", "Run", "choose", "cross_validate"]
-
 Run = str | Path | pl.DataFrame | Iterable[RunRow]
 #: Ranks topics under parameters: (params, topics) -> run.
 Ranker = Callable[[Mapping[str, Any], tuple[str, ...]], Run]

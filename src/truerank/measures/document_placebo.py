@@ -38,8 +38,6 @@ from truerank.measures.rankings import Hits, Ranking, grouped
 from truerank.measures.scoring import QrelSource, RunSource, named_runs, qrel_frame, run_frame
 from truerank.options import Resampling, Scoring, Ties
 
-__all__ = ["RankedDocuments", "document_placebos"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

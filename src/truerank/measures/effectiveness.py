@@ -13,8 +13,6 @@ from truerank.measures.judgments import GradeTable
 from truerank.measures.rankings import Hits
 from truerank.options import Scoring
 
-__all__ = ["FIRST_RANK_DEPTH", "View", "computes", "gains_of", "no_relevant_rank", "score"]
-
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 

@@ -13,8 +13,6 @@ from truerank.loading import load_json, whole_number
 from truerank.sources import compressed
 from truerank.sources.lines import numbered_lines, whole_text
 
-__all__ = ["Folds", "checked_folds", "folds", "read_folds"]
-
 #: The topics of each fold.
 Folds = tuple[tuple[str, ...], ...]
 

@@ -6,8 +6,6 @@ from typing import Any, Literal, NamedTuple
 
 from truerank.errors import OptionError
 
-__all__ = ["Proportion", "ProportionMethod", "exact_low", "proportion"]
-
 ProportionMethod = Literal["wilson", "exact"]
 
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from truerank.errors import OptionError
 
-__all__ = ["GradeTable"]
-
 _BITS_PER_JUDGMENT: Final = 32
 _FEWEST_BITS: Final = 1 << 16
 _MOST_BITS: Final = 1 << 27

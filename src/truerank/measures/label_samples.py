@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from truerank.errors import InputError
 
-__all__ = ["LabelEstimates", "Labelled", "Strata", "Target", "allocate", "estimates_of", "half_widths", "sums_by"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

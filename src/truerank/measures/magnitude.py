@@ -13,16 +13,6 @@ from numpy.typing import NDArray
 from truerank.errors import InputError
 from truerank.measures.resampling import Bootstrap, bootstrap_interval
 
-__all__ = [
-    "EffectSize",
-    "IntervalMethod",
-    "MeanInterval",
-    "detectable_difference",
-    "difference_interval",
-    "effect_size",
-    "mean_interval",
-]
-
 Floats = NDArray[np.float64]
 EffectSize = Literal["dz", "dav", "ds", "gz", "gav", "gs"]
 IntervalMethod = Literal["paired-t", "welch", "equal-variance-t"]

@@ -11,8 +11,6 @@ from truerank.measures.resampling import Bootstrap
 from truerank.measures.significance import CORRECTIONS, PAIRED_TESTS, TESTS, ZEROS, Correction, Test, Zeros
 from truerank.options import Confidence, Flag, Options, Range, Seed
 
-__all__ = ["Family", "Significance"]
-
 Family = Literal["measure", "all"] | Annotated[int, Range(at_least=1)]
 
 _UNPAIRED_SIZES = ("ds", "gs")

@@ -9,8 +9,6 @@ from ir_measures.measures.base import Measure
 
 from truerank.plugins import Plugins
 
-__all__ = ["MEASURES", "lower_is_better"]
-
 #: Measures of other packages: each is a `Measure` of ir_measures with `values(view)`, which returns the value of every
 #: topic, shape (topics,), from an `effectiveness.View`; and `lower_is_better`, where that is so.
 MEASURES: Final = Plugins("truerank.measures", "measure", ("NAME", "SUPPORTED_PARAMS", "values"))

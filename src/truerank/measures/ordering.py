@@ -25,8 +25,6 @@ from truerank.measures.results import Evaluation
 from truerank.measures.systems import measure_names
 from truerank.reports.results import Result
 
-__all__ = ["OrderChanges", "Overtaking", "Swap", "evaluation_order_changes", "order_changes"]
-
 _DECIMALS: Final = 12
 
 

@@ -22,15 +22,6 @@ from truerank.reports.figures import (
     order_overview,
 )
 
-__all__ = [
-    "comparison_pictures",
-    "difference_picture",
-    "evaluation_pictures",
-    "order_picture",
-    "topic_picture",
-    "undistinguished",
-]
-
 #: Rows of one figure.
 _MOST_ROWS: Final = 40
 

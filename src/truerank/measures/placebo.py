@@ -24,22 +24,6 @@ from truerank.measures.random_removals import removal_choices, removal_draws
 from truerank.measures.scoring import evaluate
 from truerank.options import Scoring
 
-__all__ = [
-    "EDITS",
-    "JudgmentPlacebo",
-    "Moved",
-    "OrderPlacebo",
-    "Placebo",
-    "SystemPlacebo",
-    "difficulty_classes",
-    "edited",
-    "edits_between",
-    "placebo_changes",
-    "placebo_removal",
-    "random_edits",
-    "untold",
-]
-
 Floats = NDArray[np.float64]
 Moved = Literal["moved more than chance", "no more than chance", "cannot tell"]
 

@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 from truerank.errors import InputError
 from truerank.measures.label_samples import LabelEstimates, Labelled, Strata, estimates_of, sums_by
 
-__all__ = ["Adjustment", "Pairs", "basis", "estimate", "estimate_topics"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

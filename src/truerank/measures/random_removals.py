@@ -11,8 +11,6 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["removal_choices", "removal_draws"]
-
 Floats = NDArray[np.float64]
 
 _CELLS_AT_ONCE: Final = 1 << 22

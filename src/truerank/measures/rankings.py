@@ -14,8 +14,6 @@ from truerank.measures.judgments import GradeTable
 from truerank.options import Ties
 from truerank.sources.frames import repeated_pair
 
-__all__ = ["Hits", "Ranking", "grouped", "joined", "whole_topics"]
-
 Ints = NDArray[np.int64]
 
 _SALT: Final = np.uint32(0x9E37_79B1)

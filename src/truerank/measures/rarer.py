@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from truerank.errors import OptionError
 from truerank.options import Scoring
 
-__all__ = ["RarerMeasures"]
-
 
 class RarerMeasures:
     """Scores rankings by measures of ir_measures.

@@ -24,18 +24,6 @@ from truerank.reports.tables import Cell, Column, Table
 from truerank.work.publishing import write_pictures
 from truerank.work.runs import Run
 
-__all__ = [
-    "choice_table",
-    "difference_table",
-    "evaluation_notes",
-    "evaluation_table",
-    "order_table",
-    "score_table",
-    "scores_by_topic",
-    "swap_table",
-    "topic_table",
-]
-
 _NAMED: Final = 10
 _PAIRS: Final = ("swaps", "overtakings")
 

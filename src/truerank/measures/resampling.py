@@ -11,8 +11,6 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-__all__ = ["Bootstrap", "Resampled", "bootstrap_interval", "shuffle_p", "sign_flip_p"]
-
 Floats = NDArray[np.float64]
 Bootstrap = Literal["percentile", "bca"]
 

@@ -19,8 +19,6 @@ from truerank.options import Scoring
 from truerank.reports.results import Result
 from truerank.work.artifacts import written_by
 
-__all__ = ["PER_TOPIC_SCHEMA", "Aggregate", "Coverage", "Evaluation", "Policy", "load_evaluation"]
-
 Aggregate = Literal["mean", "sum", "harmonic"]
 #: A second name of the options of scoring, for those who score in Python.
 Policy = Scoring

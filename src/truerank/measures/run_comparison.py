@@ -24,8 +24,6 @@ from truerank.sources.inputs import inputs_of
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["MOST_PANELS", "ComparisonOptions", "RunComparison", "compare"]
-
 #: Pairs whose differences by topic one figure shows.
 MOST_PANELS: Final = 8
 #: What `evaluate` wrote, or returned.

@@ -32,19 +32,6 @@ from truerank.sources.runs import RUN_SCHEMA
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = [
-    "OneRun",
-    "QrelSource",
-    "RunSource",
-    "check_plot",
-    "evaluate",
-    "has_runs",
-    "named_runs",
-    "qrel_frame",
-    "run_frame",
-    "run_inputs",
-]
-
 #: Judgments: a source, records, a frame, or grades by topic and document as pytrec_eval takes them.
 QrelSource: TypeAlias = str | Path | SourceSpec | pl.DataFrame | Mapping[str, Mapping[str, int]] | Iterable[Qrel]
 OneRun: TypeAlias = str | Path | pl.DataFrame | Mapping[str, Mapping[str, float]] | Iterable[RunRow]

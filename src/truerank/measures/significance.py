@@ -16,27 +16,6 @@ from numpy.typing import NDArray
 from truerank.errors import InputError, OptionError
 from truerank.measures.resampling import Resampled, shuffle_p, sign_flip_p
 
-__all__ = [
-    "CASES",
-    "CORRECTIONS",
-    "PAIRED_TESTS",
-    "TESTS",
-    "Correction",
-    "Outcome",
-    "Test",
-    "Zeros",
-    "correct",
-    "difference_test",
-    "equal_variance_t",
-    "paired_t",
-    "paired_t_columns",
-    "randomisation",
-    "randomisation_columns",
-    "unpaired_randomisation",
-    "welch",
-    "wilcoxon",
-]
-
 Floats = NDArray[np.float64]
 Test = Literal["paired-t", "welch", "equal-variance-t", "wilcoxon", "randomisation", "unpaired-randomisation"]
 Correction = Literal["none", "bonferroni", "holm", "bh"]

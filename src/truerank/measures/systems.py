@@ -16,16 +16,6 @@ from truerank.measures.grammar import parse_measures
 from truerank.measures.results import Evaluation, load_evaluation
 from truerank.sources import parse, unique_names
 
-__all__ = [
-    "Evaluations",
-    "System",
-    "measure_names",
-    "named_evaluations",
-    "open_evaluations",
-    "shared_topics",
-    "systems",
-]
-
 Floats = NDArray[np.float64]
 #: One evaluation, or several by name.
 Evaluations = Evaluation | Mapping[str, Evaluation]

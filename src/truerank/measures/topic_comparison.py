@@ -14,8 +14,6 @@ from truerank.measures.grammar import lower_is_better
 from truerank.measures.systems import Evaluations, shared_topics, systems
 from truerank.reports.results import Result
 
-__all__ = ["TopicDifferences", "topic_differences"]
-
 Floats = NDArray[np.float64]
 
 

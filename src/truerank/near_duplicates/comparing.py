@@ -24,8 +24,6 @@ from truerank.work.memory import give_back
 from truerank.work.runs import plain
 from truerank.work.workers import processors
 
-__all__ = ["between", "within"]
-
 #: Of unfinished work; another one has other columns.
 _FORMAT: Final = 2
 

@@ -14,8 +14,6 @@ from truerank.near_duplicates.shingling import Numbers, runs_of
 from truerank.near_duplicates.shuffling import Piece, Shuffle, run_pieces
 from truerank.work.jobs import Job
 
-__all__ = ["NO_TWIN", "find_equals", "not_first"]
-
 _KEYS: Final = (("key", "<u8"), ("text", "<u8"), ("document", "<u4"))
 #: Of a document: the first of its collection with these words; the first with this text, or else with these words,
 #: that it is paired with; the first with these words in the other collection; 0 for exact, 1 for reformatted.

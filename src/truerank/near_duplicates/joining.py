@@ -22,8 +22,6 @@ from truerank.near_duplicates.shingling import Hashes, Numbers, runs_of, starts_
 from truerank.near_duplicates.shuffling import Piece, Records, Shuffle, load_array, run_pieces, save_array, spans
 from truerank.work.jobs import Job
 
-__all__ = ["find_candidates"]
-
 _POSTINGS: Final = (("shingle", "<u8"), ("document", "<u4"))
 #: A shingle of a document that others have: how many of these there are, and which list names them.
 _SHARED: Final = (("document", "<u4"), ("others", "<u4"), ("list", "<u4"))

@@ -8,8 +8,6 @@ from typing import Annotated, Literal
 
 from truerank.options import Options, Range
 
-__all__ = ["Shingles"]
-
 
 @dataclass(frozen=True)
 class Shingles(Options):

@@ -16,8 +16,6 @@ import polars as pl
 from truerank.near_duplicates.results import BOILERPLATE
 from truerank.near_duplicates.shingling import Hashes, Numbers, TextShingles, runs_of, windows_of
 
-__all__ = ["PASSAGES", "BlockPassages", "block_passages", "boilerplate"]
-
 #: What fewer documents share is no boilerplate, however small the collection.
 _LEAST: Final = 10
 #: Passages that a block names, the most frequent first.

@@ -16,8 +16,6 @@ from truerank.near_duplicates.shingling import Hashes, Numbers, shingled, starts
 from truerank.near_duplicates.shuffling import load_array, save_array
 from truerank.near_duplicates.sketches import Sketches
 
-__all__ = ["CROWD", "ComparisonPlan", "SketchBlock"]
-
 #: Shingles that a part sorts at a time, and the most parts there are.
 _PART: Final = 1 << 21
 _MOST_PARTS: Final = 1 << 12

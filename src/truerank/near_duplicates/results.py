@@ -11,8 +11,6 @@ import polars as pl
 from truerank.errors import OptionError
 from truerank.near_duplicates.options import Shingles
 
-__all__ = ["BOILERPLATE", "GROUPS", "KINDS", "PAIRS", "Equivalents"]
-
 #: Kinds of pairs: the same text after normalising; the same words in the same order; Jaccard similarity of shingles
 #: from the threshold on; one contains the other. A pair has the first kind that applies.
 KINDS: Final = ("exact", "reformatted", "near", "contains")

@@ -17,18 +17,6 @@ from numpy.typing import NDArray
 
 from truerank.near_duplicates.options import Shingles
 
-__all__ = [
-    "WINDOW",
-    "Hashes",
-    "Numbers",
-    "TextShingles",
-    "TextWindows",
-    "runs_of",
-    "shingled",
-    "starts_of",
-    "windows_of",
-]
-
 Hashes = NDArray[np.uint64]
 Numbers = NDArray[np.int64]
 

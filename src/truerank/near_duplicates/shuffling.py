@@ -19,8 +19,6 @@ from truerank.work.artifacts import atomic_path, write_text
 from truerank.work.engines import Engine, LocalEngine
 from truerank.work.jobs import Job
 
-__all__ = ["Piece", "Records", "Shuffle", "Step", "engine_for", "load_array", "run_pieces", "save_array", "spans"]
-
 Records = NDArray[Any]
 _DONE: Final = "done"
 _FEW: Final = 8

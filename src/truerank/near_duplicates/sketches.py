@@ -27,8 +27,6 @@ from truerank.work.artifacts import digest, write_text
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 
-__all__ = ["Documents", "ExtraColumns", "Sketches", "claim", "keep", "keep_changed", "open_sketches"]
-
 #: Documents, or pairs of id and text.
 Documents: TypeAlias = Iterable[Document | tuple[str, str]]
 

@@ -19,8 +19,6 @@ from truerank.near_duplicates.shuffling import Piece, Shuffle, engine_for, load_
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 
-__all__ = ["RELATIONS", "verify"]
-
 #: Relations of documents by number.
 RELATIONS: Final[dict[str, Any]] = {
     "left": pl.Int64,

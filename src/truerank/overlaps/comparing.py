@@ -25,8 +25,6 @@ from truerank.vectors.encoders.base import Encoder
 from truerank.work.blocks import BlockStore
 from truerank.work.jobs import Job, opened
 
-__all__ = ["compare", "compare_all", "semantic_state"]
-
 #: Of unfinished work.
 _FORMAT: Final = 2
 #: Texts with one shingle up to which all are compared: what is found does not depend on what else is compared.

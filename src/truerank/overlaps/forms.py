@@ -26,8 +26,6 @@ from truerank.sources.markup import html_text
 from truerank.vectors.encoders.base import Encoder
 from truerank.work.jobs import Job
 
-__all__ = ["ComparedForm", "holds_any", "keep_without", "shared_passages"]
-
 _MARKED: Final = re.compile(r"</?[a-zA-Z][^<>]{0,300}>|&#?\w{2,8};")
 #: Share of the texts of a test side that hold a passage, from which on it is boilerplate.
 _SHARE: Final = 0.01

@@ -28,8 +28,6 @@ from truerank.vectors.encoders.base import Encoder
 from truerank.work.artifacts import write_text
 from truerank.work.jobs import Job
 
-__all__ = ["PART", "KeptTexts", "columns_beside", "finished", "keep", "open_kept", "part_name"]
-
 _FORMAT: Final = 1
 _MANIFEST: Final = "texts.json"
 #: Texts of a part; parts are compared one after the other, so that memory does not grow with a collection.

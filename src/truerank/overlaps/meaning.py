@@ -23,8 +23,6 @@ from truerank.vectors.encoders.base import Encoder, Vectors
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 
-__all__ = ["SAMPLE", "cosines", "encoded", "knows_language", "similar"]
-
 #: The window of passages in words.
 PASSAGES: Final = Sliding(150, 75)
 #: Texts from which the language is told.

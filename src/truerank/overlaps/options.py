@@ -8,8 +8,6 @@ from typing import Annotated, Final
 from truerank.near_duplicates import Shingles
 from truerank.options import Options, Range
 
-__all__ = ["BRIEF_SHARE", "BRIEF_WORDS", "WORDING_LIMIT", "OverlapRules"]
-
 #: Texts with more words than this are not compared by their content words.
 WORDING_LIMIT: Final = 32
 #: In a text with fewer words, another word in some places may make another question. So near-duplicates and containment

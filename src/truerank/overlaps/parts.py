@@ -12,8 +12,6 @@ import polars as pl
 
 from truerank.near_duplicates import Sketches
 
-__all__ = ["TextPart"]
-
 
 @dataclass(frozen=True)
 class _JoinedSketches(Sketches):

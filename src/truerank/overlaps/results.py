@@ -10,8 +10,6 @@ import polars as pl
 from truerank.errors import OptionError
 from truerank.overlaps.options import BRIEF_SHARE, BRIEF_WORDS, OverlapRules
 
-__all__ = ["EVIDENCE_KINDS", "OVERLAPS", "Overlaps", "SemanticState", "with_evidence"]
-
 #: What can make a pair an overlap, in the order in which the column `evidence` joins them with "+".
 EVIDENCE_KINDS: Final = ("exact", "ngram", "near", "contains", "words", "letters", "encoder")
 

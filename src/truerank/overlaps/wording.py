@@ -26,8 +26,6 @@ from truerank.work.artifacts import atomic_path
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 
-__all__ = ["same_words"]
-
 _PAIRS: Final[dict[str, Any]] = {"left": pl.Int64, "right": pl.Int64, "wording": pl.String}
 _SAYS: Final = {WORDS: "words", LETTERS: "letters"}
 #: Up to so many texts of the training side, and up to twice as many as the test side has, those of the test side that

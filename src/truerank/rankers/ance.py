@@ -17,8 +17,6 @@ from truerank.rankers.pretrained.dual import DualRanker, DualRow
 from truerank.rankers.pretrained.openvino_ranker import OpenVinoRanker
 from truerank.rankers.pretrained.torch_ranker import TokenRow
 
-__all__ = ["Ance"]
-
 #: The head of checkpoints that are not laid out for sentence-transformers.
 _HEAD: Final = ("embeddingHead.weight", "embeddingHead.bias", "norm.weight", "norm.bias")
 #: Cosines are multiplied by it in training, as in sentence-transformers: between -1 and 1, no loss could fall much.

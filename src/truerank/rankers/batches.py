@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["length_batches", "padded", "restore"]
-
 Rows = NDArray[np.int64]
 
 

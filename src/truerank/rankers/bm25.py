@@ -19,8 +19,6 @@ from truerank.lexical.scoring import parse_query, weighted_query
 from truerank.rankers.base import Pair, Runtime, Scores, read_description, rounded, write_description
 from truerank.work.artifacts import digest
 
-__all__ = ["Bm25"]
-
 
 class Bm25:
     """BM25 of a text for a query; analyser, document frequencies and mean length are those of an index.

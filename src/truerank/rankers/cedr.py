@@ -11,8 +11,6 @@ from torch import nn
 from truerank.rankers.pretrained.passage_ranker import PassageBatch, PassageNetwork, PassageRanker, PassageSettings
 from truerank.rankers.words.kernels import Kernels
 
-__all__ = ["Cedr", "CedrSettings"]
-
 #: Ten kernels in steps of .2; none for equal words, which no layer above the embeddings tells apart.
 _CENTRES: Final = tuple(round(-0.9 + 0.2 * number, 1) for number in range(10))
 _WIDTH: Final = 0.1

@@ -19,8 +19,6 @@ from truerank.rankers.pretrained.dual import DualRanker
 from truerank.rankers.pretrained.torch_ranker import TokenRow, token_ids
 from truerank.work.artifacts import write_text
 
-__all__ = ["ColBert"]
-
 _LINEAR: Final = "linear.weight"
 #: How ColBERT's checkpoints mark queries and documents, where they do not say so themselves.
 _MARKERS: Final = ("[unused0]", "[unused1]")

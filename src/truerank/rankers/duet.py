@@ -10,8 +10,6 @@ from torch import nn
 from truerank.errors import InputError
 from truerank.rankers.words.small_ranker import Settings, SmallRanker, TensorBatch
 
-__all__ = ["Duet", "DuetSettings"]
-
 
 @dataclass(frozen=True)
 class DuetSettings(Settings):

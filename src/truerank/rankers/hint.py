@@ -12,8 +12,6 @@ from torch import nn
 from truerank.errors import InputError
 from truerank.rankers.words.small_ranker import Settings, SmallRanker, TensorBatch, unit
 
-__all__ = ["Hint", "HintSettings"]
-
 
 @dataclass(frozen=True)
 class HintSettings(Settings):

@@ -15,8 +15,6 @@ from truerank.errors import TruerankError
 from truerank.plugins import Plugins
 from truerank.rankers.training.recipes import Recipe, recipe_named
 
-__all__ = ["RANKERS", "default_model", "is_drawn", "settings_of", "trained_names", "usual_recipe"]
-
 _RECIPE: Final = "truerank"
 _DECLARED: Final = re.compile(r'^class (?P<name>\w+)|^    kind: ClassVar\[str\] = "(?P<kind>\w+)"', re.MULTILINE)
 

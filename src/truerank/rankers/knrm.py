@@ -11,8 +11,6 @@ from torch import nn
 from truerank.rankers.words.kernels import CENTRES, Kernels
 from truerank.rankers.words.small_ranker import Settings, SmallRanker, TensorBatch
 
-__all__ = ["Knrm", "KnrmSettings"]
-
 
 @dataclass(frozen=True)
 class KnrmSettings(Settings):

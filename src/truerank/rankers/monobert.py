@@ -13,8 +13,6 @@ from truerank.rankers.pretrained.openvino_ranker import OpenVinoRanker
 from truerank.rankers.pretrained.pair_frames import longest_input, pair_frame, pair_types
 from truerank.rankers.pretrained.torch_ranker import CrossRanker, TokenRow, token_ids
 
-__all__ = ["MonoBert"]
-
 _CLASSIFIER: Final = "AutoModelForSequenceClassification"
 
 

@@ -10,8 +10,6 @@ from truerank.rankers.base import Pair, Runtime
 from truerank.rankers.pretrained.checkpoints import Checkpoint
 from truerank.rankers.pretrained.torch_ranker import CrossRanker, TokenRow, token_ids
 
-__all__ = ["MonoT5"]
-
 #: The answers, as pieces of T5's vocabulary.
 _ANSWERS: Final = ("▁false", "▁true")
 

@@ -12,8 +12,6 @@ from torch import nn
 from truerank.errors import InputError
 from truerank.rankers.words.small_ranker import Settings, SmallRanker, TensorBatch
 
-__all__ = ["Pacrr", "PacrrSettings"]
-
 
 @dataclass(frozen=True)
 class PacrrSettings(Settings):

@@ -10,8 +10,6 @@ from torch import nn
 
 from truerank.rankers.pretrained.passage_ranker import PassageBatch, PassageNetwork, PassageRanker, PassageSettings
 
-__all__ = ["Parade", "ParadeSettings"]
-
 
 @dataclass(frozen=True)
 class ParadeSettings(PassageSettings):

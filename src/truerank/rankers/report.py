@@ -11,8 +11,6 @@ from truerank.reports.results import Summary, summarises
 from truerank.reports.tables import Column, Table
 from truerank.text.listing import first_few
 
-__all__ = ["reranked_table"]
-
 #: Ids that a table names; the JSON has all.
 _NAMED: Final = 5
 

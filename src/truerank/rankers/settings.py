@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 
 from truerank.errors import OptionError
 
-__all__ = ["settings_from"]
-
 S = TypeVar("S")
 
 

@@ -14,8 +14,6 @@ from truerank.errors import InputError
 from truerank.rankers.words.kernels import CENTRES, Kernels
 from truerank.rankers.words.small_ranker import Settings, SmallRanker, TensorBatch, unit
 
-__all__ = ["Tk", "TkSettings"]
-
 
 @dataclass(frozen=True)
 class TkSettings(Settings):

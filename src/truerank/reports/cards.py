@@ -14,8 +14,6 @@ from truerank.errors import InputError, OptionError
 from truerank.options import Flag
 from truerank.version import __version__
 
-__all__ = ["CardDate", "CardKind", "CardStatement", "card_head", "card_with"]
-
 CardKind = Literal["dataset-card", "model-card"]
 #: The day that a statement names.
 CardDate = Annotated[str | None, Flag(metavar="YYYY-MM-DD")]

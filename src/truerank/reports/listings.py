@@ -16,8 +16,6 @@ from typing import Any, Final, Literal
 from truerank.text.differences import MarkedPiece, mark
 from truerank.text.words import stem, words
 
-__all__ = ["Listing", "ListingColumn", "data_for_script"]
-
 #: More distinct values than this are typed, fewer are chosen from a list.
 _MOST_CHOICES: Final = 40
 _STATIC_ROWS: Final = 200

@@ -22,20 +22,6 @@ from markupsafe import Markup
 from truerank.reports.listings import Listing
 from truerank.reports.tables import Column, Table, escape_html
 
-__all__ = [
-    "AnswerLine",
-    "AnswerList",
-    "Drawing",
-    "Facts",
-    "FileGroup",
-    "Finding",
-    "Page",
-    "Part",
-    "Prose",
-    "Section",
-    "templates",
-]
-
 #: "bad" is a filled badge, "good" an outlined one, "open" a dashed one: none needs its colour.
 Tone = Literal["bad", "good", "open"]
 

@@ -12,8 +12,6 @@ from truerank.reports.pages import Drawing, Facts, Finding, Page, Section, Tone
 from truerank.reports.tables import Table
 from truerank.version import __version__
 
-__all__ = ["Report", "ReportSection", "Verdict"]
-
 ReportPart = Any
 
 

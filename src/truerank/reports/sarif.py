@@ -16,8 +16,6 @@ from urllib.parse import quote
 
 from truerank.version import __version__
 
-__all__ = ["MOST_FINDINGS", "Level", "SarifFinding", "SarifRule", "sarif"]
-
 Level = Literal["error", "warning", "note"]
 
 #: GitHub takes 25,000 results of a run and shows 5,000.

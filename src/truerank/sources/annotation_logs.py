@@ -15,8 +15,6 @@ from truerank.sources.grammar import SourceSpec
 from truerank.sources.rows import Row, rows
 from truerank.sources.tables import as_text, well_formed
 
-__all__ = ["FAULTS", "NO_ANSWER", "Annotation", "AnnotationLog", "LogCounts", "ShownPassage", "open_annotations"]
-
 #: What MS MARCO QnA writes in the place of an answer.
 NO_ANSWER: Final = "No Answer Present."
 #: What can be wrong with a record, and what was done about it.

@@ -17,8 +17,6 @@ from truerank.sources import compressed, json_stream
 from truerank.sources.json_stream import Parsed, Place
 from truerank.sources.rows import Row
 
-__all__ = ["COLUMNS", "column_rows"]
-
 #: The columns that are read; "passages" leads, because it holds nearly all of the bytes.
 COLUMNS: Final[tuple[str, ...]] = ("passages", "query_id", "query", "query_type", "answers")
 #: Records that a column may run ahead of the others before it is put on the disk.

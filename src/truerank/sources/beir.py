@@ -6,8 +6,6 @@ from pathlib import Path
 
 from truerank.errors import InputError
 
-__all__ = ["corpus_file", "qrels_file", "queries_file"]
-
 _ENDINGS = ("", ".gz", ".zst", ".bz2", ".xz")
 
 

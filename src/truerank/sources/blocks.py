@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["QueryBlock", "RawBlock", "SourceCounts"]
-
 
 @dataclass(frozen=True)
 class SourceCounts:

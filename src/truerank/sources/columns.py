@@ -12,8 +12,6 @@ from typing import Final, NamedTuple
 from truerank.errors import InputError
 from truerank.loading import whole_number
 
-__all__ = ["ID_NAMES", "SAMPLE_LINES", "TEXT_NAMES", "Layout", "csv_header", "layout_of", "named"]
-
 #: Names of the text, the likeliest first: TREC and BEIR habits, those of sentence-transformers, doccano's.
 TEXT_NAMES: Final = (
     "query", "query_text", "text", "question", "anchor", "sentence1", "sentence_a", "sentence", "premise", "input",

@@ -20,18 +20,6 @@ from truerank.loading import check_regular
 from truerank.sources.sharing import shared_value
 from truerank.zstd import ZstdDecompressor, ZstdError
 
-__all__ = [
-    "HEAD_SIZE",
-    "BrokenFileError",
-    "checked_file",
-    "chunks",
-    "fingerprint",
-    "head",
-    "is_folder",
-    "is_plain",
-    "plain_file",
-]
-
 #: How many bytes the format of a file is told from.
 HEAD_SIZE: Final = 1 << 18
 _CHUNK: Final = 1 << 20

@@ -8,8 +8,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-__all__ = ["DistinctTexts", "text_hashes"]
-
 _SEED = 0x7275_6E6B
 _HASHES = 2.0**64
 

@@ -16,15 +16,6 @@ from truerank.sources.lines import LineBlock, line_blocks
 from truerank.sources.rows import Row, parquet_frames
 from truerank.sources.tables import as_text, identifier_of, well_formed
 
-__all__ = [
-    "FoundDocument",
-    "FoundStream",
-    "documents_of_lines",
-    "documents_of_parquet",
-    "documents_of_rows",
-    "has_names",
-]
-
 _IDS: Final = (
     "_id", "doc_id", "docid", "docno", "document_id", "doc-id", "corpus-id", "corpus_id", "pid", "passage_id",
     "passage-id", "did", "id",

@@ -21,8 +21,6 @@ from truerank.sources.sharing import shared_stream
 from truerank.sources.streamed import StreamedSource
 from truerank.text.normalising import normalise
 
-__all__ = ["DocumentSource", "open_documents", "read_documents"]
-
 _BLOCK: Final = 1 << 10
 #: Bytes of a document without its texts.
 _VALUE: Final = 400

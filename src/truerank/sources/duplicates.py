@@ -13,8 +13,6 @@ from truerank.errors import InputError
 from truerank.records import Qrel, RunRow
 from truerank.sources.lines import line_blocks
 
-__all__ = ["Conflict", "IdWindow", "PairWindow", "pair_records"]
-
 _WINDOW: Final = 1 << 20
 _Keys = npt.NDArray[np.int64]
 R = TypeVar("R", Qrel, RunRow)

@@ -35,8 +35,6 @@ from truerank.sources.streamed import StreamedSource
 from truerank.sources.tables import identifier_of, well_formed
 from truerank.text.normalising import normalise
 
-__all__ = ["ExampleBlock", "ExampleSource", "ExampleText", "open_examples"]
-
 _BLOCK: Final = 1 << 12
 #: Forms whose records are queries, or queries with what was judged.
 _WITHOUT_COLUMNS: Final = ("beir", "lines", "trec", "xml", "qna")

@@ -11,8 +11,6 @@ from truerank.sources import beir, tables, trec
 from truerank.sources.blocks import RawBlock
 from truerank.sources.rows import rows
 
-__all__ = ["file_queries"]
-
 _TREC_BLOCK: Final = 1000
 
 

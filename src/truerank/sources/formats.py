@@ -11,8 +11,6 @@ from truerank.loading import load_json
 from truerank.sources import columns, compressed
 from truerank.sources.grammar import SOURCES
 
-__all__ = ["detect", "is_saved", "is_trec_document", "refuse_binary"]
-
 _BY_ENDING: Final = {
     ".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet",
     ".run": "run", ".qrels": "qrels",

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from truerank.errors import InputError
 from truerank.sources.lines import block_of, byte_blocks
 
-__all__ = ["LineReader", "Repeat", "frames", "raise_repeat", "repeated_pair"]
-
 #: Bytes of text that are parsed at once.
 _BLOCK: Final = 1 << 24
 #: What `str.split` takes for a blank besides the space and the line feed.

@@ -25,8 +25,6 @@ from truerank.sources.notebook import frame_of, is_single
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA
 
-__all__ = ["NOUNS", "is_given", "source_of"]
-
 Noun = Literal["texts", "documents", "qrels", "run"]
 
 #: What the options of sources hold, by their names; other options take sources only.

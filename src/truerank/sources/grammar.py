@@ -12,8 +12,6 @@ from typing import Final, Literal
 from truerank.errors import InputError
 from truerank.plugins import Plugins
 
-__all__ = ["FORMATS", "SOURCES", "SourceSpec", "parse", "unique_names"]
-
 Scheme = Literal["irds", "hf", "file"]
 
 #: The formats that `path?format=…` can force.

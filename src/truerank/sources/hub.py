@@ -21,8 +21,6 @@ from truerank.sources.blocks import RawBlock
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.rows import Row, rows
 
-__all__ = ["fingerprint", "queries", "records"]
-
 _DATA_FILE: Final = re.compile(r"\.(?:parquet|(?:jsonl|ndjson|json|csv|tsv)(?:\.(?:gz|zst|bz2|xz))?)$")
 _NOT_DATA: Final = frozenset(("dataset_infos.json", "dataset_dict.json", "state.json", "config.json", "package.json"))
 _SHARD: Final = re.compile(r"-\d{5}-of-(?P<of>\d{5})\b")

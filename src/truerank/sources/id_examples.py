@@ -20,21 +20,6 @@ from truerank.sources.roles import Roles
 from truerank.sources.rows import Row
 from truerank.sources.texts_by_id import documents_by_id, queries_by_id
 
-__all__ = [
-    "AbsentIds",
-    "ExampleTexts",
-    "Ids",
-    "WithTexts",
-    "holds_ids",
-    "id_lines",
-    "id_roles",
-    "ids_of",
-    "judged_lines",
-    "of_judgments",
-    "refuse_ids",
-    "roles_of_ids",
-]
-
 Key = TypeVar("Key")
 #: An example by ids: what names it, roles with ids or texts, and whether its line was repaired.
 Ids: TypeAlias = tuple[Key, list[tuple[str, str]], bool]

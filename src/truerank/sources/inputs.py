@@ -10,8 +10,6 @@ from truerank.sources import compressed, grammar
 from truerank.sources.given import is_given
 from truerank.sources.grammar import SourceSpec
 
-__all__ = ["input_of", "inputs_of", "pinned", "shown_source"]
-
 
 def input_of(role: str, source: object, name: str = "", rows: int | None = None) -> Input:
     """What an option named, with the hash of its bytes where that is a file.

@@ -17,8 +17,6 @@ from truerank.sources.blocks import RawBlock
 from truerank.sources.rows import Row
 from truerank.sources.tables import well_formed
 
-__all__ = ["annotated_queries", "check", "count_documents", "documents", "fingerprint", "qrels", "queries", "topics"]
-
 _BLOCK: Final = 1 << 13
 _TITLES: Final = ("title", "query", "text", "question", "original_query", "raw_utterance", "short_query")
 _DOCUMENT_TITLES: Final = ("title", "headline")

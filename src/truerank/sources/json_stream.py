@@ -18,20 +18,6 @@ from truerank.loading import load_json, whole_number
 from truerank.sources import compressed
 from truerank.sources.lines import decoded
 
-__all__ = [
-    "JsonItem",
-    "Parsed",
-    "Place",
-    "array_items",
-    "ascending_at",
-    "first_byte",
-    "loads",
-    "member_items",
-    "member_places",
-    "object_items",
-    "parsed_at",
-]
-
 _BLANKS: Final = b" \t\r\n"
 _SKIP_BLANKS: Final = re.compile(rb"[ \t\r\n]*")
 _STRING_BODY: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+'

@@ -14,11 +14,6 @@ from truerank.sources.grammar import SourceSpec
 from truerank.sources.rows import Row, rows
 from truerank.sources.tables import as_text, number_in, well_formed
 
-__all__ = [
-    "DATASET_NAMES", "PROBABILITY_NAMES", "QUERY_ID_NAMES", "QUERY_NAMES", "SIMILARITY_NAMES", "TOPIC_NAMES",
-    "read_labels",
-]  # fmt: skip
-
 #: Columns of items, the likeliest first.
 TOPIC_NAMES: Final = ("topic_id", "topic", "topic_number", "test_id")
 QUERY_ID_NAMES: Final = ("query_id", "ms-marco-qid", "qid", "query-id", "queryid")

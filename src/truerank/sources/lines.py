@@ -10,18 +10,6 @@ from typing import Final, NamedTuple
 from truerank.errors import InputError
 from truerank.sources import compressed
 
-__all__ = [
-    "Line",
-    "LineBlock",
-    "block_of",
-    "byte_blocks",
-    "decoded",
-    "line_blocks",
-    "metadata_header",
-    "numbered_lines",
-    "whole_text",
-]
-
 _LONGEST_LINE: Final = 1 << 28
 #: Each line is a comment, so that a topic called "#" ends the header.
 _METADATA: Final = re.compile(

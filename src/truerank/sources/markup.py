@@ -6,8 +6,6 @@ import html
 import re
 from typing import Final, NamedTuple
 
-__all__ = ["MarkedDocument", "html_text", "is_html", "trec_document"]
-
 _HTML: Final = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
 )

@@ -9,8 +9,6 @@ import polars as pl
 
 from truerank.errors import InputError
 
-__all__ = ["frame_of", "is_single", "of_ranx"]
-
 #: What other programs call the columns.
 _NAMES: Final = {
     "topic_id": ("query_id", "query-id", "qid", "topic"),

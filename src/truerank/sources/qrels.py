@@ -18,17 +18,6 @@ from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import byte_blocks, decoded
 from truerank.sources.sharing import shared_frames
 
-__all__ = [
-    "BEIR_HEADER",
-    "QREL_SCHEMA",
-    "QrelLine",
-    "qrel_frames",
-    "qrel_lines",
-    "qrel_text",
-    "read_qrels",
-    "read_qrels_frame",
-]
-
 #: The columns of judgments as a frame.
 QREL_SCHEMA: Final[dict[str, Any]] = {"topic_id": pl.String, "doc_id": pl.String, "relevance": pl.Int32}
 #: The first line of judgments in a BEIR folder.

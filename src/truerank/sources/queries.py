@@ -20,8 +20,6 @@ from truerank.sources.streamed import StreamedSource
 from truerank.sources.text_columns import TextColumns, text_columns
 from truerank.text.normalising import normalise
 
-__all__ = ["QuerySource", "open_queries"]
-
 #: Bytes of a query without its characters: text, id and line.
 _VALUE: Final = 150
 

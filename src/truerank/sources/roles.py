@@ -11,8 +11,6 @@ from typing import Any, Final
 from truerank.errors import OptionError
 from truerank.sources import columns
 
-__all__ = ["ROLES", "Roles", "number_of", "roles_of", "texts_of"]
-
 #: What a text of an example is: the query, a document that answers it, one that does not, a document without a query.
 ROLES: Final = ("query", "positive", "negative", "document")
 #: Names of columns by role, the likeliest query first: sentence-transformers, FlagEmbedding, Tevatron, DPR, MS MARCO,

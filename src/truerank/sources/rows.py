@@ -15,8 +15,6 @@ from truerank.sources import columns, compressed, json_stream
 from truerank.sources.grammar import SOURCES
 from truerank.sources.lines import line_blocks
 
-__all__ = ["Row", "parquet_frames", "rows", "saved_files"]
-
 _FIELD_LIMIT: Final = 1 << 26
 _PARQUET_ROWS: Final = 1 << 16
 _REMEDY: Final = "correct the line, or download the file again"

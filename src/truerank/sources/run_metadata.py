@@ -17,8 +17,6 @@ from truerank.loading import load_yaml
 from truerank.sources import compressed, grammar
 from truerank.sources.lines import metadata_header
 
-__all__ = ["RunMetadata", "TrainingData", "run_metadata", "trained_on"]
-
 #: A header that is longer is not looked for.
 _HEAD: Final = 1 << 19
 _COMMENT: Final = re.compile(r"^#[ \t]?", re.MULTILINE)

@@ -15,8 +15,6 @@ from truerank.sources import compressed, formats, frames, grammar
 from truerank.sources.duplicates import pair_records
 from truerank.sources.sharing import is_shared, shared_frames
 
-__all__ = ["RUN_SCHEMA", "read_run", "read_run_frame", "run_frames"]
-
 #: The columns of a run as a frame.
 RUN_SCHEMA: Final[dict[str, Any]] = {
     "topic_id": pl.String,

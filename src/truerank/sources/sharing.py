@@ -15,8 +15,6 @@ from typing import Any, Final, TypeVar
 
 import polars as pl
 
-__all__ = ["is_shared", "reading_once", "shared_frames", "shared_stream", "shared_value"]
-
 T = TypeVar("T")
 #: What is kept at most, in bytes of frames and characters of texts; what is larger is streamed each time.
 _LIMIT: Final = 1 << 27

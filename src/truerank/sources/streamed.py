@@ -9,8 +9,6 @@ from truerank.sources import hub, irds
 from truerank.sources.blocks import SourceCounts
 from truerank.sources.grammar import SourceSpec
 
-__all__ = ["StreamedSource"]
-
 
 class StreamedSource(ABC):
     """A source that can be iterated any number of times, and that streams: memory does not grow with it.

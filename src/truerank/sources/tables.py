@@ -19,19 +19,6 @@ from truerank.sources.columns import Layout
 from truerank.sources.lines import LineBlock, line_blocks
 from truerank.sources.rows import Row, parquet_frames, rows
 
-__all__ = [
-    "as_text",
-    "identifier_of",
-    "line_queries",
-    "number_in",
-    "parquet_queries",
-    "qna_queries",
-    "row_queries",
-    "text_key",
-    "texts_in",
-    "well_formed",
-]
-
 _BLOCK: Final = 1 << 13
 #: Keys of the text of a message or passage.
 _CONTENTS: Final = ("content", "value", "text", "contents")

@@ -12,8 +12,6 @@ from truerank.sources.grammar import FORMATS, SOURCES, SourceSpec
 from truerank.sources.lines import line_blocks
 from truerank.sources.rows import Row, rows
 
-__all__ = ["TextColumns", "by_column", "text_columns"]
-
 #: Names of texts beside the query: sentence-transformers, FlagEmbedding, Tevatron, instruction data, conversations.
 _OTHER_NAMES: Final = frozenset((
     "positive", "negative", "pos", "neg", "positives", "negatives", "hard_negative", "positive_passages",

@@ -13,8 +13,6 @@ from typing import Final
 from truerank.sources.documents import open_documents
 from truerank.sources.queries import open_queries
 
-__all__ = ["TextsById", "documents_by_id", "queries_by_id"]
-
 _ROWS: Final = 1 << 14
 #: Ids of one look-up.
 _ASKED: Final = 500

@@ -21,8 +21,6 @@ from truerank.sources.rows import Row, rows
 from truerank.sources.sharing import shared_stream
 from truerank.text.normalising import normalise
 
-__all__ = ["TopicSet", "read_topics", "topic_records"]
-
 _TITLES: Final = ("title", "topic_title", *columns.TEXT_NAMES)
 _DESCRIPTIONS: Final = ("description", "desc", "question")
 _NARRATIVES: Final = ("narrative", "narr")

@@ -12,8 +12,6 @@ from truerank.errors import InputError
 from truerank.records import Topic
 from truerank.sources.lines import whole_text
 
-__all__ = ["FoundTopic", "trec_topics", "xml_topics"]
-
 _RECORD: Final = re.compile(r"<(top|doc)\b[^>]*>", re.IGNORECASE)
 _TAG: Final = re.compile(
     r"<(?P<end>/?)(?P<name>num|number|docno|title|desc|description|narr|narrative|query|question|dom|head|con|fac|def|smry"

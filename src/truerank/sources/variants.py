@@ -15,8 +15,6 @@ from truerank.sources.tables import as_text, well_formed
 from truerank.sources.topics import TopicSet
 from truerank.text.normalising import normalise
 
-__all__ = ["read_variants", "with_variants"]
-
 _TOPICS: Final = ("topic", "topic_id", "topic_number", "number", "qid", "query_id", "_id", "id")
 _TEXTS: Final = ("variants", "variant", "query_variants", "query_variant", "query", "queries", "text", "title")
 

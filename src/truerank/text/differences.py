@@ -7,8 +7,6 @@ from typing import Literal, NamedTuple
 
 from truerank.text.words import WordSpan, joined_words, spans, stem
 
-__all__ = ["Differences", "MarkedPiece", "Status", "mark"]
-
 Status = Literal["same", "inflected", "other"]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["and_more", "first_few", "listed"]
-
 
 def listed(names: Sequence[str]) -> str:
     """`a, b and c`; empty without names."""

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from truerank.text.page_faults import PageWords, covered
 
-__all__ = ["NO_BODY", "Loss", "WordWeights", "lost_share", "word_weights"]
-
 Floats = NDArray[np.float64]
 
 #: Words of a piece that is looked for as a whole, and pieces on each side that share the query with it.

@@ -9,8 +9,6 @@ from typing import Any, Final, NamedTuple
 
 from truerank.errors import MissingExtraError
 
-__all__ = ["ContentOptions", "PageText", "page_text"]
-
 #: Content types that are read, by what is done with them.
 _HTML: Final = frozenset(("text/html", "application/xhtml+xml", "application/xml", "text/xml"))
 _PLAIN: Final = frozenset(("text/plain", "text/markdown"))

@@ -15,8 +15,6 @@ from typing import Final, NamedTuple
 
 from truerank.text.words import FUNCTION_WORDS, stem, words
 
-__all__ = ["FORM_WORDS", "FRAME_WORDS", "IRREGULAR", "Core", "asks", "core", "core_of", "folded", "is_question", "key"]
-
 #: Words that the core leaves out wherever they stand: `FUNCTION_WORDS` and adverbs and prepositions that a search box
 #: can do without. Negations are not among them.
 FORM_WORDS: Final = FUNCTION_WORDS | frozenset(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["repair"]
-
 #: What programs show for the bytes 0x80 to 0x9F when they take them for Windows-1252; five of them have no sign there.
 _WINDOWS: Final = {
     sign: chr(code) for code in range(0x80, 0xA0) if (sign := bytes([code]).decode("cp1252", errors="ignore"))

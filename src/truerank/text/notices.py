@@ -16,8 +16,6 @@ from typing import Final, NamedTuple
 
 from truerank.loading import toml_file
 
-__all__ = ["Notice", "notice_of", "speaks_as_notice"]
-
 #: In notices.toml, who speaks to somebody: no sign of a kind of notice.
 _ADDRESS: Final = "spoken to"
 #: Letters that are no letter with an accent.

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from truerank.text.notices import notice_of, speaks_as_notice
 
-__all__ = ["REASONS", "PageFault", "PageWords", "covered", "page_fault", "shows_no_page"]
-
 #: The classes, from the plainest to the one that is left over.
 REASONS: Final = (
     "empty",

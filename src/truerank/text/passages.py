@@ -9,22 +9,6 @@ from typing import Final, Literal, NamedTuple, Protocol
 
 from truerank.errors import OptionError
 
-__all__ = [
-    "CAST2021",
-    "CAST2022",
-    "POLICIES",
-    "WHOLE",
-    "Policy",
-    "Sentences",
-    "Sliding",
-    "Span",
-    "Whole",
-    "joined",
-    "passages",
-    "policy_named",
-    "sentences",
-]
-
 #: Words and signs, as tokenizers for sentences count them.
 _TOKEN: Final = re.compile(r"\w+|[^\w\s]")
 _WORD: Final = re.compile(r"\S+")

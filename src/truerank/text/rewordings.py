@@ -10,8 +10,6 @@ from typing import Final, Literal, get_args
 from truerank.text.matching import IRREGULAR
 from truerank.text.words import FUNCTION_WORDS, words
 
-__all__ = ["KINDS", "SEEN_KINDS", "Kind", "reword"]
-
 Kind = Literal[
     "order",
     "inflection",

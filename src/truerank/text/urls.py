@@ -9,8 +9,6 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from truerank.options import Options
 
-__all__ = ["TRACKING", "UrlRules", "normalise_url"]
-
 #: Parameters that say where a visitor came from, not what is shown; a name that ends in "*" stands for all so begun.
 TRACKING: Final = (
     "utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "fbclid", "msclkid", "yclid", "twclid", "ttclid", "igshid",

@@ -20,8 +20,6 @@ from typing import Final, NamedTuple
 
 from truerank.text.matching import FORM_WORDS, Core, asks, core, core_of, folded, key
 
-__all__ = ["EVIDENCE", "LETTERS", "WORDS", "WordingProbe", "letter_rests", "one_letter_apart"]
-
 #: What a probe says of a pair.
 WORDS: Final = 1
 LETTERS: Final = 2

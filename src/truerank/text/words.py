@@ -11,19 +11,6 @@ from typing import Final, NamedTuple
 
 import Stemmer
 
-__all__ = [
-    "FUNCTION_WORDS",
-    "WordSpan",
-    "asks_for_definition",
-    "bag",
-    "content_words",
-    "joined_words",
-    "spans",
-    "stem",
-    "stems",
-    "words",
-]
-
 #: English words of grammar. Negations ("no", "not", "without") and "us", which in queries is a country, carry meaning
 #: and are not among them.
 FUNCTION_WORDS: Final = frozenset(

@@ -20,8 +20,6 @@ from truerank.text.normalising import normalise
 from truerank.vectors.encoders.base import Encoder, Vectors
 from truerank.vectors.texts import KEPT_SCHEMA, PAIR_SCHEMA, TextBlock
 
-__all__ = ["LISTS", "Bars", "PairProbe", "ScanTask", "grouped", "keep", "rounded", "select"]
-
 #: The columns of `KEPT_SCHEMA` that hold one entry for each pair.
 LISTS = ("topic_nos", "similarities", "probed", "exact")
 

@@ -28,17 +28,6 @@ from truerank.work.artifacts import write_text
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 
-__all__ = [
-    "DEFAULT_CUTS",
-    "FilterPlan",
-    "Filtered",
-    "Recall",
-    "choose_cut",
-    "estimate_recall",
-    "filter_blocks",
-    "would_pass",
-]
-
 Floats: TypeAlias = NDArray[np.float64]
 
 #: Cuts by field, from `benchmarks/prefilter.py` (tuned on some logs and topics, tested on others).

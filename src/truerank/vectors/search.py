@@ -28,8 +28,6 @@ from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 from truerank.work.memory import give_back
 
-__all__ = ["NeighbourPairs", "ScreenCheck", "SearchPlan", "search"]
-
 #: Texts of a source on which the error of the low-precision pass is measured, and nearest topic texts of each.
 _PILOT_TEXTS = 512
 _PILOT_TOPICS = 8

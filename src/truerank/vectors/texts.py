@@ -7,9 +7,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import polars as pl
 
-__all__ = ["KEPT_SCHEMA", "PAIR_SCHEMA", "Rows", "TextBlock", "blocks_of", "empty_pairs"]
-
-
 #: Opens a stream of distinct texts: (position, query id, text, normalised text).
 Rows: TypeAlias = Callable[[], Iterable[tuple[int, str, str, str]]]
 

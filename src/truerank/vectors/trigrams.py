@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from truerank.vectors.encoders.base import Vectors
 
-__all__ = ["TrigramScorer"]
-
 _BUCKETS: Final = 1 << 17
 #: Texts, and cells of text times topic, that are scored at a time: few, so that what lies between stays small.
 _TEXTS_AT_ONCE: Final = 1 << 13

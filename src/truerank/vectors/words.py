@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from truerank.vectors.encoders.base import Encoder
 
-__all__ = ["WordVectors"]
-
 
 class WordVectors:
     """Cosines of words, each encoded once.

@@ -26,19 +26,6 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.zstd import ZstdFile
 
-__all__ = [
-    "WORK",
-    "Artifacts",
-    "atomic_path",
-    "digest",
-    "hash_file",
-    "installed_versions",
-    "opened_for_writing",
-    "place_of",
-    "write_text",
-    "written_by",
-]
-
 #: The folder of unfinished work, in that of the artifacts.
 WORK: Final = ".work"
 

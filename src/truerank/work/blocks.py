@@ -19,8 +19,6 @@ from truerank.work.tasks import Numbered, Task
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
-__all__ = ["BlockStore", "run_blocks", "sealed", "unsealed"]
-
 B = TypeVar("B", bound=Numbered)
 
 

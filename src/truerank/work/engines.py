@@ -16,8 +16,6 @@ from truerank.errors import MissingExtraError, OptionError, ShardFinishedError
 from truerank.work.tasks import Lost, Numbered, Task
 from truerank.work.workers import in_processes
 
-__all__ = ["Engine", "LocalEngine", "RayEngine", "ShardEngine", "check_kept", "in_order", "open_engine"]
-
 B = TypeVar("B", bound=Numbered)
 R = TypeVar("R")
 T = TypeVar("T")

@@ -11,8 +11,6 @@ from pathlib import Path
 from truerank.work.engines import Engine, LocalEngine
 from truerank.work.progress import Progress, Quiet
 
-__all__ = ["Job", "opened"]
-
 
 @dataclass(frozen=True)
 class Job:

@@ -6,8 +6,6 @@ import ctypes
 import functools
 from collections.abc import Callable
 
-__all__ = ["give_back"]
-
 
 def give_back() -> None:
     """Hands freed memory back to the operating system, where the C library can; between the phases of long work."""

@@ -13,8 +13,6 @@ from truerank.errors import InputError
 from truerank.reports.tables import escape_html
 from truerank.text.printable import printable
 
-__all__ = ["NotebookProgress", "Progress", "ProgressLines", "Quiet", "Terminal", "terminal_progress"]
-
 #: Seconds between two lines where there is no terminal.
 _EVERY: Final = 60.0
 #: Seconds between two drawings of a notebook's bar.

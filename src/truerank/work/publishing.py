@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from truerank.reports.figures import Picture
     from truerank.reports.report import Report
 
-__all__ = ["publish", "write_pictures", "write_tables"]
-
 _FORMS: Final[Mapping[str, Callable[[Table], str]]] = {
     "txt": Table.text,
     "csv": Table.csv,

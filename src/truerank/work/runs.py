@@ -21,8 +21,6 @@ try:
 except ImportError:  # Windows: two runs of one folder are not kept apart there
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Run", "locked", "plain", "run"]
-
 _LOCK: Final = "lock"
 #: Options that say where the work runs: the shards of a run, and its later attempts, share what is done.
 _WHERE: Final = frozenset({"engine", "workers"})

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeVar
 
-__all__ = ["Lost", "Numbered", "Task"]
-
 B_contra = TypeVar("B_contra", contravariant=True)
 R_co = TypeVar("R_co", covariant=True)
 

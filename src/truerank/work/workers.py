@@ -13,8 +13,6 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from truerank.work.tasks import Lost, Numbered, Task
 
-__all__ = ["in_processes", "processors"]
-
 B = TypeVar("B", bound=Numbered)
 R = TypeVar("R")
 

@@ -103,11 +103,11 @@ def test_a_faulty_judgment_stands_in_its_line(tmp_path: Path, monkeypatch: pytes
 
 
 def test_what_is_not_listed_is_counted(inputs: list[Input], monkeypatch: pytest.MonkeyPatch) -> None:
-    from truerank.audits.collection import review as collection_review
+    from truerank.audits.collection import report as collection_report
     from truerank.audits.leakage import review as leakage_review
     from truerank.reports import sarif
 
-    for module in (sarif, leakage_review, collection_review):
+    for module in (sarif, leakage_review, collection_report):
         monkeypatch.setattr(module, "MOST_FINDINGS", 2)
     rows = [("robust", str(at), "title", "log", f"q{at}", f"text {at}", 0.97) for at in range(5)]
     run = json.loads(review(leakage_example.audit(rows), inputs))["runs"][0]
@@ -116,6 +116,6 @@ def test_what_is_not_listed_is_counted(inputs: list[Input], monkeypatch: pytest.
     assert told["message"]["text"].startswith("3 of 5 findings are left out")
     Path("bad.qrels").write_text("".join(f"{at} 0 a 1\n{at} 0 a 0\n" for at in range(4)))
     found = truerank.collection.audit(qrels="bad.qrels")
-    text = collection_review.review(found, [Input("bad", "bad.qrels", "qrels")])
+    text = collection_report.review(found, [Input("bad", "bad.qrels", "qrels")])
     assert "findings are left out" in text
     assert len(json.loads(text)["runs"][0]["results"]) == 2

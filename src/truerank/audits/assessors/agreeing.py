@@ -19,22 +19,6 @@ from truerank.judging.coefficients import Coefficients, Floats
 from truerank.measures.significance import Correction, correct
 from truerank.options import Resampling
 
-__all__ = [
-    "COEFFICIENTS",
-    "MAIN",
-    "agreement_frame",
-    "between_frame",
-    "ceiling_frame",
-    "coefficients",
-    "confusion_frame",
-    "counted",
-    "cuts_frame",
-    "differences_frame",
-    "grade_bands",
-    "rating_frame",
-    "topics_frame",
-]
-
 #: The coefficients by the names in the tables.
 COEFFICIENTS: Final = {
     "agreement": "share of pairs with the same grade",

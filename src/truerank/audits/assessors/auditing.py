@@ -32,8 +32,6 @@ from truerank.sources.notebook import is_single
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["Grading", "audit"]
-
 #: Qrels, label files and stores, as [NAME=]SRC; in Python also judgments of any kind by name.
 Grading: TypeAlias = str | Path | pl.DataFrame | Mapping[str, Any] | Sequence[Any] | Store | Ratings
 

@@ -11,8 +11,6 @@ import scipy
 from truerank.judging.coefficients import Floats, drawn_weights
 from truerank.options import Resampling
 
-__all__ = ["TopicEstimate", "bootstrap", "two_sided"]
-
 
 class TopicEstimate(NamedTuple):
     """A statistic of any shape with its percentile interval and the standard deviation of its resamples.

@@ -22,8 +22,6 @@ from truerank.measures.prediction_powered import Adjustment, Pairs, basis, estim
 from truerank.measures.scoring import evaluate
 from truerank.options import Scoring
 
-__all__ = ["CorrectedScores", "corrected_scores"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

@@ -14,8 +14,6 @@ from truerank.judging.coefficients import Floats
 from truerank.measures.significance import Correction, correct
 from truerank.options import Resampling
 
-__all__ = ["ensembles", "ensembles_frame"]
-
 #: Sizes of the ensembles of the best models; one is the best model itself.
 _BEST: Final = (1, 3, 5, 7, 11, 15)
 

@@ -19,8 +19,6 @@ from truerank.judging.coefficients import Floats
 from truerank.measures.significance import Correction, correct
 from truerank.options import Resampling
 
-__all__ = ["FamilySource", "families_frame", "read_families"]
-
 FamilySource = str | Path | Mapping[str, str] | None
 #: Outside a family, so many runs are needed to say what a run of some score gains.
 _FEWEST_OTHERS: Final = 3

@@ -24,8 +24,6 @@ from truerank.sources.grammar import SourceSpec
 from truerank.sources.notebook import is_single
 from truerank.sources.qrels import BEIR_HEADER, QREL_SCHEMA
 
-__all__ = ["Grades", "OutsideGrade", "Voice", "read_grades", "read_voices"]
-
 Codes = NDArray[np.int64]
 _KEYS: Final = ["topic_id", "doc_id"]
 _QREL_CELLS: Final = (3, 4)

@@ -17,8 +17,6 @@ from truerank.measures.names import lower_is_better
 from truerank.measures.scoring import evaluate
 from truerank.options import Resampling, Scoring
 
-__all__ = ["last_stage_frame", "reordered"]
-
 _KEYS: Final = ["topic_id", "doc_id"]
 #: So many results of a run are reordered, where the scoring does not say a depth.
 _DEPTH: Final = 100

@@ -15,8 +15,6 @@ from truerank.measures.judgments import GradeTable
 from truerank.measures.rankings import Ranking, grouped
 from truerank.options import Scoring
 
-__all__ = ["LinearMeasure", "Ranks", "linear_measure", "ranks_of"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

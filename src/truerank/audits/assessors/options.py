@@ -11,8 +11,6 @@ from truerank.errors import OptionError
 from truerank.measures.significance import Correction
 from truerank.options import Flag, Options, Range, Votes
 
-__all__ = ["OUTSIDE", "AssessorRules", "Outside", "scale_of"]
-
 Outside = Literal["nearest", "drop", "fail"]
 #: The rules for grades outside the scale, in words.
 OUTSIDE: Final[dict[str, str]] = {

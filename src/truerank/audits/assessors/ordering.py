@@ -27,20 +27,6 @@ from truerank.sources import read_run_frame
 from truerank.sources.notebook import frame_of
 from truerank.sources.runs import RUN_SCHEMA
 
-__all__ = [
-    "BEST",
-    "FEWEST_RUNS",
-    "SystemScores",
-    "order_frame",
-    "pairs_frame",
-    "rank_bands",
-    "read_systems",
-    "score_systems",
-    "scores_frame",
-    "subsets",
-    "values_on",
-]
-
 #: The best so many systems are looked at for themselves.
 BEST: Final = (10, 20)
 #: With fewer systems there is no order worth a verdict.

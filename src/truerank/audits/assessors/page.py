@@ -25,8 +25,6 @@ from truerank.version import __version__
 from truerank.work.publishing import publish
 from truerank.work.runs import Run
 
-__all__ = ["card"]
-
 #: Up to so many models, each verdict is a finding of the page; with more, each use is.
 _FEW: Final = 2
 _SHOWN: Final = 4

@@ -14,8 +14,6 @@ from truerank.errors import InputError
 from truerank.measures.grammar import MeasureSpec, parse_measures
 from truerank.options import Resampling, Scoring
 
-__all__ = ["PLANNED", "corrected_frame", "plans_frame"]
-
 #: The measure of the plan, and those that are corrected where none is asked for that single pairs can correct.
 PLANNED = "P@10"
 _LINEAR = ("P@10", "DCG@10")

@@ -15,8 +15,6 @@ from truerank.audits.assessors.ordering import SystemScores
 from truerank.options import Resampling, Scoring
 from truerank.reports.results import Result
 
-__all__ = ["AssessorAudit"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AssessorAudit(Result, shown_in="truerank.audits.assessors.page"):

@@ -18,8 +18,6 @@ from truerank.measures.label_samples import Target, allocate, sums_by
 from truerank.measures.prediction_powered import Adjustment, basis
 from truerank.options import Confidence, Options, Range, Scoring, Seed
 
-__all__ = ["Correcting", "Design", "LabelPlan", "LabelStrata", "label_plan", "strata_of", "with_probabilities"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

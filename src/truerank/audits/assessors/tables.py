@@ -13,8 +13,6 @@ from truerank.audits.assessors.verdicts import USES, verdicts_of
 from truerank.measures.significance import CORRECTIONS
 from truerank.reports.tables import Cell, Column, Table
 
-__all__ = ["all_tables", "ended"]
-
 _MOVES: Final = 5
 _LOWEST: Final = 20
 _STATISTICS: Final = {"tau": "τ", "tau_ap": "τ_AP", "rho": "Spearman's ρ", "rbo": "RBO"}

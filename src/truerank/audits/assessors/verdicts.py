@@ -14,8 +14,6 @@ from truerank.audits.assessors.remedies import PLANNED
 from truerank.audits.assessors.results import AssessorAudit
 from truerank.reports.report import Verdict
 
-__all__ = ["LIMITS", "MEANINGS", "USES", "UseVerdict", "verdicts_of"]
-
 #: The uses, in the order of the page.
 USES: Final = {
     "absolute": "absolute scores",

@@ -50,8 +50,6 @@ from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["audit"]
-
 
 @command
 def audit(

@@ -14,8 +14,6 @@ from truerank.reports.cards import CardDate, CardStatement, card_head, card_with
 from truerank.reports.results import Result, summary
 from truerank.work.artifacts import hash_file
 
-__all__ = ["CollectionCard", "card"]
-
 _SCHEMA: Final = "truerank/collection-card/1"
 
 

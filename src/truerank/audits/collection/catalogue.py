@@ -7,8 +7,6 @@ from functools import cache
 from importlib import resources
 from typing import Final, Literal, NamedTuple, cast, get_args
 
-__all__ = ["PARTS", "Kind", "Part", "Severity", "kind_of", "kinds"]
-
 Part = Literal["judgments", "documents", "topics", "together", "versions"]
 #: "fault": the data alone show that something is wrong. "doubt": somebody has to look. "note": no fault, but whoever
 #: uses the collection should know.

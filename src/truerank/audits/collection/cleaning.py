@@ -26,8 +26,6 @@ from truerank.work.artifacts import hash_file
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["CollectionCleaning", "clean", "clean_lines"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CollectionCleaning(Result, shown_in="truerank.audits.collection.report"):

@@ -10,8 +10,6 @@ import polars as pl
 
 from truerank.measures.combining import Combine, combined_grade
 
-__all__ = ["CHANGES", "Closing", "closed", "closing_of"]
-
 #: Every change of a judgment: `row` counts the judgments of the source from 0; `new_doc_id` and `new_relevance` are
 #: empty where the row was removed.
 CHANGES: Final[dict[str, Any]] = {

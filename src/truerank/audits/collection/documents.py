@@ -32,8 +32,6 @@ from truerank.sources.documents import DocumentSource, open_documents
 from truerank.text.normalising import normalise
 from truerank.work.progress import Progress, Quiet
 
-__all__ = ["DocumentTable", "read_document_table"]
-
 #: A document is short or long by comparison with the median, at these factors and these numbers of letters.
 _SHORT, _SHORT_LETTERS = 5, 20
 _LONG, _LONG_LETTERS = 30, 1000

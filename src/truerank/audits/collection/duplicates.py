@@ -11,8 +11,6 @@ import polars as pl
 from truerank.audits.collection.instances import Instances, instances
 from truerank.near_duplicates.results import BOILERPLATE, PAIRS, groups_of
 
-__all__ = ["CERTAIN", "Answer", "Duplicates", "no_duplicates", "representatives"]
-
 #: What people said of two documents: a reader gains nothing from the second one; one of them holds the other and more;
 #: they say different things.
 Answer = Literal["same", "holds", "different"]

@@ -16,8 +16,6 @@ from truerank.measures.ordering import OrderChanges, evaluation_order_changes
 from truerank.measures.placebo import JudgmentPlacebo, Placebo, edits_between, placebo_changes
 from truerank.options import Scoring
 
-__all__ = ["CollectionChange", "CollectionEffect", "ScoreChange", "measured_effect"]
-
 #: Ranks that random changes look at where a measure has no cutoff.
 _DEEPEST: Final = 1000
 

@@ -11,8 +11,6 @@ from urllib.parse import unquote
 
 from truerank.text.mojibake import repair
 
-__all__ = ["folded", "likely", "unwritable", "what_differs"]
-
 _ENDING: Final = re.compile(r"(?i)\.(html?|txt|xml|json|pdf|md|gz|0+)$")
 _SEPARATORS: Final = re.compile(r"[\W_]+")
 _PADDING: Final = re.compile(r"(?<!\d)0+(?=\d)")

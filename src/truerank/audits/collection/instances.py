@@ -8,8 +8,6 @@ from typing import Any, Final
 
 import polars as pl
 
-__all__ = ["INSTANCE_SCHEMA", "Instances", "instances"]
-
 #: `findings.parquet`: one row for each instance. `line` is the line of the source, or 0; `other` is a second document
 #: or topic; `detail` says what was seen.
 INSTANCE_SCHEMA: Final[dict[str, Any]] = {

@@ -14,8 +14,6 @@ from truerank.judging.ratings import read_ratings
 from truerank.measures.intervals import Proportion, proportion
 from truerank.options import Labels
 
-__all__ = ["Band", "bands", "drawn_pairs", "item_lines", "read_answers"]
-
 #: Bands of Jaccard similarity from which a sample is drawn, by their lower ends.
 _BANDS: Final = (0.0, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
 _ANSWERS: Final = ("same", "holds", "different")

@@ -16,8 +16,6 @@ from truerank.sources.grammar import SourceSpec, parse
 from truerank.sources.notebook import frame_of
 from truerank.sources.qrels import QREL_SCHEMA, qrel_frames, qrel_lines
 
-__all__ = ["JudgmentTable", "judgment_instances", "read_judgments", "usable", "version_instances"]
-
 #: A grade that so few judgments have, and that is more than twice the highest of the others, is off the scale.
 _RARE: Final = 0.005
 #: Topics with so many relevant documents in common, and such a share of them, look alike.

@@ -8,8 +8,6 @@ from typing import Annotated, Any
 from truerank.errors import OptionError
 from truerank.options import Flag, Options, Range
 
-__all__ = ["CollectionOptions", "Parts"]
-
 
 @dataclass(frozen=True)
 class Parts(Options):

@@ -17,8 +17,6 @@ from truerank.reports.report import ReportSection, Verdict
 from truerank.reports.tables import Cell, Column, Table
 from truerank.text.listing import listed
 
-__all__ = ["TONES", "effect_tables", "lead", "sections", "title", "verdicts_shown"]
-
 TONES: Final[dict[Word, Tone]] = {"FAULTY": "bad", "SOUND": "good", "UNKNOWN": "open"}
 #: Instances of one kind that the page lists.
 _LISTED: Final = 1000

@@ -12,8 +12,6 @@ from truerank.audits.collection.identifiers import likely, what_differs
 from truerank.audits.collection.instances import Instances, instances
 from truerank.audits.collection.topics import TopicTable
 
-__all__ = ["asked_for", "reference_instances", "run_instances", "unreachable"]
-
 
 def reference_instances(
     frame: pl.DataFrame, topics: TopicTable | None, documents: DocumentTable | None

@@ -23,8 +23,6 @@ from truerank.sources.qrels import qrel_lines
 from truerank.work.publishing import write_pictures, write_tables
 from truerank.work.runs import Run
 
-__all__ = ["findings_table"]
-
 _WIDTH: Final = 100
 #: Turns what would break a line of TSV into blanks.
 _BREAKS: Final = str.maketrans("\t\r\n", "   ")

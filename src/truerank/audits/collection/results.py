@@ -16,8 +16,6 @@ from truerank.near_duplicates.results import GROUPS, PAIRS
 from truerank.reports.results import Result
 from truerank.work.artifacts import written_by
 
-__all__ = ["CollectionAudit", "CollectionFinding", "PartVerdict", "Word", "load_audit"]
-
 Word = Literal["FAULTY", "UNKNOWN", "SOUND"]
 
 #: Examples that a finding shows.

@@ -11,20 +11,6 @@ from truerank.text.mojibake import repair
 from truerank.text.normalising import normalise
 from truerank.text.notices import notice_of
 
-__all__ = [
-    "Measured",
-    "damage",
-    "doubled",
-    "ending",
-    "has_script",
-    "markup",
-    "measured",
-    "notice",
-    "placeholder",
-    "plain_words",
-    "script_of",
-]
-
 _LOST: Final = re.compile("[\ufffd\x00-\x08\x0b\x0e-\x1f\x7f]")
 _TAGS: Final = (
     "a|abbr|b|big|blockquote|body|br|button|center|cite|code|dd|div|dl|dt|em|font|footer|form|h[1-6]|head|header|hr|"

@@ -14,8 +14,6 @@ from truerank.near_duplicates import Shingles, between
 from truerank.options import Scoring
 from truerank.records import Document
 
-__all__ = ["Ceiling", "ceiling_instances", "ceilings", "group_instances", "verbatim_instances"]
-
 #: A topic of fewer words stands in some document by chance.
 _FEWEST_WORDS: Final = 5
 _VERBATIM: Final = Shingles(similarity=0.9, containment=1.0, contained_words=_FEWEST_WORDS)

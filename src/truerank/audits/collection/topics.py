@@ -19,8 +19,6 @@ from truerank.sources.queries import open_queries
 from truerank.sources.topics import topic_records
 from truerank.text.normalising import normalise
 
-__all__ = ["TopicRecord", "TopicTable", "comparable", "other_splits", "read_topic_table", "topic_instances"]
-
 #: Words of a topic that are looked for in other topics: as letters, so that scripts without blanks are served.
 _LETTERS: Final = 4
 #: Topics whose median is more characters than that are compared by runs of so many words.

@@ -12,8 +12,6 @@ from truerank.audits.collection.instances import Instances
 from truerank.audits.collection.results import CollectionFinding, PartVerdict
 from truerank.text.listing import listed
 
-__all__ = ["effect_here", "looked_for", "verdicts"]
-
 #: Which input a part is; what stands together needs two of them.
 _INPUT: Final[dict[str, tuple[str, ...]]] = {
     "judgments": ("qrels",),

@@ -52,8 +52,6 @@ from truerank.work.publishing import publish
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["PACKAGES", "Audit", "audit", "read_tests"]
-
 PACKAGES: Final = (
     "scipy",
     "tokenizers",

@@ -14,8 +14,6 @@ from truerank.audits.leakage.results import AuditResult, AuditSummary, load_audi
 from truerank.errors import InputError
 from truerank.text.normalising import normalise
 
-__all__ = ["NewSince", "TestNews", "since_baseline"]
-
 _KEY: Final = ("test", "topic_id", "field", "key")
 #: New pairs that are listed one by one.
 _LISTED: Final = 20

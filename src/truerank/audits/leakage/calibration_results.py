@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from truerank.errors import InputError
 from truerank.reports.results import Result
 
-__all__ = ["Calibration", "LabelNext", "Support", "plain"]
-
 Floats: TypeAlias = NDArray[np.float64]
 
 

@@ -29,8 +29,6 @@ from truerank.reports.cards import CardDate, card_head
 from truerank.reports.results import Result, summary
 from truerank.work.artifacts import hash_file
 
-__all__ = ["Card", "card", "card_schema"]
-
 _SCHEMA: Final = "truerank/leakage-card/1"
 
 

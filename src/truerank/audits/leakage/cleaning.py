@@ -29,19 +29,6 @@ from truerank.text.normalising import normalise
 from truerank.work.artifacts import hash_file
 from truerank.work.runs import run as started
 
-__all__ = [
-    "BASES",
-    "Basis",
-    "Cleaning",
-    "LeakPair",
-    "LeakRules",
-    "TrainCleaning",
-    "audit_input",
-    "clean_train",
-    "leaking_pairs",
-    "open_audit",
-]
-
 Basis = Literal["labels-first", "labels-only", "either"]
 Match = Literal["text", "id"]
 

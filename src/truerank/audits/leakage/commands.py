@@ -20,8 +20,6 @@ from truerank.errors import OptionError
 from truerank.measures import Evaluation
 from truerank.options import Confidence, Flag, Labels, Options, Range, Resampling, Seed, command
 
-__all__ = ["Spread", "calibrate", "clean"]
-
 
 @command
 def calibrate(

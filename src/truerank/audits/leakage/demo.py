@@ -23,8 +23,6 @@ from truerank.work.progress import Progress
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["DemoResult", "against_truth", "demo", "truth_table"]
-
 _Pair = tuple[str, str, str]
 
 

@@ -40,21 +40,6 @@ from truerank.options import Flag, Names, Resampling, Scoring, Ties, command
 from truerank.reports.results import Result
 from truerank.sources.run_metadata import run_metadata
 
-__all__ = [
-    "Effect",
-    "LeadSwap",
-    "Order",
-    "RunEffect",
-    "StatedTraining",
-    "difference_sds",
-    "effect",
-    "evaluated_means",
-    "leaked_topics",
-    "matched_strata",
-    "random_removals",
-    "spreads",
-]
-
 Floats: TypeAlias = NDArray[np.float64]
 #: An audit or its folder, or the ids of the topics that leak.
 LeakedTopics: TypeAlias = AuditResult | ExampleAudit | str | Path | Collection[str]

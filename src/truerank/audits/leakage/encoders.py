@@ -27,8 +27,6 @@ from truerank.vectors.texts import Rows
 from truerank.work.artifacts import write_text
 from truerank.work.memory import give_back
 
-__all__ = ["Models"]
-
 #: Texts of a source from which the sample is taken that ways of encoding are measured on.
 _SAMPLE_TEXTS: Final = 512
 

@@ -24,8 +24,6 @@ from truerank.sources import TopicSet
 from truerank.text.normalising import normalise
 from truerank.text.rewordings import KINDS, SEEN_KINDS
 
-__all__ = ["TestEvidence", "count_fields", "cumulative_labels", "kinds_seen", "share_interval", "summarise_test"]
-
 _CONFIDENCE: Final = 0.95
 #: The share of the plants of a kind that must be found before the kind counts as seen.
 _ENOUGH: Final = 0.95

@@ -16,8 +16,6 @@ from truerank.reports.cards import card_head
 from truerank.reports.tables import Column, Table, escape_markdown
 from truerank.work.artifacts import hash_file
 
-__all__ = ["EXAMPLE_SCHEMA", "example_markdown", "example_statement", "example_table"]
-
 EXAMPLE_SCHEMA: Final = "truerank/leakage-examples-card/1"
 _COUNTS: Final = ("leaked", "of", "share", "low", "high", "topics", "pairs", "examples")
 _PAIRS: Final = ("kind", "topic_id", "doc_id", "source", "role", "example_id", "examples", "training_text", "evidence")

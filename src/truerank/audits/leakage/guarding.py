@@ -26,8 +26,6 @@ from truerank.text.normalising import normalise
 from truerank.text.wording import EVIDENCE, WORDS, WordingProbe
 from truerank.vectors.encoders import Encoder, Vectors
 
-__all__ = ["DroppedRow", "GuardReport", "LeakageGuard", "guard"]
-
 _BATCH: Final = 1024
 #: Records from which the columns are told apart.
 _FIRST: Final = 64

@@ -15,8 +15,6 @@ from truerank.measures.placebo import Placebo
 from truerank.measures.scoring import QrelSource, RunSource
 from truerank.options import Resampling, Scoring, Ties
 
-__all__ = ["KindEffect", "kind_effects"]
-
 
 @dataclass(frozen=True)
 class KindEffect:

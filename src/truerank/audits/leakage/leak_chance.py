@@ -20,8 +20,6 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-__all__ = ["precision_draws"]
-
 Floats: TypeAlias = NDArray[np.float64]
 
 _KNOTS: Final = 21

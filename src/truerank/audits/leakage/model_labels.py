@@ -20,8 +20,6 @@ from truerank.vectors.encoders import Backend, Encoder, open_encoder
 from truerank.vectors.words import WordVectors
 from truerank.work.progress import Progress
 
-__all__ = ["EncoderJudge", "judge_with_encoder"]
-
 _ITEMS_AT_ONCE: Final = 1024
 _DIFFERENT: Final = "Different Topic"
 

@@ -10,16 +10,6 @@ from truerank.errors import OptionError
 from truerank.judging.labels import Judgments, open_judgments
 from truerank.options import Encoding, Flag, Labels, Options, Range
 
-__all__ = [
-    "CALIBRATED_FOR",
-    "DEFAULT_THRESHOLD",
-    "FIELDS",
-    "AuditOptions",
-    "CardTarget",
-    "Redaction",
-    "opened_labels",
-]
-
 #: The encoder that the paper's threshold was calibrated for (leakage paper, section 3).
 CALIBRATED_FOR: Final = Encoding().encoder
 DEFAULT_THRESHOLD: Final = 0.91

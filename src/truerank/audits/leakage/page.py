@@ -21,8 +21,6 @@ from truerank.reports.report import ReportSection
 from truerank.reports.tables import Cell, Column, Table
 from truerank.text.listing import listed
 
-__all__ = ["calibrated_for", "counted", "lead", "sections", "similarity_pictures", "title"]
-
 _VERDICTS: Final = ("CONTAMINATED", "CLEAN", "UNKNOWN")
 _TYPES: Final = ("identical", "generalization", "specialization", "reformulation", "different topic")
 _WIDEST_TABLE: Final = 12

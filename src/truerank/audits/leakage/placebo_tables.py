@@ -10,8 +10,6 @@ from truerank.audits.leakage.training_examples.kinds import kind_named
 from truerank.measures.placebo import Placebo
 from truerank.reports.tables import Cell, Column, Table
 
-__all__ = ["kind_tables", "placebo_tables"]
-
 _SCORE: Final[dict[str, Any]] = {"align": "right", "format": ".4f"}
 _MOVE: Final[dict[str, Any]] = {"align": "right", "format": "+.4f"}
 _SHARE: Final[dict[str, Any]] = {"align": "right", "format": ".3f"}

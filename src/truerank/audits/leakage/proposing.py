@@ -19,8 +19,6 @@ from truerank.vectors.search import NeighbourPairs, SearchPlan, search
 from truerank.work.artifacts import write_text
 from truerank.work.jobs import Job
 
-__all__ = ["DistinctQueries", "Proposed", "propose", "topic_texts"]
-
 _READ_SIZE = 1 << 16
 
 

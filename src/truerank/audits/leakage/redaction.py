@@ -28,8 +28,6 @@ from truerank.audits.leakage.results import AuditResult, AuditSummary
 from truerank.errors import InputError
 from truerank.text.normalising import normalise
 
-__all__ = ["KEY_VARIABLE", "hash_text", "key_mark", "open_key", "redact"]
-
 #: The environment variable that may hold the key.
 KEY_VARIABLE: Final = "TRUERANK_REDACT_KEY"
 _SHORTEST: Final = 16

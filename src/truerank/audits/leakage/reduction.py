@@ -35,8 +35,6 @@ from truerank.sources.rows import rows
 from truerank.sources.tables import as_text
 from truerank.work.runs import run as started
 
-__all__ = ["SDS", "Detectable", "TestReduction", "reduce_topics"]
-
 #: Standard deviations of differences where no run says how large they are.
 SDS: Final = (0.1, 0.2, 0.3)
 _POWER: Final = 0.8

@@ -21,8 +21,6 @@ from truerank.reports.tables import Table
 from truerank.text.normalising import normalise
 from truerank.work.runs import Run
 
-__all__ = ["SIGNS", "TONES", "render", "to_text"]
-
 _MEANINGS: Final[dict[VerdictWord, str]] = {
     "CONTAMINATED": (
         "A model trained on these sources has probably seen queries of this test set. Look at the pairs below before "

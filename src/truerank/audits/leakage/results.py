@@ -15,25 +15,6 @@ from truerank.reports.results import Result
 from truerank.text.listing import listed
 from truerank.work.artifacts import written_by
 
-__all__ = [
-    "CANDIDATE_SCHEMA",
-    "NEIGHBOUR_SCHEMA",
-    "AuditResult",
-    "AuditSummary",
-    "BelowCount",
-    "FieldCount",
-    "FormRecall",
-    "KindFound",
-    "OtherTopics",
-    "PrefilterRecall",
-    "Sensitivity",
-    "SourceCount",
-    "TestSummary",
-    "VerdictWord",
-    "columns_read",
-    "load_audit",
-]
-
 VerdictWord = Literal["CONTAMINATED", "UNKNOWN", "CLEAN"]
 
 #: `neighbours.parquet`: the top-k of every topic text and source, whatever their similarity. Where a low-precision

@@ -15,8 +15,6 @@ from truerank.records import Input
 from truerank.reports.sarif import MOST_FINDINGS, SarifFinding, SarifRule, sarif
 from truerank.sources import open_queries, parse
 
-__all__ = ["review"]
-
 _RULES: Final = (
     SarifRule(
         "leaked-topic",

@@ -10,8 +10,6 @@ from truerank.reports.pages import Part, Prose
 from truerank.reports.tables import Column, Table
 from truerank.text.wording import EVIDENCE
 
-__all__ = ["prefilter_parts", "sensitivity_parts", "short_sensitivity_tables"]
-
 _FIELDS: Final = {"title": "Title", "description": "Description", "narrative": "Narrative", "variant": "Variants"}
 #: Columns of one table in a terminal.
 _COLUMNS: Final = 4

@@ -24,8 +24,6 @@ from truerank.text.words import words
 from truerank.vectors.encoders import Vectors
 from truerank.vectors.neighbours import rounded
 
-__all__ = ["FEWEST_PLANTS", "MOST_PLANTS", "Sight", "check"]
-
 #: Plants for each kind, field and test set: one for each topic within these bounds, where the topics allow so many;
 #: rounds over the topics to get them.
 FEWEST_PLANTS: Final = 20

@@ -22,20 +22,6 @@ from truerank.errors import InputError
 from truerank.reports.results import Format, Summary, summarises
 from truerank.reports.tables import Column, Table, escape_markdown
 
-__all__ = [
-    "calibration_lines",
-    "calibration_table",
-    "card_markdown",
-    "card_table",
-    "cleaning_table",
-    "effect_table",
-    "guard_table",
-    "order_table",
-    "reduction_table",
-    "swap_table",
-    "training_table",
-]
-
 _TIES: Final[dict[str, str]] = {
     "trec_eval": "as trec_eval: 32-bit scores, then document id descending",
     "ascending": "score, then document id ascending",

@@ -31,8 +31,6 @@ from truerank.vectors.encoders import Encoder
 from truerank.vectors.prefilter import DEFAULT_CUTS, Filtered, estimate_recall
 from truerank.vectors.words import WordVectors
 
-__all__ = ["Known", "summarise"]
-
 
 @dataclass(frozen=True)
 class Known:

@@ -11,8 +11,6 @@ from truerank.audits.leakage.results import AuditResult, AuditSummary, FieldCoun
 from truerank.errors import OptionError
 from truerank.reports.tables import Cell, Column, Table
 
-__all__ = ["counts_table", "labels_of", "neighbours_table", "news_table", "since_table"]
-
 _FIELDS: Final = {
     "title": "Title",
     "description": "Description",

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from truerank.audits.reusability.stopping import Decision, StoppingRule, TopicProgress
 from truerank.errors import OptionError
 
-__all__ = ["TopicJudgments", "TopicOutcome", "apply_rule", "follow"]
-
 Ints = NDArray[np.int64]
 #: How an outcome came about: the rule ended or dropped the topic; it wanted more than there is; the budget was spent.
 Ending = Literal["stop", "drop", "trace", "budget"]

@@ -24,8 +24,6 @@ from truerank.sources.rows import Row, rows
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["CountDifference", "JudgedTopic", "TaskTopics", "TopicStatistics", "topics"]
-
 _TOPIC: Final = ("topic", "topic_id", "query_id", "qid")
 _RELEVANT: Final = re.compile(r"(?:(?P<task>.+?)[ _-])?(?:num_?)?(?:relevant|rel)")
 _JUDGED: Final = ("judged", "num_judged", "judgments")

@@ -12,18 +12,6 @@ from numpy.typing import NDArray
 
 from truerank.errors import OptionError
 
-__all__ = [
-    "Action",
-    "ConstantBudget",
-    "Decision",
-    "Keeping",
-    "OriginalSize",
-    "StoppingRule",
-    "TopicProgress",
-    "TrackProcedure",
-    "heuristic",
-]
-
 Ints = NDArray[np.int64]
 Action = Literal["stop", "continue", "drop"]
 

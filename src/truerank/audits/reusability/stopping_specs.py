@@ -27,8 +27,6 @@ from truerank.loading import whole_number
 from truerank.options import value_of
 from truerank.plugins import Plugins
 
-__all__ = ["STOPPING_RULES", "FunctionRule", "load_rule"]
-
 #: Rules of other packages: each is called with the options NAME=VALUE of the command line as keywords, and returns a
 #: `StoppingRule`.
 STOPPING_RULES: Final = Plugins("truerank.stopping_rules", "stopping rule", ("__call__",))

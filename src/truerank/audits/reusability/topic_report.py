@@ -8,8 +8,6 @@ from truerank.audits.reusability.judged_topics import CountDifference, TaskTopic
 from truerank.reports.results import Summary, summarises
 from truerank.reports.tables import Cell, Column, Table
 
-__all__ = ["topic_notes", "topic_table"]
-
 
 @summarises(TopicStatistics)
 def _summary(found: TopicStatistics) -> Summary:

@@ -24,8 +24,6 @@ from truerank.sources.qrels import qrel_text
 from truerank.work.publishing import write_tables
 from truerank.work.runs import Run
 
-__all__ = ["answer_table", "interval_table", "overlap_table", "pool_table", "rescued_table"]
-
 
 @summarises(AnswerPool)
 def _pool_summary(result: AnswerPool) -> Summary:

@@ -40,8 +40,6 @@ from truerank.work.progress import Progress
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["AnswerCountOptions", "Answerable", "CorpusAnswers", "Overlap", "SystemShares", "answerable"]
-
 _ANY = "any of them"
 _NAME = "survivorship answerable"
 

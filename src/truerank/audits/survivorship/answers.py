@@ -23,18 +23,6 @@ from truerank.sources.rows import Row, rows
 from truerank.sources.tables import as_text
 from truerank.work.artifacts import written_by
 
-__all__ = [
-    "ANSWER_SCHEMA",
-    "FIRST_SCHEMA",
-    "JudgedPassages",
-    "JudgedPoolFolder",
-    "first_answers",
-    "given_by_people",
-    "judged_by_people",
-    "judged_by_qrels",
-    "read_firsts",
-]
-
 #: The folder of a pool of answers that was judged.
 JudgedPoolFolder = Annotated[str | Path | None, Flag(metavar="DIR", reads=Path)]
 #: Which passage answers which query.

@@ -19,8 +19,6 @@ from truerank.measures import (
 from truerank.options import Scoring
 from truerank.reports.results import Result
 
-__all__ = ["MARKS", "DepthLoss", "TrainingEffect", "training_effect"]
-
 #: Signs of depths in tables.
 MARKS: Final = "*†‡§¶"
 

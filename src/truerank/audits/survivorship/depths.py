@@ -27,21 +27,6 @@ from truerank.work.publishing import publish
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = [
-    "ALL",
-    "DEPTH_SCHEMA",
-    "DepthCount",
-    "DepthOptions",
-    "Depths",
-    "ShownDepths",
-    "by_depth",
-    "depth",
-    "depth_batches",
-    "depth_label",
-    "depths_file",
-    "open_depths",
-]
-
 #: The name of the whole log among the depths.
 ALL: Final = "all"
 #: `depths.parquet`: every judgment with where its document stood, counted from 0 (null: it was not shown); the keys of

@@ -29,8 +29,6 @@ from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["DepthSets", "KeptRun", "evaluate", "kept_run", "largest_cutoff", "read_depth_sets"]
-
 _PACKAGES: Final = ("ir-measures", "scipy", "matplotlib")
 _NAMED: Final = re.compile(r"(?P<name>.+)-(?P<label>0*[1-9]\d*|all)\.qrels(\.(gz|bz2|xz|zst))?")
 

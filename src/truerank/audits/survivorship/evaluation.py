@@ -27,20 +27,6 @@ from truerank.measures.significance import Correction
 from truerank.options import Confidence, Options, Scoring
 from truerank.reports.results import Result
 
-__all__ = [
-    "SCORE_SCHEMA",
-    "TESTS",
-    "VARIANTS",
-    "Contrast",
-    "DepthCell",
-    "DepthEvaluation",
-    "DepthScores",
-    "EvaluateOptions",
-    "Trend",
-    "nested_contrast",
-    "slope_weights",
-]
-
 Floats = NDArray[np.float64]
 
 #: The tests of a depth against the full set, in words.

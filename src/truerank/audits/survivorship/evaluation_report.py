@@ -14,8 +14,6 @@ from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, page_note, reports, summarises
 from truerank.reports.tables import Cell, Column, Table
 
-__all__ = ["depth_table", "difference_table", "effect_table", "order_table", "trend_table"]
-
 
 @summarises(DepthEvaluation)
 def _evaluation_summary(result: DepthEvaluation) -> Summary:

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from truerank.measures.intervals import Proportion, proportion
 
-__all__ = ["DepthCurve", "DepthPoint", "FutureShare", "depth_curve"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

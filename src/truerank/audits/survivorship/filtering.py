@@ -30,8 +30,6 @@ from truerank.work.publishing import publish
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["TRIPLE_SCHEMA", "TripleCount", "Triples", "TriplesOptions", "triples"]
-
 #: `triples.parquet`: the training instances with the depth, from 1, at which the relevant document was shown.
 TRIPLE_SCHEMA: Final[dict[str, Any]] = {**dict.fromkeys(Instance._fields, pl.String), "depth": pl.Int64}
 _BLOCK: Final = 1 << 14

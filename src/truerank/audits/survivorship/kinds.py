@@ -12,8 +12,6 @@ import scipy
 
 from truerank.measures.intervals import Proportion, proportion
 
-__all__ = ["FEWEST_EXPECTED", "KindCount", "Kinds", "independence"]
-
 Standing = Literal["over", "under", ""]
 #: Below this number of expected queries, a test of a kind is rough.
 FEWEST_EXPECTED: Final = 5

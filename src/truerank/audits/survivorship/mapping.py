@@ -30,8 +30,6 @@ from truerank.work.publishing import publish
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["LaterLoss", "MapCounts", "MapOptions", "PassageMap", "map"]
-
 _BLOCK: Final = 1 << 9
 _LEVELS: Final = (1.0, 0.9, 0.8, 0.5, 0.3)
 _MAPPED, _UNMATCHED, _AMBIGUOUS, _NO_TEXT = range(4)

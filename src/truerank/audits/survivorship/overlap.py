@@ -13,8 +13,6 @@ from truerank.audits.survivorship.passages import canonical
 from truerank.sources.documents import DocumentSource
 from truerank.work.progress import Progress
 
-__all__ = ["OverlapIndex", "overlap_index", "overlaps"]
-
 Ints = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 

@@ -18,22 +18,6 @@ from truerank.text.mojibake import repair
 from truerank.work.artifacts import written_by
 from truerank.work.progress import Progress
 
-__all__ = [
-    "MAPPING_SCHEMA",
-    "Keys",
-    "PassageIds",
-    "PassageTable",
-    "canonical",
-    "hex_keys",
-    "key_of",
-    "keys_of",
-    "lookup",
-    "mapping_file",
-    "open_passage_ids",
-    "passage_table",
-    "sorted_keys",
-]
-
 #: Keys of n texts as numbers, shape (n, 2).
 Keys = NDArray[np.uint64]
 

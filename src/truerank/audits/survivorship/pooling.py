@@ -25,20 +25,6 @@ from truerank.sources.documents import open_documents
 from truerank.sources.inputs import input_of
 from truerank.work.progress import Progress, Quiet
 
-__all__ = [
-    "ITEMS",
-    "POOL",
-    "POOL_SCHEMA",
-    "REASONS",
-    "AnswerPool",
-    "AnswerPoolOptions",
-    "AnswersOfDiscarded",
-    "DiscardedQueries",
-    "discarded_ids",
-    "pool_discarded",
-    "top_results",
-]
-
 #: `pool.parquet`: which ranker had which document at which rank, by corpus, query, system and rank.
 POOL_SCHEMA: Final[dict[str, Any]] = {
     "corpus": pl.String,

@@ -16,8 +16,6 @@ from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, page_note, reports, summarises
 from truerank.reports.tables import Column, Table
 
-__all__ = ["FOOTER", "curve_table", "kinds_table", "rank_table", "split_table"]
-
 #: The end of every page of this audit.
 FOOTER: Final = "This page asks the network for nothing."
 

@@ -34,8 +34,6 @@ from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["Profile", "ProfileOptions", "RankCount", "Split", "profile"]
-
 #: The labelling that a log brings along.
 QUERY_TYPE: Final = "query type"
 _STEP: Final = 1 << 10

@@ -15,20 +15,6 @@ from truerank.sources.lines import numbered_lines
 from truerank.sources.rows import rows
 from truerank.sources.tables import as_text
 
-__all__ = [
-    "NamedSources",
-    "Survival",
-    "fault_notes",
-    "input_of_log",
-    "left_out",
-    "named_source",
-    "named_sources",
-    "percent",
-    "read_ids",
-    "read_kinds",
-    "whole_numbers",
-]
-
 #: Sources, perhaps with names: `NAME=SRC` or `SRC`; in Python also by name.
 NamedSources = str | Path | Sequence[str | Path] | Mapping[str, str | Path]
 #: What makes a query survive: a shown document was selected, or somebody wrote an answer.

@@ -17,13 +17,6 @@ from truerank.reports.results import Summary, page_note, reports, summarises, wr
 from truerank.reports.tables import Column, Table
 from truerank.work.runs import Run
 
-__all__ = [
-    "depths_table",
-    "map_table",
-    "simulated_table",
-    "triples_table",
-]
-
 
 @summarises(Depths)
 def _depths_summary(result: Depths) -> Summary:

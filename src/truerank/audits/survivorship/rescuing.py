@@ -27,8 +27,6 @@ from truerank.sources.inputs import input_of, inputs_of
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["RESCUED", "RESCUED_SCHEMA", "RescueOptions", "Rescued", "rescue"]
-
 #: What marks a judgment as rescued: it stands in the column of the iteration, which evaluation programs do not read.
 RESCUED: Final = "rescued"
 #: `instances.parquet`: training instances, marked.

@@ -25,8 +25,6 @@ from truerank.sources.inputs import inputs_of
 from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import run as started
 
-__all__ = ["ANNOTATION_SCHEMA", "SimulateOptions", "Simulated", "simulate"]
-
 #: A simulated log, one row for each query: what was shown, and which of it was selected.
 ANNOTATION_SCHEMA: Final[dict[str, Any]] = {
     "query_id": pl.String,

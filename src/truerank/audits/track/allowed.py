@@ -16,8 +16,6 @@ from truerank.sources import formats, read_topics
 from truerank.sources.lines import LineBlock, line_blocks
 from truerank.sources.qrels import read_qrels_frame
 
-__all__ = ["Allowed", "Keys", "among", "document_keys", "pair_keys", "read_allowed"]
-
 #: Hashes of ids, 64 bits each. Two ids share one so rarely (below one in a million for ten million ids and as many
 #: results) that a fault is not missed for it.
 Keys: TypeAlias = NDArray[np.uint64]

@@ -16,18 +16,6 @@ from truerank.audits.track.scores import Scores
 from truerank.errors import OptionError
 from truerank.measures.correlation import kendall
 
-__all__ = [
-    "SUBTASKS",
-    "Agreement",
-    "Analysis",
-    "Best",
-    "CandidateGain",
-    "Duel",
-    "SubtaskGap",
-    "analyse",
-    "percent",
-]
-
 Floats = NDArray[np.float64]
 
 SUBTASKS: Final = ("fullrank", "rerank")

@@ -21,8 +21,6 @@ from truerank.sources.inputs import inputs_of
 from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import run as started
 
-__all__ = ["Candidates", "Form", "Short", "candidates"]
-
 Form = Literal["run", "tsv", "jsonl", "pairs"]
 
 _FORMS: Final[dict[str, Form]] = {".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}

@@ -20,8 +20,6 @@ from truerank.errors import InputError, OptionError
 from truerank.options import Flag, Options, Range
 from truerank.work.progress import Progress
 
-__all__ = ["Limits", "RunChecker"]
-
 _NOT_FINITE: Final = r"(?i)^[+-]?(?:nan|inf|infinity)$"
 #: Different tags that are looked at one by one.
 _MOST_TAGS: Final = 10_000

@@ -10,8 +10,6 @@ from truerank.errors import InputError
 from truerank.sources import compressed, formats, grammar, irds, open_queries, read_qrels_frame, read_topics
 from truerank.sources.documents import open_documents
 
-__all__ = ["FileStatistics", "Kind", "file_statistics"]
-
 Kind = Literal["collection", "queries", "qrels"]
 
 

@@ -14,8 +14,6 @@ from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Verdict
 from truerank.reports.tables import Column, Table
 
-__all__ = ["best_differences", "difference_pictures", "difference_tables", "finding", "told_apart"]
-
 _SECTION: Final = "differences"
 
 

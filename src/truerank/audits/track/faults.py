@@ -10,8 +10,6 @@ import polars as pl
 
 from truerank.errors import InputError, OptionError
 
-__all__ = ["KINDS", "Fault", "Ledger", "Level", "levels_of"]
-
 Level = Literal["error", "warning", "off"]
 
 #: Every kind of fault and its level unless the user says otherwise, in the order of reports.

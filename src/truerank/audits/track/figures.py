@@ -24,8 +24,6 @@ from truerank.reports.figures import (
     topic_pairs,
 )
 
-__all__ = ["duel_names", "paired_measures", "pictures"]
-
 Floats = NDArray[np.float64]
 
 _NOT_STATED: Final = "not stated"

@@ -10,8 +10,6 @@ from typing import Final
 
 import polars as pl
 
-__all__ = ["ScatteredError", "grouped_topics", "scattered_topics"]
-
 #: Rows that are held in memory at once.
 _ROWS: Final = 1 << 20
 

@@ -18,8 +18,6 @@ from truerank.errors import InputError, OptionError
 from truerank.sources import compressed, formats, grammar
 from truerank.sources.rows import Row, rows
 
-__all__ = ["MeansTable", "Metadata", "RowFilter", "RunInfo", "measure_name", "read_means", "read_metadata"]
-
 Floats = NDArray[np.float64]
 
 _RUN: Final = ("run", "run_id", "runid", "run_name", "run_tag", "runtag", "system", "tag", "name")

@@ -10,8 +10,6 @@ from typing import Annotated, Final
 from truerank.errors import OptionError
 from truerank.options import Flag, Options, Range, Seed, Sources
 
-__all__ = ["DEFAULT_DEPTH", "CountedFiles", "TrackReportOptions"]
-
 #: Depth of NCG and recall where none is given: the number of candidates of a document rerank subtask.
 DEFAULT_DEPTH: Final = 100
 

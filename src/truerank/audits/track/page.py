@@ -32,8 +32,6 @@ from truerank.reports.results import Summary, page_note, reports, summarises
 from truerank.reports.tables import Column, Table
 from truerank.text.listing import and_more
 
-__all__ = ["candidate_table", "selection_table", "validation_table"]
-
 _NAMED: Final = 10
 #: Tables that are for files, not for reading through.
 _LONG: Final = ("agreement", "measures", "differences", "pairs")

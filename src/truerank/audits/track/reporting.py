@@ -24,8 +24,6 @@ from truerank.sources.inputs import inputs_of
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["TrackReport", "report"]
-
 _PACKAGES = ("ir-measures", "matplotlib", "scikit-learn")
 
 

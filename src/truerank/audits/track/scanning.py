@@ -13,8 +13,6 @@ from truerank.errors import InputError
 from truerank.sources import compressed, formats, grammar
 from truerank.sources.lines import LineBlock, block_of, byte_blocks
 
-__all__ = ["CELLS", "REMEDY", "LineScan", "Malformed", "run_path", "scan", "shown", "strict_frames"]
-
 #: The columns of a run, as texts.
 CELLS: Final = ("topic_id", "q0", "doc_id", "rank", "score", "tag")
 REMEDY: Final = "write topic, Q0, document, rank, score, tag"

@@ -17,8 +17,6 @@ from truerank.measures import Evaluation, Policy, evaluate, lower_is_better, par
 from truerank.measures.report import evaluation_notes
 from truerank.sources import parse
 
-__all__ = ["Scores", "from_runs", "from_tables"]
-
 Floats = NDArray[np.float64]
 
 _SPARSE: Final = re.compile(r"RR(@\d+)? \(\w+\)")

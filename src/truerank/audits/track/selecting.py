@@ -23,8 +23,6 @@ from truerank.sources.inputs import inputs_of
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["TopicRow", "TopicRule", "TopicSelection", "select_topics"]
-
 _CHOSEN: Final = "chosen"
 #: A cutoff that no run reaches.
 _DEEPEST: Final = 1 << 40

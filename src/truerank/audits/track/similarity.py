@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from truerank.errors import MissingExtraError
 from truerank.measures import Evaluation
 
-__all__ = ["FEWEST_RUNS", "RunMap", "RunSimilarities", "run_map", "run_similarities"]
-
 Floats = NDArray[np.float64]
 
 #: Below this many runs neighbourhoods mean nothing: there, similarities are shown themselves.

@@ -13,8 +13,6 @@ from truerank.reports.tables import Column, Table
 from truerank.sources import compressed, formats, grammar
 from truerank.sources.rows import rows
 
-__all__ = ["Statement", "agrees", "read_stated", "statements", "statements_table"]
-
 _NAMES: Final = ("statement", "name", "key")
 _VALUES: Final = ("value", "stated")
 

@@ -10,16 +10,6 @@ from truerank.audits.track.collection import FileStatistics
 from truerank.audits.track.scores import Scores
 from truerank.reports.tables import Cell, Column, Table
 
-__all__ = [
-    "agreement_table",
-    "best_table",
-    "collection_table",
-    "counts_table",
-    "duel_table",
-    "results_table",
-    "subtask_table",
-]
-
 _NOT_STATED = "not stated"
 _UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "KB"))
 

@@ -19,8 +19,6 @@ from truerank.reports.results import Result
 from truerank.sources import compressed, parse, unique_names
 from truerank.work.progress import Progress, Quiet
 
-__all__ = ["RunCheck", "Totals", "Validation", "validate"]
-
 
 @dataclass(frozen=True)
 class RunCheck:

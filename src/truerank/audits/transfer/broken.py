@@ -15,8 +15,6 @@ from truerank.judging.rating_table import Ratings
 from truerank.judging.ratings import read_ratings
 from truerank.options import Labels
 
-__all__ = ["By", "Flagged", "Ids", "Verdicts", "flags_of", "verdicts_of"]
-
 By: TypeAlias = Literal["max-or-texts", "max", "texts", "first", "any", "both"]
 Ids: TypeAlias = Literal["judged", "version"]
 #: Topic and document as the judgments name them.

@@ -26,8 +26,6 @@ from truerank.sources.qrels import QREL_SCHEMA, read_qrels
 from truerank.text.listing import and_more
 from truerank.work.runs import run as started
 
-__all__ = ["TRUST", "JudgmentCleaning", "Removal", "clean"]
-
 Trust = Literal["labels-first", "labels-only", "either"]
 
 #: How labels and scan are combined, in words.

@@ -29,8 +29,6 @@ from truerank.work.publishing import publish
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["SnapshotOptions", "Snapshots", "snapshots"]
-
 _PACKAGES: Final = ("wayback", "resiliparse", "fastwarc", "ftfy")
 #: The columns of `snapshots.parquet`: one row per judged document and year.
 _COLUMNS: Final = (

@@ -15,8 +15,6 @@ from truerank.audits.transfer.scanning.results import Scan, ScanFolder, load_sca
 from truerank.options import Flag, command
 from truerank.reports.results import Result
 
-__all__ = ["ALL", "Description", "SetDescription", "describe", "registered_domain"]
-
 #: The last row: all judged documents that were compared.
 ALL: Final = "all"
 #: Second levels below which domains are registered, where the top level is a country's.

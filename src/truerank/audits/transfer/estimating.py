@@ -24,8 +24,6 @@ from truerank.reports.results import Result
 from truerank.sources.compressed import checked_file
 from truerank.sources.rows import rows
 
-__all__ = ["COMBINATIONS", "Counts", "Estimate", "Estimates", "Interval", "estimate", "read_counts"]
-
 #: The paper's six columns (V1 above, V2 below; 2: relevant, and better than the other), by the labels of the scheme.
 COMBINATIONS: Final[Mapping[str, str]] = {
     "neither": "00",

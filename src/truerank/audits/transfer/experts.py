@@ -11,8 +11,6 @@ import polars as pl
 from truerank.measures import Proportion, proportion
 from truerank.sources.qrels import read_qrels_frame
 
-__all__ = ["ExpertComparison", "compare_with_experts"]
-
 
 @dataclass(frozen=True, eq=False)
 class ExpertComparison:

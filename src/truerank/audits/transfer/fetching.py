@@ -30,8 +30,6 @@ from truerank.work.artifacts import atomic_path, digest, write_text
 from truerank.work.blocks import BlockStore
 from truerank.work.progress import Progress
 
-__all__ = ["FETCHED_SCHEMA", "Wanted", "fetch_pages"]
-
 #: One row per URL and year; `warc` is the file, `offset` the record's place in it.
 FETCHED_SCHEMA: Final[dict[str, Any]] = {
     "url": pl.String, "year": pl.Int32, "status": pl.String, "reason": pl.String, "snapshot_url": pl.String,

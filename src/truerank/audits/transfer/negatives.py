@@ -19,8 +19,6 @@ from truerank.sources.qrels import read_qrels_frame
 from truerank.sources.runs import read_run_frame
 from truerank.work.progress import Progress
 
-__all__ = ["NegativeRows", "NegativeSource", "Negatives"]
-
 
 @dataclass(frozen=True)
 class NegativeSource(Options):

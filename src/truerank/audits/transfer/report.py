@@ -24,8 +24,6 @@ from truerank.reports.tables import Cell, Column, Table, escape_markdown
 from truerank.sources.qrels import qrel_text
 from truerank.work.runs import Run
 
-__all__ = ["estimates_table", "matched_table"]
-
 #: Turns what would break a line of TSV into blanks.
 _BREAKS: Final = str.maketrans("\t\r\n", "   ")
 _AT_ONCE: Final = 1 << 16

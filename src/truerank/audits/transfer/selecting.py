@@ -29,8 +29,6 @@ from truerank.work.publishing import publish
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["ROW_SCHEMA", "STRATEGIES", "SelectOptions", "Selection", "select"]
-
 Lacking = Literal["available", "judged", "skip"]
 Part = Literal["whole", "first", "best"]
 

@@ -14,8 +14,6 @@ from truerank.reports.cards import CardDate, card_head
 from truerank.reports.results import Result
 from truerank.work.artifacts import hash_file
 
-__all__ = ["TransferCard", "card"]
-
 _SCHEMA: Final = "truerank/transfer-card/1"
 
 

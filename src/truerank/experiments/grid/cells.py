@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 from truerank.experiments.grid.design import Design, ModelDesign, SetDesign
 
-__all__ = ["Cell", "GridTraining", "expand"]
-
 
 class GridTraining(NamedTuple):
     """One training: a set in one size, a model, a seed. Its cells differ in how passages become scores.

@@ -28,8 +28,6 @@ from truerank.text.passages import joined
 from truerank.work.artifacts import atomic_path, digest, write_text
 from truerank.work.progress import Progress
 
-__all__ = ["TestCollection", "TestPair", "open_collection", "pairs_of"]
-
 _ABOUT: Final = "about.json"
 _TEXTS: Final = "documents.sqlite"
 _PAIRS: Final = "pairs.parquet"

@@ -20,8 +20,6 @@ from truerank.loading import load_json, text_file
 from truerank.rankers.training.fitting import fit
 from truerank.work.progress import Progress
 
-__all__ = ["CostEstimate", "ModelCost", "estimate_cost", "pending_works", "seconds_of"]
-
 #: A trial is long enough once it takes so many seconds, or reads so many rows or documents.
 _TRIAL_SECONDS: Final = 0.5
 _TRIAL_ROWS: Final = 256

@@ -8,23 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-__all__ = [
-    "KINDS",
-    "PLACEHOLDER",
-    "PLACEHOLDERS",
-    "REPORTS",
-    "Aggregation",
-    "BenchmarkDesign",
-    "CollectionDesign",
-    "Design",
-    "FirstStageDesign",
-    "Kind",
-    "ModelDesign",
-    "ReportDesign",
-    "ReportKind",
-    "SetDesign",
-]
-
 #: What is wrong with a training set, or that nothing is.
 Kind = Literal[
     "none", "leak", "test", "test-queries", "test-documents", "test-reworded", "by-depth", "by-version", "other"

@@ -20,8 +20,6 @@ from truerank.sources.documents import DocumentSource
 from truerank.work.artifacts import digest
 from truerank.work.progress import Progress
 
-__all__ = ["Network", "NetworkMaker", "network_of", "recipe_of"]
-
 _READY: Final = "vocabulary.json"
 #: Characters of texts whose words a worker keeps as numbers.
 _MEMORY: Final = 1 << 26

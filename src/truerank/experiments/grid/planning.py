@@ -19,8 +19,6 @@ from truerank.rankers.training.recipes import Recipe
 from truerank.work.artifacts import digest
 from truerank.work.progress import Progress
 
-__all__ = ["Plan", "Test", "Work", "make_plan"]
-
 #: Changes where cells are no longer what they were by their addresses.
 _VERSION: Final = 1
 

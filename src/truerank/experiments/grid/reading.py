@@ -35,8 +35,6 @@ from truerank.rankers.training.train import divided
 from truerank.sources import grammar
 from truerank.text.passages import policy_named
 
-__all__ = ["BUILD_PLACES", "read_design"]
-
 #: Names become names of folders and keys of `--set`.
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w+-]*", re.ASCII)
 _AGGREGATES: Final = ("first", "max")

@@ -24,24 +24,6 @@ from truerank.work.artifacts import atomic_path, write_text
 if TYPE_CHECKING:
     from truerank.measures.folds import Folds
 
-__all__ = [
-    "LEAKED_SCHEMA",
-    "RECORD_SCHEMA",
-    "SCORE_SCHEMA",
-    "GridResults",
-    "cell_folder",
-    "has_failed",
-    "is_done",
-    "open_results",
-    "record_frame",
-    "write_cell",
-    "write_collection",
-    "write_design",
-    "write_failed",
-    "write_leaked",
-    "write_record",
-]
-
 #: One row for each cell, in the order of the design; `collections` are those that it is tested on; `size` is in
 #: instances, two a row; `status` is done, failed or missing; `loss` is the mean over the last tenth of the steps.
 RECORD_SCHEMA: Final[dict[str, Any]] = {

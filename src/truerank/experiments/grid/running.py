@@ -40,8 +40,6 @@ from truerank.work.runs import run as started
 from truerank.work.tasks import Lost
 from truerank.work.workers import processors
 
-__all__ = ["STATES", "GridRun", "GridStatus", "RunOptions", "run", "status"]
-
 _PACKAGES: Final = ("torch", "transformers")
 
 

@@ -21,8 +21,6 @@ from truerank.sources.rows import rows
 from truerank.work.artifacts import atomic_path, digest
 from truerank.work.progress import Progress
 
-__all__ = ["LeakDocument", "TrainingSet", "open_set", "rows_of"]
-
 _TABLE: Final = "instances.parquet"
 _BLOCK: Final = 4096
 #: Roles of the rows that leak.

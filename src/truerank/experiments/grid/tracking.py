@@ -15,8 +15,6 @@ from truerank.experiments.grid.planning import Work
 from truerank.experiments.grid.results import GridResults, is_done, open_results
 from truerank.measures import Policy, evaluate
 
-__all__ = ["Tracker", "open_tracker"]
-
 _TAG = "truerank.cell"
 
 

@@ -13,8 +13,6 @@ from truerank.experiments.grid.planning import Work
 from truerank.experiments.grid.working import TrainingOutcome
 from truerank.work.progress import Progress, Quiet
 
-__all__ = ["GridView", "Lines", "LiveTable", "NoView", "Tally", "view_for"]
-
 _EVERY_SECONDS: Final = 15.0
 
 

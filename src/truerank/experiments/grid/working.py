@@ -30,8 +30,6 @@ from truerank.rankers.training.fitting import Fitted, fit
 from truerank.rankers.words.vocabulary import Vocabulary
 from truerank.text.passages import joined, policy_named
 
-__all__ = ["LOG_FILE", "Spent", "TrainAndScore", "TrainingOutcome", "note_failure", "scored_sample"]
-
 #: Times, the host, and what went wrong; the only file of a cell that is not the same every time.
 LOG_FILE: Final = "cell.log"
 #: Characters of documents that a worker keeps from cell to cell.

@@ -15,8 +15,6 @@ import yaml
 from truerank.errors import InputError, OptionError, TruerankError
 from truerank.loading import load_yaml, text_file
 
-__all__ = ["Value", "YamlMapping", "read_tree"]
-
 _VARIABLE: Final = re.compile(r"\$\{(?P<name>\w+)(?::-(?P<default>[^}]*))?\}")
 #: More values than any design has; aliases can multiply a small file without end.
 _MOST: Final = 100_000

@@ -38,8 +38,6 @@ from truerank.sources.topics import read_topics
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import hash_file
 
-__all__ = ["Assembled", "assemble"]
-
 #: By how much more is drawn where too much of it could not be used.
 _GROWTH: Final = 4
 _UNAUDITED: Final = "No candidates of an audit were given: nothing shows that the rows of the role none do not leak."

@@ -41,8 +41,6 @@ from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-__all__ = ["build"]
-
 _EXPORTS: Final = "exports"
 
 

@@ -23,20 +23,6 @@ from truerank.work.artifacts import Artifacts, atomic_path
 from truerank.work.blocks import BlockStore
 from truerank.work.runs import run as started
 
-__all__ = [
-    "COMMAND",
-    "ROWS",
-    "SUMMARY",
-    "TABLE",
-    "Built",
-    "Export",
-    "export",
-    "export_name",
-    "open_built",
-    "write_export",
-    "write_rows",
-]
-
 TABLE: Final = "instances.parquet"
 #: What is said of the set besides its rows.
 SUMMARY: Final = "summary.json"

@@ -26,8 +26,6 @@ from truerank.sources.grammar import parse
 from truerank.sources.topics import read_topics
 from truerank.text.normalising import normalise
 
-__all__ = ["InstanceStats", "SetPair", "stats"]
-
 _SIZED: Final = re.compile(r"(?P<folder>.+)\?size=(?P<size>\d+)")
 _ROW: Final = ("query_id", "relevant_id", "nonrelevant_id")
 

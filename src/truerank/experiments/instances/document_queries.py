@@ -25,8 +25,6 @@ from truerank.text.normalising import normalise
 from truerank.work.artifacts import atomic_path
 from truerank.work.runs import run as started
 
-__all__ = ["CutRule", "DocumentQueries", "MadeQuery", "QueryFile", "queries"]
-
 _PREFIX: Final = "doc-"
 
 

@@ -16,8 +16,6 @@ from truerank.sources.blocks import QueryBlock, SourceCounts
 from truerank.sources.grammar import SourceSpec
 from truerank.text.normalising import normalise
 
-__all__ = ["SCHEMA", "Excluded", "Keyed", "Queries", "QueryKeys", "RowDraft", "SourcePass", "scan"]
-
 _STEP: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _MIX: Final = (
     (np.uint64(30), np.uint64(0xBF58_476D_1CE4_E5B9)),

@@ -16,8 +16,6 @@ from truerank.experiments.instances.options import BuildOptions
 from truerank.records import Query
 from truerank.sources.qrels import QREL_SCHEMA, qrel_frames
 
-__all__ = ["Lane", "Prepared", "QueryGrades", "TrainingSources", "judged_documents"]
-
 
 class QueryGrades(NamedTuple):
     """The judged documents of a query with their grades, in the order of the judgments."""

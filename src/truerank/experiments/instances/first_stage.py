@@ -20,8 +20,6 @@ from truerank.sources.runs import run_frames
 from truerank.work.artifacts import atomic_path, digest
 from truerank.work.progress import Progress
 
-__all__ = ["Asked", "FirstStage", "FoundNegative", "IndexStage", "Negatives", "RunStage", "Usable", "everything"]
-
 #: Queries that are searched, and saved, at a time.
 _BLOCK: Final = 2000
 _IDS: Final = 1 << 16

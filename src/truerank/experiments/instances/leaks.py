@@ -18,17 +18,6 @@ from truerank.judging.votes import Votes
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import hash_file, written_by
 
-__all__ = [
-    "Leak",
-    "LeakCandidates",
-    "excluded",
-    "leaks_above",
-    "read_candidates",
-    "spread",
-    "verified_leaks",
-    "wanted",
-]
-
 _FILE: Final = "candidates.parquet"
 _COLUMNS: Final = ("test", "topic_id", "source", "query_id", "query_text", "similarity")
 _SCHEMA: Final[Any] = dict.fromkeys(_COLUMNS[:5], pl.String) | {"similarity": pl.Float32}

@@ -30,8 +30,6 @@ from truerank.text.normalising import normalise
 from truerank.work.artifacts import digest, hash_file
 from truerank.work.progress import Progress
 
-__all__ = ["CollectionTexts", "Opened", "described_file", "filled", "relevant_documents"]
-
 _BLOCK: Final = 1000
 
 

@@ -13,21 +13,6 @@ from truerank.lexical.presets import PresetName
 from truerank.options import Flag, Options, Range, Sources
 from truerank.work.runs import plain
 
-__all__ = [
-    "FORMATS",
-    "KINDS",
-    "TEST_KINDS",
-    "BuildOptions",
-    "FirstStageOptions",
-    "Format",
-    "Kind",
-    "LeakOptions",
-    "TableOptions",
-    "TopicOptions",
-    "TrainingOptions",
-    "checked_sizes",
-]
-
 Kind = Literal["none", "leak", "test", "test-queries", "test-documents", "test-reworded", "by-depth", "by-version"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 #: Kinds whose leaking rows are made of test topics and their judgments.

@@ -19,8 +19,6 @@ from truerank.judging.labels import Judgments
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import hash_file
 
-__all__ = ["LoadedSet", "ProofEvidence", "Property", "load_set", "proofs"]
-
 _FAULTS: Final = ("leak", "test")
 _LACKING: Final = "not checked: "
 #: Of the kinds that leak test topics: whether their texts leak, and whether documents judged relevant to them do.

@@ -19,8 +19,6 @@ from truerank.sources.columns import named
 from truerank.sources.rows import rows
 from truerank.sources.tables import as_text
 
-__all__ = ["EXTRA", "TableRows"]
-
 #: The column that a kind of set has besides those of all.
 EXTRA: Final[Mapping[str, dict[str, Any]]] = {"by-depth": {"depth": pl.Int64}, "by-version": {"version": pl.String}}
 _NAMES: Final = {"by-depth": ("depth",), "by-version": ("version", "strategy")}

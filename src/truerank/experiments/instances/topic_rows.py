@@ -21,8 +21,6 @@ from truerank.sources.topics import read_topics
 from truerank.text.normalising import normalise
 from truerank.text.rewordings import SEEN_KINDS, Kind, reword
 
-__all__ = ["REWORDINGS", "JudgedTopics", "TopicPlan", "plan_topics", "read_judged_topics", "topic_drafts"]
-
 #: Rewordings that keep what a topic asks for; narrower and broader ones ask for something else.
 REWORDINGS: Final[tuple[Kind, ...]] = (*SEEN_KINDS, "abbreviation", "synonym")
 _TRIES: Final = 40

@@ -18,8 +18,6 @@ from truerank.measures import Evaluation, Policy, evaluate
 from truerank.measures.folds import Folds
 from truerank.measures.grammar import parse_measures
 
-__all__ = ["Board", "BoardRow", "arranged", "boards", "size_name"]
-
 Floats = NDArray[np.float64]
 
 #: So many cells are scored at once: more share the work on the judgments, fewer need less memory.

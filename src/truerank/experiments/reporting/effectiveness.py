@@ -26,8 +26,6 @@ from truerank.measures import (
 from truerank.measures.report import evaluation_notes
 from truerank.reports.tables import Cell, Column, Table
 
-__all__ = ["Effectiveness", "EffectivenessEstimate", "effectiveness"]
-
 Floats = NDArray[np.float64]
 
 

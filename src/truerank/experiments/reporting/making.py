@@ -29,8 +29,6 @@ from truerank.sources.inputs import inputs_of
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["ExperimentReport", "report"]
-
 _PACKAGES: Final = ("scipy", "ir-measures", "matplotlib")
 
 

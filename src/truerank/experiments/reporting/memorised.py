@@ -21,8 +21,6 @@ from truerank.experiments.reporting.options import ReportChoices
 from truerank.measures import correct
 from truerank.reports.tables import Cell, Column, Table
 
-__all__ = ["Memorised", "Place", "memorised", "memorised_tables", "significant"]
-
 #: Collection, leaking training sets, row.
 Place: TypeAlias = tuple[str, str, BoardRow]
 

@@ -11,8 +11,6 @@ from truerank.experiments.memorising import Draws
 from truerank.measures import Significance
 from truerank.options import Flag, Options, Range, Scoring
 
-__all__ = ["GROUP_SIGN", "Choose", "ReportChoices", "ReportOptions"]
-
 #: What cross-validation chooses between: sizes of the training set, each the mean over its seeds, or single trainings.
 Choose = Literal["sizes", "runs"]
 #: In the label of a set: what stands before it is the block of the table, what stands behind it the condition.

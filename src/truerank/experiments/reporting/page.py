@@ -21,8 +21,6 @@ from truerank.reports.report import Report, ReportPart, ReportSection, Verdict
 from truerank.reports.results import Summary, page_note, reports, summarises
 from truerank.reports.tables import Cell, Column, Table
 
-__all__ = ["pictures", "sentences", "tables"]
-
 _TITLES: Final = {
     "found": "What was found",
     "effectiveness": "Effectiveness by training set",

@@ -14,8 +14,6 @@ from truerank.experiments.reporting.options import ReportChoices
 from truerank.measures import Comparison, Evaluation, compare_evaluations, lower_is_better, mean_interval
 from truerank.reports.tables import Cell, Column, Table
 
-__all__ = ["Pilot", "pilot"]
-
 
 @dataclass(frozen=True, eq=False)
 class Pilot:

@@ -11,8 +11,6 @@ from truerank.experiments.reporting.memorised import Memorised, Place, significa
 from truerank.experiments.reporting.options import ReportChoices
 from truerank.measures import detectable_difference, lower_is_better
 
-__all__ = ["ExperimentFinding", "effect_statements", "memory_statements", "order_statements"]
-
 
 class ExperimentFinding(NamedTuple):
     """A finding: what it is about, the verdict in few words, the sentence, and whether a difference was shown."""

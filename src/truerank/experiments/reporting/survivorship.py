@@ -12,8 +12,6 @@ from truerank.measures import Comparison, compare_evaluations, lower_is_better
 from truerank.reports.figures import LinePanel, LineSeries
 from truerank.reports.tables import Column, Table
 
-__all__ = ["depth_panels", "depth_table", "depths_compared"]
-
 
 def depth_table(found: Sequence[Effectiveness]) -> Table:
     """One row per benchmark, measure, model and depth: the mean, the difference to the full set, and the loss.

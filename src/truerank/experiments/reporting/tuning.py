@@ -15,8 +15,6 @@ from truerank.experiments.reporting.options import Choose
 from truerank.measures import Evaluation, FoldChoice
 from truerank.measures.cross_validation import choose
 
-__all__ = ["Tuned", "tuned"]
-
 Floats = NDArray[np.float64]
 
 

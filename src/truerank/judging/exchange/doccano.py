@@ -10,8 +10,6 @@ from truerank.judging.exchange.flat import item_record, said_record, shown_text
 from truerank.judging.exchange.outgoing import Outgoing
 from truerank.judging.schemes import Scheme
 
-__all__ = ["label_config", "lines"]
-
 #: Background colours of the groups in turn; labels that stand alone are red.
 _COLOURS: Final = ("#8BC34A", "#FFEB3B", "#4FC3F7", "#CE93D8", "#FFB74D", "#A1887F")
 _ALONE: Final = "#F44336"

@@ -23,8 +23,6 @@ from truerank.options import Flag, Names, command
 from truerank.reports.results import Result
 from truerank.work.runs import run as started
 
-__all__ = ["LabelExport", "export"]
-
 _BY_ENDING: Final[dict[str, LabelFormat]] = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".json": "labelstudio", ".qrels": "qrels",
 }  # fmt: skip

@@ -9,8 +9,6 @@ from truerank.judging.events import Event
 from truerank.judging.exchange.outgoing import Outgoing
 from truerank.judging.items import Item
 
-__all__ = ["extra_text", "item_record", "said_record", "shown_text", "text_columns"]
-
 
 def item_record(item: Item) -> dict[str, Any]:
     """The item's columns; what is empty is left out."""

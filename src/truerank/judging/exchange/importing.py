@@ -31,8 +31,6 @@ from truerank.sources.grammar import SourceSpec
 from truerank.sources.inputs import input_of
 from truerank.sources.rows import Row
 
-__all__ = ["LabelImport", "UnmatchedRecord", "import_"]
-
 _SHOWN: Final = 60
 #: What the formats of labels are called as formats of sources.
 _FORMATS: Final = {"jsonl": "jsonl", "csv": "csv", "doccano": "jsonl", "labelstudio": "json", "qrels": "qrels"}

@@ -17,8 +17,6 @@ from truerank.judging.exchange.outgoing import Outgoing
 from truerank.judging.items import Item
 from truerank.judging.schemes import Choice, Scheme
 
-__all__ = ["interface", "tasks"]
-
 _ALONE = "alone"
 _NO_GROUP = "label"
 

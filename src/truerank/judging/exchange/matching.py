@@ -9,8 +9,6 @@ from truerank.judging.items import Item
 from truerank.judging.store import Store
 from truerank.text.normalising import normalise
 
-__all__ = ["Matcher"]
-
 
 class Matcher:
     """The items of a store by id, by their texts, and by the ids of their documents."""

@@ -11,8 +11,6 @@ from truerank.judging.items import Item
 from truerank.judging.store import Store
 from truerank.judging.votes import decide
 
-__all__ = ["RULES", "LabelFormat", "Outgoing", "StatementSelection", "Which", "select"]
-
 Which = Literal["standing", "events", "adjudicated", "majority"]
 LabelFormat = Literal["jsonl", "csv", "doccano", "labelstudio", "qrels"]
 

@@ -15,8 +15,6 @@ from urllib.parse import quote, unquote
 from truerank.judging.events import Annotator
 from truerank.judging.store import Store
 
-__all__ = ["Access", "Visitor", "fresh_token", "host_of", "is_loopback", "token_hash"]
-
 _LONGEST_COOKIE: Final = 2000
 #: A name of letters, digits, dots and hyphens (IPv4 included), or an IPv6 address in brackets; then perhaps a port.
 _HOST: Final = re.compile(

@@ -15,8 +15,6 @@ from truerank.judging.web.labelling import Attempt, item_page, kept
 from truerank.judging.web.layout import adjudication_rows, counted, item_mark, said_text, who_said_what
 from truerank.judging.web.visits import Visit, entered, number_of
 
-__all__ = ["routes"]
-
 #: More rows than anybody reads; the open ones come first, so those beyond come up as these are settled.
 _MOST_ROWS: Final = 500
 

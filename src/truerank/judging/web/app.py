@@ -22,8 +22,6 @@ from truerank.judging.web.forms import LARGEST_BODY, Form, Refused, posted
 from truerank.judging.web.pages import static_file
 from truerank.judging.web.visits import entered, visit_of
 
-__all__ = ["create_app"]
-
 
 def create_app(store: Store, access: Access, proposer: Proposer | None = None, batch: int = 1) -> ASGIApp:
     """The judging pages of a store as an ASGI application.

@@ -23,8 +23,6 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["DoorLimits", "Server", "SparingLog", "limits_here"]
-
 _log: Final = logging.getLogger("truerank.judging.web")
 #: Loggers on which clients can make lines appear.
 _LOGGERS: Final = ("uvicorn.error", "asyncio", _log.name)

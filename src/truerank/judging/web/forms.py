@@ -15,8 +15,6 @@ from starlette.responses import Response
 
 from truerank.judging.events import Event, Kind, Standing
 
-__all__ = ["LARGEST_BODY", "Form", "JudgedForm", "Refused", "posted", "read_form"]
-
 #: The largest form, in bytes: a comment of the longest kind in any script, and some more.
 LARGEST_BODY: Final = 128 * 1024
 _MOST_FIELDS: Final = 400

@@ -19,8 +19,6 @@ from truerank.judging.web.layout import counted, item_mark, own_rows, said_text,
 from truerank.judging.web.showing import shown_item
 from truerank.judging.web.visits import Visit, entered, number_of
 
-__all__ = ["Attempt", "item_page", "kept", "list_pages", "routes"]
-
 _ROWS_PER_PAGE: Final = 200
 _MOVED: Final = "Another item stood here when the page was made. Look again."
 

@@ -14,22 +14,6 @@ from truerank.judging.items import Item
 from truerank.judging.schemes import Choice, Scheme
 from truerank.judging.store import Store
 
-__all__ = [
-    "PAGE_KEYS",
-    "ListRow",
-    "Person",
-    "ShownGroup",
-    "ShownStanding",
-    "adjudication_rows",
-    "counted",
-    "item_mark",
-    "own_rows",
-    "people",
-    "said_text",
-    "shown_groups",
-    "who_said_what",
-]
-
 #: The keys of the page itself, beside those of the scheme's choices.
 PAGE_KEYS: Final = (
     (("Enter",), "confirm"),

@@ -20,9 +20,6 @@ from truerank.judging.web.layout import counted, people
 from truerank.judging.web.visits import entered
 from truerank.reports.tables import Column, Table
 
-__all__ = ["Figures", "routes"]
-
-
 _TITLES: Final = {
     "percentage": "AnnotatorAgreement",
     "cohen": "Cohen's kappa",

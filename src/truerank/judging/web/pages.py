@@ -17,8 +17,6 @@ from truerank.judging.web.showing import safe
 from truerank.reports.pages import templates
 from truerank.reports.tables import escape_html
 
-__all__ = ["StaticFile", "reason", "render", "static_file"]
-
 _STATIC: Final = {
     "page.css": ("truerank.reports", "templates", "text/css"),
     "judge.css": ("truerank.judging.web", "static", "text/css"),

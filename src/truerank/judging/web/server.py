@@ -20,8 +20,6 @@ from truerank.reports.results import Result
 if TYPE_CHECKING:
     from truerank.judging.web.door import Server
 
-__all__ = ["Desk", "Serving", "open_desk"]
-
 _BACKLOG: Final = 4096
 _KEEP_ALIVE_SECONDS: Final = 30
 #: How long requests that are being answered may take after Ctrl-C.

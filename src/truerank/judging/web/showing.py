@@ -15,8 +15,6 @@ from truerank.judging.schemes import View
 from truerank.reports.tables import escape_html
 from truerank.text.differences import MarkedPiece, mark
 
-__all__ = ["Shown", "ShownText", "safe", "shown_item"]
-
 #: Marks of writing direction and blanks of no width: they change what a reader sees without being seen.
 _INVISIBLE: Final = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 #: Longer texts are shown without marks: nobody compares them word by word, and marking them would take seconds.

@@ -15,8 +15,6 @@ from truerank.judging.web.access import Access, Visitor, fresh_token
 from truerank.judging.web.forms import Form, Refused
 from truerank.judging.web.pages import reason, render
 
-__all__ = ["Visit", "entered", "number_of", "visit_of"]
-
 _COOKIE_SECONDS: Final = 14 * 24 * 3600
 _MOST_DIGITS: Final = 9
 

@@ -14,19 +14,6 @@ from truerank.loading import json_file
 from truerank.options import Runtime
 from truerank.vectors.encoders.packaged import PACKAGED, PACKAGED_MODEL, packaged_folder
 
-__all__ = [
-    "Checkpoint",
-    "clean",
-    "content_hash",
-    "device_of",
-    "in_precision",
-    "kind_of",
-    "neural",
-    "quiet",
-    "seeded",
-    "without_pooler",
-]
-
 _HUB_ID: Final = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 _LOAD_FAULTS: Final = (OSError, ValueError, ImportError, KeyError, RuntimeError, AttributeError, TypeError)
 _REMEDY: Final = "give KIND:FOLDER, KIND:ID of Hugging Face, or a folder that 'train' wrote"

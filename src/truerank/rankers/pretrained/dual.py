@@ -13,8 +13,6 @@ from truerank.rankers.base import Pair, Scores, rounded
 from truerank.rankers.pretrained.torch_ranker import TokenRow, TorchRanker
 from truerank.rankers.training.fitting import Fitting
 
-__all__ = ["DualRanker", "DualRow"]
-
 
 class DualRow(NamedTuple):
     """The tokens of the two texts of a pair."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-__all__ = ["FAMILIES", "run_encoder", "shorten_last_layer"]
-
 #: Families whose layers are built alike, and whose heads read the first token.
 FAMILIES: Final = ("bert", "electra", "roberta", "xlm-roberta", "camembert")
 

@@ -22,8 +22,6 @@ from truerank.vectors.encoders.cache_folder import publish_folder, user_cache_fo
 from truerank.vectors.encoders.openvino import openvino_package
 from truerank.work.workers import processors
 
-__all__ = ["BATCH_TOKENS", "OpenVinoNetwork", "has_openvino"]
-
 #: Tokens in a batch: some dozen passages, so that a batch fills the processors without holding much.
 BATCH_TOKENS: Final = 1024
 _REQUESTS: Final = 2

@@ -18,8 +18,6 @@ from truerank.rankers.pretrained.pair_frames import pair_types
 from truerank.rankers.pretrained.torch_ranker import TokenRow, TorchRanker
 from truerank.vectors.encoders.openvino import bf16_is_native, openvino_package
 
-__all__ = ["OpenVinoRanker"]
-
 
 class OpenVinoRanker(TorchRanker):
     """A ranker that runs in OpenVINO where that is installed, or asked for; trained it is in torch."""

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from truerank.errors import OptionError
 from truerank.rankers.pretrained.torch_ranker import TokenRow
 
-__all__ = ["PairFrame", "longest_input", "pair_frame", "pair_types"]
-
 
 class PairFrame(NamedTuple):
     """The special tokens around the parts of a pair; the first of those between still have the first type."""

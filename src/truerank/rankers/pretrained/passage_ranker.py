@@ -26,8 +26,6 @@ try:
 except ImportError as _error:
     raise MissingExtraError("CEDR and PARADE", "neural") from _error
 
-__all__ = ["DocumentRows", "PassageBatch", "PassageNetwork", "PassageRanker", "PassageSettings", "chosen_passages"]
-
 _HEAD: Final = "head.safetensors"
 #: Passages are run together when none has more padding than this part; only a document's last one is shorter.
 _WASTE: Final = 0.3

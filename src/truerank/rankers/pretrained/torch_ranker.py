@@ -17,8 +17,6 @@ from truerank.rankers.pretrained import checkpoints
 from truerank.rankers.training.fitting import Fitting
 from truerank.work.artifacts import digest
 
-__all__ = ["CPU_TOKENS", "GPU_TOKENS", "GPU_WASTE", "CrossRanker", "TokenRow", "TorchRanker", "token_ids"]
-
 #: Tokens in a batch on the CPU: few, because its activations should stay in the cache.
 CPU_TOKENS: Final = 2048
 #: While training on the CPU, the part of a batch that may be padding: fewer rows at a time would cost more than that.

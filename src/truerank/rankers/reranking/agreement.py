@@ -10,8 +10,6 @@ import numpy as np
 
 from truerank.rankers.base import Pair, Ranker, RankerSpec
 
-__all__ = ["CALIBRATION_PAIRS", "Sample", "agreement", "calibrated"]
-
 #: So many pairs at most.
 Sample = Callable[[int], Sequence[Pair]]
 

@@ -25,8 +25,6 @@ from truerank.vectors.encoders.measuring import (
     machine_key,
 )
 
-__all__ = ["choose_runtime", "ranker_ways", "settled"]
-
 #: Pairs that are measured: their scores are compared, too.
 _PAIRS: Final = 64
 #: With a smaller tolerance eight bits are not tried: their ranges take a minute to learn, and no model has come near.

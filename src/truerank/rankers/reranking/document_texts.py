@@ -15,8 +15,6 @@ from truerank.text.listing import first_few
 from truerank.work.artifacts import atomic_path
 from truerank.work.progress import Progress, Quiet
 
-__all__ = ["DocumentTexts"]
-
 _SCHEMA: Final = (
     "CREATE TABLE documents (doc_id TEXT PRIMARY KEY, url TEXT NOT NULL, title TEXT NOT NULL, body TEXT NOT NULL) "
     "WITHOUT ROWID"

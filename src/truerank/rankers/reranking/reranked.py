@@ -13,8 +13,6 @@ from truerank.rankers.base import DECIMALS
 from truerank.reports.results import Result
 from truerank.sources.runs import RUN_SCHEMA
 
-__all__ = ["BLOCK_SCHEMA", "Reranked", "merged"]
-
 #: The scores of a block of candidates; its number, and how many pairs it asked for, stand in each row.
 BLOCK_SCHEMA: Final[dict[str, Any]] = {
     "topic_id": pl.String,

@@ -14,8 +14,6 @@ import numpy as np
 from truerank.errors import InputError, OptionError
 from truerank.rankers.base import Pair, Ranker, Scores
 
-__all__ = ["CachedScores", "ScoreCache"]
-
 _SCHEMA: Final = "CREATE TABLE IF NOT EXISTS scores (key BLOB PRIMARY KEY, score REAL NOT NULL) WITHOUT ROWID"
 #: Keys in one question: SQLite takes some 32,000 at most.
 _AT_ONCE: Final = 1 << 14

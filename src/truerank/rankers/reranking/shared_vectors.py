@@ -23,8 +23,6 @@ from truerank.rankers.base import Ranker, RankerSpec, device_of_ranker
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 
-__all__ = ["SharedVectors", "TextEncoder", "encode_shared", "with_vectors"]
-
 Matrix = NDArray[np.float32]
 #: Gives the vectors of those of the texts that are known.
 Lookup = Callable[[Sequence[str]], Mapping[str, Matrix]]

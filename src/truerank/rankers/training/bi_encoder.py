@@ -14,8 +14,6 @@ from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.options import Options, Range
 from truerank.rankers.base import Pair
 
-__all__ = ["FineTuning", "fine_tune", "open_bi_encoder", "pair_batches"]
-
 _ORDER: Final = 1
 
 

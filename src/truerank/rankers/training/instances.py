@@ -26,8 +26,6 @@ from truerank.sources.rows import Row, rows
 from truerank.sources.tables import well_formed
 from truerank.sources.topics import read_topics
 
-__all__ = ["Instance", "InstanceSource", "open_instances"]
-
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "query_id": ("query_id", "qid", "query-id", "topic_id"),
     "query": ("query", "query_text", "anchor", "question"),

@@ -10,8 +10,6 @@ from typing import Any, Final, Literal, get_args
 
 from truerank.errors import OptionError
 
-__all__ = ["RECIPES", "Recipe", "recipe_named"]
-
 Loss = Literal["hinge", "pair-softmax", "classes"]
 Optimiser = Literal["adam", "adamw", "adafactor"]
 Schedule = Literal["constant", "linear"]

@@ -11,8 +11,6 @@ from truerank.errors import InputError
 from truerank.rankers.training.steps import Steps
 from truerank.work.artifacts import atomic_path
 
-__all__ = ["Kept", "TrainingCheckpoint"]
-
 
 class Kept(NamedTuple):
     """What a checkpoint holds: instances that are done, the hash over them, and the state of the steps."""

@@ -11,8 +11,6 @@ from truerank.rankers.base import Pair
 from truerank.rankers.training.instances import Instance
 from truerank.rankers.training.recipes import Recipe
 
-__all__ = ["LOSSES", "Steps", "Trainee", "learning_rates"]
-
 
 class Trainee(Protocol):
     """What `fit` trains."""

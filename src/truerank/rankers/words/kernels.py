@@ -8,8 +8,6 @@ from typing import Any, Final
 import torch
 from torch import nn
 
-__all__ = ["CENTRES", "Kernels"]
-
 #: Ten kernels of width 2/10, and one at 1 for equal words.
 CENTRES: Final = (-0.9, -0.7, -0.5, -0.3, -0.1, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 

@@ -23,8 +23,6 @@ try:
 except ImportError as _error:
     raise MissingExtraError("the small neural rankers", "neural") from _error
 
-__all__ = ["PairIds", "Settings", "SmallRanker", "TensorBatch", "unit"]
-
 _WEIGHTS: Final = "model.safetensors"
 #: Words of documents in a batch, padding included, when scoring.
 _TOKENS: Final = 1 << 14

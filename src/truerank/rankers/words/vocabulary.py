@@ -23,8 +23,6 @@ from truerank.rankers.words.word_vectors import read_piece_table, read_word_vect
 from truerank.vectors.encoders.packaged import PACKAGED
 from truerank.work.artifacts import atomic_path, digest, hash_file, write_text
 
-__all__ = ["Frequencies", "PieceVocabulary", "Vocabulary", "WordVocabulary", "document_frequencies", "open_vocabulary"]
-
 Floats = NDArray[np.float32]
 
 _WORD: Final = re.compile(r"\w+")

@@ -15,8 +15,6 @@ from truerank.sources.lines import numbered_lines
 from truerank.vectors.encoders.packaged import PACKAGED, packaged_folder
 from truerank.vectors.encoders.weights import file_hash, open_weights, weight_files
 
-__all__ = ["PieceTable", "WordTable", "read_piece_table", "read_word_vectors"]
-
 Floats = NDArray[np.float32]
 
 #: Names that the table of input embeddings has in checkpoints, the likeliest first.

@@ -12,8 +12,6 @@ from truerank.reports.figures.style import ACCENT, QUIET, new_figure, plain, set
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["ChangeRow", "change_rows"]
-
 
 class ChangeRow(NamedTuple):
     """One row: what it is, its change, and the ends of the interval in which random changes lie."""

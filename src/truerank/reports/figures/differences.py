@@ -14,8 +14,6 @@ from truerank.reports.figures.style import ACCENT, INK, QUIET, new_figure, plain
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["DifferencePanel", "difference_panels", "draw_differences", "topic_pairs"]
-
 
 @dataclass(frozen=True, eq=False)
 class DifferencePanel:

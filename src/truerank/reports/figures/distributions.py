@@ -13,8 +13,6 @@ from truerank.reports.figures.style import ACCENT, INK, QUIET, new_figure, plain
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["cumulative_curves", "order_overview", "side_by_side_histograms"]
-
 Named = tuple[str, ArrayLike]
 
 _INKS: Final = (INK, ACCENT, QUIET)

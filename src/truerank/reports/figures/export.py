@@ -12,8 +12,6 @@ from truerank.reports.tables import escape_html
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["page_svg", "to_files", "to_pdf", "to_svg", "to_svg_file"]
-
 _XML: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _SIZE: Final = re.compile(r'<svg width="[^"]*" height="[^"]*" ')
 _METADATA: Final = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)

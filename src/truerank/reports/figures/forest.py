@@ -11,8 +11,6 @@ from truerank.reports.figures.style import ACCENT, INK, QUIET, new_figure, plain
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["ForestMark", "ForestRow", "forest_plot"]
-
 ForestMark = Literal["filled", "hollow", "cross", "range"]
 
 #: Inches: the height of a row, and what axis, label and legend take.

@@ -14,8 +14,6 @@ from truerank.reports.figures.style import ACCENT, INK, new_figure, plain, setti
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["HeatMap", "heat_maps", "similarity_map"]
-
 #: A cell is seen even where it counts once.
 _FAINTEST: Final = 0.08
 _ROW: Final = 0.125

@@ -11,8 +11,6 @@ from truerank.reports.figures.style import ACCENT, INK, QUIET, new_figure, plain
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["IntervalPanel", "IntervalValue", "interval_panels"]
-
 _ROW: Final = 0.17
 _STYLE: Final[dict[str, Any]] = {
     "color": INK, "markersize": 4.6, "linestyle": "none", "markerfacecoloralt": "none",

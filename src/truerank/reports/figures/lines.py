@@ -14,8 +14,6 @@ from truerank.reports.figures.style import INK, new_figure, plain, settings
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["LinePanel", "LineSeries", "line_panels"]
-
 #: Of the way from one condition to the next, what the lines of a panel share, so that no interval hides another.
 _SPREAD: Final = 0.36
 _DASHES: Final = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (5, 1.5, 1.5, 1.5)))

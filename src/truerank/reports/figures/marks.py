@@ -8,8 +8,6 @@ from typing import Any, Final
 
 from truerank.reports.figures.style import plain
 
-__all__ = ["Mark", "legend_below", "marks"]
-
 # Eight shapes, solid and then hollow. The colours are told apart by colour-blind readers, on light and on dark.
 _SHAPES: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 _COLOURS: Final = ("#2b83c4", "#d55e00", "#009e73", "#b8860b", "#cc79a7", "#7a6fd0", "#8d6a4f")

@@ -15,8 +15,6 @@ from truerank.reports.figures.style import ACCENT, INK, new_figure, plain, setti
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["RunGroup", "grouped_scores", "ordered_scores"]
-
 
 @dataclass(frozen=True, eq=False)
 class RunGroup:

@@ -12,8 +12,6 @@ from truerank.reports.tables import escape_html
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Picture"]
-
 
 @dataclass(frozen=True, eq=False)
 class Picture:

@@ -15,8 +15,6 @@ from truerank.reports.figures.style import new_figure, plain, settings
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Panel", "Series", "scatter_panels"]
-
 #: Of the words beside points, in points of typography.
 _LABEL_SIZE: Final = 6.5
 _LETTER_WIDTH: Final = 3.7

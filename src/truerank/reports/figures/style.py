@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["ACCENT", "INK", "PAGE_COLOURS", "QUIET", "WIDTH", "new_figure", "plain", "settings"]
-
 #: Written by matplotlib, then replaced in the SVG by what the surrounding page says.
 INK: Final = "#1d1c1a"
 ACCENT: Final = "#9c3a21"

@@ -13,8 +13,6 @@ from truerank.reports.figures.style import ACCENT, INK, QUIET, new_figure, plain
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["histogram", "precision_curve", "stacked_histograms"]
-
 
 def histogram(
     values: ArrayLike,

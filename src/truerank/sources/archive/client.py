@@ -15,8 +15,6 @@ from truerank.sources.archive.options import CANONICAL, ArchiveOptions
 from truerank.sources.archive.snapshots import BrokenError, Capture, FailedError, MissedError, Played
 from truerank.sources.archive.transport import check_robots, make_session
 
-__all__ = ["Archive", "open_archive"]
-
 _T = TypeVar("_T")
 #: Captures of one page that are looked at.
 _MOST: Final = 20_000

@@ -11,8 +11,6 @@ from truerank.errors import InputError, OptionError
 from truerank.loading import toml_file
 from truerank.options import Flag, Options, Range
 
-__all__ = ["CANONICAL", "ArchiveOptions"]
-
 #: Where the client believes to be; another archive is put in its place underneath.
 CANONICAL: Final = "https://web.archive.org"
 #: What `settings` may hold.

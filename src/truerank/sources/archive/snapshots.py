@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from truerank.errors import OptionError
 
-__all__ = ["BrokenError", "Capture", "FailedError", "MissedError", "Played", "moment", "nearest", "parse_day"]
-
 
 class Capture(NamedTuple):
     """One capture: its time as 14 digits (UTC), and status and content type where the archive lists them."""

@@ -12,8 +12,6 @@ from truerank.errors import InputError, MissingExtraError
 from truerank.sources.archive.options import CANONICAL, ArchiveOptions
 from truerank.sources.archive.snapshots import FailedError, MissedError
 
-__all__ = ["check_robots", "make_session"]
-
 _AGENT: Final = "truerank"
 _TIMEMAP: Final = "/web/timemap/link/"
 _CDX: Final = "/cdx/search/cdx"

@@ -13,8 +13,6 @@ from typing import Final
 from truerank.errors import InputError, MissingExtraError
 from truerank.sources.archive.snapshots import Capture, Played, moment
 
-__all__ = ["read_record", "warc_record"]
-
 #: Headers that said how the page was sent; it is kept as it was meant.
 _TRANSFER: Final = frozenset((
     "content-encoding", "transfer-encoding", "content-length", "connection", "keep-alive", "trailer", "upgrade",

@@ -8,8 +8,6 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Encoder", "Vectors"]
-
 Vectors = NDArray[np.float32]
 
 

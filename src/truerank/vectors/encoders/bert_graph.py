@@ -19,8 +19,6 @@ from truerank.errors import InputError
 from truerank.vectors.encoders.graph_writer import INPUT_IDS, PACKED, GraphWriter
 from truerank.vectors.encoders.weights import Weights
 
-__all__ = ["SUPPORTED_MODEL_TYPES", "check_supported", "padding_before_positions", "write_encoder"]
-
 _REMEDY: Final = "use --backend torch"
 #: Added to the score of a token of another text: its share becomes 0.
 _APART: Final = -1e9

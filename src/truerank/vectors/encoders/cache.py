@@ -16,8 +16,6 @@ import numpy as np
 from truerank.errors import InputError
 from truerank.vectors.encoders.base import Encoder, Vectors
 
-__all__ = ["CachedEncoder"]
-
 _DIGEST: Final = 16
 
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from truerank.errors import InputError
 
-__all__ = ["publish_folder", "user_cache_folder"]
-
 
 def user_cache_folder() -> Path:
     """The folder for graphs and quantised models: `TRUERANK_CACHE`, else the platform's cache folder.

@@ -38,15 +38,6 @@ from truerank.vectors.encoders.openvino import bf16_is_native
 from truerank.vectors.encoders.spec import EncoderSpec
 from truerank.work.workers import processors
 
-__all__ = [
-    "FIRST_PASS_ERROR",
-    "choose_first_pass",
-    "first_passes",
-    "measure_encoder",
-    "spec_of_way",
-    "usual_first_pass",
-]
-
 #: The largest error of a cosine that a first pass may show: with more, too many texts are encoded twice.
 FIRST_PASS_ERROR: Final = 0.05
 #: Queries of the embedded sample from which the int8 encoder learns its ranges.

@@ -21,15 +21,6 @@ from truerank.vectors.encoders.spec import EncoderSpec
 from truerank.vectors.encoders.tokenizing import TextTokenizer, TokenIds
 from truerank.work.workers import processors
 
-__all__ = [
-    "GraphEncoder",
-    "PreparedModel",
-    "fingerprint",
-    "prepare_model",
-    "same_length_batches",
-    "to_unit_length",
-]
-
 _TINY: Final = np.float32(1e-12)
 
 

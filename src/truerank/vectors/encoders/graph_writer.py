@@ -8,8 +8,6 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EMBEDDING", "INPUT_IDS", "OPSET", "PACKED", "POOLING", "GraphWriter", "save_graph"]
-
 #: Names of the one input (int64, [texts, tokens]) and the one output (float32, [texts, dimension]) of every graph.
 INPUT_IDS: Final = "input_ids"
 EMBEDDING: Final = "truerank_embedding"

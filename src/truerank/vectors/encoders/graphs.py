@@ -20,8 +20,6 @@ from truerank.vectors.encoders.model_folder import ModelFolder
 from truerank.vectors.encoders.packing import WIDTHS
 from truerank.vectors.encoders.weights import file_hash, open_weights, weight_files
 
-__all__ = ["EncoderGraph", "build_graph", "can_pack", "encoder_graph", "onnx_file"]
-
 # Part of every cache key: raise it when the graphs change.
 _BUILDER: Final = "1"
 _FOREIGN_INPUTS: Final = {INPUT_IDS: None, "attention_mask": 1, "token_type_ids": 0}

@@ -13,8 +13,6 @@ from truerank.vectors.encoders.graph_writer import GraphWriter
 from truerank.vectors.encoders.model_folder import HeadStep
 from truerank.vectors.encoders.weights import Weights, open_weights, weight_files
 
-__all__ = ["write_head", "write_packed_head"]
-
 _SQRT2: Final = 2**0.5
 
 

@@ -9,8 +9,6 @@ from truerank.errors import InputError, OptionError
 from truerank.loading import json_file
 from truerank.vectors.encoders.bert_graph import SUPPORTED_MODEL_TYPES
 
-__all__ = ["hub_folder"]
-
 _SMALL: Final = ("*.json", "*/config.json", "*.txt", "*.model")
 _WEIGHTS: Final = ("model.safetensors", "model-*.safetensors", "0_*/model.safetensors", "[1-9]_*/model.safetensors")
 _GRAPH: Final = ("onnx/model.onnx", "onnx/model.onnx?data", "[1-9]_*/model.safetensors")

@@ -26,23 +26,6 @@ from truerank.vectors.encoders.cache_folder import user_cache_folder
 from truerank.vectors.encoders.graph_encoder import fingerprint
 from truerank.work.workers import processors
 
-__all__ = [
-    "CLOCK",
-    "ChosenWay",
-    "Clock",
-    "MeasuredWay",
-    "Trial",
-    "Way",
-    "compare_ways",
-    "fastest",
-    "instruction_sets",
-    "kept_choice",
-    "length_class",
-    "machine_key",
-    "processor_name",
-    "way_of",
-]
-
 Clock = Callable[[], float]
 #: Runs a model on the sample once.
 Trial = Callable[[], NDArray[np.floating]]

@@ -9,8 +9,6 @@ from typing import Any, Final, Literal
 from truerank.errors import InputError
 from truerank.loading import json_file
 
-__all__ = ["HeadStep", "ModelFolder", "read_model_folder"]
-
 _POOLINGS: Final = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 _OLD_POOLING_KEYS: Final = {
     "pooling_mode_cls_token": "cls",

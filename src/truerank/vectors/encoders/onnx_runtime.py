@@ -16,8 +16,6 @@ from truerank.vectors.encoders.model_folder import ModelFolder
 from truerank.vectors.encoders.spec import EncoderSpec
 from truerank.vectors.encoders.tokenizing import TokenIds
 
-__all__ = ["OnnxEncoder"]
-
 
 class OnnxEncoder(GraphEncoder):
     """Runs the graph in ONNX Runtime, in full precision on the CPU.

@@ -10,8 +10,6 @@ import numpy as np
 from truerank.vectors.encoders.base import Vectors
 from truerank.vectors.encoders.spec import EncoderSpec
 
-__all__ = ["OpenedEncoder"]
-
 
 class OpenedEncoder(ABC):
     """An encoder with its name, its fingerprint and the spec that opens it anew; `opening` lets only the spec travel.

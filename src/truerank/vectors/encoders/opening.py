@@ -20,8 +20,6 @@ from truerank.vectors.encoders.opened import OpenedEncoder
 from truerank.vectors.encoders.packaged import PACKAGED, PACKAGED_MODEL, packaged_folder
 from truerank.vectors.encoders.spec import Backend, EncoderSpec, Precision
 
-__all__ = ["DEFAULT_MODEL", "ENCODERS", "open_encoder", "open_spec"]
-
 #: The leakage paper's encoder (section 3); its threshold 0.91 holds for this one.
 DEFAULT_MODEL: Final = "sentence-transformers/paraphrase-MiniLM-L6-v2"
 

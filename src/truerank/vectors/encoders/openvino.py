@@ -36,8 +36,6 @@ from truerank.vectors.encoders.tokenizing import TokenIds
 from truerank.vectors.encoders.weights import file_hash
 from truerank.work.workers import processors
 
-__all__ = ["OpenVinoEncoder", "bf16_is_native", "openvino_package"]
-
 # Requests per stream: while one is computed, the next one's ids are gathered and the last one's vectors copied.
 _REQUESTS: Final = 2
 # Code is compiled for every shape and kept, 1 MB each in int8 (5 MB with AMX), by OpenVINO and, for all networks of the

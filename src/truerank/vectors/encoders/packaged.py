@@ -8,8 +8,6 @@ from typing import Final
 
 from truerank.errors import MissingExtraError
 
-__all__ = ["PACKAGED", "PACKAGED_MODEL", "packaged_folder"]
-
 #: What a user writes for it.
 PACKAGED: Final = "packaged"
 #: What it is called in results: the model that it is.

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from truerank.vectors.encoders.tokenizing import TokenIds
 
-__all__ = ["WIDTHS", "PackedBatch", "Packing", "fill_rows"]
-
 #: Tokens of a row. Wider ones cost more in attention, whose work grows with the width.
 WIDTHS: Final = (64, 128, 256, 512)
 #: A row has room for one text in so many of its tokens.

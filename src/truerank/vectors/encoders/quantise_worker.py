@@ -6,8 +6,6 @@ import json
 import sys
 from typing import Any, Final
 
-__all__ = ["main"]
-
 # How far outliers of activations move into the weights (SmoothQuant, Xiao et al. 2023); at NNCF's own 0.95 the largest
 # error of a cosine above 0.85 was a third larger.
 _SMOOTHING: Final = 0.8

@@ -13,8 +13,6 @@ from truerank.vectors.encoders.graph_encoder import fingerprint, to_unit_length
 from truerank.vectors.encoders.opened import OpenedEncoder
 from truerank.vectors.encoders.spec import EncoderSpec
 
-__all__ = ["SentenceTransformerEncoder"]
-
 _CPU_BATCH: Final = 32
 _GPU_BATCH: Final = 512
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Backend", "EncoderSpec", "Precision"]
-
 Backend = Literal["auto", "onnx", "openvino", "torch"]
 Precision = Literal["fp32", "fp16", "bf16", "int8"]
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from truerank.errors import InputError
 from truerank.vectors.encoders.model_folder import ModelFolder
 
-__all__ = ["TextTokenizer", "TokenIds"]
-
 # Encodings carry far more than ids; they are dropped every so many texts.
 _CHUNK: Final = 8192
 

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from truerank.errors import InputError
 from truerank.loading import json_file, load_json, opened
 
-__all__ = ["Weights", "file_hash", "open_weights", "weight_files"]
-
 _HEADER_LIMIT: Final = 100_000_000
 _TYPES: Final[dict[str, str]] = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 

@@ -15,8 +15,6 @@ from truerank.audits.leakage.exports.contamination import Contamination
 from truerank.sources.grammar import parse
 from truerank.version import __version__
 
-__all__ = ["CONDA_HEADER", "CondaRow", "conda_csv", "conda_request", "conda_rows"]
-
 #: The columns of `contamination_report.csv`, which are separated by semicolons.
 CONDA_HEADER: Final = (
     "Evaluation Dataset", "Subset", "Contaminated Source", "Model or corpus", "Train Split", "Development Split",

@@ -17,8 +17,6 @@ from truerank.reports.tables import Table
 from truerank.text.normalising import normalise
 from truerank.version import __version__
 
-__all__ = ["Contamination", "LeakCount", "contamination_markdown", "contaminations", "contaminations_in", "worst"]
-
 _QUERIES: Final = ("queries", "topics", "pairs of query and answer")
 #: What is said of pairs below the threshold whose topic leaks by labels.
 _BY_LABELS: Final = ", or the same words or nearly the same letters where labels say that the query leaks"

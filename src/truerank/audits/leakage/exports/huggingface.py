@@ -14,8 +14,6 @@ from truerank.reports.cards import CardStatement
 from truerank.sources.grammar import parse
 from truerank.version import __version__
 
-__all__ = ["eval_results", "leakage_statement"]
-
 
 def leakage_statement(section: str, found: Sequence[Contamination], names: Mapping[str, str]) -> CardStatement:
     """The statement for a card.

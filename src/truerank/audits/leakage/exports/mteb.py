@@ -16,8 +16,6 @@ from typing import Any, Final, NamedTuple
 from truerank.audits.leakage.exports.contamination import Contamination
 from truerank.errors import InputError, OptionError
 
-__all__ = ["TaskEntry", "meta_patch", "python_entries", "statistics", "task_entries"]
-
 _COMMENT: Final = re.compile(r"#[^\n]*")
 _LONGEST: Final = 110
 

@@ -16,8 +16,6 @@ from truerank.errors import OptionError
 from truerank.loading import json_file, text_file
 from truerank.reports.cards import CardKind, card_with
 
-__all__ = ["Exported", "exported"]
-
 _SCHEMA: Final = "truerank/leakage-export/1"
 
 

@@ -15,8 +15,6 @@ from truerank.measures.intervals import exact_low
 from truerank.overlaps.results import SemanticState
 from truerank.text.rewordings import SEEN_KINDS
 
-__all__ = ["COLUMNS", "Compared", "cell_of", "pair_cell", "upper_bound"]
-
 #: The columns of a cell by the kinds of evidence that they count.
 COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "exact": ("exact",),

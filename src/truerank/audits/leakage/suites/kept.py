@@ -18,8 +18,6 @@ from truerank.vectors.encoders import Encoder
 from truerank.work.artifacts import digest, write_text
 from truerank.work.jobs import Job
 
-__all__ = ["KeptSources", "TextUnit"]
-
 _FORMAT: Final = 3
 _PLAIN: Final = ComparedForm()
 #: Beside the texts of a source: the passages that many of them hold; written last.

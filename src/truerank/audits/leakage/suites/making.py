@@ -37,8 +37,6 @@ from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["matrix"]
-
 _KEPT: Final = "kept"
 #: Topics whose rewordings are planted; six kinds in the same words of each are enough for the bound.
 _TOPICS_CHECKED: Final = 40

@@ -13,8 +13,6 @@ from truerank.reports.figures.style import ACCENT, INK, QUIET
 from truerank.reports.tables import escape_html
 from truerank.text.normalising import normalise
 
-__all__ = ["matrix_svg"]
-
 _CELL: Final = 24.0
 _LETTER: Final = 6.0
 _LONGEST: Final = 26

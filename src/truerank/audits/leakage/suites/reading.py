@@ -28,8 +28,6 @@ from truerank.sources.id_examples import ExampleTexts
 from truerank.sources.inputs import input_of
 from truerank.work.artifacts import digest
 
-__all__ = ["PARTS", "Suite", "SuiteSet", "TextSource", "TextStream", "read_suite"]
-
 #: What is compared with what: texts of the two sides.
 PARTS: Final = ("query", "document")
 _ABOUT: Final = ("license", "language")

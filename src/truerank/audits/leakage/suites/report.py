@@ -18,8 +18,6 @@ from truerank.reports.tables import Cell, Column, Table
 from truerank.work.publishing import write_tables
 from truerank.work.runs import Run
 
-__all__ = ["cells_table"]
-
 _WIDTH: Final = 110
 _TONES: Final[dict[str, Tone]] = {"CONTAMINATED": "bad", "CLEAN": "good", "UNKNOWN": "open"}
 #: Pairs of a cell that the page has; all are in pairs.parquet.

@@ -14,8 +14,6 @@ from truerank.audits.leakage.suites.reading import Suite
 from truerank.overlaps import OVERLAPS, OverlapRules
 from truerank.reports.results import Result
 
-__all__ = ["CELLS", "MATRIX_PAIRS", "LeakageMatrix"]
-
 CELLS: Final[dict[str, Any]] = {
     "training": pl.String,
     "test": pl.String,

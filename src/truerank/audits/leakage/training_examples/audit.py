@@ -43,8 +43,6 @@ from truerank.work.publishing import publish
 from truerank.work.runs import plain
 from truerank.work.runs import run as started
 
-__all__ = ["examples"]
-
 
 @command
 def examples(

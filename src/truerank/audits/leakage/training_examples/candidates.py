@@ -11,8 +11,6 @@ import polars as pl
 from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, AuditResult, AuditSummary, TestSummary
 from truerank.audits.leakage.training_examples.results import ExampleAudit, load_examples
 
-__all__ = ["DEFAULT_KINDS", "as_candidates", "chosen_leaks", "holds_examples"]
-
 #: Kinds of leak that count where nobody says which: those that change what a score of these topics means.
 DEFAULT_KINDS: Final = ("pair", "query-query", "positive-relevant", "negative-relevant")
 #: There is no similarity: every pair of the audit counts, and none does above 1.

@@ -11,8 +11,6 @@ from typing import Final, Literal
 from truerank.text.passages import sentences
 from truerank.text.rewordings import reword
 
-__all__ = ["CHANGES", "TextChange", "changed"]
-
 TextChange = Literal[
     "excerpt",
     "truncated",

@@ -21,8 +21,6 @@ from truerank.text.normalising import normalise
 from truerank.work.artifacts import hash_file
 from truerank.work.runs import run as started
 
-__all__ = ["clean_examples"]
-
 _REMOVED: Final = ("example_id", "kinds", "topics", "documents", "line")
 
 

@@ -17,17 +17,6 @@ from truerank.overlaps.forms import ComparedForm, keep_without, shared_passages
 from truerank.vectors.encoders import Encoder
 from truerank.work.jobs import Job
 
-__all__ = [
-    "PART_WORDS",
-    "ComparedTexts",
-    "ComparingTexts",
-    "KeptSides",
-    "Semantic",
-    "compare_plants",
-    "compare_sides",
-    "keep_sides",
-]
-
 #: A training text with fewer words that is only a part of a test text says something else: "in the 20th century".
 PART_WORDS: Final = 10
 _QUERIES: Final = "queries"

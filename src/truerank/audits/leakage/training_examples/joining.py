@@ -13,8 +13,6 @@ from truerank.audits.leakage.training_examples.locating import ExamplePlaces
 from truerank.audits.leakage.training_examples.reading import TestTexts
 from truerank.audits.leakage.training_examples.results import LEAKS
 
-__all__ = ["joined"]
-
 #: What the pairs show of their texts; the whole texts are joined.
 _SHOWN: Final = ("test_text", "training_text")
 

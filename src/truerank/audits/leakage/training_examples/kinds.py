@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-__all__ = ["ANY_DOCUMENT", "KINDS", "LeakKind", "kind_named"]
-
 #: Roles of an example's texts that are documents.
 ANY_DOCUMENT: Final = ("positive", "negative", "document")
 

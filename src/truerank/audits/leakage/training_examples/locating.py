@@ -17,8 +17,6 @@ from truerank.sources.examples import ExampleBlock
 from truerank.sources.roles import ROLES
 from truerank.text.normalising import normalise
 
-__all__ = ["PLACES", "TOGETHER", "AnswerTexts", "ExamplePlaces", "locate"]
-
 #: Leaking training texts by source and role.
 PLACES: Final[dict[str, Any]] = {
     "training_id": pl.String,

@@ -12,8 +12,6 @@ from truerank.options import Flag, Names, Options, Range, Seed, Source
 from truerank.overlaps import OverlapRules
 from truerank.sources.id_examples import ExampleTexts
 
-__all__ = ["RULES", "ExampleOptions"]
-
 #: The rule for whole examples: long texts leak in parts. Chosen on Vaswani with benchmarks/tools.py.
 RULES: Final = OverlapRules(ngram_share=0.2, similarity=0.3, containment=0.4)
 

@@ -28,8 +28,6 @@ from truerank.sources.id_examples import ExampleTexts
 from truerank.sources.roles import Roles
 from truerank.text.normalising import normalise
 
-__all__ = ["TestTexts", "TrainingTexts", "counted", "hashed"]
-
 
 @dataclass(frozen=True)
 class TestTexts:

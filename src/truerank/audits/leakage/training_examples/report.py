@@ -22,8 +22,6 @@ from truerank.text.normalising import normalise
 from truerank.work.publishing import write_tables
 from truerank.work.runs import Run
 
-__all__ = ["kinds_table", "rule_sentences"]
-
 _WIDTH: Final = 100
 #: Pairs of one kind that the page lists, and characters of a text that it shows.
 _LISTED: Final = 1000

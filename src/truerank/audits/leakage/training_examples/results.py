@@ -15,8 +15,6 @@ from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.reports.results import Result
 
-__all__ = ["LEAKS", "ExampleAudit", "KindVerdict", "load_examples"]
-
 #: `leaks.parquet`: one row for each pair of texts and kind of leak. `examples` counts the training examples of the
 #: source that hold the text in this role, `example_id` is the first of them. A row of the kind "pair" has the query in
 #: `test_text` and `training_text`, and the answer in `document_text` and `training_document`; its evidence is that of

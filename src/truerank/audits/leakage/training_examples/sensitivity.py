@@ -21,8 +21,6 @@ from truerank.records import TopicText
 from truerank.text.rewordings import KINDS as REWORDINGS
 from truerank.text.rewordings import SEEN_KINDS, reword
 
-__all__ = ["REQUIRED", "ExampleSensitivity", "ExampleSight", "PlantMaterial", "check"]
-
 _AS_IT_STANDS: Final = "as it stands"
 _IN_DOCUMENT: Final[tuple[TextChange | Literal["as it stands"], ...]] = (
     _AS_IT_STANDS,

@@ -18,8 +18,6 @@ from truerank.audits.leakage.training_examples.sensitivity import REQUIRED, Exam
 from truerank.measures.intervals import proportion
 from truerank.overlaps import OverlapRules
 
-__all__ = ["ExampleEvidence", "verdicts"]
-
 #: The share of the plants of a change that must be found before the change counts as seen.
 _ENOUGH: Final = 0.95
 _GIVE: Final = {

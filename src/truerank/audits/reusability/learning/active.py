@@ -21,8 +21,6 @@ from truerank.audits.reusability.learning.ranking import ModelQuery, rank
 from truerank.errors import InputError
 from truerank.sources.qrels import QREL_SCHEMA
 
-__all__ = ["ActiveLearner", "LearnerOptions", "Trace", "trace", "traces"]
-
 _NONE: Final = np.empty(0, np.int64)
 
 

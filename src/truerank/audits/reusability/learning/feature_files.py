@@ -24,10 +24,6 @@ from truerank.lexical.building import move_folder, temporary_folder
 from truerank.lexical.merging import StringFile
 from truerank.loading import json_file
 
-__all__ = [
-    "ColumnBlock", "HeldNames", "Names", "RowBlock", "StoredFeatures", "is_stored", "shared", "store", "touched",
-]  # fmt: skip
-
 _KIND: Final = "truerank features"
 _VERSION: Final = 1
 _MANIFEST: Final = "features.json"

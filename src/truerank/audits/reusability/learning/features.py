@@ -31,8 +31,6 @@ from truerank.records import Document
 from truerank.sources import open_documents
 from truerank.work.progress import Progress
 
-__all__ = ["ANALYSER", "Features", "TermCounts", "weighted", "write_features"]
-
 #: Alphabetic tokens of two or more letters, lower-cased, stemmed by Porter; no word is left out.
 ANALYSER: Final = Analyser("letters", "none", "porter")
 _MIN_FREQUENCY: Final = 2

@@ -13,8 +13,6 @@ from truerank.errors import InputError
 from truerank.judging import Item, Standing, Store
 from truerank.sources.qrels import QREL_SCHEMA
 
-__all__ = ["document_of", "grade_of", "grades_by_label", "read_grades"]
-
 _DOCUMENT: Final = "document"
 
 

@@ -16,8 +16,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LOSS", "LinearModel", "fit"]
-
 Floats = NDArray[np.float64]
 LOSS: Final = "class-weighted logistic"
 

@@ -22,8 +22,6 @@ from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Topic
 from truerank.work.progress import Progress
 
-__all__ = ["ACTIVE", "Assistant", "Collection", "open_collection", "pool_assistant"]
-
 #: What marks the items that the learner chose; all others of a store are the pool.
 ACTIVE: Final = "active"
 _STAGE: Final = "stage"

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from truerank.audits.reusability.learning.feature_files import ColumnBlock
 from truerank.audits.reusability.learning.features import Features
 
-__all__ = ["ModelQuery", "rank"]
-
 #: Models that are scored at once.
 _MODELS: Final = 32
 #: Fewer are scored one by one, by document; so many or more together, by term.

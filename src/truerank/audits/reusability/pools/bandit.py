@@ -15,8 +15,6 @@ import numpy as np
 from truerank.errors import OptionError
 from truerank.work.artifacts import digest
 
-__all__ = ["METHODS", "Method", "Ordered", "adaptive_pool"]
-
 Method = Literal["depth", "move-to-front", "maxmean"]
 METHODS: Final = ("depth", "move-to-front", "maxmean")
 

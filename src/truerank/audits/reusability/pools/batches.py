@@ -19,8 +19,6 @@ from truerank.records import Document, Topic
 from truerank.work.progress import Progress
 from truerank.work.runs import Run
 
-__all__ = ["Batch", "pool_item", "shared_out", "write_batches"]
-
 _FOLDER = "batches"
 
 

@@ -26,8 +26,6 @@ from truerank.work.progress import Progress
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["build"]
-
 _NAME: Final = re.compile(r"\w[\w.@+-]{0,79}")
 
 

@@ -8,8 +8,6 @@ import polars as pl
 
 from truerank.errors import OptionError
 
-__all__ = ["POOL_SCHEMA", "depth_pool", "first_documents"]
-
 #: The columns of a pool.
 POOL_SCHEMA = {"topic_id": pl.String, "doc_id": pl.String}
 

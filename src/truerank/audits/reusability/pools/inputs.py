@@ -13,8 +13,6 @@ from truerank.errors import InputError, OptionError
 from truerank.sources import parse, read_run_frame, unique_names
 from truerank.text.listing import first_few
 
-__all__ = ["check_topics", "read_runs", "teams_of"]
-
 _SHOWN: Final = 5
 
 

@@ -8,8 +8,6 @@ from typing import Annotated, Final
 from truerank.audits.reusability.pools.bandit import Method
 from truerank.options import Flag, Options, Range, Seed
 
-__all__ = ["DEPTH", "PoolMethod", "Pooling"]
-
 #: Documents of each run in a depth pool, and how far down the other methods follow a run, where nothing is said.
 DEPTH: Final = 10
 _FOLLOWED: Final = 100

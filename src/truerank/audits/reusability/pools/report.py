@@ -10,8 +10,6 @@ from truerank.reports.results import Summary, summarises, writes
 from truerank.reports.tables import Column, Table
 from truerank.work.runs import Run
 
-__all__ = ["batch_table", "load_table", "team_table", "topic_table"]
-
 
 @summarises(Pool)
 def _summary(pool: Pool) -> Summary:

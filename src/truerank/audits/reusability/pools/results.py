@@ -13,8 +13,6 @@ from truerank.audits.reusability.pools.batches import Batch
 from truerank.audits.reusability.pools.options import PoolMethod
 from truerank.reports.results import Result
 
-__all__ = ["Pool", "PoolTeam", "PoolTopic", "team_rows", "topic_rows"]
-
 
 class PoolTopic(NamedTuple):
     """One topic's pool: its size, documents that only sparse judgments name, those that one team alone brought, and

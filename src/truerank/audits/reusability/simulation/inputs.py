@@ -16,8 +16,6 @@ from truerank.lexical import topic_queries
 from truerank.sources import open_documents, read_qrels_frame
 from truerank.text.normalising import normalise
 
-__all__ = ["Inputs", "read_inputs"]
-
 _SHOWN: Final = 5
 
 

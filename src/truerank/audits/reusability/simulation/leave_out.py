@@ -11,8 +11,6 @@ import polars as pl
 from truerank.audits.reusability.simulation.outcomes import Change, Judging, OfficialStanding, compare
 from truerank.audits.reusability.simulation.standings import JudgedSet, Qrels
 
-__all__ = ["LEAVE_OUT_UNIQUES", "Unique", "leave_out_uniques", "unique_documents"]
-
 LEAVE_OUT_UNIQUES: Final = "Leave out uniques"
 
 

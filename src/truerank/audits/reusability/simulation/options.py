@@ -12,8 +12,6 @@ from truerank.audits.reusability.simulation.standings import simulated_measures
 from truerank.errors import OptionError
 from truerank.options import Flag, Options, Range, Seed
 
-__all__ = ["DEFAULT_RULES", "UNLIKE_SYSTEMS", "SimulationOptions", "SimulationSources", "unlike_systems"]
-
 #: Beside the official size, which is always there.
 DEFAULT_RULES: Final = ("budget:400", "budget:500", "heuristic")
 #: Systems unlike those that were pooled, and documents up to which "auto" makes each: an encoder reads some hundred

@@ -16,21 +16,6 @@ from truerank.audits.reusability.stopping import StoppingRule
 from truerank.errors import OptionError
 from truerank.measures.correlation import kendall, ranks
 
-__all__ = [
-    "ALL_TEAMS",
-    "COMPLETE",
-    "RANDOM",
-    "Change",
-    "Judging",
-    "Official",
-    "OfficialStanding",
-    "change_between",
-    "compare",
-    "found_by",
-    "judge",
-    "judge_at_random",
-]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 

@@ -27,8 +27,6 @@ from truerank.reports.tables import Table
 from truerank.work.publishing import publish
 from truerank.work.runs import Run
 
-__all__ = ["CHANGE_SCHEMA", "OUTCOME_SCHEMA", "official_lines", "simulation_tables"]
-
 #: How each trial ranks the runs: one row for each rule, trial, team left out and measure.
 CHANGE_SCHEMA: Final = {
     "rule": pl.String, "trial": pl.Int32, "left_out": pl.String, "measure": pl.String, "tau": pl.Float64,

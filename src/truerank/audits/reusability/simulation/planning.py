@@ -13,8 +13,6 @@ from truerank.audits.reusability.learning.active import ActiveLearner, LearnerOp
 from truerank.audits.reusability.learning.features import Features
 from truerank.audits.reusability.learning.ranking import rank
 
-__all__ = ["SimulationPlan", "StepCost", "duration", "measure_step", "steps_of"]
-
 
 @dataclass(frozen=True)
 class StepCost:

@@ -22,8 +22,6 @@ from truerank.audits.reusability.stopping_specs import load_rule
 from truerank.measures.correlation import ranks
 from truerank.reports.results import Result
 
-__all__ = ["Simulation"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simulation(Result, shown_in="truerank.audits.reusability.simulation.page"):

@@ -54,8 +54,6 @@ from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 from truerank.work.workers import processors
 
-__all__ = ["simulate", "trial_engine"]
-
 #: Constant budgets by which the cost of the next gain is told.
 LADDER: Final = (25, 50, 75, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2500)
 _PACKAGES: Final = ("scipy", "matplotlib")

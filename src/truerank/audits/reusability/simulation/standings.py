@@ -25,8 +25,6 @@ from truerank.measures.judgments import GradeTable
 from truerank.measures.rankings import Hits
 from truerank.options import Scoring
 
-__all__ = ["JudgedSet", "Qrels", "RunRanks", "Scorer", "Universe", "simulated_measures"]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 

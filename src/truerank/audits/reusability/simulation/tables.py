@@ -17,21 +17,6 @@ from truerank.audits.reusability.stopping import OriginalSize
 from truerank.audits.reusability.topic_report import topic_table
 from truerank.reports.tables import Cell, Column, Table
 
-__all__ = [
-    "budgets_table",
-    "evidence_table",
-    "positions_table",
-    "risks_table",
-    "rules_table",
-    "runs_table",
-    "teams_table",
-    "topics_table",
-    "trials_table",
-    "uniques_table",
-    "unlike_table",
-    "worst",
-]
-
 _TAU: Final[dict[str, Any]] = {"align": "right", "format": ".4f"}
 _WHOLE: Final[dict[str, Any]] = {"align": "right", "format": ",d"}
 _NONE: Final = "–"

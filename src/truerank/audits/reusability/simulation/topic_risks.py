@@ -10,8 +10,6 @@ import numpy as np
 from truerank.audits.reusability.simulation.outcomes import ALL_TEAMS, found_by
 from truerank.audits.reusability.simulation.results import Simulation
 
-__all__ = ["NextGain", "TopicRisk", "next_gain", "topic_risks"]
-
 #: Judgments for each topic that the next gain is told for.
 MORE: Final = 100
 

@@ -25,8 +25,6 @@ from truerank.work.artifacts import digest
 from truerank.work.blocks import BlockStore
 from truerank.work.jobs import Job
 
-__all__ = ["TRACE_SCHEMA", "TopicWork", "TraceTask", "Traced", "Traces", "run_trials"]
-
 Ints = NDArray[np.int64]
 
 #: The columns of a block: which of the topic's pools a judgment belongs to, and what was judged in which batch.

@@ -29,8 +29,6 @@ from truerank.audits.reusability.simulation.outcomes import (
 from truerank.audits.reusability.simulation.standings import JudgedSet, Qrels, RunRanks, Scorer, Universe
 from truerank.audits.reusability.stopping import OriginalSize
 
-__all__ = ["UNLIKE", "UNLIKE_COMPLETE", "UNLIKE_OWN", "UNLIKE_PASSED", "UnlikeSystem", "first_overlaps", "try_unlike"]
-
 #: What the changes of unlike systems are called, by the judgments that hold more, and by those at hand with the
 #: documents without a grade passed over.
 UNLIKE_OWN: Final = "Unlike system, first documents judged"

@@ -27,8 +27,6 @@ from truerank.vectors.encoders import CachedEncoder, open_encoder
 from truerank.work.artifacts import atomic_path, digest
 from truerank.work.progress import Progress
 
-__all__ = ["Unlike", "make_unlike"]
-
 Scores = NDArray[np.float32]
 
 #: Results of each topic.

@@ -24,8 +24,6 @@ from truerank.audits.reusability.simulation.topic_risks import NextGain, TopicRi
 from truerank.audits.reusability.simulation.unlike import UNLIKE, UNLIKE_PASSED
 from truerank.audits.reusability.stopping import OriginalSize
 
-__all__ = ["Conclusion", "Evidence", "MeasureVerdict", "Word", "verdict_of"]
-
 Word = Literal["HELD", "WITH CARE", "NOT HELD", "UNKNOWN"]
 Test = Literal["teams left out", "unique documents left out", "unlike systems"]
 

@@ -34,8 +34,6 @@ from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = ["MatchOptions", "Rules", "Texts", "VersionReader", "match", "matched", "matched_into", "reader_of"]
-
 By = Literal["url", "id", "mapping"]
 
 #: What is kept of a version: the documents that may be a judged one's.

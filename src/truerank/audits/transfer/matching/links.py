@@ -16,8 +16,6 @@ from truerank.options import Flag, Options
 from truerank.sources.documents import open_documents
 from truerank.work.progress import Progress
 
-__all__ = ["PATTERNS", "Route", "ids_in", "links_of"]
-
 #: Ids of passages that hold the id of their document, by the habits of collections.
 PATTERNS: Final = {
     # The n-th address of a QnA passage: what is left is the id of the MS MARCO passage.

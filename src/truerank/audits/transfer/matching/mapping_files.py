@@ -12,8 +12,6 @@ from truerank.sources import compressed, grammar, rows
 from truerank.sources.lines import line_blocks
 from truerank.sources.tables import as_text, well_formed
 
-__all__ = ["read_mapping"]
-
 _NAMED: Final = (".jsonl", ".ndjson", ".csv", ".parquet", ".json")
 _HEADERS: Final = frozenset(("from", "source", "old", "passage_id", "pid", "doc_id", "docid", "docno", "id", "qid"))
 _PACKED: Final = (".gz", ".zst", ".bz2", ".xz")

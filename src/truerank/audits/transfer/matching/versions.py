@@ -19,18 +19,6 @@ from truerank.sources.grammar import parse, unique_names
 from truerank.sources.inputs import shown_source
 from truerank.work.artifacts import written_by
 
-__all__ = [
-    "FOUND_SCHEMA",
-    "RESERVED",
-    "STATUSES",
-    "Matched",
-    "Version",
-    "VersionSources",
-    "load_matched",
-    "read_versions",
-    "version_inputs",
-]
-
 #: What became of a judged document in another version.
 STATUSES: Final = ("matched", "lost", "ambiguous")
 #: The columns of `Matched.pairs`: one row per judged document and other version.

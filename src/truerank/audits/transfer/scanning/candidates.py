@@ -16,8 +16,6 @@ from truerank.audits.transfer.scanning.text_evidence import favoured
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.text.page_faults import PageFault, PageWords, page_fault
 
-__all__ = ["CANDIDATE_SCHEMA", "SET_SCHEMA", "Comparing", "cut_offs", "data_sets", "find_candidates", "set_name"]
-
 #: One row per judged document and direction in which two of its versions differ. `evidence` says what named it: the
 #: "scores" (`better` scores higher than `worse` by more than the cut-off, by the first passage, `first`, the best one,
 #: `max`, or both), the "texts" (`texts`: `worse` lacks the share `lost` of what answered the query), or "both". Scores

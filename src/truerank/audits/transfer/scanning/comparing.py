@@ -23,8 +23,6 @@ from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.sources.documents import open_documents
 from truerank.text.page_faults import REASONS
 
-__all__ = ["Setting", "compare_versions"]
-
 _AT_ONCE: Final = 1 << 13
 
 

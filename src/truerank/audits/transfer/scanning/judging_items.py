@@ -14,8 +14,6 @@ from truerank.audits.transfer.scanning.results import Scan
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.work.artifacts import Artifacts
 
-__all__ = ["BANDS", "RANDOM_SET", "band_of", "write_items"]
-
 #: Bands of the difference per data set, each of the same width.
 BANDS: Final = 5
 #: The sample of all judged documents that two versions have.

@@ -12,21 +12,6 @@ from truerank.options import Flag, Options, Range, Seed
 from truerank.rankers.base import RankerSpec
 from truerank.text.passages import policy_named
 
-__all__ = [
-    "AGGREGATIONS",
-    "DEFAULT_CUT_OFF",
-    "DEFAULT_FLOOR",
-    "TEXTS",
-    "Aggregation",
-    "Evidence",
-    "Given",
-    "Probability",
-    "Samples",
-    "ScanOptions",
-    "ScanPlan",
-    "ScanScoring",
-]
-
 Aggregation = Literal["first", "max"]
 Probability = Literal["auto", "exp", "logistic", "raw"]
 Given = Literal["auto", "judged", "nothing"]

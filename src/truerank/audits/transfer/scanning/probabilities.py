@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from truerank.errors import OptionError
 
-__all__ = ["Curve", "difference", "fit_curve", "topic_levels"]
-
 Floats = NDArray[np.float64]
 
 #: Keeps the slope finite where all relevant documents score above all others.

@@ -17,8 +17,6 @@ from truerank.records import Document
 from truerank.text.losses import NO_BODY, WordWeights
 from truerank.text.page_faults import PageWords
 
-__all__ = ["REPEATED_SCHEMA", "NewText", "new_text", "repeated_texts", "word_runs"]
-
 #: One row per text: the share of what was asked for that other documents have, how many have nearly all of it, and how
 #: many of the same version have little else.
 REPEATED_SCHEMA: Final = {"elsewhere": pl.Float64, "copies": pl.Int64, "alone": pl.Int64}

@@ -23,8 +23,6 @@ from truerank.text.passages import joined, policy_named
 from truerank.work.publishing import write_pictures
 from truerank.work.runs import Run
 
-__all__ = ["below_table", "figures", "sets_table"]
-
 #: Candidates shown with their texts; all of them stand in candidates.parquet.
 _SHOWN: Final = 300
 _PASSAGE_WORDS: Final = 250

@@ -16,18 +16,6 @@ from truerank.records import Input
 from truerank.reports.results import Result
 from truerank.work.artifacts import hash_file, written_by
 
-__all__ = [
-    "LOW",
-    "SCORES_SCHEMA",
-    "SKIPPED_SCHEMA",
-    "VERY",
-    "Scan",
-    "ScanFolder",
-    "curves",
-    "load_scan",
-    "scan_inputs",
-]
-
 #: One row per judged document and version that has it; `first` and `max` are probabilities, or with a percentile the
 #: ranker's scores again.
 SCORES_SCHEMA: Final[dict[str, Any]] = {

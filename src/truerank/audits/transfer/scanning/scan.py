@@ -53,8 +53,6 @@ from truerank.work.publishing import publish
 from truerank.work.runs import Run, plain
 from truerank.work.runs import run as started
 
-__all__ = ["default_ranker", "scan"]
-
 _RUNTIME: Final = Runtime()
 _NO_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({})
 #: Documents of a first stage that calibrate, for each topic.

@@ -18,8 +18,6 @@ from truerank.text.passages import Policy, joined
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 
-__all__ = ["SCORE_SCHEMA", "RowScoring", "id_column", "sample_pairs", "score_rows"]
-
 #: One row per judged document and version it was found in: the row of the judged document, the place of the version,
 #: passages, the place of the best one, and the scores of the first and the best.
 SCORE_SCHEMA: Final[dict[str, Any]] = {

@@ -18,8 +18,6 @@ from truerank.records import Document
 from truerank.text.losses import Loss, WordWeights, lost_share, word_weights
 from truerank.text.page_faults import PageWords, shows_no_page
 
-__all__ = ["TEXT_CUT_OFF", "TEXT_FLOOR", "TEXT_SCHEMA", "favoured", "text_losses"]
-
 #: One row per judged document and pair of versions that differ: the share of what answered the query in one version
 #: that the other lacks, both ways; whether the words of one stand for the loss of a page; how much of its title, and of
 #: its address, its body speaks of; and how much of what only this version has is in other documents, how many of them
