@@ -127,7 +127,8 @@ def _authority(scheme: str, netloc: str) -> str:
     if found is None:
         return ""
     host, rest = _host(found[0]), place[found.end() :]
-    if not host or (rest and not re.fullmatch(r":\d{0,5}", rest)):
+    # Escapes and wide forms can stand for what no host has, such as a brace or a slash.
+    if "%" in host or not _HOST.fullmatch(host) or (rest and not re.fullmatch(r":\d{0,5}", rest)):
         return ""
     if "." not in host and not host.startswith("[") and host != "localhost":
         return ""
@@ -141,7 +142,7 @@ def _host(host: str) -> str:
         host = unquote(host).lower()
     if not host.isascii():
         try:
-            host = host.encode("idna").decode("ascii")
+            host = host.encode("idna").decode("ascii").rstrip(".")
         except UnicodeError:
             return host
     return host
