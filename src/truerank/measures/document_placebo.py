@@ -9,8 +9,9 @@ the only one of its kind is matched with other such ones, of the same grade and 
 difference for which topics documents leak, and none how many of them are relevant; which systems find them is what is
 compared, and is not matched.
 
-These classes depend on the judgments and on all runs alike, and not on which documents leak. A set of documents that
-was chosen without regard to the runs is, in each class, one random choice among all: the test is exact.
+These classes depend on the judgments and on all runs alike, and not on which documents leak. Where all documents of a
+class leak equally often and independently, those that leak are one random choice among all, and the test is exact.
+Where they leak together, such as all of some topics, it is not: `benchmarks/placebo.py` shows by how much.
 
 Source: as `measures.placebo`.
 """

@@ -97,6 +97,10 @@ def _random(draws: int, matched_by: str | None, documents: str) -> Iterator[str]
         f"topic and grade, and as many of each topic near the top of a run that are not relevant{documents}."
     )
     yield (
+        "Documents that leak together, such as all of some topics, can move scores more than these random ones: take a "
+        "p just below the level with care."
+    )
+    yield (
         "A removed document leaves runs and judgments. A topic that loses its last relevant document leaves the means. "
         "Documents that count are judged or in a run."
     )
