@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import tempfile
 import threading
 import warnings
@@ -17,9 +14,8 @@ from numpy.typing import NDArray
 
 from truerank.errors import MissingExtraError, OptionError
 from truerank.rankers.pretrained.checkpoints import quiet
-from truerank.vectors.encoders import quantise_worker
 from truerank.vectors.encoders.cache_folder import publish_folder, user_cache_folder
-from truerank.vectors.encoders.openvino import openvino_package
+from truerank.vectors.encoders.openvino import openvino_package, quantising_fault
 from truerank.work.workers import processors
 
 #: Tokens in a batch: some dozen passages, so that a batch fills the processors without holding much.
@@ -145,22 +141,8 @@ def _quantise(openvino: Any, model: Any, rows: Sequence[NDArray[np.int64]], targ
     with tempfile.TemporaryDirectory() as temporary:
         graph = Path(temporary) / "fp32.xml"
         openvino.save_model(model, str(graph), compress_to_fp16=False)
-        task = {
-            "graph": str(graph),
-            "input": model.inputs[0].get_any_name(),
-            "ids": [row.tolist() for row in rows],
-            "target": str(target),
-        }
-        # In a process of its own, as for encoders: NNCF takes memory that is not given back, and prints to stdout.
-        done = subprocess.run(
-            [sys.executable, "-P", str(quantise_worker.__file__)],
-            input=json.dumps(task),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    if done.returncode != 0:
-        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        if "No module named 'nncf'" in reason:
-            raise MissingExtraError("int8 with OpenVINO", "fast")
-        raise OptionError("precision", f"no int8 graph could be made ({reason})", "use `precision` fp32")
+        fault = quantising_fault(graph, model.inputs[0].get_any_name(), [row.tolist() for row in rows], target)
+    if "No module named 'nncf'" in fault:
+        raise MissingExtraError("int8 with OpenVINO", "fast")
+    if fault:
+        raise OptionError("precision", f"no int8 graph could be made ({fault})", "use `precision` fp32")

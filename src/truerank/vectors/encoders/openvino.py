@@ -231,7 +231,20 @@ def _versions() -> str:
 def _quantise(model: PreparedModel, texts: Sequence[str], folder: Path) -> None:
     ids = model.tokenizer.ids(texts)
     rows = [ids.batch(np.array([row]))[0].tolist() for row in range(len(texts))]
-    task = {"graph": str(model.graph.file), "input": INPUT_IDS, "ids": rows, "target": str(folder / _GRAPH)}
+    if fault := quantising_fault(model.graph.file, INPUT_IDS, rows, folder / _GRAPH):
+        raise OptionError("precision", f"no int8 graph could be made ({fault})", "use --precision fp32 or bf16")
+
+
+def quantising_fault(graph: Path, model_input: str, ids: Sequence[Any], target: Path) -> str:
+    """Writes a graph in int8; why it could not, in a line, or an empty text.
+
+    Args:
+        graph: as it is.
+        model_input: the input that takes token ids.
+        ids: token ids from which ranges are learnt, one list a text.
+        target: the new graph.
+    """
+    task = {"graph": str(graph), "input": model_input, "ids": ids, "target": str(target)}
     # In a process of its own: NNCF takes 400 MB that are not given back, and prints its progress to stdout, where a
     # command's JSON goes. -P keeps this folder, whose modules are called like packages, off the path.
     done = subprocess.run(
@@ -241,9 +254,7 @@ def _quantise(model: PreparedModel, texts: Sequence[str], folder: Path) -> None:
         text=True,
         check=False,
     )
-    if done.returncode != 0:
-        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise OptionError("precision", f"no int8 graph could be made ({reason})", "use --precision fp32 or bf16")
+    return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1] if done.returncode else ""
 
 
 def _hash(folder: Path) -> str:
