@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
 
 from places import DATA
 
@@ -12,6 +13,11 @@ from places import DATA
 # Tests of several threads name them.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+
+# A test fails by what it finds, not by how busy the machine is. CI's own profile has no deadline either.
+if not os.environ.get("CI"):
+    settings.register_profile("truerank", deadline=None)
+    settings.load_profile("truerank")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

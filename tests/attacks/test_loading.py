@@ -39,7 +39,7 @@ def _plain(loader: Any, node: Any) -> Any:
     return loader.construct_document(node)
 
 
-@settings(deadline=None)
+@settings()
 @given(_JSON)
 def test_json_is_what_python_reads(value: Any) -> None:
     assert load_json(json.dumps(value), "x.json") == value

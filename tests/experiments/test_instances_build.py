@@ -490,7 +490,7 @@ def test_a_redacted_audit_is_refused(world, tmp_path):
 # Draws
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.sampled_from(["", "x", "y  z", *"abcdefghij"]), min_size=1, max_size=60), st.integers(0, 12))
 def test_a_draw_is_the_smallest_of_all(tmp_path_factory, texts, room):
     path = tmp_path_factory.mktemp("draw") / "log.tsv"
@@ -508,7 +508,7 @@ def test_a_draw_is_the_smallest_of_all(tmp_path_factory, texts, room):
     )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.sampled_from("123"), st.sampled_from("abcdefgh")), max_size=20), st.integers(0, 3))
 def test_leaks_take_turns(pairs, seed):
     leaks = [Leak(topic, f"id-{text}", text, True) for topic, text in pairs]

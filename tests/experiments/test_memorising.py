@@ -141,7 +141,7 @@ def worlds(draw: st.DrawFn) -> tuple[pl.DataFrame, pl.DataFrame, int]:
     return frame(rows), pl.DataFrame(leaked, schema=schema, orient="row"), depth
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(worlds(), st.integers(0, 1000))
 def test_properties(world, seed) -> None:
     without, leaked, depth = world

@@ -98,7 +98,7 @@ def naive_fleiss(codes: np.ndarray) -> float:
 tables = arrays.arrays(np.int64, st.tuples(st.integers(1, 12), st.integers(2, 5)), elements=st.integers(-1, 3))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tables)
 def test_coefficients_are_their_definitions(codes: np.ndarray) -> None:
     for level in ("nominal", "ordinal"):
@@ -116,7 +116,7 @@ def test_coefficients_are_their_definitions(codes: np.ndarray) -> None:
         assert np.isnan(pair.cohen(once(pair))[0])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(tables, st.integers(0, 1000))
 def test_a_resample_is_the_data_it_stands_for(codes: np.ndarray, seed: int) -> None:
     part = Coefficients(codes, 4, "ordinal")

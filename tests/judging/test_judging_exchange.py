@@ -417,7 +417,7 @@ _SAID = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(statements=_SAID)
 def test_any_labels_survive_a_round_trip(tmp_path_factory: pytest.TempPathFactory, statements: list) -> None:
     folder = tmp_path_factory.mktemp("exchange")

@@ -340,7 +340,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(json_values.map(json.dumps) | st.text(max_size=40))
 def test_an_answer_is_a_label_of_the_scheme_or_a_reason(text: str) -> None:
     answer = read_answer(text, LEAK, pair_item("1", "q"))

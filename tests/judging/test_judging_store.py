@@ -385,7 +385,7 @@ _STEPS = st.lists(
 )
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=_STEPS)
 def test_what_stands_is_what_a_simple_model_says(tmp_path_factory: pytest.TempPathFactory, steps: list) -> None:
     stack: dict[str, list[tuple[str, str, tuple[str, ...]]]] = {"ann": [], "bob": []}

@@ -99,7 +99,7 @@ def test_krovetz() -> None:
 
 
 @given(st.text(max_size=80), st.sampled_from(sorted(TOKENISERS)))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_text_becomes_words_of_it(text: str, tokeniser: str) -> None:
     words = TOKENISERS[tokeniser](text)
     whole, at = text if tokeniser != "terrier" else text.lower(), 0
@@ -135,7 +135,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 @given(st.lists(st.lists(st.sampled_from("ab ab bc über x y z 12".split()), max_size=7), min_size=1, max_size=30))
-@settings(max_examples=11, deadline=None)
+@settings(max_examples=11)
 def test_the_bytes_do_not_depend_on_how_runs_are_cut(texts: list[list[str]]) -> None:
     import tempfile
 
@@ -285,7 +285,7 @@ def test_an_array_in_pieces_has_the_bytes_of_a_whole_one(tmp_path: Path) -> None
 
 
 @given(st.lists(st.text(max_size=60), min_size=1, max_size=4), st.sampled_from(sorted(TOKENISERS)))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @example(["ΑΣ.Β ΟΔΟΣ, x_ 'a' a.b.c. 1,000.5;2 \ud800z _ __a \u0301b e\u0301t\u00a0x", "東京 a"], "lucene")
 @example(["ΑΣ.Β ΟΔΟΣ", "a\x1cb\x0bc\u2003d\u00a0e"], "terrier")
 @example(["a\x1cb\x0bc\u2003d\u00a0e\x85f", ""], "whitespace")

@@ -61,7 +61,7 @@ def collections(draw: st.DrawFn) -> tuple[dict[str, list[str]], list[str]]:
     return collection, query
 
 
-few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 
 
 def found(searcher: Searcher, model: object, query: Sequence[str], k: int) -> list[tuple[str, float]]:

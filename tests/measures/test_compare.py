@@ -468,7 +468,7 @@ def test_on_dl19_alone_no_difference_survives():
         )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=2, max_size=25), st.randoms())
 @pytest.mark.parametrize("test", ["paired-t", "welch", "wilcoxon", "randomisation"])
 def test_turning_a_comparison_round_turns_its_signs(test, pairs, random):

@@ -20,7 +20,7 @@ from truerank.reports.results import summary
 SCORES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=12)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(SCORES)
 def test_kendall_counts_pairs(pairs):
     first, second = [float(a) for a, _ in pairs], [float(b) for _, b in pairs]
@@ -136,7 +136,7 @@ def test_tables_and_json_of_an_order():
         order_changes({"a": 1.0}, {"b": 1.0})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=8))
 def test_swaps_are_the_discordant_pairs(pairs):
     before = {f"s{i}": a / 10 for i, (a, _) in enumerate(pairs)}

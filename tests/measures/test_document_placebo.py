@@ -55,7 +55,7 @@ def left(qrels: pl.DataFrame, runs: dict[str, pl.DataFrame], gone: list[str]) ->
     return kept.filter(~pl.col("topic_id").is_in(list(lost))), shorter
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.integers(0, 10_000), st.sampled_from([0.1, 0.4, 0.8]), st.sampled_from(["trec_eval", "ascending", "rank"]))
 def test_scores_are_those_of_what_is_left(seed: int, share: float, ties: str) -> None:
     qrels, runs = data(seed)

@@ -37,7 +37,7 @@ def test_folds_are_balanced_and_do_not_depend_on_the_order():
     assert found[0] == ("305", "310", "314", "319")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sets(st.text(min_size=1, max_size=4), min_size=2, max_size=40), st.integers(2, 7), st.integers(0, 9))
 def test_every_topic_is_in_one_fold(topics, k, seed):
     if len(topics) < k:

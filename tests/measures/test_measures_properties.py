@@ -46,7 +46,7 @@ POLICIES = st.builds(
     depth=st.sampled_from([None, None, 1, 3, 6]),
     rel=st.sampled_from([1, 1, 2, 3]),
 )
-SETTINGS = settings(max_examples=40, deadline=None)
+SETTINGS = settings(max_examples=40)
 
 
 def single(number: float) -> float:
@@ -242,7 +242,7 @@ def values_of(evaluation: Evaluation) -> dict[str, list[float]]:
 # -- agreement with the definitions
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(QRELS, RUN, POLICIES)
 def test_agree_with_their_definitions(qrels: Any, run: Any, policy: Policy) -> None:
     assume(has_common_topic(qrels, run))
@@ -392,7 +392,7 @@ def written(path: Path, lines: Sequence[str], separator: str = " ", end: str = "
     return str(path)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(QRELS, RUN, POLICIES, st.randoms(use_true_random=False))
 def test_the_order_of_lines_and_the_form_of_files(
     tmp_path: Path, qrels: Any, run: Any, policy: Policy, draw: random.Random
@@ -497,7 +497,7 @@ def test_a_repeat_in_a_topic_without_judgments_is_a_fault_too(tmp_path: Path) ->
         assert caught.value.line == 3
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(QRELS, RUN, st.sampled_from(["run", "qrels"]), st.integers(0, 40), st.integers(0, 4), st.booleans())
 def test_faults_have_their_lines(
     tmp_path: Path, qrels: Any, run: Any, file: str, place: int, kind: int, repeat: bool

@@ -44,7 +44,7 @@ def outcome(read: object) -> object:
         return str(error)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.lists(run_line | run_line | run_line | lines, min_size=1, max_size=12), ends, st.booleans())
 def test_a_run_reads_as_its_stream(
     tmp_path_factory: pytest.TempPathFactory, content: list[str], end: str, marked: bool
@@ -56,7 +56,7 @@ def test_a_run_reads_as_its_stream(
     assert outcome(lambda: read_run_frame(path).rows()) == stream
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(
         st.tuples(

@@ -61,7 +61,7 @@ def printed(values: Mapping[str, float]) -> dict[str, str]:
     return {name: f"{0.0 if math.isnan(value) else value:.4f}" for name, value in values.items()}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(qrels_of, runs_of, st.sampled_from([1, 2]))
 def test_trec_eval_on_any_run(qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]], rel: int) -> None:
     if not set(qrels) & set(run):
@@ -239,7 +239,7 @@ def test_gains() -> None:
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(qrels_of, runs_of, st.sampled_from(["trec_eval", "ascending"]), st.sampled_from([1, 2]))
 def test_rarer_measures_come_from_ir_measures(
     qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]], ties: str, rel: int
@@ -266,7 +266,7 @@ def test_rarer_measures_come_from_ir_measures(
             assert found.values[0, position, column] == pytest.approx(expected[topic, str(measure)])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(qrels_of, runs_of, st.randoms(use_true_random=False))
 def test_the_order_of_lines_does_not_matter(
     tmp_path_factory: pytest.TempPathFactory, qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]], random

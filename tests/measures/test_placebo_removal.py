@@ -26,7 +26,7 @@ def _all_p(scores: np.ndarray, removed: np.ndarray, strata: np.ndarray) -> float
     return float(np.mean([abs(one - middle) >= abs(own - middle) - 1e-9 for one in changes]))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_few_choices_are_all_taken_and_p_is_exact(data: st.DataObject) -> None:
     topics = data.draw(st.integers(4, 8))

@@ -255,7 +255,7 @@ def test_corrections_by_hand():
     assert correct([], "holm") == () and correct([None], "bh") == (None,)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.floats(1e-9, 1.0), min_size=1, max_size=12), st.integers(0, 5))
 def test_corrections_are_those_of_independent_definitions(p, more):
     size = len(p) + more

@@ -166,7 +166,7 @@ option_values = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(texts=collections(), options=option_values)
 def test_pairs_within_are_all_pairs(texts: Texts, options: Shingles) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -188,7 +188,7 @@ def with_notices(draw: st.DrawFn) -> Texts:
     return found
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(texts=with_notices(), options=option_values, more=st.floats(0, 1))
 def test_pairs_beside_boilerplate_are_all_pairs(texts: Texts, options: Shingles, more: float) -> None:
     """Containment has to hold beside the passages of the table, also where thresholds are raised afterwards."""
@@ -222,7 +222,7 @@ def test_a_footer_makes_no_document_contained() -> None:
     assert within(texts, Shingles(boilerplate=0.9)).counts["contains"] > 20
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(texts=collections(), options=option_values, cut=st.integers(0, 16))
 def test_pairs_between_are_all_pairs(texts: Texts, options: Shingles, cut: int) -> None:
     left, right = texts[:cut], texts[cut:]
@@ -246,7 +246,7 @@ def test_pairs_between_are_all_pairs(texts: Texts, options: Shingles, cut: int) 
     assert rows(found.pairs) == sorted(expected)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(texts=collections(), options=option_values, more=st.floats(0, 1))
 def test_higher_thresholds_without_comparing_again(texts: Texts, options: Shingles, more: float) -> None:
     similarity = options.similarity + more * (1 - options.similarity)
@@ -469,7 +469,7 @@ def test_thresholds_cannot_be_lowered() -> None:
         Shingles(similarity=1.1)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     texts=st.lists(st.text("ab \u0301é.-ßİ東京ทถ\ud800😀0_'\n", max_size=12), max_size=6),
     unit=st.sampled_from(["words", "letters"]),

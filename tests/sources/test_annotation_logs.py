@@ -186,7 +186,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=60, suppress_health_check=SLOW)
 @given(
     columns=st.dictionaries(
         st.sampled_from(["a", 'b"', "c\\"]),

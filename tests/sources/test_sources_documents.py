@@ -170,7 +170,7 @@ def test_html_without_title_and_entities_stay_words() -> None:
     cuts=st.lists(st.integers(0, 8), max_size=6),
     upper=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_trec_records_do_not_depend_on_where_blocks_end(bodies: list[str], cuts: list[int], upper: bool) -> None:
     tag = "DOC" if upper else "doc"
     text = "\n".join(f"<{tag}>\n<DOCNO>{n}</DOCNO>{body}\n</{tag}>" for n, body in enumerate(bodies)).replace("\r", "")

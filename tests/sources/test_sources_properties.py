@@ -23,7 +23,7 @@ from truerank.sources import open_queries, parse, read_labels, read_qrels, read_
 from truerank.sources.duplicates import IdWindow
 from truerank.text.normalising import normalise
 
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 PACK: dict[str, Callable[[bytes], bytes]] = {
     "": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress,
     ".zst": zstandard.ZstdCompressor().compress,

@@ -216,7 +216,7 @@ def test_table_shows_hundredths_and_the_estimate():
     assert "95% interval" in table.text()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(700, 1000), st.booleans()), min_size=1, max_size=60), st.sampled_from([0.5, 0.9]))
 def test_precision_stays_at_the_target_from_the_estimate_on(rows, target):
     calibration = pointed(

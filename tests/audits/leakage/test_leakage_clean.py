@@ -325,7 +325,7 @@ def test_warnings_about_another_or_changed_source_and_mode(tmp_path):
 WORDS = st.sampled_from(["organized crime", "polio outbreaks", "keep this", "and that", "", " organized\tcrime", "x"])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(WORDS, min_size=1, max_size=30), st.booleans())
 def test_what_is_kept_is_the_source_without_the_leaks(texts, quoted):
     leaking = {"organized crime", "polio outbreaks"}

@@ -212,7 +212,7 @@ def test_standard_deviations_for_the_detectable_difference():
         difference_sds(judged("t1", "t2"), {"a": run(t1=1)}, "RR")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_means_are_those_of_ir_measures(data):
     topics, documents = ["1", "2", "3"], ["a", "b", "c", "d", "e"]

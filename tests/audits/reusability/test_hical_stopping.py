@@ -126,7 +126,7 @@ def test_the_assessors_budget_cuts_topics_in_the_same_step() -> None:
     assert apply_rule(TrackProcedure(), topics, budget=1020) == free
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(0, 80),
     st.lists(st.booleans(), min_size=0, max_size=600),

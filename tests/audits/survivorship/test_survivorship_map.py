@@ -51,7 +51,7 @@ def damage(text: str, choices: list[int]) -> str:
     return text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(text=ANY, choices=st.lists(st.integers(0, 10_000), max_size=8))
 def test_damaged_texts_have_the_key_of_the_whole_one(text: str, choices: list[int]) -> None:
     assert key_of(damage(text, choices)) == key_of(text)
@@ -59,7 +59,7 @@ def test_damaged_texts_have_the_key_of_the_whole_one(text: str, choices: list[in
     assert repair(damage(text, choices)) == repair(text)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(text=SOUND, choices=st.lists(st.integers(0, 10_000), max_size=8))
 def test_sound_texts_come_back_exactly(text: str, choices: list[int]) -> None:
     assert repair(text) == text

@@ -116,7 +116,7 @@ def test_files(tmp_path: Path) -> None:
     assert (tmp_path / "ids.txt").read_text() == "1\n4\n"
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
         st.sampled_from("1234"), st.lists(st.integers(0, 12), min_size=4, max_size=4).map(tuple), min_size=1

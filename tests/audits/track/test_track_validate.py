@@ -242,7 +242,7 @@ ROW = st.tuples(
 ).map(" ".join)  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.one_of(ROW, ROW, ROW, st.sampled_from(["", "1 Q0 a", "1 Q0 a 1 2 t t"])), min_size=1, max_size=25))
 def test_agrees_with_a_plain_reading(tmp_path: Path, rows: list[str]) -> None:
     text = "\n".join(rows)
@@ -257,7 +257,7 @@ def test_agrees_with_a_plain_reading(tmp_path: Path, rows: list[str]) -> None:
 # -- topic by topic
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=40), st.integers(1, 12), st.integers(1, 9))
 def test_scattered_rows_come_together(topics: list[str], rows: int, block: int) -> None:
     frame = pl.DataFrame({"line": range(len(topics)), "topic_id": topics})
@@ -358,7 +358,7 @@ def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert check.counts["unreadable"] == 1
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=200), st.integers(0, len(GOOD)))
 def test_any_bytes(tmp_path: Path, noise: bytes, place: int) -> None:
     path = written(tmp_path / "a.run", GOOD[:place].encode() + noise + GOOD[place:].encode())

@@ -103,14 +103,14 @@ def test_what_several_pages_show_is_a_notice(title: str, body: str, repeated: in
     assert ("other documents" in found.evidence) == (reason == "error page")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_two_texts_have_a_class(before: str, after: str) -> None:
     found = page_fault(PageWords("a", before), PageWords("b", after))
     assert found.reason in REASONS and found.evidence
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(WORDED, WORDED)
 def test_pages_that_are_lost_are_those_of_the_reasons(one: PageWords, other: PageWords) -> None:
     lost = ("empty", "error page", "boilerplate only")

@@ -61,7 +61,7 @@ def test_comments_are_not_akin_to_the_text_below_which_they_stand() -> None:
     assert grown.akin < 0.02 < cut.akin
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=200), st.text(max_size=200), st.text(max_size=30))
 def test_shares_are_shares(before: str, after: str, query: str) -> None:
     asked = frozenset(PageWords("", query).forms)

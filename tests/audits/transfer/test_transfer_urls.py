@@ -57,7 +57,7 @@ def test_each_rule_changes_one_thing() -> None:
     assert normalise_url("http://example.com?x", UrlRules(keep_slash=True)) == "example.com/?x"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(max_size=40), st.sampled_from(["", "http://", "https://example.com/", "http://example.com?"]))
 def test_the_form_is_its_own_form(text: str, start: str) -> None:
     for rules in (UrlRules(), UrlRules(drop_www=True, drop_tracking=True, sort_parameters=True)):
