@@ -11,7 +11,6 @@ in most documents and most words in few: about 100 different ones of 120, as in 
 from __future__ import annotations
 
 import argparse
-import resource
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -23,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from shared_data import SHARED, require_shared, table
+from shared_data import SHARED, peak_memory, require_shared, table
 from truerank.audits.reusability import ActiveLearner, Features, LearnerOptions, adaptive_pool, depth_pool, trace
 from truerank.audits.reusability.learning.features import TermCounts, write_features
 from truerank.audits.reusability.learning.ranking import rank
@@ -148,7 +147,7 @@ def step_times(size: int, steps: int, folder: Path) -> list[object]:
             rows = np.concatenate([rows, chosen])
             grades = np.concatenate([grades, (subjects[chosen] == 0).astype(np.int64)])
         cells.append(f"{1000 * median(trained):.1f} + {1000 * median(ranked):.1f}")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    peak = peak_memory() / 2**10
     return [*cells, f"{features.weights.nbytes / 2**30 * 4:.2f} GB", f"{peak:.2f} GB", f"{made:.0f} s"]
 
 

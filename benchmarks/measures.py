@@ -15,13 +15,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+
+from shared_data import peak_memory
 
 MEASURES = "nDCG@10 nDCG P@10 AP R@100 R@1000 RR Rprec Bpref Success@5"
 TREC = {
@@ -133,7 +134,7 @@ def work(tool: str, qrels: str, runs: list[str]) -> None:
         "import": ready - start,
         "seconds": end - ready,
         "cpu": spent,
-        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "peak": peak_memory(),
         "digests": {name: digest(f"{value:.4f}" for value in column) for name, column in values.items()},
         "means": {name: sum(column) / len(column) for name, column in values.items()},
     }

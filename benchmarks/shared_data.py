@@ -45,6 +45,14 @@ def recombined(lines: Sequence[str], count: int, seed: int = 20221110) -> Iterat
         yield " ".join(words) if words else f"query {number}"
 
 
+def peak_memory() -> float:
+    """The most memory that this process has held, in MiB; its `ru_maxrss` would be no less than that of its parent."""
+    status = Path("/proc/self/status")
+    if not status.is_file():
+        return float("nan")
+    return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 1024
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A Markdown table."""
     lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]

@@ -10,7 +10,6 @@ numbers of topics are those of MS MARCO's development sets, where SciPy is left 
 from __future__ import annotations
 
 import argparse
-import resource
 import time
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from shared_data import table
+from shared_data import peak_memory, table
 from truerank.measures.resampling import bootstrap_interval
 from truerank.measures.significance import randomisation_columns, unpaired_randomisation
 
@@ -140,7 +139,7 @@ def main() -> None:
         ]
     columns = ["what", "topics", "comparisons", "scores", "truerank", "SciPy", "ratio", "largest difference"]
     print(table(columns, rows))
-    print(f"\n{number:,} permutations; peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024:,} MiB.")
+    print(f"\n{number:,} permutations; peak memory {peak_memory():,.0f} MiB.")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import random
-import resource
 import tempfile
 import time
 from pathlib import Path
@@ -23,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from shared_data import SHARED, require_shared, table
+from shared_data import SHARED, peak_memory, require_shared, table
 from truerank.audits.survivorship.depth_training import TrainingEffect, training_effect
 from truerank.audits.survivorship.evaluating import evaluate
 from truerank.audits.survivorship.evaluation import DepthEvaluation, DepthScores, EvaluateOptions
@@ -266,7 +265,7 @@ def full(systems: int) -> None:
         result = evaluate(names, folder, out=Path(where) / "out")
         seconds = time.perf_counter() - start
     rows = 100 * len(relevant) * systems
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    peak = peak_memory() / 2**10
     print(depth_table(result, result.measures[0], "all").markdown())
     print(f"{rows:,} rows of {systems} runs, ten depths twice, report included: {seconds:.1f} s, peak {peak:.2f} GiB")
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import resource
 import tempfile
 import time
 from pathlib import Path
 
+from shared_data import peak_memory
 from truerank import transfer
 
 
@@ -44,7 +44,7 @@ def measure(documents: int) -> str:
         begun = time.process_time()
         found = transfer.match(files, qrels, drop_tracking=True)
         seconds = time.process_time() - begun
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    peak = round(peak_memory())
     matched = found.status("V2")["matched"]
     rate = 2 * documents / seconds
     return (
