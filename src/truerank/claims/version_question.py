@@ -43,6 +43,7 @@ def versions_answer(given: Inquiry, claim: Claim, steps: AuditSteps) -> ClaimAns
     qrels: list[pl.DataFrame | None] = []
 
     def run(folder: Path | None, told: Progress) -> dict[str, Any]:
+        """Scans, carries and cleans; `qrels` keeps both judgments for a check without a folder."""
         versions = {_BEFORE: str(sources.previous), _NOW: str(sources.docs)}
         by = "url" if _has_urls(str(sources.previous)) else "id"
         rel, matching = given.scoring.rel, MatchOptions(match_by="url" if by == "url" else "id")

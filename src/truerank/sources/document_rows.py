@@ -46,6 +46,8 @@ FoundStream: TypeAlias = Iterator[FoundDocument | int]
 
 
 class _Keys(NamedTuple):
+    """The keys of the records of documents; None for what they lack."""
+
     identifier: str | None
     url: str | None
     title: str | None

@@ -55,6 +55,8 @@ class TopicSet:
 
 
 class _Found(NamedTuple):
+    """A topic, the line where it begins, and how many lines were repaired since the one before."""
+
     topic: Topic
     line: int | None
     repaired: int = 0
@@ -212,6 +214,8 @@ def _from_beir(folder: Path, column: str | None, strict: bool) -> Iterator[_Foun
 
 
 class _Keys(NamedTuple):
+    """The keys of the records of topics; None for what they lack."""
+
     identifier: str | None
     title: str | None
     description: str | None
