@@ -59,7 +59,7 @@ def group_instances(duplicates: Duplicates, pairs: pl.DataFrame, rel: int) -> It
 
 
 class _Graded(NamedTuple):
-    """Alike documents: with different grades, unjudged beside a relevant one, further relevant ones; how many groups."""
+    """Alike documents: with different grades, unjudged beside a relevant one, further relevant; how many groups."""
 
     contradicted: pl.DataFrame
     unjudged: pl.DataFrame

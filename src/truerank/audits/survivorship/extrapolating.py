@@ -149,7 +149,7 @@ class _Start(NamedTuple):
 
 
 class _Trend(NamedTuple):
-    """First selections and queries without one until then, by depth; where the trend begins; how its interval is drawn."""
+    """First selections and queries without one until then, by depth; where a trend begins, and how it is drawn."""
 
     events: Ints
     risk: Ints
