@@ -47,6 +47,21 @@ def named(names: Sequence[str], wanted: Sequence[str]) -> str | None:
     return next((known[name] for name in wanted if name in known), None)
 
 
+def chosen(names: Sequence[str], column: str) -> str | None:
+    """The name that a user means: `column` itself where it is there, or the one with this number from 1."""
+    if column in names:
+        return column
+    number = whole_number(column) or 0
+    return names[number - 1] if 0 < number <= len(names) else None
+
+
+def no_column(names: Sequence[str], column: str | None, what: str, where: str | Path, line: int) -> InputError:
+    """The fault of records without the column that is asked for, or without any that holds `what`."""
+    there = ", ".join(map(repr, names[:12])) or "none"
+    fault = f"no column or key '{column}'" if column else f"no column or key that holds {what}"
+    return InputError(fault, f"there are {there}; name one with #COLUMN", where=where, line=line)
+
+
 def csv_header(line: str) -> str | None:
     """The delimiter of a CSV file (comma, semicolon or tab) if its first line names a text column, else None."""
     for delimiter in (",", ";", "\t"):
