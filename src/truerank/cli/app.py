@@ -74,7 +74,11 @@ def _called(words: list[str]) -> Any:
     except CycloptsError as error:
         name = carried(words)
         place = f"truerank {name}" if name else "truerank"
-        fault = " ".join(str(error).split()).rstrip(".?")
+        fault = " ".join(str(error).split())
+        if fault.endswith("..."):
+            # A list of commands that breaks off would look like all of them.
+            fault = fault.partition(" Available commands:")[0]
+        fault = fault.rstrip(".")
         if name and fault.startswith("Unknown option: --engine"):
             remedy = "the guide 'Large data' names the commands that run in shards or on a cluster"
             raise InputError("works on one machine and has no --engine", remedy, where=place) from error
