@@ -142,6 +142,7 @@ SMALL: Final[Mapping[str, Small]] = {
 LEFT_OUT: Final[Mapping[str, str]] = {
     "all": "this one",
     "check": "makes runs of all its systems first: more than ten minutes",
+    "check_plants": "no script: check reads it",
     "collection_findings": "audits every collection at hand: more than ten minutes",
     "fine_tuning": "trains for hours",
     "guarded_training": "needs the packages datasets and accelerate",

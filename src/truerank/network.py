@@ -70,6 +70,8 @@ class HttpAnswer(NamedTuple):
 
 
 class _Asked(NamedTuple):
+    """One request."""
+
     method: str
     url: str
     headers: Mapping[str, str]

@@ -299,6 +299,19 @@ def test_documents_that_are_gone_are_told_from_doubtful_ones(tmp_path: Path) -> 
     assert [one.json() for one in written.answers] == [one.json() for one in result.answers]
 
 
+def test_versions_that_bm25_cannot_compare_leave_the_other_answers() -> None:
+    grades, runs = collection(topics=12, lead=2.0)
+    docs = {key: f"the same words in every document {key}" for held in grades.values() for key in held}
+    topics = dict.fromkeys(grades, "nothing of this")
+    result = truerank.check(
+        qrels=grades, run=runs, test=topics, docs=docs, previous=docs, system="good", baseline="plain"
+    )  # fmt: skip
+    answer = result.answer("versions")
+    assert (answer.word, answer.effect) == ("UNKNOWN", "unknown")
+    assert answer.evidence.startswith("BM25 cannot compare the versions: the ranker does not tell judged documents")
+    assert result.conclusion.word == "HOLDS" and "new versions of the documents" in result.conclusion.reason
+
+
 def test_doubtful_documents_can_leave_a_claim_open_in_both_ways() -> None:
     stands, weak = (
         ClaimEstimate("", 0.05, low, 0.09, 40, effect) for low, effect in ((0.01, "stands"), (-0.01, "not shown"))

@@ -161,6 +161,10 @@ def test_a_source_that_is_too_small(world, tmp_path):
     assert any("beta has 20" in note for note in built.about["notes"])
     with pytest.raises(InputError, match="usable queries"):
         build_set("none", [20_000], tmp_path / "b", world.options())
+    instances_example.lines(tmp_path / "others.tsv", ["x1\tnobody judged this"])
+    others = world.options(queries=(str(tmp_path / "others.tsv"),), allow_fewer=True)
+    with pytest.raises(InputError, match="no query makes a row; 1 others: drawn queries without a relevant document"):
+        build_set("none", [200], tmp_path / "c", others)
 
 
 def test_sources_that_hold_the_same_queries(world, tmp_path):

@@ -329,6 +329,7 @@ def test_qna_without_ids_uses_the_keys(tmp_path: Path) -> None:
         ("a.tsv", "1\ta\n".encode("utf-16"), "UTF-16", "iconv", 1),
         ("a.zip", b"PK\x03\x04xxxxxxxx", "a ZIP archive", "unpack it", 1),
         ("a.tsv", "1\t0\tD5\t1\n1\t0\tD6\t0\n", "ids and numbers only", "file of the queries", 1),
+        ("a.txt", "1 0 D5 1\n1 0 D6 0\n", "ids and numbers only", "file of the queries", 1),
         ("a.qrels", "1 0 D5 1\n", "no query texts", "file of the queries", None),
         ("a.csv", "number,x\n1,2\n", "no column or key that holds a query", "'number', 'x'", 2),
         ("a.csv", 'query\n"open\n', "no valid CSV", "quote", 2),

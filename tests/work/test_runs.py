@@ -89,6 +89,19 @@ def test_two_processes_do_not_write_one_place(tmp_path: Path) -> None:
     assert (out / "manifest.json").is_file()
 
 
+@pytest.mark.parametrize(("content", "kind"), [('{"kind": "truerank index"}', "a truerank index"), ("[]", "another")])
+def test_a_manifest_that_no_command_wrote_is_spared(content: str, kind: str, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(content)
+    with pytest.raises(InputError, match=f"holds the manifest.json of {kind}"), run("x", out=tmp_path):
+        pass
+    assert (tmp_path / "manifest.json").read_text() == content
+    with run("x", out=tmp_path / "other"):
+        pass
+    with run("y", out=tmp_path / "other"):
+        pass
+    assert '"command": "y"' in (tmp_path / "other" / "manifest.json").read_text()
+
+
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a folder stands there"), run("x", out=tmp_path, file=True):
         pass

@@ -43,6 +43,7 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
     }  # fmt: skip
 
     def run(folder: Path | None, told: Progress) -> dict[str, Any]:
+        """The leakage audit, as far as the claim needs it."""
         named = {} if given.options.variants is None else {material.test: given.options.variants}
         options = AuditOptions(variants=named)
         found = leakage_audit(
@@ -124,6 +125,7 @@ def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) ->
     audits: list[CollectionAudit] = []
 
     def run(folder: Path | None, told: Progress) -> dict[str, Any]:
+        """The collection audit and its repair; `audits` keeps the audit for a check without a folder."""
         parts = Parts(qrels=sources.qrels, docs=sources.docs, topics=sources.test, run=pair or ())
         options = CollectionOptions(
             measures=measure, resamples=given.resampling.resamples, confidence=given.resampling.confidence,

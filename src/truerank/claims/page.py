@@ -14,7 +14,7 @@ from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.pages import AnswerLine, AnswerList, Prose, Tone
 from truerank.reports.report import Report, ReportSection, Verdict
-from truerank.reports.results import Summary, reports, summarises, writes
+from truerank.reports.results import Summary, place_note, reports, summarises, writes
 from truerank.reports.tables import Column, Table, escape_markdown
 from truerank.version import __version__
 from truerank.work.publishing import write_pictures, write_tables
@@ -71,7 +71,7 @@ def _summary(result: Check) -> Summary:
         *lines,
         *(["To settle:\n" + "\n".join(f"- {one}" for one in settles)] if settles else []),
     )
-    notes = () if result.folder is None else (f"The page: {result.folder / 'report.html'}",)
+    notes = place_note("The page", result.folder, "report.html")
     return Summary(parts, result.json(), (_verdict(result),), notes, width=110)
 
 

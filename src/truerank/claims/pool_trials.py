@@ -53,6 +53,7 @@ def with_trials(
     }  # fmt: skip
 
     def run(folder: Path | None, told: Progress) -> dict[str, Any]:
+        """The differences in the trials: with all teams, and without the team of either run."""
         found = simulate(
             sources.run, sources.qrels, str(sources.test), str(sources.docs), official=sources.qrels,
             pooling=Pooling(depth=cutoff_of(claim), metadata=() if sources.metadata is None else (sources.metadata,)),

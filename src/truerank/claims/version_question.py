@@ -20,6 +20,7 @@ from truerank.claims.inquiry import Inquiry
 from truerank.claims.repairing import changed_difference, repaired_effect
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.steps import AuditSteps
+from truerank.errors import OptionError
 from truerank.records import Document
 from truerank.sources import open_documents, read_qrels_frame
 from truerank.work.progress import Progress
@@ -43,6 +44,7 @@ def versions_answer(given: Inquiry, claim: Claim, steps: AuditSteps) -> ClaimAns
     qrels: list[pl.DataFrame | None] = []
 
     def run(folder: Path | None, told: Progress) -> dict[str, Any]:
+        """Scans, carries and cleans; `qrels` keeps both judgments for a check without a folder."""
         versions = {_BEFORE: str(sources.previous), _NOW: str(sources.docs)}
         by = "url" if _has_urls(str(sources.previous)) else "id"
         rel, matching = given.scoring.rel, MatchOptions(match_by="url" if by == "url" else "id")
@@ -65,7 +67,15 @@ def versions_answer(given: Inquiry, claim: Claim, steps: AuditSteps) -> ClaimAns
             "flagged": sum(cleaned.removed.values()), "reasons": dict(cleaned.removed), "by": by,
         }  # fmt: skip
 
-    found = steps.once("versions", depends, run)
+    try:
+        found = steps.once("versions", depends, run)
+    except OptionError as error:
+        # The other questions have an answer even where BM25 cannot tell the judged documents from others.
+        if error.option != "model":
+            raise
+        why = f"BM25 cannot compare the versions: {error.fault}."
+        told = "Run `transfer scan` with another `model`, and give its judgments as `qrels`."
+        return ClaimAnswer("versions", "UNKNOWN", why, "unknown", "", settles=told)
     if (folder := steps.place("versions")) is not None:
         qrels = [read_qrels_frame(str(folder / name)) for name in _QRELS]
     labels = ("lost documents left out", "doubtful ones left out too")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -14,6 +15,10 @@ from truerank.text.printable import printable
 
 #: Exit codes: success; what the user can mend; a fault of ours; interrupted.
 _OK, _USAGE, _INTERNAL, _INTERRUPTED = 0, 2, 70, 130
+_OWN_WORDS = (
+    (re.compile(r'^Command ".*?" parameter (\S+) requires an argument'), r"\1 is missing, or has no value"),
+    (re.compile(r"^Unused Tokens: \[(.*)\]"), r"no option takes \1"),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -74,11 +79,21 @@ def _called(words: list[str]) -> Any:
     except CycloptsError as error:
         name = carried(words)
         place = f"truerank {name}" if name else "truerank"
-        fault = " ".join(str(error).split()).rstrip(".?")
+        fault = _in_our_words(" ".join(str(error).split()))
         if name and fault.startswith("Unknown option: --engine"):
             remedy = "the guide 'Large data' names the commands that run in shards or on a cluster"
             raise InputError("works on one machine and has no --engine", remedy, where=place) from error
         raise InputError(fault, f"see '{place} --help'", where=place) from error
+
+
+def _in_our_words(fault: str) -> str:
+    """What cyclopts says, where that is no sentence for a user."""
+    if fault.endswith("..."):
+        # A list of commands that breaks off would look like all of them.
+        fault = fault.partition(" Available commands:")[0]
+    for pattern, words in _OWN_WORDS:
+        fault = pattern.sub(words, fault)
+    return fault.rstrip(".")
 
 
 def _failed(message: str, debug: bool, code: int) -> int:

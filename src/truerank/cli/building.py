@@ -128,6 +128,7 @@ def _runner(command: Command) -> Callable[..., int]:
     positional = [option.name for option in command.options if option.positional]
 
     def run(*texts: Any, **values: Any) -> int:
+        """Calls the function with what the command line read, and prints its result."""
         values |= dict(zip(positional, texts, strict=False))
         form: Format = "json" if values.pop("as_json", False) else values.pop("format", None) or "text"
         fail_on = _fail_on(values.pop("fail_on", getattr(command.result, "fails_on", "never")), command.verdict_words)

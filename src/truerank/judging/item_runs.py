@@ -32,6 +32,8 @@ class ShownDocument(NamedTuple):
 
 
 class _Found(NamedTuple):
+    """A result of a run, or a judgment, that becomes an item."""
+
     topic_id: str
     doc_id: str
     score: float | None

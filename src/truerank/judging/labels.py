@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -111,18 +111,18 @@ class Judgments:
 
     @cached_property
     def _by_text(self) -> dict[tuple[str, str], list[JudgedPair]]:
-        found: defaultdict[tuple[str, str], list[JudgedPair]] = defaultdict(list)
-        for pair in (*self.pairs, *self.unnamed):
-            if pair.text:
-                found[pair.topic_id, pair.text].append(pair)
-        return dict(found)
+        return self._by(lambda pair: pair.text)
 
     @cached_property
     def _by_id(self) -> dict[tuple[str, str], list[JudgedPair]]:
+        return self._by(lambda pair: "" if pair.text else pair.query_id)
+
+    def _by(self, name: Callable[[JudgedPair], str]) -> dict[tuple[str, str], list[JudgedPair]]:
+        """The pairs that have a name, by topic and name."""
         found: defaultdict[tuple[str, str], list[JudgedPair]] = defaultdict(list)
         for pair in (*self.pairs, *self.unnamed):
-            if not pair.text:
-                found[pair.topic_id, pair.query_id].append(pair)
+            if called := name(pair):
+                found[pair.topic_id, called].append(pair)
         return dict(found)
 
 
@@ -237,15 +237,13 @@ class _Voice(NamedTuple):
     adjudicated: bool
 
 
-def _judged(parts: Sequence[Ratings], votes: Votes, include_models: bool, annotators: Sequence[str] = ()) -> Judgments:
+def _judged(parts: Sequence[Ratings], votes: Votes, include_models: bool) -> Judgments:
     voices: defaultdict[tuple[str, str, str], list[_Voice]] = defaultdict(list)
     models = 0
     for part in parts:
         keys: dict[int, tuple[str, str, str]] = {}
         for rating in part.ratings:
             annotator = part.annotators[rating.annotator]
-            if annotators and annotator.name not in annotators:
-                continue
             models += annotator.role == "model"
             if annotator.role == "model" and not include_models:
                 continue

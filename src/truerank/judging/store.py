@@ -418,6 +418,13 @@ class Store:
         )
         return JudgingProgress(counts.get("label", 0), counts.get("skip", 0), sum(counts.values()))
 
+    def standing_by_item(self) -> dict[str, list[Standing]]:
+        """What holds now of each item that somebody judged, in the store's order."""
+        found: dict[str, list[Standing]] = {}
+        for standing in self.standing():
+            found.setdefault(standing.item_id, []).append(standing)
+        return found
+
     def disagreements(self, *, roles: Iterable[Role] = ("person",), resolved: bool = True) -> tuple[Disagreement, ...]:
         """The items on which standing labels differ, in the store's order.
 
@@ -426,11 +433,8 @@ class Store:
             resolved: also items that were adjudicated.
         """
         wanted, chosen = set(roles), {annotator.name: annotator.role for annotator in self.annotators()}
-        by_item: dict[str, list[Standing]] = {}
-        for standing in self.standing():
-            by_item.setdefault(standing.item_id, []).append(standing)
         found = []
-        for item_id, standings in by_item.items():
+        for item_id, standings in self.standing_by_item().items():
             settled = [standing for standing in standings if standing.kind == "adjudicate"]
             said = [s for s in standings if s.kind == "label" and chosen[s.annotator] in wanted]
             if len({s.labels for s in said}) > 1 and (resolved or not settled):

@@ -13,7 +13,7 @@ from truerank.lexical.searching import SearchResult, model_text, write_run
 from truerank.lexical.tuning import Tuning
 from truerank.measures import difference_interval
 from truerank.measures.report import choice_table
-from truerank.reports.results import Summary, summarises, writes
+from truerank.reports.results import Summary, place_note, summarises, writes
 from truerank.reports.tables import Column, Table
 from truerank.text.listing import first_few
 from truerank.work.runs import Run
@@ -100,8 +100,7 @@ def _index(index: Index) -> Summary:
 @summarises(SearchResult)
 def _search(result: SearchResult) -> Summary:
     written = {} if result.out is None else {"run": str(result.out)}
-    notes = () if result.out is None else (f"run: {result.out}",)
-    return Summary((search_table(result),), {**result.json(), **written}, notes=notes)
+    return Summary((search_table(result),), {**result.json(), **written}, notes=place_note("run", result.out))
 
 
 @summarises(Tuning)

@@ -48,6 +48,8 @@ class Vectors(NamedTuple):
 
 
 class _Postings(NamedTuple):
+    """The documents of a term, and its weight in each."""
+
     documents: NDArray[np.int32]
     weights: Floats
 

@@ -30,6 +30,8 @@ Moved = Literal["moved more than chance", "no more than chance", "cannot tell"]
 #: Changes of judgments: the grade before (null: not judged) and after (null: removed).
 EDITS: Final[dict[str, Any]] = {"topic_id": pl.String, "doc_id": pl.String, "old": pl.Int32, "new": pl.Int32}
 
+#: The smallest shift that matters unless the caller says otherwise.
+SMALLEST: Final = 0.02
 _POWER: Final = 0.8
 _DECIMALS: Final = 12
 _ROUNDS: Final = 10
@@ -130,7 +132,7 @@ def placebo_removal(
     measure: str = "",
     draws: int = 1000,
     confidence: float = 0.95,
-    smallest: float = 0.02,
+    smallest: float = SMALLEST,
     seed: int = 0,
 ) -> Placebo:
     """Compares the removal of some topics with the removal of as many random ones.
@@ -175,7 +177,7 @@ def placebo_removal(
     )
 
 
-def untold(reason: str, *, measure: str, what: str, confidence: float = 0.95, smallest: float = 0.02) -> Placebo:
+def untold(reason: str, *, measure: str, what: str, confidence: float = 0.95, smallest: float = SMALLEST) -> Placebo:
     """The comparison where no random change could be made: "cannot tell", with the reason."""
     nothing = OrderPlacebo(None, None, None, None)
     return Placebo(measure, (), nothing, what, 0, confidence, smallest, "cannot tell", reason)
@@ -209,7 +211,6 @@ def placebo_changes(
     what: str = "",
     draws: int = 1000,
     confidence: float = 0.95,
-    smallest: float = 0.02,
     compared: float = 1.0,
     seed: int = 0,
 ) -> Placebo:
@@ -224,7 +225,6 @@ def placebo_changes(
         what: what was changed, for the report.
         draws: random changes.
         confidence: of the intervals; 1 minus it is the level of the test.
-        smallest: the smallest shift that matters.
         compared: the share of the change in whose place something else can be changed, above 0; what can be detected
             is larger by as much.
         seed: of the draws.
@@ -240,7 +240,7 @@ def placebo_changes(
         measure=measure,
         what=what,
         confidence=confidence,
-        smallest=smallest,
+        smallest=SMALLEST,
         compared=compared,
     )
 

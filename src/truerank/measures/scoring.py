@@ -41,6 +41,8 @@ _NEEDED: Final[dict[Ties, str]] = {"trec_eval": "score", "ascending": "score", "
 
 
 class _Scored(NamedTuple):
+    """The scores of one run, what of it is judged, and how many rows it has."""
+
     values: NDArray[np.float64]
     coverage: Coverage
     rows: int

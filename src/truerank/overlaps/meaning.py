@@ -89,6 +89,8 @@ class _Passages(NamedTuple):
 
 
 class _Block(NamedTuple):
+    """A block of the training side, by its number."""
+
     number: int
 
 

@@ -43,6 +43,8 @@ _FILE: Final = "cores-1.arrow"
 
 
 class _ShortTexts(NamedTuple):
+    """A block of short texts of the training side, and the place of its first one."""
+
     number: int
     first: int
     texts: pl.Series

@@ -7,7 +7,7 @@ from typing import Final
 from truerank.rankers.base import DECIMALS
 from truerank.rankers.reranking.reranked import Reranked
 from truerank.rankers.training.train import Trained
-from truerank.reports.results import Summary, summarises
+from truerank.reports.results import Summary, place_note, summarises
 from truerank.reports.tables import Column, Table
 from truerank.text.listing import first_few
 
@@ -47,8 +47,7 @@ def reranked_table(found: Reranked) -> Table:
 @summarises(Reranked)
 def _reranked(found: Reranked) -> Summary:
     written = {} if found.out is None else {"output": str(found.out)}
-    notes = () if found.out is None else (f"run: {found.out}",)
-    return Summary((reranked_table(found),), {**found.json(), **written}, notes=notes)
+    return Summary((reranked_table(found),), {**found.json(), **written}, notes=place_note("run", found.out))
 
 
 @summarises(Trained)

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from truerank.reports.figures.pictures import Picture
     from truerank.reports.report import Report, Verdict
 
-__all__ = ["Format", "Result", "Summary", "page_note", "report", "reports", "summarises", "summary", "writer", "writes"]
+__all__ = [
+    "Format", "Result", "Summary", "page_note", "place_note", "report", "reports", "summarises", "summary",
+    "writer", "writes",
+]  # fmt: skip
 
 R = TypeVar("R", bound="Result")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -126,9 +129,14 @@ def writes(kind: type[R]) -> Callable[[Callable[[R, Any], None]], Callable[[R, A
     return _registry(_writers, kind)
 
 
+def place_note(what: str, place: Path | None, file: str = "") -> tuple[str, ...]:
+    """The note that says where a result was written, or a file of it; none where it was not."""
+    return () if place is None else (f"{what}: {place / file}",)
+
+
 def page_note(folder: Path | None) -> tuple[str, ...]:
     """The note that names the page of a result, where it was written."""
-    return () if folder is None else (f"report: {folder / 'report.html'}",)
+    return place_note("report", folder, "report.html")
 
 
 def writer(result: Result) -> Callable[[Any], None] | None:

@@ -49,6 +49,8 @@ _FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udff
 
 
 class _Span(NamedTuple):
+    """A heading over neighbouring columns."""
+
     label: str
     start: int
     length: int

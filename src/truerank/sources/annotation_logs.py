@@ -179,6 +179,8 @@ class AnnotationLog:
 
 
 class _Keys(NamedTuple):
+    """The keys of the records of a log; None for what they lack."""
+
     identifier: str | None
     query: str | None
     kind: str | None

@@ -25,6 +25,8 @@ ID_NAMES: Final = (
 SAMPLE_LINES: Final = 1000
 #: Words of an id that holds blanks, at most.
 _ID_WORDS: Final = 4
+#: A line of judgments or of a run, with blanks between its columns.
+_RANKING: Final = re.compile(r"\S+ +Q?0 +\S+ +-?\d+( +\S+ +\S+)?\s*$")
 _COLON: Final = re.compile(r"[A-Za-z]{0,4}\d{1,4}-?\d{0,4}:\S")
 
 
@@ -45,6 +47,21 @@ def named(names: Sequence[str], wanted: Sequence[str]) -> str | None:
     """The first of the wanted names that is there, whatever its case; as it is written there."""
     known = {name.strip().lower(): name for name in reversed(names)}
     return next((known[name] for name in wanted if name in known), None)
+
+
+def chosen(names: Sequence[str], column: str) -> str | None:
+    """The name that a user means: `column` itself where it is there, or the one with this number from 1."""
+    if column in names:
+        return column
+    number = whole_number(column) or 0
+    return names[number - 1] if 0 < number <= len(names) else None
+
+
+def no_column(names: Sequence[str], column: str | None, what: str, where: str | Path, line: int) -> InputError:
+    """The fault of records without the column that is asked for, or without any that holds `what`."""
+    there = ", ".join(map(repr, names[:12])) or "none"
+    fault = f"no column or key '{column}'" if column else f"no column or key that holds {what}"
+    return InputError(fault, f"there are {there}; name one with #COLUMN", where=where, line=line)
 
 
 def csv_header(line: str) -> str | None:
@@ -76,7 +93,7 @@ def layout_of(lines: Sequence[str], column: str | None, path: Path, *, single: b
         single: read whole lines as texts.
 
     Raises:
-        InputError: the named column is missing, or the columns hold ids and numbers only.
+        InputError: the named column is missing, or the columns hold ids and numbers only, as judgments do.
     """
     sample = [line for line in lines[:SAMPLE_LINES] if line.strip()]
     rows = [line.split("\t") for line in sample]
@@ -92,6 +109,8 @@ def layout_of(lines: Sequence[str], column: str | None, path: Path, *, single: b
         identifier = names.index(named(names, ID_NAMES) or "")
         return Layout(identifier, text, _splits(max(text, identifier), width), header=True)
     if width == 1:
+        if all(map(_RANKING.match, sample)):
+            raise _no_texts(path)
         colon = len(sample) > 1 and all(_COLON.match(line) for line in sample)
         return Layout(0, 1, 1, separator=":") if colon else Layout(None, 0, 0)
     full = [row for row in rows if len(row) >= width]
@@ -145,9 +164,11 @@ def _is_id_with_blanks(rows: Sequence[Sequence[str]]) -> bool:
 
 def _refuse_numbers(rows: Sequence[Sequence[str]], path: Path) -> None:
     if all(row[1].strip() in ("0", "Q0") or row[1].strip().isdigit() for row in rows):
-        raise InputError(
-            "ids and numbers only, no query text (relevance judgments, or a run?)",
-            "give the file of the queries, or name the column with #NUMBER",
-            where=path,
-            line=1,
-        )
+        raise _no_texts(path)
+
+
+def _no_texts(path: Path) -> InputError:
+    remedy = "give the file of the queries, or name the column with #NUMBER"
+    return InputError(
+        "ids and numbers only, no query text (relevance judgments, or a run?)", remedy, where=path, line=1
+    )

@@ -45,7 +45,12 @@ class FoundDocument(NamedTuple):
 FoundStream: TypeAlias = Iterator[FoundDocument | int]
 
 
+_TEXT: Final = "a document's text"
+
+
 class _Keys(NamedTuple):
+    """The keys of the records of documents; None for what they lack."""
+
     identifier: str | None
     url: str | None
     title: str | None
@@ -82,7 +87,7 @@ def documents_of_rows(rows: Iterable[Row], column: str | None, where: str | Path
         document = Document(identifier_of(row, keys.identifier), url or "", title or "", body or "")
         yield _repaired(FoundDocument(document, where, row.line, row.repaired))
     if first is not None and not usable:
-        raise _no_text(names, column, where, first.line)
+        raise columns.no_column(names, column, _TEXT, where, first.line)
 
 
 def documents_of_parquet(path: Path, column: str | None) -> FoundStream:
@@ -94,7 +99,7 @@ def documents_of_parquet(path: Path, column: str | None) -> FoundStream:
     schema = next((frame.schema for frame in parquet_frames(path)), pl.Schema())
     keys = _keys(tuple(schema), column)
     if keys.body is None and (keys.title is None or column is not None):
-        raise _no_text(tuple(schema), column, path, 1)
+        raise columns.no_column(tuple(schema), column, _TEXT, path, 1)
     wanted = list(dict.fromkeys(key for key in keys if key is not None))
 
     def rows() -> Iterator[Row]:
@@ -169,11 +174,7 @@ def _names(lines: Sequence[str], column: str | None, path: Path) -> tuple[str, .
 
 
 def _keys(names: Sequence[str], column: str | None) -> _Keys:
-    body = columns.named(names, _BODIES)
-    if column is not None:
-        number = whole_number(column) or 0
-        numbered = names[number - 1] if 0 < number <= len(names) else None
-        body = column if column in names else numbered
+    body = columns.named(names, _BODIES) if column is None else columns.chosen(names, column)
     titles = [name for name in _TITLES if name != (body or "").lower()]
     return _Keys(columns.named(names, _IDS), columns.named(names, _URLS), columns.named(names, titles), body)
 
@@ -185,12 +186,6 @@ def _text(values: Mapping[str, Any], key: str | None) -> str | None:
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return " ".join(value)
     return as_text(value)
-
-
-def _no_text(names: Sequence[str], column: str | None, where: str | Path, line: int) -> InputError:
-    there = ", ".join(map(repr, names[:12])) or "none"
-    fault = "no column or key that holds a document's text" if column is None else f"no column or key '{column}'"
-    return InputError(fault, f"there are {there}; name one with #COLUMN", where=where, line=line)
 
 
 def _repaired(found: FoundDocument) -> FoundDocument:

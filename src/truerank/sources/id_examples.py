@@ -18,7 +18,7 @@ from truerank.sources.qrels import BEIR_HEADER, read_qrels
 from truerank.sources.queries import QuerySource, open_queries
 from truerank.sources.roles import Roles
 from truerank.sources.rows import Row
-from truerank.sources.texts_by_id import documents_by_id, queries_by_id
+from truerank.sources.texts_by_id import texts_by_id
 
 Key = TypeVar("Key")
 #: An example by ids: what names it, roles with ids or texts, and whether its line was repaired.
@@ -96,9 +96,9 @@ class WithTexts:
         known = texts.fingerprints()
         self._by_role = {}
         if texts.queries is not None:
-            self._by_role["query"] = queries_by_id(texts.queries, known["train_queries"], strict)
+            self._by_role["query"] = texts_by_id("queries", texts.queries, known["train_queries"], strict)
         if texts.docs is not None:
-            documents = documents_by_id(texts.docs, known["train_docs"], strict)
+            documents = texts_by_id("docs", texts.docs, known["train_docs"], strict)
             self._by_role |= dict.fromkeys(("positive", "negative", "document"), documents)
 
     def __call__(self, examples: Iterator[Ids[Key]], absent: AbsentIds) -> Iterator[Ids[Key]]:

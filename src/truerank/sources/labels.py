@@ -60,7 +60,7 @@ def read_labels(spec: str | SourceSpec, *, strict: bool = False) -> Iterator[Jud
     form = formats.detect(compressed.checked_file(source.path), source.format)
     if form not in ("csv", "tsv", "jsonl", "json", "parquet"):
         raise InputError(
-            f"labels are not read from {form} files",
+            f"labels are not read from files of the format {form}",
             "give a doccano or Label Studio export, or a table with topic_id, query_id, query_text, label",
             where=source.location,
         )

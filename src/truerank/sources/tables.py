@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.loading import whole_number
 from truerank.sources import columns, json_stream
 from truerank.sources.blocks import RawBlock
 from truerank.sources.columns import Layout
@@ -138,7 +137,7 @@ def row_queries(rows: Iterable[Row], column: str | None, where: Path | str) -> I
         if keys is None:
             keys = next(filter(None, (_keys(row.values, column) for row in taken)), None)
             if keys is None:
-                raise _no_text(taken[0], column, where)
+                raise columns.no_column(list(taken[0].values), column, "a query", where, taken[0].line)
         yield _raw(taken, keys)
 
 
@@ -155,10 +154,7 @@ def text_key(values: Mapping[str, Any], column: str | None) -> str | None:
     names = list(values)
     if column is None:
         return columns.named(names, columns.TEXT_NAMES) or ("1" if names[:1] == ["1"] else None)
-    if column in values:
-        return column
-    number = whole_number(column) or 0
-    return names[number - 1] if 0 < number <= len(names) else None
+    return columns.chosen(names, column)
 
 
 def _keys(values: Mapping[str, Any], column: str | None) -> _TextAndId | None:
@@ -177,12 +173,6 @@ def texts_in(value: Any) -> list[str]:
         return texts_in(next((value[key] for key in _CONTENTS if value.get(key)), None))
     text = as_text(value)
     return [] if text is None else [text]
-
-
-def _no_text(row: Row, column: str | None, where: Path | str) -> InputError:
-    there = ", ".join(map(repr, list(row.values)[:12])) or "none"
-    fault = "no column or key that holds a query" if column is None else f"no column or key '{column}'"
-    return InputError(fault, f"there are {there}; name one with #COLUMN", where=where, line=row.line)
 
 
 def _raw(taken: list[Row], keys: _TextAndId) -> RawBlock:
@@ -217,7 +207,7 @@ def parquet_queries(path: Path, column: str | None) -> Iterator[RawBlock]:
     schema = next((frame.schema for frame in parquet_frames(path)), pl.Schema())
     keys = _keys(dict.fromkeys(schema), column)
     if keys is None:
-        raise _no_text(Row(1, dict.fromkeys(schema)), column, path)
+        raise columns.no_column(list(schema), column, "a query", path, 1)
     if schema[keys.text].is_nested():
         yield from row_queries(rows(path, "parquet"), column, path)
         return

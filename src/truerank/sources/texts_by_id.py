@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from truerank.sources.documents import open_documents
 from truerank.sources.queries import open_queries
@@ -50,27 +50,18 @@ class TextsById:
         return found
 
 
-@lru_cache(maxsize=4)
-def queries_by_id(spec: str, fingerprint: str, strict: bool = False) -> TextsById:
-    """The queries of a source by id; kept while the process lasts.
+@lru_cache(maxsize=8)
+def texts_by_id(noun: Literal["queries", "docs"], spec: str, fingerprint: str, strict: bool = False) -> TextsById:
+    """The texts of a source by id, of documents title and body as one; kept while the process lasts.
 
     Args:
-        spec: see `open_queries`.
+        noun: what the source holds.
+        spec: see `open_queries` and `open_documents`.
         fingerprint: of the source, so that another content is read anew.
         strict: raise for bytes that are not UTF-8.
     """
-    return TextsById((query.query_id, query.text) for query in open_queries(spec, strict=strict))
-
-
-@lru_cache(maxsize=4)
-def documents_by_id(spec: str, fingerprint: str, strict: bool = False) -> TextsById:
-    """The documents of a source by id, title and body as one text; kept while the process lasts.
-
-    Args:
-        spec: see `open_documents`.
-        fingerprint: of the source, so that another content is read anew.
-        strict: raise for bytes that are not UTF-8.
-    """
+    if noun == "queries":
+        return TextsById((query.query_id, query.text) for query in open_queries(spec, strict=strict))
     return TextsById((one.doc_id, one.text) for one in open_documents(spec, strict=strict))
 
 

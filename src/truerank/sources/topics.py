@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
-from truerank.loading import whole_number
 from truerank.records import Topic
 from truerank.sources import beir, columns, formats, grammar, hub, irds, tables, trec
 from truerank.sources.blocks import RawBlock, SourceCounts
@@ -55,6 +54,8 @@ class TopicSet:
 
 
 class _Found(NamedTuple):
+    """A topic, the line where it begins, and how many lines were repaired since the one before."""
+
     topic: Topic
     line: int | None
     repaired: int = 0
@@ -212,6 +213,8 @@ def _from_beir(folder: Path, column: str | None, strict: bool) -> Iterator[_Foun
 
 
 class _Keys(NamedTuple):
+    """The keys of the records of topics; None for what they lack."""
+
     identifier: str | None
     title: str | None
     description: str | None
@@ -236,18 +239,12 @@ def _from_rows(records: Iterable[Row], column: str | None, where: Path | str) ->
         topic = Topic(tables.well_formed(identifier), title, description, narrative, variants)
         yield _Found(topic, row.line, int(row.repaired))
     if first is not None and not usable:
-        there = ", ".join(map(repr, list(first.values)[:12])) or "none"
-        fault = f"no column or key '{column}'" if column else "no column or key that holds a topic's title"
-        raise InputError(fault, f"there are {there}; name one with #COLUMN", where=where, line=first.line)
+        raise columns.no_column(list(first.values), column, "a topic's title", where, first.line)
 
 
 def _keys(values: Mapping[str, Any], column: str | None) -> _Keys:
     names = list(values)
-    title = columns.named(names, _TITLES)
-    if column is not None:
-        number = whole_number(column) or 0
-        numbered = names[number - 1] if 0 < number <= len(names) else None
-        title = column if column in values else numbered
+    title = columns.named(names, _TITLES) if column is None else columns.chosen(names, column)
     description = columns.named(names, [name for name in _DESCRIPTIONS if name != (title or "").lower()])
     return _Keys(
         columns.named(names, _IDS),

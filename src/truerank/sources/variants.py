@@ -20,6 +20,8 @@ _TEXTS: Final = ("variants", "variant", "query_variants", "query_variant", "quer
 
 
 class _Variant(NamedTuple):
+    """One variant of a topic."""
+
     topic_id: str
     text: str
 

@@ -15,6 +15,6 @@ def first_few(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (" …" if len(names) > most else "")
 
 
-def and_more(names: Sequence[str], most: int, separator: str = ", ") -> str:
+def and_more(names: Sequence[str], most: int) -> str:
     """`a, b and 3 more`, where there are more than so many."""
-    return separator.join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
+    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")

@@ -77,6 +77,8 @@ _SAME_GAP: Final = 1e-3
 
 
 class _Words(NamedTuple):
+    """The words of a text, their stems, and whether it asks for a definition."""
+
     words: tuple[str, ...]
     stems: tuple[str, ...]
     definition: bool

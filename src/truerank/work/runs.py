@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from truerank.errors import InputError
+from truerank.loading import json_file
 from truerank.records import Input
 from truerank.version import __version__
 from truerank.work.artifacts import Artifacts, digest, installed_versions, opened_for_writing, place_of, write_text
@@ -140,13 +141,15 @@ def run(
         packages: whose versions matter, beside truerank, NumPy and Polars.
 
     Raises:
-        InputError: the output cannot be written, or another process writes it now.
+        InputError: the output cannot be written, holds an index, or another process writes it now.
     """
     if out is None:
         raise ValueError("a run needs an output; a command without one returns its result")
     target = Path(out)
     if file and target.is_dir():
         raise InputError("a folder stands there", "give `out` the name of a file", where=target)
+    if not file:
+        _spare_others(target)
     made = _FileRun if file else Run
     job = made(command, inputs, options or {}, target)
     job.packages += tuple(packages)
@@ -155,6 +158,19 @@ def run(
         job.finish()
         job.clear()
     job.tidy()
+
+
+def _spare_others(folder: Path) -> None:
+    """Refuses a folder whose manifest no command wrote, such as that of an index: it would be lost."""
+    path = folder / "manifest.json"
+    try:
+        found = json_file(path) if path.is_file() else {"command": ""}
+    except InputError:
+        return  # broken: nothing is lost
+    if not isinstance(found, dict) or "command" not in found:
+        kind = found.get("kind") if isinstance(found, dict) else None
+        fault = f"holds the manifest.json of {f'a {kind}' if kind else 'another program'}, which would be lost"
+        raise InputError(fault, "choose another folder with `out`", where=folder)
 
 
 class _FileRun(Run):

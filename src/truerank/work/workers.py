@@ -81,6 +81,8 @@ def _started(task: Any, threads: int) -> _Worker:
 
 
 class _Worker(NamedTuple):
+    """A process, and the connection over which it sends its result."""
+
     process: Any
     channel: Any
 

@@ -118,6 +118,14 @@ def test_judgments_beside_documents_and_topics(tmp_path: Path) -> None:
     assert ceilings["nDCG@10"]["lowest"] == 0.0 and ceilings["nDCG@10"]["mean"] < 1
 
 
+def test_judgments_of_another_collection_are_a_finding(tmp_path: Path) -> None:
+    docs = tmp_path / "docs.jsonl"
+    docs.write_text('{"_id": "a", "text": "one text"}\n')
+    found = collection.audit(qrels=_qrels(tmp_path / "q.qrels", ["t1 0 b 1", "t2 0 c 1"]), docs=str(docs))
+    assert found.verdicts[0].word == "FAULTY" and len(found.rows("missing-document")) == 2
+    assert {one["mean"] for one in found.facts["ceilings"]} == {0.0}
+
+
 def test_ceilings_are_those_of_the_best_ranking() -> None:
     qrels = {"wide": {f"d{n}": 1 for n in range(40)}, "narrow": {"a": 2, "b": 0}}
     found = collection.audit(qrels=qrels, measures="R@10 P@5 nDCG@10")

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-import numpy as np
 import polars as pl
 
 from truerank.audits.assessors import agreeing, ordering
-from truerank.audits.assessors.agreeing import counted
-from truerank.audits.assessors.bootstrapping import bootstrap
+from truerank.audits.assessors.choosing import choosing_frame
 from truerank.audits.assessors.ensembles import ensembles_frame
 from truerank.audits.assessors.families import FamilySource, families_frame, read_families
 from truerank.audits.assessors.grades import Grades, read_grades, read_voices
 from truerank.audits.assessors.last_stage import last_stage_frame
 from truerank.audits.assessors.options import AssessorRules
+from truerank.audits.assessors.ordering import SystemScores
 from truerank.audits.assessors.remedies import corrected_frame, plans_frame
 from truerank.audits.assessors.results import AssessorAudit
-from truerank.judging.coefficients import Floats
 from truerank.judging.rating_table import Ratings
 from truerank.judging.ratings import named_source
 from truerank.judging.store import Store
@@ -87,21 +86,14 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
     grades = read_grades(read_voices(people, models=False), read_voices(model, models=True), rules)
     runs = ordering.read_systems(run) if has_runs(run) else {}
     of = read_families(families, tuple(runs))
-    code = grades.code_of(scoring.rel)
-    frames = _agreement(grades, code, rules, resampling)
-    scores = None
+    frames = _agreement(grades, grades.code_of(scoring.rel), rules, resampling)
+    scores: SystemScores | None = None
     remarks: tuple[str, ...] = ()
     if runs:
         scores = ordering.score_systems(grades, runs, measures, scoring)
-        frames["ranks"] = agreeing.rating_frame(grades, resampling, ordering.rank_bands(grades, runs))
-        frames["order"] = ordering.order_frame(scores, resampling)
-        frames["pairs"] = ordering.pairs_frame(scores, rules.correction, resampling.confidence)
-        frames["scores"] = ordering.scores_frame(scores, resampling)
-        frames["corrected"], remarks = corrected_frame(grades, runs, measures, rules, (scoring, resampling))
-        frames["plans"] = plans_frame(grades, runs, rules, (scoring, resampling))
-        frames["last_stage"] = last_stage_frame(grades, runs, scores, (measures, scoring, resampling))
-        if of:
-            frames["families"] = families_frame(scores, of, resampling, rules.correction)
+        systems = _Systems(grades, runs, scores, of, rules)
+        ordered, remarks = systems.frames(measures, scoring, resampling)
+        frames |= ordered
     found = AssessorAudit(
         grades=grades,
         scores=scores,
@@ -113,20 +105,50 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
         remarks=remarks,
         out=None if out is None else Path(out),
     )
-    if out is not None:
-        options = {
-            "measures": str(measures), "rules": rules, "resampling": resampling, "scoring": scoring,
-        }  # fmt: skip
-        inputs = [
-            *_inputs("people", people),
-            *_inputs("model", model),
-            *run_inputs(run),
-            *_inputs("families", families),
-        ]
-        with started("judge audit", inputs, options, out, packages=("scipy", "ir-measures", "matplotlib")) as job:
-            job.skipped = {"undecided": grades.undecided, "outside": [one._asdict() for one in grades.outside]}
-            publish(found, job)
+    if out is None:
+        return found
+    options = {"measures": str(measures), "rules": rules, "resampling": resampling, "scoring": scoring}
+    inputs = [
+        *_inputs("people", people),
+        *_inputs("model", model),
+        *run_inputs(run),
+        *_inputs("families", families),
+    ]
+    with started("judge audit", inputs, options, out, packages=("scipy", "ir-measures", "matplotlib")) as job:
+        job.skipped = {"undecided": grades.undecided, "outside": [one._asdict() for one in grades.outside]}
+        publish(found, job)
     return found
+
+
+@dataclass(frozen=True)
+class _Systems:
+    """The runs, scored by people's grades and by each model's, and the families they are of."""
+
+    grades: Grades
+    runs: Mapping[str, pl.DataFrame]
+    scores: SystemScores
+    families: Mapping[str, str]
+    rules: AssessorRules
+
+    def frames(
+        self, measures: MeasureSpec, scoring: Scoring, resampling: Resampling
+    ) -> tuple[dict[str, pl.DataFrame], tuple[str, ...]]:
+        """The figures about runs, and remarks on corrected scores."""
+        grades, runs, scores, rules = self.grades, self.runs, self.scores, self.rules
+        ways = (scoring, resampling)
+        corrected, remarks = corrected_frame(grades, runs, measures, rules, ways)
+        found = {
+            "ranks": agreeing.rating_frame(grades, resampling, ordering.rank_bands(grades, runs)),
+            "order": ordering.order_frame(scores, resampling),
+            "pairs": ordering.pairs_frame(scores, rules.correction, resampling.confidence),
+            "scores": ordering.scores_frame(scores, resampling),
+            "corrected": corrected,
+            "plans": plans_frame(grades, runs, rules, ways),
+            "last_stage": last_stage_frame(grades, runs, scores, (measures, *ways)),
+        }
+        if self.families:
+            found["families"] = families_frame(scores, self.families, resampling, rules.correction)
+        return found, remarks
 
 
 def _agreement(grades: Grades, code: int, rules: AssessorRules, resampling: Resampling) -> dict[str, pl.DataFrame]:
@@ -162,66 +184,3 @@ def _inputs(role: str, sources: Any) -> list[Input]:
         else:
             found.append(input_of(role, source))
     return found
-
-
-#: The share of relevant documents that people want to have seen.
-_WANTED = 0.9
-
-
-def choosing_frame(grades: Grades, code: int, resampling: Resampling) -> pl.DataFrame:
-    """How a judge's grades order documents for people.
-
-    Args:
-        grades: what was said.
-        code: the lowest code of people that counts as relevant.
-        resampling: of the intervals over topics.
-
-    Returns:
-        Columns judge, topics (with relevant documents and others); value, low, high: the chance that a relevant
-        document of a topic has a higher grade of the judge than another one, ties count half (the area under the ROC
-        curve), mean over topics; missed, missed_low, missed_high: the share of relevant documents to which the judge
-        gave its lowest grade; effort: the share of a topic's documents that people see, by falling grade, until they
-        have seen 90% of the relevant ones.
-    """
-    rows = []
-    for name, codes in zip(grades.judges, grades.given.T, strict=True):
-        counts = counted(grades, grades.reference, codes).reshape(len(grades.topics), len(grades.scale), -1)
-        relevant, others = counts[:, code:].sum(axis=1), counts[:, :code].sum(axis=1)
-        known = (relevant.sum(axis=1) > 0) & (others.sum(axis=1) > 0)
-        lower = np.cumsum(others, axis=1) - others
-        wins = (relevant * (lower + others / 2)).sum(axis=1)
-        area = np.divide(
-            wins, relevant.sum(axis=1) * others.sum(axis=1), out=np.zeros(len(wins)), where=known
-        )  # fmt: skip
-
-        counted_topics = known.astype(np.float64)
-
-        def statistic(
-            weights: Floats, area: Floats = area, relevant: Floats = relevant, known: Floats = counted_topics
-        ) -> Floats:
-            with np.errstate(invalid="ignore", divide="ignore"):
-                mean = weights @ (area * known) / (weights @ known)
-                missed = weights @ relevant[:, 0] / (weights @ relevant.sum(axis=1))
-            return np.stack([mean, missed], axis=1)
-
-        found = bootstrap(statistic, len(grades.topics), resampling)
-        ends = [None if np.isnan(part[at]) else float(part[at]) for at in (0, 1) for part in found[:3]]
-        rows.append((name, int(known.sum()), *ends, _effort(relevant[known], others[known])))
-    numbers = ("value", "low", "high", "missed", "missed_low", "missed_high", "effort")
-    schema = {"judge": pl.String, "topics": pl.Int64, **dict.fromkeys(numbers, pl.Float64)}
-    return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def _effort(relevant: Floats, others: Floats) -> float | None:
-    """The mean share of documents seen until the wanted share of relevant ones is; equal grades in random order."""
-    if not len(relevant):
-        return None
-    found = []
-    for good, bad in zip(relevant[:, ::-1], others[:, ::-1], strict=True):
-        wanted = _WANTED * good.sum()
-        before = np.cumsum(good)
-        at = int(np.searchsorted(before, wanted - 1e-9))
-        inside = (wanted - (before[at] - good[at])) / good[at]
-        seen = (good + bad)[:at].sum() + inside * (good + bad)[at]
-        found.append(seen / (good + bad).sum())
-    return float(np.mean(found))

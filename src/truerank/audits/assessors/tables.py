@@ -71,6 +71,12 @@ def _drawn(audit: AssessorAudit) -> str:
     )
 
 
+def _by_model(audit: AssessorAudit, frame: str, **wanted: Any) -> Iterator[dict[str, Any]]:
+    """The rows of a frame, those of the best model first."""
+    for judge in audit.best():
+        yield from audit.of(frame, judge=judge, **wanted)
+
+
 def _verdicts(audit: AssessorAudit) -> Table:
     found = {(one.judge, one.use): one.word for one in verdicts_of(audit)}
     rows = [(judge, *(found[judge, use] for use in USES)) for judge in audit.best()]
@@ -244,11 +250,11 @@ def _company(audit: AssessorAudit) -> Table:
 
 
 def _choosing(audit: AssessorAudit) -> Table:
-    rows = []
-    for judge in audit.best():
-        for row in audit.of("choosing", judge=judge):
-            missed = ended(row, ".1%", ("missed", "missed_low", "missed_high"))
-            rows.append((judge, row["topics"], ended(row), missed, row["effort"]))
+    missed = ("missed", "missed_low", "missed_high")
+    rows = [
+        (row["judge"], row["topics"], ended(row), ended(row, ".1%", missed), row["effort"])
+        for row in _by_model(audit, "choosing")
+    ]
     columns = (
         Column("model"), _number("topics", ",d"), _words("chance"), _words("missed"), _number("effort", ".1%"),
     )  # fmt: skip
@@ -287,9 +293,8 @@ def _order(audit: AssessorAudit) -> Table:
 def _pairs(audit: AssessorAudit) -> Table:
     kinds = ("pairs", "people", "model", "both", "lost", "gained", "opposite", "swapped", "turned")
     rows = [
-        (judge, row["measure"], row["systems"], *(row[kind] for kind in kinds))
-        for judge in audit.best()
-        for row in audit.of("pairs", judge=judge)
+        (row["judge"], row["measure"], row["systems"], *(row[kind] for kind in kinds))
+        for row in _by_model(audit, "pairs")
     ]
     columns = (Column("model"), Column("measure"), Column("systems"), *(_number(kind, ",d") for kind in kinds))
     notes = (
@@ -304,21 +309,12 @@ def _pairs(audit: AssessorAudit) -> Table:
 
 def _scores(audit: AssessorAudit) -> Table:
     rows = []
-    for judge in audit.best():
-        for row in audit.of("scores", judge=judge, run=""):
-            runs = [one for one in audit.of("scores", judge=judge, measure=row["measure"]) if one["run"]]
-            worst = max(runs, key=lambda one: abs(one["value"]))
-            rows.append(
-                (
-                    judge,
-                    row["measure"],
-                    row["people"],
-                    row["model"],
-                    ended(row, "+.3f"),
-                    worst["run"],
-                    ended(worst, "+.3f"),
-                )
-            )
+    for row in _by_model(audit, "scores", run=""):
+        judge, measure = row["judge"], row["measure"]
+        runs = [one for one in audit.of("scores", judge=judge, measure=measure) if one["run"]]
+        worst = max(runs, key=lambda one: abs(one["value"]))
+        largest = worst["run"], ended(worst, "+.3f")
+        rows.append((judge, measure, row["people"], row["model"], ended(row, "+.3f"), *largest))
     columns = (
         Column("model"), Column("measure"), _number("by people"), _number("by the model"), _words("difference"),
         Column("largest for"), _words("largest"),
@@ -349,11 +345,10 @@ def _moves(audit: AssessorAudit) -> Table:
 def _families(audit: AssessorAudit) -> Table:
     rows = [
         (
-            judge, row["measure"], row["family"], row["runs"], ended(row, "+.3f"),
+            row["judge"], row["measure"], row["family"], row["runs"], ended(row, "+.3f"),
             ended(row, "+.3f", ("adjusted", "adjusted_low", "adjusted_high")), row["corrected"],
         )
-        for judge in audit.best()
-        for row in audit.of("families", judge=judge)
+        for row in _by_model(audit, "families")
     ]  # fmt: skip
     columns = (
         Column("model"), Column("measure"), Column("family"), _number("runs", "d"), _words("gain"),
@@ -369,10 +364,12 @@ def _families(audit: AssessorAudit) -> Table:
 
 def _last_stage(audit: AssessorAudit) -> Table:
     rows = [
-        (judge, row["measure"], row["model"], row["people"], ended(row, "+.3f"), row["above"], row["people_above"])
-        for judge in audit.best()
-        for row in audit.of("last_stage", judge=judge)
-    ]
+        (
+            row["judge"], row["measure"], row["model"], row["people"], ended(row, "+.3f"), row["above"],
+            row["people_above"],
+        )
+        for row in _by_model(audit, "last_stage")
+    ]  # fmt: skip
     columns = (
         Column("model"), Column("measure"), _number("gain by the model", "+.3f"), _number("gain by people", "+.3f"),
         _words("difference"), _number("above all, by the model", "d"), _number("by people", "d"),
@@ -387,12 +384,11 @@ def _last_stage(audit: AssessorAudit) -> Table:
 
 def _corrected(audit: AssessorAudit) -> Table:
     rows = []
-    for judge in audit.best():
-        for row in audit.of("corrected", judge=judge):
-            if row["corrected"] is not None:
-                cells = [ended(row, ".3f", (name, f"{name}_low", f"{name}_high")) for name in ("model", "people")]
-                own = ended(row, ".3f", ("corrected", "low", "high"))
-                rows.append((judge, row["measure"], row["run"], row["labels"], *cells, own))
+    for row in _by_model(audit, "corrected"):
+        if row["corrected"] is not None:
+            cells = [ended(row, ".3f", (name, f"{name}_low", f"{name}_high")) for name in ("model", "people")]
+            own = ended(row, ".3f", ("corrected", "low", "high"))
+            rows.append((row["judge"], row["measure"], row["run"], row["labels"], *cells, own))
     columns = (
         Column("model"), Column("measure"), Column("run"), _number("labels", ",d"), _words("the model alone"),
         _words("the labels alone"), _words("corrected"),
@@ -407,12 +403,13 @@ def _corrected(audit: AssessorAudit) -> Table:
 
 
 def _plans(audit: AssessorAudit) -> Table:
-    rows = []
-    for judge in audit.best():
-        for row in audit.of("plans", judge=judge):
-            width = None if row["width"] is None else row["width"] / 2
-            share = row["labels"] / row["pairs"]
-            rows.append((judge, row["pairs"], row["labels"], share, width, None if row["reached"] else "not reached"))
+    rows = [
+        (
+            row["judge"], row["pairs"], row["labels"], row["labels"] / row["pairs"],
+            None if row["width"] is None else row["width"] / 2, None if row["reached"] else "not reached",
+        )
+        for row in _by_model(audit, "plans")
+    ]  # fmt: skip
     columns = (
         Column("model"), _number("pairs", ",d"), _number("labels of people", ",d"), _number("share", ".0%"),
         _number("±", ".3f"), Column("note"),

@@ -15,7 +15,7 @@ from truerank.audits.collection.results import CollectionAudit
 from truerank.measures.combining import COMBINE
 from truerank.records import Input, Qrel
 from truerank.reports.report import Report
-from truerank.reports.results import Format, Summary, page_note, reports, summarises, writes
+from truerank.reports.results import Format, Summary, page_note, place_note, reports, summarises, writes
 from truerank.reports.sarif import MOST_FINDINGS, Level, SarifFinding, SarifRule, sarif
 from truerank.reports.tables import Column, Table, escape_markdown
 from truerank.sources.grammar import parse
@@ -111,8 +111,9 @@ def _report(result: CollectionAudit) -> Report:
 
 @summarises(CollectionCleaning)
 def _cleaning_summary(result: CollectionCleaning) -> Summary:
-    notes = () if result.out is None else (f"judgments: {result.out / result.file}",)
-    return Summary((_cleaning_table(result),), result.json(), notes=notes, width=_WIDTH)
+    return Summary(
+        (_cleaning_table(result),), result.json(), notes=place_note("judgments", result.out, result.file), width=_WIDTH
+    )
 
 
 def _cleaning_table(result: CollectionCleaning) -> Table:

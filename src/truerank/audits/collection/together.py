@@ -59,6 +59,8 @@ def group_instances(duplicates: Duplicates, pairs: pl.DataFrame, rel: int) -> It
 
 
 class _Graded(NamedTuple):
+    """Alike documents: with different grades, unjudged beside a relevant one, further relevant; how many groups."""
+
     contradicted: pl.DataFrame
     unjudged: pl.DataFrame
     copies: pl.DataFrame
@@ -138,7 +140,11 @@ def ceilings(
     Returns:
         Columns topic_id, measure, ceiling; and a line for each measure.
     """
-    perfect = pairs.filter(~pl.col("doc_id").is_in(list(unreachable))).with_columns(
+    reachable = pairs.filter(~pl.col("doc_id").is_in(list(unreachable)))
+    if reachable.is_empty():
+        # A run needs a row: a document that nobody judged, since no id is a blank.
+        reachable = pairs.head(1).with_columns(pl.lit(" ").alias("doc_id"))
+    perfect = reachable.with_columns(
         pl.col("relevance").cast(pl.Float64).alias("score"),
         pl.col("relevance").rank("ordinal", descending=True).over("topic_id").cast(pl.Int64).alias("rank"),
     )

@@ -18,7 +18,7 @@ from truerank.judging.report import label_tables
 from truerank.reports.figures.forest import ForestRow, forest_plot
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict
-from truerank.reports.results import Summary, page_note, reports, summarises, writes
+from truerank.reports.results import Summary, page_note, place_note, reports, summarises, writes
 from truerank.reports.tables import Cell, Column, Table
 from truerank.sources.qrels import qrel_text
 from truerank.work.publishing import write_tables
@@ -27,8 +27,7 @@ from truerank.work.runs import Run
 
 @summarises(AnswerPool)
 def _pool_summary(result: AnswerPool) -> Summary:
-    notes = () if result.out is None else (f"items: {result.out / ITEMS}",)
-    return Summary((pool_table(result),), result.json(), notes=notes, width=120)
+    return Summary((pool_table(result),), result.json(), notes=place_note("items", result.out, ITEMS), width=120)
 
 
 @writes(AnswerPool)
@@ -48,8 +47,9 @@ def _answerable_summary(result: Answerable) -> Summary:
 
 @summarises(Rescued)
 def _rescued_summary(result: Rescued) -> Summary:
-    notes = () if result.out is None else (f"judgments: {result.out / 'qrels'}",)
-    return Summary((rescued_table(result),), result.json(), notes=notes, width=120)
+    return Summary(
+        (rescued_table(result),), result.json(), notes=place_note("judgments", result.out, "qrels"), width=120
+    )
 
 
 @writes(Rescued)

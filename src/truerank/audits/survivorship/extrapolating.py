@@ -142,11 +142,15 @@ def depth_curve(
 
 
 class _Start(NamedTuple):
+    """The share of queries still without a selection, and its standard error."""
+
     share: float
     error: float
 
 
 class _Trend(NamedTuple):
+    """First selections and queries without one until then, by depth; where a trend begins, and how it is drawn."""
+
     events: Ints
     risk: Ints
     start: _Start

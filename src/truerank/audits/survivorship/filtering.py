@@ -215,6 +215,8 @@ def _pair_keys(pairs: Iterable[tuple[Any, ...]]) -> Keys:
 
 
 class _Part(NamedTuple):
+    """Instances of one block, and the depth of each."""
+
     instances: list[Instance]
     depths: NDArray[np.int64]
 

@@ -127,6 +127,8 @@ class AnswerPool(AnswersOfDiscarded):
 
 
 class _Run(NamedTuple):
+    """A run of one system over one corpus."""
+
     corpus: str
     system: str
     path: SourceSpec

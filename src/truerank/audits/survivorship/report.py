@@ -13,7 +13,7 @@ from truerank.audits.survivorship.simulating import Simulated
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict
-from truerank.reports.results import Summary, page_note, reports, summarises, writes
+from truerank.reports.results import Summary, page_note, place_note, reports, summarises, writes
 from truerank.reports.tables import Column, Table
 from truerank.work.runs import Run
 
@@ -28,8 +28,7 @@ def _map_summary(result: PassageMap) -> Summary:
     tables = [map_table(result)]
     if result.later is not None and result.later.kinds is not None:
         tables.append(kinds_table(result.later.kinds))
-    notes = () if result.out is None else (f"mapping: {result.out / 'mapping.parquet'}",)
-    return Summary(tuple(tables), result.json(), notes=notes, width=120)
+    return Summary(tuple(tables), result.json(), notes=place_note("mapping", result.out, "mapping.parquet"), width=120)
 
 
 @writes(PassageMap)
@@ -47,14 +46,14 @@ def _map_files(result: PassageMap, job: Run) -> None:
 
 @summarises(Simulated)
 def _simulated_summary(result: Simulated) -> Summary:
-    notes = () if result.out is None else (f"log: {result.out}",)
-    return Summary((simulated_table(result),), result.json(), notes=notes, width=120)
+    return Summary((simulated_table(result),), result.json(), notes=place_note("log", result.out), width=120)
 
 
 @summarises(Triples)
 def _triples_summary(result: Triples) -> Summary:
-    notes = () if result.out is None else (f"triples: {result.out / 'triples.parquet'}",)
-    return Summary((triples_table(result),), result.json(), notes=notes, width=120)
+    return Summary(
+        (triples_table(result),), result.json(), notes=place_note("triples", result.out, "triples.parquet"), width=120
+    )
 
 
 @writes(Triples)

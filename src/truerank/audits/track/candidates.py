@@ -160,6 +160,8 @@ def _checked_form(form: str | None, out: Path) -> Form:
 
 
 class _Options(NamedTuple):
+    """How candidates are cut and written."""
+
     k: int
     ties: Ties
     form: Form

@@ -228,6 +228,8 @@ def measure_name(text: str) -> str | None:
 
 
 class _Taken(NamedTuple):
+    """A row of a table that the filter keeps, its values by column, and the run it names."""
+
     row: Row
     values: dict[str, Any]
     run: str

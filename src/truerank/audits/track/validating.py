@@ -165,6 +165,8 @@ def validate(
 
 
 class _Work(NamedTuple):
+    """What the check of each run needs."""
+
     limits: Limits
     allowed: Allowed
     levels: Mapping[str, Level]

@@ -19,7 +19,7 @@ from truerank.audits.transfer.matching.versions import Matched
 from truerank.audits.transfer.scanning.report import below_table, sets_table
 from truerank.audits.transfer.selecting import Selection
 from truerank.audits.transfer.statement import TransferCard
-from truerank.reports.results import Format, Summary, summarises, writes
+from truerank.reports.results import Format, Summary, place_note, summarises, writes
 from truerank.reports.tables import Cell, Column, Table, escape_markdown
 from truerank.sources.qrels import qrel_text
 from truerank.work.runs import Run
@@ -32,7 +32,7 @@ _COUNTS: Final = (Column("what"), Column("of these, because"), Column("number", 
 
 @summarises(Matched)
 def _matched_summary(result: Matched) -> Summary:
-    return Summary((matched_table(result),), result.json(), notes=_note("matched", result.folder))
+    return Summary((matched_table(result),), result.json(), notes=place_note("matched", result.folder))
 
 
 @writes(Matched)
@@ -53,7 +53,7 @@ def _write_matched(result: Matched, job: Run) -> None:
 @summarises(Carrying)
 def _carrying_summary(result: Carrying) -> Summary:
     tables = (_carrying_table(result), *(() if result.experts is None else (_experts_table(result.experts),)))
-    return Summary(tables, result.json(), notes=_note("judgments", result.out))
+    return Summary(tables, result.json(), notes=place_note("judgments", result.out))
 
 
 @writes(Carrying)
@@ -141,7 +141,7 @@ def _experts_table(experts: ExpertComparison) -> Table:
 
 @summarises(JudgmentCleaning)
 def _cleaning_summary(result: JudgmentCleaning) -> Summary:
-    return Summary((_cleaning_table(result),), result.json(), notes=_note("judgments", result.out))
+    return Summary((_cleaning_table(result),), result.json(), notes=place_note("judgments", result.out))
 
 
 def _cleaning_table(result: JudgmentCleaning) -> Table:
@@ -288,7 +288,7 @@ def _card_summary(result: TransferCard) -> Summary:
 
 @summarises(Selection)
 def _selection_summary(result: Selection) -> Summary:
-    return Summary((_selection_table(result),), result.json(), notes=_note("tables", result.folder), width=100)
+    return Summary((_selection_table(result),), result.json(), notes=place_note("tables", result.folder), width=100)
 
 
 @writes(Selection)
@@ -323,7 +323,7 @@ def _selection_table(result: Selection) -> Table:
 
 @summarises(Snapshots)
 def _snapshots_summary(result: Snapshots) -> Summary:
-    return Summary((_snapshots_table(result),), result.json(), notes=_note("snapshots", result.folder))
+    return Summary((_snapshots_table(result),), result.json(), notes=place_note("snapshots", result.folder))
 
 
 @writes(Snapshots)
@@ -367,10 +367,6 @@ def _snapshots_table(result: Snapshots) -> Table:
 
 def _named(out: Path | None) -> str:
     return "" if out is None else f"{out.name}: "
-
-
-def _note(what: str, place: Path | None) -> tuple[str, ...]:
-    return () if place is None else (f"{what}: {place}",)
 
 
 def _tsv(frame: pl.DataFrame) -> Iterator[str]:

@@ -92,6 +92,8 @@ _Names = dict[tuple[str, str, str], tuple[str, bool]]
 
 
 class _Inputs(NamedTuple):
+    """What a grid reads of a collection."""
+
     documents: DocumentSource
     queries: dict[str, str]
     qrels: pl.DataFrame

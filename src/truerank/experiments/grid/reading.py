@@ -83,6 +83,8 @@ def read_design(path: str | Path, *, settings: Mapping[str, str] | None = None, 
 
 
 class _Reader:
+    """Makes a design of the tree of a file; a fault names its line."""
+
     def __init__(self, file: Path, tree: Value) -> None:
         self._file = file
         self._folder = file.absolute().parent

@@ -26,6 +26,8 @@ class Tracker(Protocol):
 
 
 class _NoTracker:
+    """Stands in where no tracker was asked for."""
+
     def record(self, work: Work) -> None:
         """Records nothing."""
 

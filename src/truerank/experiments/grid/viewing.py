@@ -208,14 +208,13 @@ class LiveTable(Lines):
         return Group(table, ProgressBar(total=max(1, whole), completed=ended, width=60), tally.sentence())
 
 
-def view_for(stream: TextIO | None = None) -> GridView:
-    """The live table where the stream (standard error) is a terminal, lines elsewhere."""
-    chosen = stream or sys.stderr
-    if not chosen.isatty():
-        return Lines(chosen)
+def view_for() -> GridView:
+    """The live table where standard error is a terminal, lines elsewhere."""
+    if not sys.stderr.isatty():
+        return Lines(sys.stderr)
     from rich.console import Console
 
-    return LiveTable(Console(file=chosen))
+    return LiveTable(Console(file=sys.stderr))
 
 
 def _named(work: Work) -> str:

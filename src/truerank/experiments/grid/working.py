@@ -111,6 +111,8 @@ class _Scored(NamedTuple):
 
 
 class _Worker:
+    """One process of a grid; keeps vocabularies and parts of collections for its next trainings."""
+
     def __init__(self, task: TrainAndScore) -> None:
         self._task = task
         self._vocabularies: dict[Path, Vocabulary] = {}

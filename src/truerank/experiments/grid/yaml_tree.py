@@ -169,6 +169,7 @@ def _parsed(text: str, file: str, path: str) -> Value:
     count = 0
 
     def value(loader: Any, node: Any, above: str, around: tuple[int, ...]) -> Value:
+        """A node with its line; `above` is its path in the file, `around` are the nodes that it lies in."""
         nonlocal count
         count += 1
         line = node.start_mark.line + 1 if file != "--set" else None

@@ -109,6 +109,10 @@ def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
     drawn = _drawn(training, opened, lead, rows if options.allow_fewer else rows - asked)
     chosen = _lead_rows(lead, drawn, opened, asked)
     fill = _fill(drawn, rows - len(chosen.drafts), opened, barred.texts)
+    if fill.frame is None and not (chosen.drafts or fill.drafts):
+        lost = "".join(f"; {number:,} {reason}" for reason, number in drawn.skipped.items())
+        remedy = "check that queries, judgments and documents belong together"
+        raise OptionError("queries", f"no query makes a row{lost}", remedy)
     audited = bool(options.audit or fill.inputs.get("audit"))
     unaudited = () if audited else (_UNAUDITED,)
     inputs = {**_query_inputs(opened, training), **opened.inputs(), "audit": list(candidates.inputs)}

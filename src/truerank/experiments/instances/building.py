@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -117,37 +117,58 @@ def build(
         training, first_stage, leak, testing, table, cut=cut, write=write, allow_fewer=allow_fewer
     )
     options.check(kind)
-    sizes = checked_sizes(size)
-    from_table, lead = kind in EXTRA, options.leaks or 0
-    if not sizes and not from_table:
-        raise OptionError("size", "is missing", "give one size or several, in instances: 1000 are 500 queries")
-    if sizes and not from_table and sizes[0] // 2 < lead:
-        fault = f"the size {sizes[0]:,} has {sizes[0] // 2:,} rows, fewer than the {lead:,} that leak"
-        raise OptionError("size", fault, f"begin with a size of {2 * lead:,}")
+    sizes = _sizes(kind, size, options)
     with started("instances build", (), {"kind": kind, "size": sizes, **options.json(), "seed": seed}, out) as job:
         work = job.unfinished(digest({"kind": kind, "seed": seed, **asdict(options)}))
-        if from_table:
-            described = _from_table(kind, job, work, sizes, options)
+        if kind in EXTRA:
+            written = _from_table(kind, job, work, sizes, options)
         else:
             opened = Opened(options, seed, work, progress or Quiet())
-            described = _assembled(assemble(kind, sizes[-1] // 2, opened), job, work)
-        _finish(job, (kind, seed), sizes, options, described)
+            written = _assembled(assemble(kind, sizes[-1] // 2, opened), job, work)
+        _finish(Built(job.folder, kind, sizes, seed, {"rows": written.rows}), job, options, written)
     return open_built(job.folder)
 
 
-def _assembled(assembled: Assembled, job: Run, work: Path) -> dict[str, Any]:
+def _sizes(kind: Kind, asked: Sequence[int], options: BuildOptions) -> tuple[int, ...]:
+    """The sizes in ascending order; the first one has room for all rows that leak."""
+    sizes, lead = checked_sizes(asked), options.leaks or 0
+    if kind in EXTRA:
+        return sizes
+    if not sizes:
+        raise OptionError("size", "is missing", "give one size or several, in instances: 1000 are 500 queries")
+    if sizes[0] // 2 < lead:
+        fault = f"the size {sizes[0]:,} has {sizes[0] // 2:,} rows, fewer than the {lead:,} that leak"
+        raise OptionError("size", fault, f"begin with a size of {2 * lead:,}")
+    return sizes
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows that were written, and what the summary says of them.
+
+    Attributes:
+        rows: how many.
+        inputs: where they come from, by role.
+        leaks: how many of them leak, and of how many topics; None where none does.
+        skipped: what could not be used, by reason.
+        notes: what a user must know.
+    """
+
+    rows: int
+    inputs: Mapping[str, Any]
+    leaks: Mapping[str, Any] | None
+    skipped: Mapping[str, int]
+    notes: Sequence[str]
+
+
+def _assembled(assembled: Assembled, job: Run, work: Path) -> _Rows:
     assembled.opened.progress.start("writing")
     _forget(job)
-    return {
-        "rows": write_rows(job, assembled.blocks(), work / "rows", {}),
-        "inputs": assembled.inputs,
-        "leaks": assembled.leaks,
-        "skipped": assembled.skipped,
-        "notes": list(assembled.notes),
-    }
+    rows = write_rows(job, assembled.blocks(), work / "rows", {})
+    return _Rows(rows, assembled.inputs, assembled.leaks, assembled.skipped, assembled.notes)
 
 
-def _from_table(kind: str, job: Run, work: Path, sizes: tuple[int, ...], options: BuildOptions) -> dict[str, Any]:
+def _from_table(kind: str, job: Run, work: Path, sizes: tuple[int, ...], options: BuildOptions) -> _Rows:
     table = TableRows(kind, options)
     wanted = sizes[-1] // 2 if sizes else None
     _forget(job)
@@ -165,13 +186,8 @@ def _from_table(kind: str, job: Run, work: Path, sizes: tuple[int, ...], options
     notes = [] if wanted is None or rows >= wanted else [f"There are only {rows:,} rows."]
     if wanted is not None and rows == wanted:
         notes.append(f"The table was read as far as its row {table.read:,}.")
-    return {
-        "rows": rows,
-        "inputs": {"rows": table.inputs},
-        "leaks": None,
-        "skipped": {reason: number for reason, number in skipped.items() if number},
-        "notes": notes,
-    }
+    left_out = {reason: number for reason, number in skipped.items() if number}
+    return _Rows(rows, {"rows": table.inputs}, None, left_out, notes)
 
 
 def _forget(job: Run) -> None:
@@ -180,19 +196,14 @@ def _forget(job: Run) -> None:
         (job.folder / name).unlink(missing_ok=True)
 
 
-def _finish(
-    job: Run, drawn: tuple[Kind, int], sizes: tuple[int, ...], options: BuildOptions, described: Mapping[str, Any]
-) -> None:
-    """Counts, exports and the summary; `drawn` are kind and seed."""
-    kind, seed = drawn
-    rows = int(described["rows"])
-    kept = tuple(size for size in sizes if size <= 2 * rows) or (2 * rows,)
-    built = Built(job.folder, kind, kept, seed, {"rows": rows})
-    by_size = {str(size): _counts(built, size) for size in kept}
+def _finish(asked: Built, job: Run, options: BuildOptions, written: _Rows) -> None:
+    """Counts, exports and the summary, of those sizes that there are rows for."""
+    built = replace(asked, sizes=tuple(size for size in asked.sizes if size <= 2 * written.rows) or (2 * written.rows,))
+    by_size = {str(size): _counts(built, size) for size in built.sizes}
     shutil.rmtree(job.folder / _EXPORTS, ignore_errors=True)
     exports = {}
     for form in options.write:
-        for size in kept:
+        for size in built.sizes:
             name = f"{_EXPORTS}/{export_name(form, size)}"
             write_export(built, form, job.folder / name, size)
             job.note(name)
@@ -200,19 +211,19 @@ def _finish(
     job.json(
         SUMMARY,
         {
-            "kind": kind,
-            "seed": seed,
-            "sizes": list(kept),
+            "kind": built.kind,
+            "seed": built.seed,
+            "sizes": list(built.sizes),
             "counting": "an instance is a pair of a query and a document: a size of 1,000 has 500 rows",
             "options": options.changed(),
-            **described,
+            **vars(written),
             "counts": {"by_size": by_size},
             "exports": exports,
         },
     )
-    job.read(*_inputs(described["inputs"], options.index))
-    job.skipped = dict(described["skipped"])
-    job.log("built", kind=kind, rows=rows)
+    job.read(*_inputs(written.inputs, options.index))
+    job.skipped = dict(written.skipped)
+    job.log("built", kind=built.kind, rows=written.rows)
 
 
 def _inputs(described: Mapping[str, Any], index: str | None) -> Iterator[Input]:

@@ -26,6 +26,8 @@ _ORIGINS: Final = ("origin", "relevant_origin")
 
 
 class _Row(NamedTuple):
+    """One row of the table, with its line and the value that decides whether it belongs to the set."""
+
     line: int
     instance: Instance
     value: str

@@ -33,6 +33,8 @@ _Row: TypeAlias = tuple[str, str, int, Mapping[str, Score]]
 
 
 class _ShownTable(NamedTuple):
+    """A table of figures as HTML, below its heading."""
+
     title: str
     markup: Markup
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from truerank.reports.figures.style import ACCENT, INK, QUIET, new_figure, plain, settings
+from truerank.reports.figures.style import ACCENT, INK, QUIET, new_figure, new_grid, plain, settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,15 +43,10 @@ def difference_panels(panels: Sequence[DifferencePanel], *, y_label: str, column
     Returns:
         The figure.
     """
-    columns = max(1, min(columns, len(panels)))
-    rows = max(1, -(-len(panels) // columns))
     with settings():
-        figure = new_figure(2.4 * rows + 0.4)
-        plots = figure.subplots(rows, columns, squeeze=False, sharey=True)
+        figure, plots = new_grid(len(panels), columns, lambda rows: 2.4 * rows + 0.4, sharey=True)
         for axes, panel in zip(plots.ravel(), panels, strict=False):
             _draw(axes, panel)
-        for axes in plots.ravel()[len(panels) :]:
-            axes.set_axis_off()
         for axes in plots[:, 0]:
             axes.set_ylabel(plain(y_label), fontsize=8.5)
     return figure

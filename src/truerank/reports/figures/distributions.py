@@ -18,6 +18,8 @@ Named = tuple[str, ArrayLike]
 _INKS: Final = (INK, ACCENT, QUIET)
 _DASHES: Final = ((0, ()), (0, (5, 2)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
 _HATCHES: Final = ("", "////", "....", "xxxx")
+#: Steps of a curve at most: a file with a million of them would show no more.
+_STEPS: Final = 2000
 
 
 def cumulative_curves(series: Sequence[Named], *, x_label: str, counted: str, at: float | None = None) -> Figure:
@@ -86,11 +88,11 @@ def side_by_side_histograms(
     return figure
 
 
-def _thinned(x: np.ndarray, y: np.ndarray, most: int = 2000) -> tuple[np.ndarray, np.ndarray]:
-    """Steps for the eye: a file with a million of them would show no more."""
-    if len(x) <= most:
+def _thinned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """At most so many steps, at equal distances."""
+    if len(x) <= _STEPS:
         return x, y
-    kept = np.unique(np.linspace(0, len(x) - 1, most).round().astype(np.int64))
+    kept = np.unique(np.linspace(0, len(x) - 1, _STEPS).round().astype(np.int64))
     return x[kept], y[kept]
 
 

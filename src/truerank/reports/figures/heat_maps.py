@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.reports.figures.style import ACCENT, INK, new_figure, plain, settings
+from truerank.reports.figures.style import ACCENT, INK, new_figure, new_grid, plain, settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,16 +50,11 @@ def heat_maps(maps: Sequence[HeatMap], *, x_label: str = "position", columns: in
     Returns:
         The figure.
     """
-    columns = max(1, min(columns, len(maps)))
-    rows = max(1, -(-len(maps) // columns))
     longest = max((len(one.systems) for one in maps), default=1)
     with settings():
-        figure = new_figure(rows * (0.75 + max(8, longest) * _ROW))
-        plots = figure.subplots(rows, columns, squeeze=False).ravel()
-        for axes, one in zip(plots, maps, strict=False):
+        figure, plots = new_grid(len(maps), columns, lambda rows: rows * (0.75 + max(8, longest) * _ROW))
+        for axes, one in zip(plots.ravel(), maps, strict=False):
             _draw(axes, one, x_label)
-        for axes in plots[len(maps) :]:
-            axes.set_axis_off()
     return figure
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from truerank.reports.figures.marks import Mark, legend_below, marks
-from truerank.reports.figures.style import INK, new_figure, plain, settings
+from truerank.reports.figures.style import INK, new_grid, plain, settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,20 +58,15 @@ def line_panels(panels: Sequence[LinePanel], *, x_label: str, y_label: str, colu
     """
     names = list(dict.fromkeys(line.name for panel in panels for line in panel.lines))
     looks = marks(names)
-    columns = max(1, min(columns, len(panels)))
-    rows = max(1, -(-len(panels) // columns))
     with settings():
-        figure = new_figure(2.5 * rows + 0.5)
-        plots = figure.subplots(rows, columns, squeeze=False, sharey="row")
+        figure, plots = new_grid(len(panels), columns, lambda rows: 2.5 * rows + 0.5, sharey="row")
         for axes, panel in zip(plots.ravel(), panels, strict=False):
             _draw(axes, panel, names, looks)
-        for axes in plots.ravel()[len(panels) :]:
-            axes.set_axis_off()
         for axes in plots[:, 0]:
             axes.set_ylabel(plain(y_label), fontsize=8.5)
         # The lowest plot of each column says what stands below it.
         for place, axes in enumerate(plots.ravel()[: len(panels)]):
-            if place + columns >= len(panels):
+            if place + plots.shape[1] >= len(panels):
                 axes.set_xlabel(plain(x_label), fontsize=8.5)
         legend_below(figure, list(looks.items()))
     return figure

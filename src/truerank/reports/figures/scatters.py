@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from truerank.reports.figures.marks import Mark, legend_below, marks
-from truerank.reports.figures.style import new_figure, plain, settings
+from truerank.reports.figures.style import new_grid, plain, settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,21 +65,16 @@ def scatter_panels(panels: Sequence[Panel], *, columns: int = 2, height: float =
     names = list(dict.fromkeys(everything))
     apart = len(panels) > 1 and len(everything) == len(names)
     looks = marks(names)
-    columns = max(1, min(columns, len(panels)))
-    rows = max(1, -(-len(panels) // columns))
     with settings():
         legend = 0.2 * -(-len(names) // (3 if apart else 5)) + 0.1
-        figure = new_figure(height * rows + legend)
-        plots = figure.subplots(rows, columns, squeeze=False).ravel()
-        for axes, panel in zip(plots, panels, strict=False):
+        figure, plots = new_grid(len(panels), columns, lambda rows: height * rows + legend)
+        for axes, panel in zip(plots.ravel(), panels, strict=False):
             own = marks([series.name for series in panel.series]) if apart else looks
             _draw(axes, panel, own)
             if apart:
                 # The words of ticks need room of their own.
                 distance = 0.22 if panel.ticks else 0.12
-                legend_below(axes, list(own.items()), share=1 / columns, distance=distance)
-        for axes in plots[len(panels) :]:
-            axes.set_axis_off()
+                legend_below(axes, list(own.items()), share=1 / plots.shape[1], distance=distance)
         if not apart:
             legend_below(figure, list(looks.items()))
     return figure

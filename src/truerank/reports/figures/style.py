@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
 #: Written by matplotlib, then replaced in the SVG by what the surrounding page says.
 INK: Final = "#1d1c1a"
@@ -64,6 +65,27 @@ def new_figure(height: float) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(WIDTH, height), layout="constrained")
+
+
+def new_grid(number: int, columns: int, height: Callable[[int], float], **shared: Any) -> tuple[Figure, NDArray[Any]]:
+    """An empty figure with so many plots beside and below each other; places that are left over stay blank.
+
+    Args:
+        number: of plots.
+        columns: how many stand in a row, at most.
+        height: of the figure in inches, by the number of rows.
+        **shared: the axes that plots share, as in matplotlib's `subplots`.
+
+    Returns:
+        The figure and its plots, rows by columns.
+    """
+    columns = max(1, min(columns, number))
+    rows = max(1, -(-number // columns))
+    figure = new_figure(height(rows))
+    plots: NDArray[Any] = figure.subplots(rows, columns, squeeze=False, **shared)
+    for axes in plots.ravel()[number:]:
+        axes.set_axis_off()
+    return figure, plots
 
 
 def plain(text: str) -> str:

@@ -65,9 +65,7 @@ def read_grades(path: str | Path, *, allow_none: bool = False) -> pl.DataFrame:
     """
     with Store.open(path) as store:
         grades = grades_by_label(store)
-        by_item: dict[str, list[Standing]] = {}
-        for standing in store.standing():
-            by_item.setdefault(standing.item_id, []).append(standing)
+        by_item = store.standing_by_item()
         found = [
             (item.topic_id, document_of(item), grade)
             for item in store.items()

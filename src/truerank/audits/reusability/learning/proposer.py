@@ -187,9 +187,7 @@ class _Shelf:
         ):
             self._items[item.item_id] = _Seen(item.topic_id, document_of(item), item.data.get(_STAGE) != ACTIVE)
             self._topics.setdefault(item.topic_id, _topic(item))
-        standings: dict[str, list[Standing]] = {}
-        for standing in store.standing():
-            standings.setdefault(standing.item_id, []).append(standing)
+        standings = store.standing_by_item()
         live: dict[str, _Live] = {}
         for item_id in ids:
             seen = self._items[item_id]

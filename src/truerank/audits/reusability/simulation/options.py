@@ -11,6 +11,8 @@ from truerank.audits.reusability.pools.options import DEPTH, Pooling
 from truerank.audits.reusability.simulation.standings import simulated_measures
 from truerank.errors import OptionError
 from truerank.options import Flag, Options, Range, Seed
+from truerank.records import Input
+from truerank.sources.inputs import inputs_of
 
 #: Beside the official size, which is always there.
 DEFAULT_RULES: Final = ("budget:400", "budget:500", "heuristic")
@@ -46,6 +48,13 @@ class SimulationSources:
     def depth(self) -> int:
         """Documents of each run and topic in the pools."""
         return self.pooling.depth or DEPTH
+
+    def inputs(self) -> tuple[Input, ...]:
+        """All of it by the options that name it, with hashes."""
+        return inputs_of(
+            run=self.runs, qrels=self.qrels, topics=self.topics, docs=self.docs, official=self.official,
+            metadata=self.pooling.metadata, sparse_qrels=self.pooling.sparse_qrels,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from truerank.reports.figures.pictures import Picture
 from truerank.reports.figures.scatters import Panel, Series, scatter_panels
 from truerank.reports.pages import Prose, Tone
 from truerank.reports.report import Report, ReportSection, Verdict
-from truerank.reports.results import Summary, reports, summarises, writes
+from truerank.reports.results import Summary, page_note, reports, summarises, writes
 from truerank.reports.tables import Table
 from truerank.work.publishing import publish
 from truerank.work.runs import Run
@@ -68,12 +68,11 @@ _MEANING: Final = {
 def _summary(simulation: Simulation) -> Summary:
     found = verdict_of(simulation)
     shown = [table for name, table in simulation_tables(simulation).items() if name not in _LONG]
-    notes = () if simulation.out is None else (f"report: {simulation.out / 'report.html'}",)
     return Summary(
         ("\n".join(found.sentences()), found.criteria(), *shown),
         _facts(simulation),
         tuple(_measure_verdicts(simulation)),
-        notes,
+        page_note(simulation.out),
         width=120,
     )
 

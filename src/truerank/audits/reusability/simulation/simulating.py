@@ -45,7 +45,6 @@ from truerank.audits.reusability.stopping_specs import load_rule
 from truerank.errors import InputError, OptionError
 from truerank.lexical import Index, build_index
 from truerank.options import Flag, Out, Source, Workers, command
-from truerank.sources.inputs import inputs_of
 from truerank.work.artifacts import digest, installed_versions
 from truerank.work.engines import Engine, check_kept, open_engine
 from truerank.work.jobs import Job
@@ -119,12 +118,8 @@ def simulate(
     if out is None:
         with _folder(work) as folder:
             return _simulated(inputs, options, Job(folder, engine, told))
-    given = inputs_of(
-        run=run, qrels=qrels, topics=topics, docs=docs, official=official, metadata=pooling.metadata,
-        sparse_qrels=pooling.sparse_qrels,
-    )  # fmt: skip
     chosen = {"pooling": replace(pooling, depth=sources.depth), "options": options}
-    with started("pool simulate", given, chosen, out, packages=_PACKAGES) as job:
+    with started("pool simulate", sources.inputs(), chosen, out, packages=_PACKAGES) as job:
         # Traces lie under what they depend on: another simulation in this folder may begin with them.
         with _folder(work or job.unfinished("simulate")) as folder:
             found = _simulated(inputs, options, Job(folder, engine, told))

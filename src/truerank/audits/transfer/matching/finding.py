@@ -340,6 +340,8 @@ def _links(base: pl.DataFrame, rules: Rules, first: str, name: str) -> pl.DataFr
 
 @dataclass(frozen=True)
 class _Names:
+    """The judged version and another one, what was counted while that was read, and how documents are matched."""
+
     judged: str
     version: str
     counts: Mapping[str, int]

@@ -172,6 +172,8 @@ def _urls(scores: pl.DataFrame, texts: Mapping[str, Path]) -> pl.Series:
 
 @dataclass(frozen=True)
 class _Found:
+    """What the summary counts."""
+
     kind: str
     judged: bool
     fitted: Mapping[Aggregation, Curve]

@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import tempfile
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -144,30 +144,28 @@ def scan(
     Source: the transfer paper, sections 3 and 4.
     """
     check_kept(scoring.engine, out)
-    told = progress or Quiet()
     opened = read_versions(version, strict=matching.strict)
-    first = model if isinstance(model, RankerSpec) else _named(model, runtime, set_)
-    rankers = (first, *(one if isinstance(one, RankerSpec) else _further(one, runtime) for one in scoring.with_))
+    rankers = (_first(model, runtime, set_), *(_further(one, runtime) for one in scoring.with_))
     plan = ScanPlan(rankers, scoring.split, rel, field, options, samples)
     # Faults of options show before anything is read.
     options.pairs(tuple(one.name for one in opened))
-    how = {"split": scoring.split, "rel": rel, "field": field, "block_size": scoring.block_size, "options": options}
-    how |= {"samples": samples, "matching": matching, "urls": urls}
+    how = {
+        "split": scoring.split, "rel": rel, "field": field, "block_size": scoring.block_size, "options": options,
+        "samples": samples, "matching": matching, "urls": urls,
+    }  # fmt: skip
     inputs = (
         *version_inputs(opened),
         *inputs_of(qrels=qrels, topics=topics, first_stage=samples.first_stage, mapping=matching.mapping),
     )
-    with ExitStack() as stack:
-        place: str | Path = stack.enter_context(tempfile.TemporaryDirectory(prefix="truerank-")) if out is None else out
-        job = stack.enter_context(started("transfer scan", inputs, how, place, packages=_PACKAGES))
+    with (
+        tempfile.TemporaryDirectory(prefix="truerank-") if out is None else nullcontext(out) as place,
+        started("transfer scan", inputs, how, place, packages=_PACKAGES) as job,
+    ):
+        # Scores do not depend on what makes a candidate.
         scored = {name: value for name, value in how.items() if name != "options"}
         folder = job.unfinished(digest({"inputs": [one._asdict() for one in inputs], **plain(scored)}))
-        work = _Work(opened, (qrels, topics), plan, job, folder, told)
-        links = load_matched(matched) if isinstance(matched, str | Path) else matched
-        texts: Texts | None = None
-        if links is None:
-            texts = Texts(folder, _judged(qrels, rel), but_first=samples.first_stage is not None)
-            links = matched_into(job.folder / "matched", (opened, qrels), (matching, urls), told, texts)
+        work = _Work(opened, (qrels, topics), plan, job, folder, progress or Quiet())
+        links, texts = work.matched(matched, (matching, urls))
         found = work.compared(links, texts, scoring)
         if out is not None:
             found = replace(found, folder=job.folder)
@@ -176,16 +174,20 @@ def scan(
     return replace(found, texts={})
 
 
-def _named(model: str | None, runtime: Runtime, settings: Mapping[str, Any]) -> RankerSpec:
+def _first(model: RankerSpec | str | None, runtime: Runtime, settings: Mapping[str, Any]) -> RankerSpec:
+    if isinstance(model, RankerSpec):
+        return model
     return default_ranker(runtime, settings) if model is None else spec_of(model, runtime, settings)
 
 
-def _further(text: str, runtime: Runtime) -> RankerSpec:
+def _further(given: RankerSpec | str, runtime: Runtime) -> RankerSpec:
     """A further ranker from its name and settings; in full precision, on the same device."""
-    name, *settings = text.split(",")
+    if isinstance(given, RankerSpec):
+        return given
+    name, *settings = given.split(",")
     pairs = dict(one.partition("=")[::2] for one in settings)
     if not (name and all(pairs) and all(pairs.values())):
-        raise OptionError("with_", f"'{text}' is not of the form NAME,SETTING=VALUE", "write NAME,SETTING=VALUE")
+        raise OptionError("with_", f"'{given}' is not of the form NAME,SETTING=VALUE", "write NAME,SETTING=VALUE")
     return spec_of(name, Runtime(runtime.device, threads=runtime.threads), pairs)
 
 
@@ -199,6 +201,16 @@ class _Work:
     job: Run
     folder: Path
     told: Progress
+
+    def matched(
+        self, given: Matched | str | Path | None, how: tuple[MatchOptions, UrlRules]
+    ) -> tuple[Matched, Texts | None]:
+        """How the versions are matched: as given, or now; then the texts of judged documents are kept on the way."""
+        if given is not None:
+            return (load_matched(given) if isinstance(given, str | Path) else given), None
+        qrels, plan = self.sources[0], self.plan
+        texts = Texts(self.folder, _judged(qrels, plan.rel), but_first=plan.samples.first_stage is not None)
+        return matched_into(self.job.folder / "matched", (self.versions, qrels), how, self.told, texts), texts
 
     def compared(self, links: Matched, kept: Texts | None, scoring: ScanScoring) -> Scan:
         """Scores the versions of the judged documents and compares them."""
