@@ -75,9 +75,10 @@ def merge(shards: Annotated[Sequence[str | Path], Flag(metavar="DIR", positional
 def _merged(folders: Sequence[Path]) -> Merged:
     found = {folder: _blocks(folder / WORK) for folder in folders}
     runs = {folder: {each.name for each in (folder / WORK).iterdir() if each.is_dir()} for folder in folders}
-    first = folders[0]
-    for folder in folders[1:]:
-        if runs[folder] != runs[first]:
+    # A job that was killed while it began has a folder and no run yet: it is given what the others have.
+    first = next(filter(runs.get, folders), folders[0])
+    for folder in folders:
+        if runs[folder] not in (set(), runs[first]):
             fault = f"unfinished work of another run than in {first}"
             raise InputError(fault, "merge shards of one command with the same inputs and options", where=folder)
     every = {path: folder for folder in reversed(folders) for path in found[folder]}
