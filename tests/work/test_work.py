@@ -264,6 +264,22 @@ def test_merged_shards_share_their_blocks(tmp_path: Path, monkeypatch: pytest.Mo
     assert one.stat().st_ino != other.stat().st_ino and one.read_bytes() == other.read_bytes()
 
 
+def test_merged_shards_go_on_with_what_the_first_has_measured(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in "abc"]
+    for number, folder in enumerate(folders):
+        work = folder / ".work" / "run" / "source-0"
+        BlockStore(work / f"screen-{number}").save(number, pl.DataFrame({"x": [number]}))
+        if number:
+            (work / "pilot-int8.json").write_text(f'{{"error": {number}}}')
+    for _ in range(2):
+        truerank.merge(folders)
+    for folder in folders:
+        found = sorted(folder.rglob("*"))
+        assert [path.read_text() for path in found if path.suffix == ".json"] == ['{"error": 1}']
+        assert sum(path.suffix == ".arrow" for path in found) == 3
+        assert not [path for path in found if path.suffix == ".tmp"]
+
+
 def test_shards_of_other_runs_are_not_merged(tmp_path: Path) -> None:
     for name, run in (("a", "one"), ("b", "other")):
         BlockStore(tmp_path / name / ".work" / run)
