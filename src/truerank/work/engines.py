@@ -167,7 +167,8 @@ class RayEngine:
                 ray.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
             except (ConnectionError, OSError, ValueError) as error:
                 fault = f"no Ray cluster answers at {address!r} ({error})"
-                raise OptionError("engine", fault, "check the address, or use --engine ray") from error
+                token = "and the cluster's token (RAY_AUTH_MODE=token, RAY_AUTH_TOKEN_PATH)"
+                raise OptionError("engine", fault, f"check the address {token}, or use --engine ray") from error
         self._workers = workers
 
     def run(self, task: Task[B, R], blocks: Iterable[B]) -> Iterator[tuple[int, Any]]:
