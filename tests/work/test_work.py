@@ -222,6 +222,28 @@ def test_a_stream_that_was_read_to_its_end_is_not_read_again(tmp_path: Path) -> 
     assert stores[0].total is None
 
 
+def test_a_shard_that_was_killed_is_waited_for_without_reading(tmp_path: Path) -> None:
+    folders = [tmp_path / f"shard-{part}" for part in (1, 2, 3)]
+    stores = [BlockStore(folder / ".work" / "run" / "step") for folder in folders[:2]]
+    for part, store in enumerate(stores, start=1):
+        with pytest.raises(ShardFinishedError):
+            run_blocks(Square(), BLOCKS, store, ShardEngine(part, 3), known=True)
+    # The third was killed before it had begun its work: it has its lock, and gets the blocks of the others.
+    (folders[2] / ".work").mkdir(parents=True)
+    (folders[2] / ".work" / "lock").write_text("1")
+    assert list(truerank.merge(folders).own.values()) == [4, 4, 0]
+
+    def unread() -> Iterator[Any]:
+        raise AssertionError
+        yield
+
+    for part, store in enumerate(stores, start=1):
+        with pytest.raises(ShardFinishedError, match=f"shard:{part}/3: worked on 0 blocks, 4 are of other shards"):
+            run_blocks(Unable(), unread(), store, ShardEngine(part, 3), known=True)
+    third = BlockStore(folders[2] / ".work" / "run" / "step")
+    assert run_blocks(Square(), BLOCKS, third, ShardEngine(3, 3), known=True) == 12
+
+
 def test_merged_shards_share_their_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def blocks() -> list[Path]:
         found = []
@@ -240,6 +262,22 @@ def test_merged_shards_share_their_blocks(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(os, "link", refused)  # folders on different disks
     one, other = blocks()
     assert one.stat().st_ino != other.stat().st_ino and one.read_bytes() == other.read_bytes()
+
+
+def test_merged_shards_go_on_with_what_the_first_has_measured(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in "abc"]
+    for number, folder in enumerate(folders):
+        work = folder / ".work" / "run" / "source-0"
+        BlockStore(work / f"screen-{number}").save(number, pl.DataFrame({"x": [number]}))
+        if number:
+            (work / "pilot-int8.json").write_text(f'{{"error": {number}}}')
+    for _ in range(2):
+        truerank.merge(folders)
+    for folder in folders:
+        found = sorted(folder.rglob("*"))
+        assert [path.read_text() for path in found if path.suffix == ".json"] == ['{"error": 1}']
+        assert sum(path.suffix == ".arrow" for path in found) == 3
+        assert not [path for path in found if path.suffix == ".tmp"]
 
 
 def test_shards_of_other_runs_are_not_merged(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.work.artifacts import atomic_path, write_text
-from truerank.work.engines import Engine
+from truerank.work.engines import Engine, ShardEngine
 from truerank.work.tasks import Numbered, Task
 
 if TYPE_CHECKING:
@@ -124,15 +124,24 @@ def run_blocks(
         settle: called with the result of every block, also of those finished in an earlier run, as they become
             known; what it returns is saved.
         known: do not read the stream where it was read to its end before, by this or an earlier process, and every
-            block is there. The shards of a job would else read all of their source once more for each step.
+            block is there, or all that are not are of other shards. The shards of a job would else read all of their
+            source once more for each step, and after the death of one of them.
 
     Returns:
         The number of blocks.
+
+    Raises:
+        InputError: see `Engine.run`.
+        ShardFinishedError: blocks of other shards are missing.
     """
-    if known and (total := store.total) is not None and all(map(store.has, range(total))):
-        for number in range(total) if settle is not _as_it_is else ():
-            settle(store.load(number))
-        return total
+    if known and (total := store.total) is not None:
+        missing = [number for number in range(total) if not store.has(number)]
+        if not missing:
+            for number in range(total) if settle is not _as_it_is else ():
+                settle(store.load(number))
+            return total
+        if isinstance(engine, ShardEngine):
+            engine.check_own(missing)
     pending = _Pending(blocks, store)
     reported = 0
     for number, frame in engine.run(task, pending):

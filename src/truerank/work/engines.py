@@ -8,7 +8,7 @@ import queue
 import re
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
@@ -102,7 +102,7 @@ class ShardEngine:
         def own() -> Iterator[B]:
             nonlocal left
             for block in blocks:
-                if block.number % self.parts == self.part - 1:
+                if self._has(block.number):
                     yield block
                 else:
                     left += 1
@@ -111,7 +111,25 @@ class ShardEngine:
             done += 1
             yield found
         if left:
-            raise ShardFinishedError(f"shard:{self.part}/{self.parts}", done, left)
+            raise self._finished(done, left)
+
+    def check_own(self, missing: Sequence[int]) -> None:
+        """Ends the shard where all that is missing is of others: one of them was killed, and this one only waits.
+
+        Args:
+            missing: numbers of the blocks that are not done.
+
+        Raises:
+            ShardFinishedError: none of them is of this part.
+        """
+        if not any(map(self._has, missing)):
+            raise self._finished(0, len(missing))
+
+    def _has(self, number: int) -> bool:
+        return number % self.parts == self.part - 1
+
+    def _finished(self, done: int, left: int) -> ShardFinishedError:
+        return ShardFinishedError(f"shard:{self.part}/{self.parts}", done, left)
 
 
 class RayEngine:
@@ -149,7 +167,8 @@ class RayEngine:
                 ray.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
             except (ConnectionError, OSError, ValueError) as error:
                 fault = f"no Ray cluster answers at {address!r} ({error})"
-                raise OptionError("engine", fault, "check the address, or use --engine ray") from error
+                token = "and the cluster's token (RAY_AUTH_MODE=token, RAY_AUTH_TOKEN_PATH)"
+                raise OptionError("engine", fault, f"check the address {token}, or use --engine ray") from error
         self._workers = workers
 
     def run(self, task: Task[B, R], blocks: Iterable[B]) -> Iterator[tuple[int, Any]]:

@@ -20,6 +20,8 @@ from truerank.work.runs import locked
 __all__ = ["Merged", "merge"]
 
 _BLOCKS: Final = "*.arrow"
+#: What a job measures once, and other processors measure otherwise: all go on with what the first one found.
+_MEASURED: Final = ("first-pass.json", "pilot-*.json")
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,22 +75,28 @@ def merge(shards: Annotated[Sequence[str | Path], Flag(metavar="DIR", positional
 
 
 def _merged(folders: Sequence[Path]) -> Merged:
-    found = {folder: _blocks(folder / WORK) for folder in folders}
+    found = {folder: _paths(folder / WORK, _BLOCKS) for folder in folders}
     runs = {folder: {each.name for each in (folder / WORK).iterdir() if each.is_dir()} for folder in folders}
-    first = folders[0]
-    for folder in folders[1:]:
-        if runs[folder] != runs[first]:
+    # A job that was killed while it began has a folder and no run yet: it is given what the others have.
+    first = next(filter(runs.get, folders), folders[0])
+    for folder in folders:
+        if runs[folder] not in (set(), runs[first]):
             fault = f"unfinished work of another run than in {first}"
             raise InputError(fault, "merge shards of one command with the same inputs and options", where=folder)
     every = {path: folder for folder in reversed(folders) for path in found[folder]}
+    measured = {path: folder for folder in reversed(folders) for path in _paths(folder / WORK, *_MEASURED)}
     for folder in folders:
         for path in sorted(every.keys() - found[folder]):
             _give(every[path] / WORK / path, folder / WORK / path)
+        for path, other in measured.items():
+            source, target = other / WORK / path, folder / WORK / path
+            if not target.is_file() or target.read_bytes() != source.read_bytes():
+                _give(source, target)
     return Merged(len(every), {str(folder): len(blocks) for folder, blocks in found.items()})
 
 
-def _blocks(work: Path) -> frozenset[Path]:
-    return frozenset(path.relative_to(work) for path in work.rglob(_BLOCKS))
+def _paths(work: Path, *patterns: str) -> frozenset[Path]:
+    return frozenset(path.relative_to(work) for pattern in patterns for path in work.rglob(pattern))
 
 
 def _give(source: Path, target: Path) -> None:
