@@ -22,7 +22,7 @@ from pathlib import Path
 from shared_data import SHARED, log_path, require_shared, table
 from truerank.audits.leakage import audit
 from truerank.audits.leakage.proposing import topic_texts
-from truerank.audits.leakage.sensitivity import Sight, check
+from truerank.audits.leakage.sensitivity import check
 from truerank.options import Encoding
 from truerank.sources import open_queries, read_topics
 from truerank.text.normalising import normalise
@@ -112,9 +112,8 @@ def tables(names: list[str]) -> None:
         texts = topic_texts([read_topics(str(SHARED / "topics" / name))], FIELDS)
         plan = plan_for([normalise(text.text) for text in texts])
         audit_time = seconds(plan, log_rows(LINES)) * WHOLE / LINES
-        sight = Sight(plan.open_exact().encode, WordingProbe([normalise(text.text) for text in texts]), 0.91)
         begun = time.process_time()
-        found = next(iter(check(texts, plan.topic_vectors(), sight).values()))
+        found = next(iter(check(texts, plan).values()))
         spent = time.process_time() - begun
         header = ("field", "kind", "planted", "found", "share", "95% interval", *EVIDENCE)
         rows = [
