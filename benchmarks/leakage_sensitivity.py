@@ -28,7 +28,7 @@ from truerank.sources import open_queries, read_topics
 from truerank.text.normalising import normalise
 from truerank.text.wording import EVIDENCE, WordingProbe
 from truerank.vectors.encoders import EncoderSpec, open_spec
-from truerank.vectors.encoders.choosing import first_passes
+from truerank.vectors.encoders.choosing import first_passes, spec_of_way, usual_first_pass
 from truerank.vectors.search import SearchPlan, search
 from truerank.vectors.texts import Rows
 from truerank.work.jobs import Job
@@ -62,11 +62,12 @@ def plan_for(texts: list[str]) -> SearchPlan:
     """The plan of an exhaustive audit with the packaged encoder."""
     exact = EncoderSpec("packaged")
     encoder = open_spec(exact)
-    screen = next(iter(first_passes(encoder.spec)), None)
+    spec = encoder.spec  # type: ignore[attr-defined]
+    screen = spec_of_way(usual_first_pass(spec).way, spec, first_passes(spec))
     vectors = encoder.encode(texts)
     return SearchPlan(
         open_exact=lambda: encoder,
-        open_screen=None if screen is None else partial(_kept, open_spec(screen)),
+        open_screen=None if screen == spec else partial(_kept, open_spec(screen)),
         topic_vectors=lambda: vectors,
         floor=0.91,
         top_k=100,

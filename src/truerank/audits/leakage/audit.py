@@ -260,8 +260,11 @@ class Audit:
         passes = None
         if plan.prefilter is not None:
             passes = partial(would_pass, DistinctQueries(self.sources[0][1]), plan.prefilter)
-        # The plan may name a device that only other processes have.
-        plan = replace(plan, open_exact=lambda: self.models.encoder, floor=self.given[0].threshold)
+        options = self.given[0]
+        # What other machines encode with may not be here, and the figures do not depend on it.
+        screens = plan.choose_screen if options.engine in ("local", "ray") else None
+        exact = self.models.encoder
+        plan = replace(plan, open_exact=lambda: exact, choose_screen=screens, floor=options.threshold)
         found = check(self.texts, plan, passes)
         write_text(path, json.dumps(found) + "\n")
         return found

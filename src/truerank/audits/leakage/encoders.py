@@ -137,7 +137,7 @@ class _FirstPass:
             choice = choose_first_pass(_open(self.models.exact, None), spec, texts)
             give_back()
         else:
-            choice = usual_first_pass(spec)
+            choice = usual_first_pass(spec, elsewhere=True)
         if self.choice is not None:
             write_text(self.choice, json.dumps(asdict(choice.way)) + "\n")
         self.told(choice)
