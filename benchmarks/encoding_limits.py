@@ -1,7 +1,7 @@
 """How near encoding is to what this machine can do: products of matrices, memory, tokens; and the ways side by side.
 
     python benchmarks/encoding_limits.py [--queries 1500] [--rounds 3] [--pairs 200]
-    python benchmarks/encoding_limits.py --audit [--rounds 3] [--sample 6000] [--lines N]    whole audits instead
+    python benchmarks/encoding_limits.py --audit [--rounds 3] [--sample 6000] [--lines N] [--only WORD…]    whole audits
 
 Everything runs in turn, several times; medians by processor time of this process, so that other work on the machine
 hardly shows. `rate` is what the processors would do without other work. The work of the model is 21.3 MFLOP a token
@@ -112,7 +112,7 @@ def _limit(way: str, rates: dict[str, float]) -> float:
     return rates["bf16 matrix products" if "bf16" in way else "fp32 matrix products"]
 
 
-def audits(sample: int, lines: int | None, rounds: int) -> list[tuple[object, ...]]:
+def audits(sample: int, lines: int | None, rounds: int, only: list[str]) -> list[tuple[object, ...]]:
     """Whole audits by processor time of this process, report included, beside sentence-transformers with faiss.
 
     The peer encodes a sample and searches it: its time grows with the lines, so its rate stands for any number of them.
@@ -161,9 +161,12 @@ def audits(sample: int, lines: int | None, rounds: int) -> list[tuple[object, ..
             "[fast], exhaustive": (len(every), audit(whole)),
             "[fast], prefilter": (len(every), audit(whole, mode="prefilter")),
         }
+        works = {name: way for name, way in works.items() if not only or any(word in name for word in (*only, "faiss"))}
         # Models are opened, and the first pass is chosen, outside the clock.
-        audit([part])()
-        audit([written(some[:100])], backend="onnx")()
+        few = written(some[:3000])
+        for name, options in (("fast", {}), ("core", {"backend": "onnx"})):
+            if any(name in work for work in works):
+                audit([few], **options)()
         rates: dict[str, list[float]] = {name: [] for name in works}
         for _ in range(rounds):
             for name, (size, work) in works.items():
@@ -212,6 +215,7 @@ def main() -> None:
     parser.add_argument("--audit", action="store_true", help="whole audits instead")
     parser.add_argument("--sample", type=int, default=6000, help="lines that sentence-transformers encodes")
     parser.add_argument("--lines", type=int, help="lines that [fast] audits; by default all five logs")
+    parser.add_argument("--only", nargs="*", default=[], metavar="WORD", help="audits with such a word in their name")
     given = parser.parse_args()
     require_shared()
     print(f"{processor_name()}, {processors()} processors ({', '.join(instruction_sets())})\n")
@@ -219,7 +223,7 @@ def main() -> None:
     torch.set_num_threads(1)
     if given.audit:
         header = ("way", "lines", "lines/s (median)", "range", "ratio (median)")
-        print(table(header, audits(given.sample, given.lines, given.rounds)))
+        print(table(header, audits(given.sample, given.lines, given.rounds, given.only)))
         return
     every = sorted({query.text for name in LOGS for query in open_queries(str(log_path(name)))})
     texts = random.Random(0).sample(every, given.queries)
