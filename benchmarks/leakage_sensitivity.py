@@ -3,17 +3,21 @@
     python benchmarks/leakage_sensitivity.py titanic
     python benchmarks/leakage_sensitivity.py table robust04.trec.txt beir/nfcorpus.tsv.gz
     python benchmarks/leakage_sensitivity.py cost
+    python benchmarks/leakage_sensitivity.py passes FILE…
 
 Processor time counts all threads of this process. The cost of the check is given as a share of an exhaustive audit of
 100,000 lines, extrapolated from one of 12,000; the cost of words and letters as a share of that audit, in pairs of runs
-with and without them.
+with and without them. `passes` checks the first topics of each file once in full precision and once with a first pass
+whose error a search of real queries has shown, as an audit does, and counts the figures that differ.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -22,13 +26,13 @@ from pathlib import Path
 from shared_data import SHARED, log_path, require_shared, table
 from truerank.audits.leakage import audit
 from truerank.audits.leakage.proposing import topic_texts
-from truerank.audits.leakage.sensitivity import Sight, check
+from truerank.audits.leakage.sensitivity import check
 from truerank.options import Encoding
 from truerank.sources import open_queries, read_topics
 from truerank.text.normalising import normalise
 from truerank.text.wording import EVIDENCE, WordingProbe
-from truerank.vectors.encoders import EncoderSpec, open_spec
-from truerank.vectors.encoders.choosing import first_passes
+from truerank.vectors.encoders import Encoder, EncoderSpec, Vectors, open_spec
+from truerank.vectors.encoders.choosing import first_passes, spec_of_way, usual_first_pass
 from truerank.vectors.search import SearchPlan, search
 from truerank.vectors.texts import Rows
 from truerank.work.jobs import Job
@@ -36,6 +40,7 @@ from truerank.work.jobs import Job
 LINES = 12_000
 WHOLE = 100_000
 ROUNDS = 3
+MOST_TOPICS = 100
 FIELDS = ("title", "description")
 
 
@@ -62,11 +67,12 @@ def plan_for(texts: list[str]) -> SearchPlan:
     """The plan of an exhaustive audit with the packaged encoder."""
     exact = EncoderSpec("packaged")
     encoder = open_spec(exact)
-    screen = next(iter(first_passes(encoder.spec)), None)
+    spec = encoder.spec  # type: ignore[attr-defined]
+    screen = spec_of_way(usual_first_pass(spec).way, spec, first_passes(spec))
     vectors = encoder.encode(texts)
     return SearchPlan(
         open_exact=lambda: encoder,
-        open_screen=None if screen is None else partial(_kept, open_spec(screen)),
+        open_screen=None if screen == spec else partial(_kept, open_spec(screen)),
         topic_vectors=lambda: vectors,
         floor=0.91,
         top_k=100,
@@ -112,9 +118,8 @@ def tables(names: list[str]) -> None:
         texts = topic_texts([read_topics(str(SHARED / "topics" / name))], FIELDS)
         plan = plan_for([normalise(text.text) for text in texts])
         audit_time = seconds(plan, log_rows(LINES)) * WHOLE / LINES
-        sight = Sight(plan.open_exact().encode, WordingProbe([normalise(text.text) for text in texts]), 0.91)
         begun = time.process_time()
-        found = next(iter(check(texts, plan.topic_vectors(), sight).values()))
+        found = next(iter(check(texts, plan).values()))
         spent = time.process_time() - begun
         header = ("field", "kind", "planted", "found", "share", "95% interval", *EVIDENCE)
         rows = [
@@ -131,10 +136,49 @@ def tables(names: list[str]) -> None:
         print(f"check: {spent:.1f} s, {spent / audit_time:.1%} of an audit of {WHOLE:,d} lines ({audit_time:.0f} s)\n")
 
 
+def passes(names: list[str]) -> None:
+    """The figures of the check with a first pass, against those in full precision."""
+    rows = []
+    for name in names:
+        topics = read_topics(str(SHARED / "topics" / name))
+        texts = topic_texts([replace(topics, topics=topics.topics[:MOST_TOPICS])], FIELDS)
+        screened = plan_for([normalise(text.text) for text in texts])
+        with tempfile.TemporaryDirectory() as folder:
+            screened = screened.after([search(log_rows(3000), screened, Job(Path(folder)))])
+        again: list[str] = []
+        counted = replace(screened, open_exact=partial(CountingEncoder, screened.open_exact(), again))
+        taken, every = [], []
+        for plan in (replace(screened, open_screen=None), counted):
+            begun = time.process_time()
+            every.append(check(texts, plan))
+            taken.append(time.process_time() - begun)
+        whole, found = (next(iter(each.values()))["kinds"] for each in every)
+        planted = sum(row["planted"] for row in whole)
+        rows.append(
+            (name, len(texts), planted, sum(one != other for one, other in zip(whole, found, strict=True)), len(whole),
+             len(again), screened.error, *(f"{seconds:.1f}" for seconds in taken))
+        )  # fmt: skip
+        print(rows[-1], file=sys.stderr, flush=True)
+    print(table(("topics", "texts", "planted", "figures that differ", "figures", "encoded again", "error allowed for",
+                 "full precision, s", "with a first pass, s"), rows))  # fmt: skip
+
+
+class CountingEncoder:
+    """An encoder that notes what it encodes."""
+
+    def __init__(self, encoder: Encoder, noted: list[str]) -> None:
+        self._encoder, self._noted = encoder, noted
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """As the encoder."""
+        self._noted += texts
+        return self._encoder.encode(texts)
+
+
 def main() -> None:
     """Prints what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("titanic", "table", "cost"))
+    parser.add_argument("what", choices=("titanic", "table", "cost", "passes"))
     parser.add_argument("topics", nargs="*")
     arguments = parser.parse_args()
     if arguments.what == "titanic":
@@ -143,6 +187,8 @@ def main() -> None:
     require_shared()
     if arguments.what == "cost":
         cost()
+    elif arguments.what == "passes":
+        passes(arguments.topics)
     else:
         tables(arguments.topics)
 

@@ -9,6 +9,7 @@ from scipy import stats
 
 from truerank.errors import OptionError
 from truerank.measures import proportion
+from truerank.measures.intervals import exact_interval
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 5), (3, 10), (10, 10), (57, 400)])
@@ -31,10 +32,12 @@ def test_the_exact_interval_has_half_of_the_rest_on_each_side(k: int, n: int) ->
         assert float(stats.binom.sf(k - 1, n, found.low)) == pytest.approx(0.025)
     if k < n:
         assert float(stats.binom.cdf(k, n, found.high)) == pytest.approx(0.025)
+    assert exact_interval(k, n) == pytest.approx((found.low, found.high), abs=1e-9)
 
 
 def test_without_items_nothing_is_known_and_faults_are_named() -> None:
     assert proportion(0, 0) == (0, 0, None, 0.0, 1.0)
+    assert exact_interval(0, 0) == (0.0, 1.0)
     for wrong in ({"k": 3, "n": 2}, {"k": -1, "n": 2}, {"k": 1, "n": 2, "confidence": 1.0}):
         with pytest.raises(OptionError):
             proportion(**wrong)  # type: ignore[arg-type]

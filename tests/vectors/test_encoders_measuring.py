@@ -16,7 +16,13 @@ from toy_encoder import TrigramEncoder
 from truerank.audits.leakage import encoders
 from truerank.errors import OptionError
 from truerank.reports.results import summary
-from truerank.vectors.encoders.choosing import choose_first_pass, first_passes, measure_encoder, spec_of_way
+from truerank.vectors.encoders.choosing import (
+    choose_first_pass,
+    first_passes,
+    measure_encoder,
+    spec_of_way,
+    usual_first_pass,
+)
 from truerank.vectors.encoders.measuring import (
     ChosenWay,
     MeasuredWay,
@@ -214,6 +220,31 @@ def test_batches_of_the_fastest_are_measured_beside_the_reference() -> None:
         spec_of_way(Way("torch", "fp16"), spec, others)
 
 
+@pytest.mark.parametrize(
+    ("sets", "here", "precision"),
+    [
+        (("avx512_vnni", "amx_bf16"), ("int8", "bf16"), "bf16"),
+        (("avx_vnni",), ("int8",), "int8"),
+        (("i8mm",), (), "fp32"),
+        (("avx2",), ("int8",), "fp32"),
+    ],
+)
+def test_where_nothing_is_measured_the_processor_decides(
+    sets: tuple[str, ...], here: tuple[str, ...], precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choosing = importlib.import_module("truerank.vectors.encoders.choosing")
+    spec = EncoderSpec("toy", backend="openvino")
+    others = [replace(spec, precision=one, packed=one == "bf16") for one in here]  # type: ignore[arg-type]
+    monkeypatch.setattr(choosing, "first_passes", lambda exact: (*others, replace(exact, backend="onnx")))
+    monkeypatch.setattr(choosing, "instruction_sets", lambda: sets)
+    way = usual_first_pass(spec).way
+    assert (way.backend, way.precision, way.packed) == ("openvino", precision, precision == "bf16")
+    # Other machines may lack what this one has.
+    elsewhere = usual_first_pass(spec, elsewhere=True).way
+    assert elsewhere.precision == ("int8" if "int8" in here else "fp32")
+    assert usual_first_pass(EncoderSpec("toy", backend="onnx")).way.backend == "onnx"
+
+
 def audited(folder: Path, log: Path, topics: Path, way: str, monkeypatch: pytest.MonkeyPatch, **options: object):  # type: ignore[no-untyped-def]
     """An audit whose first pass is of an encoder that errs, or that has none."""
     spec = EncoderSpec("toy", backend="torch", device="cuda:0")
@@ -245,6 +276,8 @@ def data(tmp_path: Path) -> tuple[Path, Path]:
 def test_the_choice_changes_no_pair_above_the_threshold(
     data: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The rewordings of the sensitivity check go through the first pass, too.
+    monkeypatch.setattr("truerank.vectors.search._WORTH_SCREENING", 1)
     results = {way: audited(tmp_path / way, *data, way, monkeypatch, k=3) for way in ("fp32", "fp16", "bf16")}
     candidates = {way: (tmp_path / way / "candidates.parquet").read_bytes() for way in results}
     assert len(results["fp32"].above()) > 10

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from toy_encoder import Opener, TrigramEncoder
-from truerank.vectors.prefilter import FilterPlan, choose_cut, estimate_recall
+from truerank.vectors.prefilter import FilterPlan, _poisson_quantile, choose_cut, estimate_recall
 from truerank.vectors.search import SearchPlan, search
 from truerank.vectors.trigrams import TrigramScorer
 from truerank.work.jobs import Job
@@ -123,3 +124,9 @@ def test_choose_cut_keeps_the_share_and_a_slack(recall: float, cut: float) -> No
     assert choose_cut(np.array([0.6, 0.7, 0.7, 0.7, 0.7, 0.8, 0.8, 0.8, 0.9, 1.0]), recall) == pytest.approx(
         cut, abs=0.011
     )
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e-9, 0.02, 0.7, 3.0, 41.5, 12345.6])
+@pytest.mark.parametrize("share", [0.0125, 0.5, 0.9875])
+def test_quantiles_are_those_of_scipy(mean: float, share: float) -> None:
+    assert _poisson_quantile(share, mean) == stats.poisson.ppf(share, mean)

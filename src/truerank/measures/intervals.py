@@ -56,8 +56,8 @@ def proportion(k: int, n: int, *, confidence: float = 0.95, method: ProportionMe
     return Proportion(k, n, k / n, float(interval.low), float(interval.high))
 
 
-def exact_low(k: int, n: int, *, confidence: float = 0.95) -> float:
-    """The lower end of the "exact" interval of `proportion`, without SciPy's statistics, which take long to load.
+def exact_interval(k: int, n: int, *, confidence: float = 0.95) -> tuple[float, float]:
+    """The "exact" interval of `proportion`, without SciPy's statistics, which take long to load; (0, 1) of nothing.
 
     Args:
         k: items that have the property.
@@ -68,4 +68,7 @@ def exact_low(k: int, n: int, *, confidence: float = 0.95) -> float:
     """
     from scipy.special import betaincinv
 
-    return float(betaincinv(k, n - k + 1, (1 - confidence) / 2)) if k else 0.0
+    outside = (1 - confidence) / 2
+    low = float(betaincinv(k, n - k + 1, outside)) if k else 0.0
+    high = float(betaincinv(k + 1, n - k, 1 - outside)) if k < n else 1.0
+    return low, high

@@ -382,10 +382,10 @@ def estimate_recall(parts: Sequence[tuple[Filtered, pl.DataFrame]], *, question:
     # Half of the error is for the rate, half for the pairs that such a rate makes.
     half, rest = _ERROR / 4, 1 - _ERROR / 4
     low, middle, high = (expected[order][np.searchsorted(cumulated, q * cumulated[-1])] for q in (half, 0.5, rest))
-    low, high = float(scipy.stats.poisson.ppf(half, low)), float(scipy.stats.poisson.ppf(rest, high))
+    low, high = _poisson_quantile(half, low), _poisson_quantile(rest, high)
     low, middle, high = (rates.missed + missed for missed in (low, float(middle), high))
     bound = rates.missed + sum(
-        size * float(scipy.stats.chi2.ppf(1 - _ERROR / len(_STRATA), 2 * (hits + 1))) / (2 * drawn)
+        size * float(scipy.special.gammaincinv(hits + 1, 1 - _ERROR / len(_STRATA))) / drawn
         for size, drawn, hits in rates.strata
         if drawn
     )
@@ -400,6 +400,13 @@ def estimate_recall(parts: Sequence[tuple[Filtered, pl.DataFrame]], *, question:
     return Recall(
         rates.true_pairs, rates.missed, rates.sampled, recall(middle), recall(high), recall(low), recall(bound)
     )
+
+
+def _poisson_quantile(share: float, mean: float) -> float:
+    """The smallest count that is not exceeded with this probability; without SciPy's statistics, slow to load."""
+    above = float(np.ceil(scipy.special.pdtrik(share, mean)))
+    below = max(0.0, above - 1)
+    return below if scipy.special.pdtr(below, mean) >= share else above
 
 
 def choose_cut(true_scores: NDArray[np.floating], recall: float = 0.995, slack: float = 0.03) -> float:

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from truerank.loading import json_file
 from truerank.text.normalising import normalise
 from truerank.vectors.encoders.base import Encoder, Vectors
-from truerank.vectors.neighbours import LISTS, Bars, PairProbe, ScanTask, grouped, select
+from truerank.vectors.neighbours import LISTS, Bars, PairProbe, ScanTask, grouped, rounded, select
 from truerank.vectors.prefilter import Filtered, FilterPlan, filter_blocks
 from truerank.vectors.texts import KEPT_SCHEMA, Rows, TextBlock, blocks_of
 from truerank.work.artifacts import write_text
@@ -75,6 +76,15 @@ class SearchPlan:
     block_size: int = 8192
     screen: str = "low precision"
     device: str | None = None
+
+    def after(self, searched: Iterable[NeighbourPairs]) -> SearchPlan:
+        """The plan for further texts: it allows for the largest error that some source has made necessary.
+
+        Args:
+            searched: what was found in the sources.
+        """
+        allowed = [found.screen.allowed for found in searched if found.screen is not None]
+        return replace(self, error=max(allowed)) if allowed else self
 
 
 @dataclass(frozen=True)
@@ -142,14 +152,66 @@ def _scan(rows: Rows, plan: SearchPlan, job: Job) -> tuple[pl.DataFrame, ScreenC
         job.progress.start("encoding and comparing")
         store, count, bars = _pass(rows, exact, plan.block_size, job.part("exact"))
         return select(_load(store, count, exact, bars), plan.floor, plan.top_k), None
-    error = _measured_error(rows, plan, job.folder) if plan.error is None else plan.error
+    error = _kept_error(rows, plan, job.folder) if plan.error is None else plan.error
     while True:
         coarse = replace(exact, open_encoder=plan.open_screen, error=error)
         kept, check = _screened(rows, plan, coarse, job)
         if check.largest <= _TRUSTED * error:
             return select(kept, plan.floor, plan.top_k), check
         job.progress.note(f"the low-precision pass was off by {check.largest:.4f}; scanning again with a wider margin")
-        error = round(2 * max(error, check.largest), 6)
+        error = _wider(error, check.largest)
+
+
+def reach_floor(texts: Sequence[str], own: Sequence[Sequence[int]], plan: SearchPlan) -> NDArray[np.bool_]:
+    """Which texts have a similarity above the floor to one of their own topic texts.
+
+    The passes and their bounds are those of a search. Only whether the floor is reached is asked, so texts that the
+    low-precision pass shows to be further from the floor than its error, above or below, are not encoded again.
+
+    Args:
+        texts: normalised texts.
+        own: the numbers of each text's topic texts, at least one.
+        plan: what encodes; top-k, probe and prefilter take no part.
+
+    Returns:
+        What holds in full precision, shape (texts,).
+    """
+    plan = _with_screen(lambda: [(place, "", text, text) for place, text in enumerate(dict.fromkeys(texts))], plan)
+    topics = plan.topic_vectors()
+    floor = np.float32(plan.floor)
+
+    def nearest(encoder: Encoder, places: NDArray[np.intp]) -> Vectors:
+        vectors = encode_each_once(encoder, [texts[place] for place in places])
+        best = ((topics[list(own[place])] @ vectors[row]).max() for row, place in enumerate(places.tolist()))
+        return rounded(np.fromiter(best, np.float32, len(places)))
+
+    exact, every = plan.open_exact(), np.arange(len(texts))
+    if plan.open_screen is None:
+        return nearest(exact, every) > floor
+    error = plan.error
+    if error is None:
+        error = _measured_error(list(dict.fromkeys(texts)), plan)
+    coarse = nearest(plan.open_screen(), every)
+    while True:
+        near = np.flatnonzero(np.abs(coarse - floor) <= error)
+        similarity = nearest(exact, near)
+        largest = float(np.abs(similarity - coarse[near]).max(initial=0.0))
+        if largest <= _TRUSTED * error:
+            reached = coarse > floor
+            reached[near] = similarity > floor
+            return reached
+        error = _wider(error, largest)
+
+
+def encode_each_once(encoder: Encoder, texts: Sequence[str]) -> Vectors:
+    """The vectors of texts among which some stand several times, shape (texts, dimension)."""
+    row = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    return encoder.encode(list(row))[[row[text] for text in texts]]
+
+
+def _wider(error: float, shown: float) -> float:
+    """The error to allow for once a larger one was seen than `error` is trusted with."""
+    return round(2 * max(error, shown), 6)
 
 
 def _with_screen(rows: Rows, plan: SearchPlan) -> SearchPlan:
@@ -225,27 +287,33 @@ def _load(store: BlockStore, count: int, task: ScanTask, bars: Bars) -> pl.DataF
     return pl.concat(frames) if frames else pl.DataFrame(schema=KEPT_SCHEMA)
 
 
-def _measured_error(rows: Rows, plan: SearchPlan, folder: Path) -> float:
-    """The error to allow for at the floor: twice what the source's first texts show against their nearest topics."""
+def _kept_error(rows: Rows, plan: SearchPlan, folder: Path) -> float:
+    """The error to allow for at the floor, from an unfinished run or measured on the source's first texts."""
     path = folder / f"pilot-{_file_name(plan)}.json"
     if path.is_file():
         return float(json_file(path)["error"])
     texts = [row[3] for row in islice(rows(), _PILOT_TEXTS)]
-    error = _LEAST_ERROR
-    if texts and plan.open_screen is not None:
-        exact = plan.open_exact().encode(texts) @ plan.topic_vectors().T
-        coarse = plan.open_screen().encode(texts) @ plan.topic_vectors().T
-        nearest = np.argsort(-exact, axis=1, kind="stable")[:, :_PILOT_TOPICS]
-        similarity = np.take_along_axis(exact, nearest, axis=1)
-        difference = np.abs(similarity - np.take_along_axis(coarse, nearest, axis=1))
-        # What a changed vector does to a cosine shrinks with the sine of the angle: carried over to the floor. Well
-        # above the floor no error matters.
-        highest = (1 + plan.floor) / 2
-        sine = np.sqrt(1 - np.minimum(similarity, highest) ** 2)
-        at_floor = float((difference / sine).max()) * math.sqrt(max(0.0, 1 - plan.floor**2))
-        error = max(error, round(_SAFETY * at_floor, 6))
+    error = _measured_error(texts, plan)
     write_text(path, json.dumps({"error": error, "texts": len(texts)}) + "\n")
     return error
+
+
+def _measured_error(texts: Sequence[str], plan: SearchPlan) -> float:
+    """The error to allow for at the floor: twice what some of the texts show against their nearest topics."""
+    texts = texts[:: max(1, len(texts) // _PILOT_TEXTS)][:_PILOT_TEXTS]
+    if not texts or plan.open_screen is None:
+        return _LEAST_ERROR
+    exact = plan.open_exact().encode(texts) @ plan.topic_vectors().T
+    coarse = plan.open_screen().encode(texts) @ plan.topic_vectors().T
+    nearest = np.argsort(-exact, axis=1, kind="stable")[:, :_PILOT_TOPICS]
+    similarity = np.take_along_axis(exact, nearest, axis=1)
+    difference = np.abs(similarity - np.take_along_axis(coarse, nearest, axis=1))
+    # What a changed vector does to a cosine shrinks with the sine of the angle: carried over to the floor. Well
+    # above the floor no error matters.
+    highest = (1 + plan.floor) / 2
+    sine = np.sqrt(1 - np.minimum(similarity, highest) ** 2)
+    at_floor = float((difference / sine).max()) * math.sqrt(max(0.0, 1 - plan.floor**2))
+    return max(_LEAST_ERROR, round(_SAFETY * at_floor, 6))
 
 
 def _compare(coarse: pl.DataFrame, exact: pl.DataFrame, allowed: float, way: str) -> ScreenCheck:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import polars as pl
@@ -62,18 +63,18 @@ def empty_pairs() -> pl.DataFrame:
 
 def blocks_of(rows: Iterable[tuple[int, str, str, str]], size: int) -> Iterator[TextBlock]:
     """Cuts a stream of (position, query id, text, normalised text) into blocks of `size`; the last may be shorter."""
-    batch: list[tuple[int, str, str, str]] = []
-    number = 0
-    for row in rows:
-        batch.append(row)
-        if len(batch) == size:
-            yield _block(number, batch)
-            number += 1
-            batch = []
-    if batch:
+    stream, number = iter(rows), 0
+    while batch := list(islice(stream, size)):
         yield _block(number, batch)
+        number += 1
 
 
 def _block(number: int, rows: Sequence[tuple[int, str, str, str]]) -> TextBlock:
-    positions, query_ids, texts, normalised = zip(*rows, strict=True)
-    return TextBlock(number, positions, query_ids, texts, normalised)
+    # Column by column: zip(*rows) would make an iterator for each row, which takes longer.
+    return TextBlock(
+        number,
+        tuple([row[0] for row in rows]),
+        tuple([row[1] for row in rows]),
+        tuple([row[2] for row in rows]),
+        tuple([row[3] for row in rows]),
+    )

@@ -17,7 +17,7 @@ from truerank.audits.leakage.options import AuditOptions, Redaction, opened_labe
 from truerank.audits.leakage.proposing import DistinctQueries, Proposed, propose, topic_texts
 from truerank.audits.leakage.redaction import hash_text, key_mark, open_key, redact
 from truerank.audits.leakage.results import AuditResult, Sensitivity, load_audit
-from truerank.audits.leakage.sensitivity import Sight, check
+from truerank.audits.leakage.sensitivity import check
 from truerank.audits.leakage.summarising import Known, summarise
 from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments
@@ -38,8 +38,6 @@ from truerank.sources import (
 )
 from truerank.sources.inputs import input_of, pinned, shown_source
 from truerank.sources.run_metadata import trained_on
-from truerank.text.normalising import normalise
-from truerank.text.wording import WordingProbe
 from truerank.vectors.encoders.measuring import ChosenWay, processor_name
 from truerank.vectors.prefilter import would_pass
 from truerank.vectors.search import SearchPlan
@@ -239,7 +237,7 @@ class Audit:
         key = open_key(redaction.redact_key) if redaction.redact else b""
         proposed = propose(self.sources, self.texts, plan, Job(folder, open_engine(options.engine), progress, key))
         progress.start("sensitivity check")
-        checked = self._checked(folder, plan)
+        checked = self._checked(folder, plan.after(proposed.found.values()))
         progress.start("reformulation types")
         tests = [test for _, test in self.tests]
         proposed = _with_columns(proposed, self.sources)
@@ -262,9 +260,12 @@ class Audit:
         passes = None
         if plan.prefilter is not None:
             passes = partial(would_pass, DistinctQueries(self.sources[0][1]), plan.prefilter)
-        probe = WordingProbe([normalise(text.text) for text in self.texts])
-        sight = Sight(self.models.encoder.encode, probe, self.given[0].threshold, passes)
-        found = check(self.texts, plan.topic_vectors(), sight)
+        options = self.given[0]
+        # What other machines encode with may not be here, and the figures do not depend on it.
+        screens = plan.choose_screen if options.engine in ("local", "ray") else None
+        exact = self.models.encoder
+        plan = replace(plan, open_exact=lambda: exact, choose_screen=screens, floor=options.threshold)
+        found = check(self.texts, plan, passes)
         write_text(path, json.dumps(found) + "\n")
         return found
 

@@ -22,7 +22,7 @@ from truerank.vectors.encoders import CachedEncoder, Encoder, EncoderSpec, Vecto
 from truerank.vectors.encoders.choosing import choose_first_pass, first_passes, spec_of_way, usual_first_pass
 from truerank.vectors.encoders.measuring import ChosenWay, Way, way_of
 from truerank.vectors.prefilter import DEFAULT_CUTS, FilterPlan
-from truerank.vectors.search import SearchPlan
+from truerank.vectors.search import SearchPlan, encode_each_once
 from truerank.vectors.texts import Rows
 from truerank.work.artifacts import write_text
 from truerank.work.memory import give_back
@@ -89,7 +89,7 @@ class Models:
             open_exact=partial(_open, exact, self.cache),
             # Jobs of an array and machines of a cluster have to run the same pass, which all of them can.
             choose_screen=_FirstPass(self, opened, folder and folder / "first-pass.json", measured, told),
-            topic_vectors=_begun(partial(self.encoder.encode, normalised)),
+            topic_vectors=_begun(partial(encode_each_once, self.encoder, normalised)),
             floor=options.lowest,
             top_k=options.k,
             probe=probe,
@@ -137,7 +137,7 @@ class _FirstPass:
             choice = choose_first_pass(_open(self.models.exact, None), spec, texts)
             give_back()
         else:
-            choice = usual_first_pass(spec)
+            choice = usual_first_pass(spec, elsewhere=True)
         if self.choice is not None:
             write_text(self.choice, json.dumps(asdict(choice.way)) + "\n")
         self.told(choice)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
-import scipy
 
 from truerank.audits.leakage.options import FIELDS
 from truerank.audits.leakage.results import (
@@ -24,7 +23,6 @@ from truerank.sources import TopicSet
 from truerank.text.normalising import normalise
 from truerank.text.rewordings import KINDS, SEEN_KINDS
 
-_CONFIDENCE: Final = 0.95
 #: The share of the plants of a kind that must be found before the kind counts as seen.
 _ENOUGH: Final = 0.95
 #: Plants of a kind that it takes to say that the audit sees it.
@@ -65,14 +63,6 @@ def cumulative_labels(sources: Sequence[str]) -> list[str]:
 
 def _count(pairs: pl.DataFrame) -> FieldCount:
     return FieldCount(topics=pairs["topic_id"].n_unique(), queries=pairs["query"].n_unique())
-
-
-def share_interval(found: int, of: int) -> tuple[float, float]:
-    """The 95% Clopper–Pearson interval of a share; (0, 1) of nothing."""
-    if of == 0:
-        return 0.0, 1.0
-    low, high = scipy.stats.binomtest(found, of).proportion_ci(_CONFIDENCE, method="exact")
-    return float(low), float(high)
 
 
 @dataclass(frozen=True)

@@ -59,9 +59,10 @@ class DistinctQueries:
         position = 0
         for query_ids, texts in self._source.batches(_READ_SIZE):
             normalised = [normalise(text) for text in texts]
-            for place in distinct.new(normalised).tolist():
-                yield position, query_ids[place], texts[place], normalised[place]
-                position += 1
+            new = distinct.new(normalised).tolist()
+            columns = (map(column.__getitem__, new) for column in (query_ids, texts, normalised))
+            yield from zip(range(position, position + len(new)), *columns, strict=True)
+            position += len(new)
         counts = self._source.counts
         self.count = SourceCount(
             read=counts.read,

@@ -7,22 +7,21 @@ is written nowhere. The converse is measured, too: how often the audit would tak
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from truerank.audits.leakage.estimating import share_interval
 from truerank.audits.leakage.options import FIELDS
 from truerank.audits.leakage.results import KindFound, OtherTopics, Sensitivity
+from truerank.measures.intervals import exact_interval
 from truerank.records import TopicText
 from truerank.text.normalising import normalise
 from truerank.text.rewordings import KINDS, Kind, reword
-from truerank.text.wording import EVIDENCE, WORDS, WordingProbe
+from truerank.text.wording import EVIDENCE, WORDS
 from truerank.text.words import words
-from truerank.vectors.encoders import Vectors
 from truerank.vectors.neighbours import rounded
+from truerank.vectors.search import SearchPlan, reach_floor
 
 #: Plants for each kind, field and test set: one for each topic within these bounds, where the topics allow so many;
 #: rounds over the topics to get them.
@@ -32,21 +31,8 @@ _ROUNDS: Final = 30
 _ROWS_AT_ONCE: Final = 1024
 
 
-@dataclass(frozen=True)
-class Sight:
-    """With what an audit looks.
-
-    Args:
-        encode: the full-precision encoder, texts to unit vectors, shape (texts, dimension).
-        probe: the evidence beside the encoder.
-        threshold: a pair with a higher similarity is a candidate.
-        passes: which texts the prefilter lets through to the encoder; None for exhaustive mode.
-    """
-
-    encode: Callable[[Sequence[str]], Vectors]
-    probe: WordingProbe
-    threshold: float
-    passes: Callable[[Sequence[str]], Sequence[bool]] | None = None
+#: Says which texts the prefilter lets through to the encoder.
+Passes = Callable[[Sequence[str]], Sequence[bool]]
 
 
 class _Plant(NamedTuple):
@@ -59,20 +45,23 @@ class _Plant(NamedTuple):
     own: tuple[int, ...]
 
 
-def check(texts: Sequence[TopicText], vectors: Vectors, sight: Sight, *, seed: int = 0) -> dict[str, Sensitivity]:
+def check(
+    texts: Sequence[TopicText], plan: SearchPlan, passes: Passes | None = None, *, seed: int = 0
+) -> dict[str, Sensitivity]:
     """Plants rewordings of the topic texts and counts those that the audit would have found.
 
     Args:
-        texts: the topic texts of all test sets; a place in this list is a topic text's number for the probe.
-        vectors: their unit vectors, shape (texts, dimension).
-        sight: with what the audit looks.
+        texts: the topic texts of all test sets; a place in this list is a topic text's number in the plan.
+        plan: what encodes, the vectors of the topic texts, and the evidence beside the encoder; a pair above its floor
+            is a candidate.
+        passes: which texts the prefilter lets through to the encoder; None for exhaustive mode.
         seed: of the rewordings.
 
     Returns:
         By test set, the kinds by field, and how often another topic of the same set would be taken for a topic.
     """
     plants = [plant for test in dict.fromkeys(text.test for text in texts) for plant in _plants(texts, test, seed)]
-    seen = _seen(plants, vectors, sight)
+    seen = _seen(plants, plan, passes)
     result: dict[str, Sensitivity] = {}
     for test in dict.fromkeys(text.test for text in texts):
         fields = [name for name in FIELDS if any(text.test == test and text.field == name for text in texts)]
@@ -82,14 +71,14 @@ def check(texts: Sequence[TopicText], vectors: Vectors, sight: Sight, *, seed: i
                 own = [by for plant, by in zip(plants, seen, strict=True) if plant[:3] == (test, field, kind)]
                 rows.append(_counted(field, kind, own))
         result[test] = Sensitivity(
-            kinds=rows, other_topics={field: _others(texts, vectors, sight, test, field) for field in fields}
+            kinds=rows, other_topics={field: _others(texts, plan, test, field) for field in fields}
         )
     return result
 
 
 def _counted(field: str, kind: Kind, seen: Sequence[frozenset[str]]) -> KindFound:
     planted, found = len(seen), sum(map(bool, seen))
-    low, high = share_interval(found, planted)
+    low, high = exact_interval(found, planted)
     return KindFound(
         field=field,
         kind=kind,
@@ -127,36 +116,37 @@ def _plants(texts: Sequence[TopicText], test: str, seed: int) -> list[_Plant]:
     return plants
 
 
-def _seen(plants: Sequence[_Plant], vectors: Vectors, sight: Sight) -> list[frozenset[str]]:
+def _seen(plants: Sequence[_Plant], plan: SearchPlan, passes: Passes | None) -> list[frozenset[str]]:
     """What would have found each plant."""
     texts = [normalise(plant.text) for plant in plants]
     if not texts:
         return []
     by: list[set[str]] = [set() for _ in plants]
-    for place, number, what in sight.probe(texts):
+    for place, number, what in plan.probe(texts) if plan.probe is not None else ():
         if number in plants[place].own:
             by[place].add(EVIDENCE[1] if what == WORDS else EVIDENCE[2])
-    encoded = [True] * len(texts) if sight.passes is None else sight.passes(texts)
-    found = sight.encode(texts)
-    for place, plant in enumerate(plants):
-        nearest = rounded(vectors[list(plant.own)] @ found[place]).max()
-        if (encoded[place] or by[place]) and nearest > np.float32(sight.threshold):
+    encoded = [True] * len(texts) if passes is None else passes(texts)
+    reached = reach_floor(texts, [plant.own for plant in plants], plan)
+    for place in np.flatnonzero(reached).tolist():
+        if encoded[place] or by[place]:
             by[place].add(EVIDENCE[0])
     return [frozenset(names) for names in by]
 
 
-def _others(texts: Sequence[TopicText], vectors: Vectors, sight: Sight, test: str, field: str) -> OtherTopics:
+def _others(texts: Sequence[TopicText], plan: SearchPlan, test: str, field: str) -> OtherTopics:
     """How many topic texts another topic of the set would be a candidate for, by evidence."""
+    vectors = plan.topic_vectors()
     numbers = [number for number, text in enumerate(texts) if (text.test, text.field) == (test, field)]
     topics = np.array([texts[number].topic_id for number in numbers])
     by: Mapping[str, set[int]] = {name: set() for name in EVIDENCE}
     for start in range(0, len(numbers), _ROWS_AT_ONCE):
         rows = numbers[start : start + _ROWS_AT_ONCE]
-        above = rounded(vectors[rows] @ vectors[numbers].T) > np.float32(sight.threshold)
+        above = rounded(vectors[rows] @ vectors[numbers].T) > np.float32(plan.floor)
         above &= topics[start : start + _ROWS_AT_ONCE, None] != topics
         by[EVIDENCE[0]].update((start + np.flatnonzero(above.any(axis=1))).tolist())
     place_of = {number: place for place, number in enumerate(numbers)}
-    for place, number, what in sight.probe([normalise(texts[number].text) for number in numbers]):
+    named = [normalise(texts[number].text) for number in numbers]
+    for place, number, what in plan.probe(named) if plan.probe is not None else ():
         other = place_of.get(number)
         if other is not None and topics[other] != topics[place]:
             by[EVIDENCE[1] if what == WORDS else EVIDENCE[2]].add(place)

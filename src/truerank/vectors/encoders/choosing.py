@@ -29,6 +29,7 @@ from truerank.vectors.encoders.measuring import (
     Way,
     compare_ways,
     fastest,
+    instruction_sets,
     kept_choice,
     length_class,
     machine_key,
@@ -45,12 +46,14 @@ _CALIBRATION_TEXTS: Final = 300
 #: Of the texts at hand: how many are encoded as they are, and how often two of them are repeated, to fill batches.
 _DISTINCT: Final = 64
 _COPIES: Final = 32
+#: Without these instructions int8 is no faster than fp32.
+_BYTE_PRODUCTS: Final = frozenset({"avx_vnni", "avx512_vnni", "amx_int8", "i8mm"})
 _BATCH_TOKENS: Final = (256, 1024)
 _PACKED_TOKENS: Final = (512, 2048)
 
 
 def first_passes(exact: EncoderSpec) -> tuple[EncoderSpec, ...]:
-    """The encoders that may run a first pass before this one on this machine; the usual one is the first.
+    """The encoders that may run a first pass before this one on this machine.
 
     Int8 learns its ranges from the embedded sample, so it is the same whatever is audited.
 
@@ -118,15 +121,18 @@ def choose_first_pass(
     return kept_choice(key, measure, usual_first_pass(spec).way, FIRST_PASS_ERROR, anew=anew)
 
 
-def usual_first_pass(spec: EncoderSpec) -> ChosenWay:
-    """The way of a first pass where none is measured: int8 with OpenVINO, none otherwise.
+def usual_first_pass(spec: EncoderSpec, *, elsewhere: bool = False) -> ChosenWay:
+    """The way of a first pass where none is measured, by what the processor has: bf16, else int8, else none.
 
     Args:
         spec: how the encoder in full precision was opened.
+        elsewhere: other machines run it: int8 in OpenVINO, which any processor does.
     """
-    others = first_passes(spec) if spec.backend == "openvino" else ()
-    usual = others[0] if others and others[0].precision == "int8" else spec
-    return ChosenWay((MeasuredWay(_way(usual), 0.0, 0.0),), 0, measured=False)
+    low = {each.precision: each for each in first_passes(spec) if each.backend == spec.backend == "openvino"}
+    usual = None if elsewhere else low.get("bf16")
+    if usual is None and (elsewhere or not _BYTE_PRODUCTS.isdisjoint(instruction_sets())):
+        usual = low.get("int8")
+    return ChosenWay((MeasuredWay(_way(usual or spec), 0.0, 0.0),), 0, measured=False)
 
 
 def measure_encoder(

@@ -11,7 +11,7 @@ import polars as pl
 
 from truerank.audits.leakage.estimating import kinds_seen
 from truerank.audits.leakage.results import Sensitivity
-from truerank.measures.intervals import exact_low
+from truerank.measures.intervals import exact_interval
 from truerank.overlaps.results import SemanticState
 from truerank.text.rewordings import SEEN_KINDS
 
@@ -115,7 +115,7 @@ def upper_bound(found: int, items: int, seen: int, planted: int) -> int:
     """
     from scipy.special import bdtr
 
-    low = exact_low(seen, planted, confidence=_CONFIDENCE)
+    low, _ = exact_interval(seen, planted, confidence=_CONFIDENCE)
     # The more leaks, the less probable it is that so few are found.
     return bisect_left(
         range(items), True, lo=min(found, items), key=lambda most: bdtr(found, most + 1, low) < (1 - _CONFIDENCE) / 2

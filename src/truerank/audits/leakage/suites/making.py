@@ -15,7 +15,7 @@ import polars as pl
 
 from truerank.audits.leakage.options import CALIBRATED_FOR
 from truerank.audits.leakage.results import Sensitivity
-from truerank.audits.leakage.sensitivity import Sight, check
+from truerank.audits.leakage.sensitivity import check
 from truerank.audits.leakage.suites.cells import Compared, cell_of, pair_cell
 from truerank.audits.leakage.suites.kept import KeptSources, TextUnit
 from truerank.audits.leakage.suites.reading import PARTS, Suite, SuiteSet, read_suite
@@ -30,6 +30,7 @@ from truerank.sources import read_topics
 from truerank.text.normalising import normalise
 from truerank.text.wording import WordingProbe
 from truerank.vectors.encoders import Encoder, EncoderSpec, open_spec
+from truerank.vectors.search import SearchPlan
 from truerank.work.artifacts import atomic_path, digest, write_text
 from truerank.work.engines import LocalEngine
 from truerank.work.jobs import Job
@@ -253,8 +254,9 @@ class _Comparison:
             if text.strip()
         ]
         normalised = [normalise(text.text) for text in texts]
-        sight = Sight(self.encoder.encode, WordingProbe(normalised), self.rules.threshold)
-        found = check(texts, self.encoder.encode(normalised), sight)[""]
+        encoder, vectors = self.encoder, self.encoder.encode(normalised)
+        plan = SearchPlan(lambda: encoder, lambda: vectors, self.rules.threshold, 0, probe=WordingProbe(normalised))
+        found = check(texts, plan)[""]
         write_text(path, json.dumps(found) + "\n")
         return found
 

@@ -12,9 +12,9 @@ from typing import Final, Literal, NamedTuple
 
 import polars as pl
 
-from truerank.audits.leakage.estimating import share_interval
 from truerank.audits.leakage.results import KindFound, OtherTopics
 from truerank.audits.leakage.training_examples.changes import CHANGES, TextChange, changed
+from truerank.measures.intervals import exact_interval
 from truerank.overlaps import EVIDENCE_KINDS
 from truerank.overlaps.forms import ComparedForm
 from truerank.records import TopicText
@@ -220,7 +220,7 @@ def _rows(kind: str, plants: Sequence[_Plant], seen: Sequence[_Seen]) -> list[Ki
     rows = []
     for change, found in changes.items():
         count = sum(map(bool, found))
-        low, high = share_interval(count, len(found))
+        low, high = exact_interval(count, len(found))
         rows.append(
             KindFound(
                 field="texts",
