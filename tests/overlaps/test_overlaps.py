@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from toy_encoder import TrigramEncoder
 from truerank.errors import InputError, OptionError
-from truerank.overlaps import EVIDENCE_KINDS, OverlapRules, compare, compare_all, keep, open_kept
+from truerank.overlaps import EVIDENCE_KINDS, OverlapRules, compare, compare_all, keep, meaning, open_kept
 from truerank.vectors.encoders.base import Vectors
 from truerank.work.engines import LocalEngine
 from truerank.work.jobs import Job
@@ -221,6 +222,20 @@ def test_cosines_are_those_of_the_most_similar_passages(tmp_path: Path) -> None:
                 assert cosine < 0.85 or row is not None
                 above += cosine > 0.85
     assert 5 < above < len(test) * len(training) / 5
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_no_pair_is_missed_by_what_few_directions_tell(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meaning, "_MANY", share)
+    test, training = (dict([*every[:20], *every[-20:]]) for every in _planted(4))
+    rules = OverlapRules(threshold=0.6)
+    found = compare(test.items(), training.items(), rules, encoder=TrigramEncoder())
+    above = {(row["test_id"], row["training_id"]) for row in found.of("encoder").to_dicts()}
+    cosines = TrigramEncoder().encode([*test.values()]) @ TrigramEncoder().encode([*training.values()]).T
+    every = {pair: float(cosine) for pair, cosine in zip(product(test, training), cosines.ravel(), strict=True)}
+    assert {pair for pair, cosine in every.items() if cosine > 0.602} <= above
+    assert above <= {pair for pair, cosine in every.items() if cosine > 0.598}
+    assert 50 < len(above) < len(every) / 2
 
 
 def test_an_encoder_that_does_not_know_the_language_is_not_asked(tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ _UNSPACED: Final = (
 )
 #: Code points beyond are rare; they count as the last one.
 _CODES: Final = 0x40000
+#: Code points that are looked up at once, at least.
+_FEWEST_CODES: Final = 0x400
 #: Characters that are worked on at a time, so that intermediate arrays stay in the processor's cache.
 _AT_ONCE: Final = 1 << 18
 
@@ -203,9 +205,10 @@ def _words(texts: Sequence[str], *, with_letters: bool = False) -> _Words:
     sizes = np.fromiter(map(len, lowered), np.int64, len(lowered)) + 1
     ends = np.cumsum(sizes)
     codes = np.frombuffer((" ".join(lowered) + " ").encode("utf-32-le", "surrogatepass"), np.uint32)
-    if len(codes) and codes.max() >= _CODES:
-        codes = np.minimum(codes, np.uint32(_CODES - 1))
-    kinds = _kinds()[codes]
+    most = int(codes.max(initial=0))
+    if most >= _CODES:
+        codes, most = np.minimum(codes, np.uint32(_CODES - 1)), _CODES - 1
+    kinds = _kinds(max(_FEWEST_CODES, 1 << most.bit_length()))[codes]
     inside = kinds != _SEPARATOR
     begins = inside.copy()
     begins[1:] &= (kinds[1:] != _LETTER) | (kinds[:-1] != _LETTER)
@@ -263,10 +266,16 @@ def _powers(size: int) -> Hashes:
 
 
 @functools.cache
-def _kinds() -> NDArray[np.uint8]:
-    """For each code point, whether it separates words, is a letter (digit, mark), or a word of its own."""
-    kinds = np.fromiter((unicodedata.category(chr(code))[0] in "LNM" for code in range(_CODES)), np.uint8, _CODES)
+def _kinds(codes: int) -> NDArray[np.uint8]:
+    """For each of the first code points, whether it separates words, is a letter (digit, mark), or a word of its own.
+
+    Args:
+        codes: how many, a power of two. Those of most texts are few, and to look up all takes a sixth of a second.
+    """
+    half = 0 if codes <= _FEWEST_CODES else codes // 2
+    more = (unicodedata.category(chr(code))[0] in "LNM" for code in range(half, codes))
+    kinds = np.fromiter(more, np.uint8, codes - half)
     for first, last in _UNSPACED:
-        part = kinds[first : last + 1]
+        part = kinds[max(first, half) - half : max(last + 1, half) - half]
         part[part == _LETTER] = _SIGN
-    return kinds
+    return np.concatenate([_kinds(half), kinds]) if half else kinds

@@ -56,7 +56,7 @@ class _WordingTask:
     texts: tuple[str, ...]
 
     def open(self) -> Callable[[_ShortTexts], pl.DataFrame]:
-        probe = WordingProbe(self.texts)
+        probe = _probe(self.texts)
 
         def compare_block(block: _ShortTexts) -> pl.DataFrame:
             places = block.texts.is_not_null().arg_true().to_list()
@@ -65,6 +65,12 @@ class _WordingTask:
             return pl.DataFrame(rows, _PAIRS, orient="row")
 
         return compare_block
+
+
+@lru_cache(maxsize=1)
+def _probe(texts: tuple[str, ...]) -> WordingProbe:
+    """The probe of some texts; those of a test side meet several training sides one after the other."""
+    return WordingProbe(texts)
 
 
 def same_words(left: TextPart, right: TextPart, job: Job) -> pl.DataFrame:

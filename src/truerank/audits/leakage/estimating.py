@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
-import scipy
 
 from truerank.audits.leakage.options import FIELDS
 from truerank.audits.leakage.results import (
@@ -20,6 +19,7 @@ from truerank.audits.leakage.results import (
     TestSummary,
     VerdictWord,
 )
+from truerank.measures.intervals import proportion
 from truerank.sources import TopicSet
 from truerank.text.normalising import normalise
 from truerank.text.rewordings import KINDS, SEEN_KINDS
@@ -69,10 +69,8 @@ def _count(pairs: pl.DataFrame) -> FieldCount:
 
 def share_interval(found: int, of: int) -> tuple[float, float]:
     """The 95% Clopper–Pearson interval of a share; (0, 1) of nothing."""
-    if of == 0:
-        return 0.0, 1.0
-    low, high = scipy.stats.binomtest(found, of).proportion_ci(_CONFIDENCE, method="exact")
-    return float(low), float(high)
+    interval = proportion(found, of, confidence=_CONFIDENCE, method="exact")
+    return interval.low, interval.high
 
 
 @dataclass(frozen=True)
