@@ -28,7 +28,7 @@ from truerank.work.jobs import Job
 
 _PAIRS: Final[dict[str, Any]] = {"left": pl.Int64, "right": pl.Int64, "wording": pl.String}
 _SAYS: Final = {WORDS: "words", LETTERS: "letters"}
-#: Up to so many texts of the training side, and up to twice as many as the test side has, those of the test side that
+#: Up to so many texts of the training side, and up to half as many as the test side has, those of the test side that
 #: can match are looked for first.
 _FEW: Final = 1 << 13
 #: Of short texts: place, all words, the keys of the core, and the keys of all content words.
@@ -87,7 +87,7 @@ def same_words(left: TextPart, right: TextPart, job: Job) -> pl.DataFrame:
     ours = [left.short(block) for block in range(len(left.shingles.sizes))]
     short = pl.concat([pl.Series("short", [], pl.String), *ours])
     numbers = short.is_not_null().arg_true().to_numpy().astype(np.int64)
-    if len(right) <= min(_FEW, 2 * len(left)) and len(numbers):
+    if len(right) <= min(_FEW, len(left) // 2) and len(numbers):
         theirs = [right.short(block).drop_nulls() for block in range(len(right.shingles.sizes))]
         numbers = _candidates(_cores(left, short, numbers), [text for texts in theirs for text in texts])
     if not len(numbers):

@@ -24,7 +24,7 @@ from truerank.loading import json_file
 from truerank.options import Flag, Out, Processes, command
 from truerank.overlaps import OverlapRules, compare_all
 from truerank.overlaps.comparing import semantic_state
-from truerank.overlaps.results import SemanticState
+from truerank.overlaps.results import SemanticState, without_parts
 from truerank.records import TopicText
 from truerank.sources import read_topics
 from truerank.text.normalising import normalise
@@ -149,7 +149,7 @@ class _Comparison:
             for training in self.kept.units_for(test, row, part):
                 for unit in self.kept.units_for(test, test, part):
                     itself = _is_itself(row, test.name, training, unit)
-                    there = self._pair_file(training, unit, itself).is_file()
+                    there = _known_of(self._pair_file(training, unit, itself)).is_file()
                     self.done["before" if there else "compared"].append(f"{row.name} {test.name}")
                     if not there:
                         open_.setdefault((training, itself), {})[unit.key] = unit
@@ -166,9 +166,11 @@ class _Comparison:
                 f"{training.source.spec}: {crowded} n-grams stand in so many texts that pairs may lack"
             )
         for file, found in zip(files, every, strict=True):
-            write_text(_crowd_file(file), str(found.crowded))
+            # Compared with itself, a set has the longer text on both sides, too.
+            frame = found.frame if itself else without_parts(found.frame)
             with atomic_path(file) as temporary:
-                found.frame.write_parquet(temporary, compression="zstd")
+                frame.write_parquet(temporary, compression="zstd")
+            write_text(_known_of(file), json.dumps({"pairs": len(frame), "crowded": found.crowded}) + "\n")
         shutil.rmtree(work.folder, ignore_errors=True)
 
     def _cells(
@@ -199,7 +201,10 @@ class _Comparison:
                     itself = itself or same
                     states.append(semantic_state(other, kept))
                     file = self._pair_file(training, unit, same)
-                    crowded += int(_crowd_file(file).read_text(encoding="ascii"))
+                    known = json_file(_known_of(file))
+                    crowded += int(known["crowded"])
+                    if not known["pairs"]:
+                        continue
                     frame = pl.read_parquet(file)
                     names = {"training": row.name, "source": holder.name, "test": test.name, "part": part}
                     frames.append(
@@ -278,9 +283,9 @@ class _Comparison:
 _ROLES: Final = ("query", "positive")
 
 
-def _crowd_file(pairs: Path) -> Path:
-    """Beside the pairs of two sources: how many sequences of words are crowded."""
-    return pairs.with_suffix(".crowded")
+def _known_of(pairs: Path) -> Path:
+    """Beside the pairs of two sources, written last: how many there are, and how many word sequences are crowded."""
+    return pairs.with_suffix(".json")
 
 
 def _is_itself(row: SuiteSet, test: str, training: TextUnit, unit: TextUnit) -> bool:

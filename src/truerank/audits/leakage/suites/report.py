@@ -9,6 +9,7 @@ import polars as pl
 
 from truerank.audits.leakage.suites.picture import matrix_svg
 from truerank.audits.leakage.suites.results import LeakageMatrix
+from truerank.overlaps.results import PART_SHARE, PART_WORDS
 from truerank.reports.figures.export import page_svg
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Drawing, Part, Prose, Tone
@@ -132,7 +133,9 @@ def _rules(result: LeakageMatrix) -> Iterator[str]:
     yield (
         f"N-gram: {rules.ngram_share:.0%} of the {rules.ngram}-grams of either text, a Jaccard similarity of "
         f"{rules.similarity:g}, or {rules.containment:.0%} of the smaller text's shingles in the larger one. "
-        f"A text with fewer than {rules.ngram} words must stand there whole."
+        f"A text with fewer than {rules.ngram} words must stand there whole. A training text of fewer than "
+        f"{PART_WORDS} words that is less than {PART_SHARE:.0%} of a test text does not count as contained: it is a "
+        "name, or a part of a question. In scripts without blanks, signs are parts of words."
     )
     yield (
         "Words: short texts with the same content words, or one letter apart. These are no leaks until somebody judged "
