@@ -177,7 +177,9 @@ def _compared(group: Sequence[_Member], theirs: _Right, rules: OverlapRules, job
     every = pl.concat([each.pairs.select(pl.col("left", "right").cast(pl.Int64)) for each in (near, ngrams)]).unique()
     # What a probe of words finds rests on all of its texts: each test side has its own.
     wording = pl.concat(
-        same_words(one.part, right, job.part(f"words-{at:05d}")).with_columns(pl.col("left") + int(firsts[at]))
+        same_words(one.part, right, job.part(f"words-{at:05d}"), len(left)).with_columns(
+            pl.col("left") + int(firsts[at])
+        )
         for at, one in enumerate(group)
     )
     proposed = [_with_copies(every, right), wording.select("left", "right")]

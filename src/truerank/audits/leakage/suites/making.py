@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -125,7 +126,7 @@ class _Comparison:
             for test in self.suite.tests:
                 for cell, of_cell in self._cells(row, test, checks.get(test.name)):
                     cells.append({"training": row.name, "test": test.name, **cell})
-                    pairs.append(of_cell)
+                    pairs += [of_cell.select(MATRIX_PAIRS.keys())] if len(of_cell) else []
         return LeakageMatrix(
             self.suite,
             self.rules,
@@ -181,13 +182,13 @@ class _Comparison:
             one = self._compared(row, test, part, checked)
             if one is not None:
                 found[part] = one.pairs
-                yield cell_of(one), one.pairs.select(MATRIX_PAIRS.keys())
+                yield cell_of(one), one.pairs
         if len(found) == len(PARTS) and test.relevant and any(_has_examples(one) for one in self.suite.line(row)):
             yield self._pair_cell(row, test, found)
 
     def _compared(self, row: SuiteSet, test: SuiteSet, part: str, checked: Sensitivity | None) -> Compared | None:
         states: list[SemanticState] = []
-        frames, texts, itself = [pl.DataFrame(schema={**MATRIX_PAIRS, "example_of": pl.String})], 0, False
+        frames, texts, itself = list[pl.DataFrame](), 0, False
         tests, crowded = self.kept.units_for(test, test, part), 0
         read = {unit.key: unit for unit in tests}
         for holder in self.suite.line(row):
@@ -211,13 +212,14 @@ class _Comparison:
                         frame.with_columns(
                             **{name: pl.lit(value) for name, value in names.items()},
                             example_of=pl.lit(training.source.spec if training.source.kind in _ROLES else None),
-                        ).select({**MATRIX_PAIRS, "example_of": pl.String}.keys())
+                        ).select(_WITH_EXAMPLES.keys())
                     )
         if not states:
             return None
         items = sum(self.kept.items(unit) for unit in self.kept.units(test, part))
         unread = sum(map(self.kept.unread, read.values()))
-        return Compared(part, items, texts, pl.concat(frames), tuple(states), itself, checked, unread, crowded)
+        pairs = pl.concat(frames) if frames else _no_pairs()
+        return Compared(part, items, texts, pairs, tuple(states), itself, checked, unread, crowded)
 
     def _pair_cell(
         self, row: SuiteSet, test: SuiteSet, found: Mapping[str, pl.DataFrame]
@@ -235,8 +237,7 @@ class _Comparison:
             if unit.source.kind in _ROLES
         )
         topics = len({topic for topic, _ in test.relevant})
-        pairs = both.with_columns(part=pl.lit("pair")).select(MATRIX_PAIRS.keys())
-        return pair_cell(both, topics, examples), pairs
+        return pair_cell(both, topics, examples), both.with_columns(part=pl.lit("pair"))
 
     def _checked(self, test: SuiteSet) -> Sensitivity | None:
         """The sensitivity check on a sample of the topics; None where the encoder cannot compare them."""
@@ -281,6 +282,14 @@ class _Comparison:
 
 
 _ROLES: Final = ("query", "positive")
+#: Pairs with the source of the examples that hold the training text.
+_WITH_EXAMPLES: Final = {**MATRIX_PAIRS, "example_of": pl.String}
+
+
+@cache
+def _no_pairs() -> pl.DataFrame:
+    """Those of most cells."""
+    return pl.DataFrame(schema=_WITH_EXAMPLES)
 
 
 def _known_of(pairs: Path) -> Path:
