@@ -505,6 +505,35 @@ def test_windows_have_their_places() -> None:
     ]
 
 
+def _parts_of_words(text: str) -> list[tuple[str, int]]:
+    """The words and signs of a text with their hundredths of a word."""
+    shares = {r"[\u4e00-\u9fff]": 57, r"[\u3040-\u30ff]": 23, r"[\u0e00-\u0e7f]": 18, r"[a-z]+": 100}
+    found = re.findall("|".join(shares), text)
+    return [(each, next(share for kind, share in shares.items() if re.fullmatch(kind, each))) for each in found]
+
+
+@settings(max_examples=40)
+@given(st.lists(st.text("国民の アイก\u0e31 abc。", max_size=60), max_size=4), st.integers(1, 14))
+def test_signs_of_scripts_without_blanks_are_parts_of_words(texts: list[str], size: int) -> None:
+    found = shingled(texts, Shingles(shingle_size=size), measured=True)
+    every = []
+    for number, text in enumerate(texts):
+        parts = _parts_of_words(text)
+        total = sum(share for _, share in parts)
+        assert found.measured[number] == (max(1, total // 100) if parts else 0)
+        windows = set()
+        for begin in range(len(parts)):
+            sums = list(itertools.accumulate(share for _, share in parts[begin:]))
+            end = next((at for at, so_far in enumerate(sums) if so_far >= 100 * size), None)
+            if end is not None:
+                windows.add(tuple(name for name, _ in parts[begin : begin + end + 1]))
+        windows = windows or ({tuple(name for name, _ in parts)} if parts else set())
+        every.append((windows, set(found.of(number).tolist())))
+        assert len(every[-1][1]) == len(windows)
+    for (windows, own), (others, theirs) in itertools.combinations(every, 2):
+        assert len(own & theirs) == len(windows & others)
+
+
 def test_memory_does_not_grow_with_the_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four times the documents of the same kind; what Python and NumPy hold at a time stays."""
     monkeypatch.setattr(sketch_blocks, "_DOCUMENTS", 250)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from toy_encoder import TrigramEncoder
 from truerank.errors import InputError, OptionError
-from truerank.overlaps import EVIDENCE_KINDS, OverlapRules, compare, compare_all, keep, open_kept
+from truerank.overlaps import EVIDENCE_KINDS, OverlapRules, compare, compare_all, keep, meaning, open_kept
+from truerank.overlaps.results import without_parts
 from truerank.vectors.encoders.base import Vectors
 from truerank.work.engines import LocalEngine
 from truerank.work.jobs import Job
@@ -102,6 +104,42 @@ def test_short_texts_are_compared_by_their_content_words() -> None:
 def test_a_changed_word_of_a_short_text_is_no_near_duplicate() -> None:
     test = [("a", "population of the city of new york in the year 2019")]
     assert compare(test, [("1", "population of the city of new york in the year 2020")]).frame.is_empty()
+
+
+@pytest.mark.parametrize(
+    ("test", "training", "leaks"),
+    [
+        ("スウェーデンの首都はどこ？", "スウェーデンの首都はどこですか？", True),
+        ("フロリダ州の州都はどこ", "アメリカ合衆国フロリダ州の州都はどこ？", True),
+        ("社会科学とはどのような学問ですか？", "論理学とはどのような学問ですか？", False),
+        ("アルベルト・シュペーアはいつ死去した", "アルベルト・シュペーアの出身はどこ", False),
+        ("エベレストの高さ", "富士山", False),
+        ("富士山の高さは何メートルですか", "富士山の", False),
+        ("中华人民共和国的首都在哪里", "请问中华人民共和国的首都在哪里？", True),
+        ("中华人民共和国的首都在哪里", "中华人民共和国的人口有多少", False),
+        ("ไม่ทราบ", "ไม่ทราบว่าจังหวัดใดมีประชากรมากที่สุด", False),
+        ("จังหวัดใดมีประชากรมากที่สุด", "ขอถามว่าจังหวัดใดมีประชากรมากที่สุดครับ", True),
+    ],
+)
+def test_a_sign_of_a_script_without_blanks_is_a_part_of_a_word(test: str, training: str, leaks: bool) -> None:
+    assert bool(len(compare([("t", test)], [("r", training)]).frame)) == leaks
+
+
+def test_a_name_in_a_test_text_is_a_part_and_nearly_the_whole_text_is_not() -> None:
+    name = "university of chicago law school"
+    pairs = [
+        ("part", f"{name} is ranked 12th in the 2016 rankings", name),
+        ("whole", "the university of chicago law school", name),
+        ("longer", name, f"ranking of the {name} in the year 2016"),
+        ("excerpt", f"in the year 2016 {name} was one of the best", f"{name} was one of the best"),
+    ]
+    found = {
+        name: compare([("t", test)], [("r", training)], OverlapRules(ngram=20)).frame for name, test, training in pairs
+    }
+    assert {name: frame["evidence"].str.contains("contains").to_list() for name, frame in found.items()} == {
+        name: [True] for name in found
+    }
+    assert [name for name, frame in found.items() if len(without_parts(frame))] == ["whole", "longer", "excerpt"]
 
 
 def test_copies_on_both_sides_all_have_their_pairs() -> None:
@@ -221,6 +259,20 @@ def test_cosines_are_those_of_the_most_similar_passages(tmp_path: Path) -> None:
                 assert cosine < 0.85 or row is not None
                 above += cosine > 0.85
     assert 5 < above < len(test) * len(training) / 5
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_no_pair_is_missed_by_what_few_directions_tell(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meaning, "_MANY", share)
+    test, training = (dict([*every[:20], *every[-20:]]) for every in _planted(4))
+    rules = OverlapRules(threshold=0.6)
+    found = compare(test.items(), training.items(), rules, encoder=TrigramEncoder())
+    above = {(row["test_id"], row["training_id"]) for row in found.of("encoder").to_dicts()}
+    cosines = TrigramEncoder().encode([*test.values()]) @ TrigramEncoder().encode([*training.values()]).T
+    every = {pair: float(cosine) for pair, cosine in zip(product(test, training), cosines.ravel(), strict=True)}
+    assert {pair for pair, cosine in every.items() if cosine > 0.602} <= above
+    assert above <= {pair for pair, cosine in every.items() if cosine > 0.598}
+    assert 50 < len(above) < len(every) / 2
 
 
 def test_an_encoder_that_does_not_know_the_language_is_not_asked(tmp_path: Path) -> None:

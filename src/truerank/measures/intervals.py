@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, NamedTuple
 
 from truerank.errors import OptionError
@@ -41,7 +42,7 @@ def proportion(k: int, n: int, *, confidence: float = 0.95, method: ProportionMe
     Raises:
         OptionError: a count below 0 or above n, or a confidence that is not between 0 and 1.
 
-    Source: Wilson, Probable inference (JASA 1927); Clopper and Pearson (Biometrika 1934); computed by SciPy.
+    Source: Wilson, Probable inference (JASA 1927); Clopper and Pearson (Biometrika 1934), by the beta distribution.
     """
     if not 0 <= k <= n:
         raise OptionError("k", f"must be at least 0 and at most {n}, got {k}", "correct the counts")
@@ -49,26 +50,34 @@ def proportion(k: int, n: int, *, confidence: float = 0.95, method: ProportionMe
         raise OptionError("confidence", f"must be above 0 and below 1, got {confidence:g}", "correct the value")
     if not n:
         return Proportion(0, 0, None, 0.0, 1.0)
-    # Imported here: SciPy's statistics take most of a second to load.
-    from scipy.stats import binomtest
-
-    interval = binomtest(k, n).proportion_ci(confidence, method=method)
-    return Proportion(k, n, k / n, float(interval.low), float(interval.high))
+    if method == "exact":
+        return Proportion(k, n, k / n, *exact_interval(k, n, confidence=confidence))
+    return Proportion(k, n, k / n, *_wilson(k, n, confidence))
 
 
 def exact_interval(k: int, n: int, *, confidence: float = 0.95) -> tuple[float, float]:
-    """The "exact" interval of `proportion`, without SciPy's statistics, which take long to load; (0, 1) of nothing.
+    """The ends of the "exact" interval of `proportion`; (0, 1) of nothing.
 
     Args:
         k: items that have the property.
-        n: all items, drawn independently.
-        confidence: of the two-sided interval.
+        n: items looked at.
+        confidence: probability that such an interval holds the true share.
 
     Source: Clopper and Pearson (Biometrika 1934), by the beta distribution.
     """
-    from scipy.special import betaincinv
+    # SciPy's special functions are imported where they are needed. Its statistics have these intervals, too, but take
+    # most of a second to load.
+    from scipy.special import betainccinv, betaincinv
 
-    outside = (1 - confidence) / 2
-    low = float(betaincinv(k, n - k + 1, outside)) if k else 0.0
-    high = float(betaincinv(k + 1, n - k, 1 - outside)) if k < n else 1.0
-    return low, high
+    tail = (1 - confidence) / 2
+    low = float(betaincinv(k, n - k + 1, tail)) if k else 0.0
+    return low, float(betainccinv(k + 1, n - k, tail)) if k < n else 1.0
+
+
+def _wilson(k: int, n: int, confidence: float) -> tuple[float, float]:
+    from scipy.special import ndtri
+
+    share, z = k / n, float(ndtri(0.5 + 0.5 * confidence))
+    whole = 2 * (n + z**2)
+    middle, half = (2 * n * share + z**2) / whole, z / whole * math.sqrt(4 * n * share * (1 - share) + z**2)
+    return middle - half if k else 0.0, middle + half if k < n else 1.0

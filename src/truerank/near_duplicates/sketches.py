@@ -30,7 +30,7 @@ from truerank.work.jobs import Job
 #: Documents, or pairs of id and text.
 Documents: TypeAlias = Iterable[Document | tuple[str, str]]
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _MANIFEST: Final = "sketches.json"
 _WORK: Final = "work.sha256"
 #: A block ends with this many documents or characters.

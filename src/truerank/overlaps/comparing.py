@@ -26,7 +26,7 @@ from truerank.work.blocks import BlockStore
 from truerank.work.jobs import Job, opened
 
 #: Of unfinished work.
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 #: Texts with one shingle up to which all are compared: what is found does not depend on what else is compared.
 _CROWD: Final = 1 << 14
 #: Shingles that are compared at a time.
@@ -177,7 +177,9 @@ def _compared(group: Sequence[_Member], theirs: _Right, rules: OverlapRules, job
     every = pl.concat([each.pairs.select(pl.col("left", "right").cast(pl.Int64)) for each in (near, ngrams)]).unique()
     # What a probe of words finds rests on all of its texts: each test side has its own.
     wording = pl.concat(
-        same_words(one.part, right, job.part(f"words-{at:05d}")).with_columns(pl.col("left") + int(firsts[at]))
+        same_words(one.part, right, job.part(f"words-{at:05d}"), len(left)).with_columns(
+            pl.col("left") + int(firsts[at])
+        )
         for at, one in enumerate(group)
     )
     proposed = [_with_copies(every, right), wording.select("left", "right")]
@@ -203,13 +205,18 @@ def _compared(group: Sequence[_Member], theirs: _Right, rules: OverlapRules, job
         cosine=pl.Series(cosine, dtype=pl.Float64).fill_nan(None),
         test=pl.Series(np.array([one.test for one in group])[member], dtype=pl.Int64),
     )
-    found = with_evidence(found.join(wording, on=["left", "right"], how="left", maintain_order="left"), rules)
-    sides = {"test": (left, found["left"]), "training": (right, found["right"])}
-    ids = {f"{name}_id": part.gathered("document_id", numbers) for name, (part, numbers) in sides.items()}
-    texts = {f"{name}_text": part.gathered("shown", numbers) for name, (part, numbers) in sides.items()}
+    found = found.join(wording, on=["left", "right"], how="left", maintain_order="left")
+    found = with_evidence(_named(found, left, right, "shown", "text"), rules)
+    found = _named(found, left, right, "document_id", "id")
     columns = {**OVERLAPS, "test": pl.Int64}
-    found = found.with_columns(**ids, **texts).select(columns.keys()).cast(columns)  # type: ignore[arg-type]
+    found = found.select(columns.keys()).cast(columns)  # type: ignore[arg-type]
     return found, near.crowded + ngrams.crowded
+
+
+def _named(found: pl.DataFrame, left: TextPart, right: TextPart, column: str, name: str) -> pl.DataFrame:
+    """The pairs with a column of the texts of both sides, as `test_NAME` and `training_NAME`."""
+    ours, theirs = left.gathered(column, found["left"]), right.gathered(column, found["right"])
+    return found.with_columns(ours.alias(f"test_{name}"), theirs.alias(f"training_{name}"))
 
 
 def _with_vectors(group: Sequence[_Member]) -> Iterator[tuple[int, int, list[_Member]]]:
@@ -235,7 +242,7 @@ def _with_copies(pairs: pl.DataFrame, right: TextPart) -> pl.DataFrame:
 def _measured(pairs: pl.DataFrame, left: TextPart, right: TextPart, rules: OverlapRules) -> pl.DataFrame:
     """What the texts of each pair have in common."""
     one, other = pairs["left"].to_numpy(), pairs["right"].to_numpy()
-    words = [part.column("words").astype(np.int64)[of] for part, of in ((left, one), (right, other))]
+    words = [part.column("measured").astype(np.int64)[of] for part, of in ((left, one), (right, other))]
     alike = [part.column("folded")[of] for part, of in ((left, one), (right, other))]
     shingles = _common(one, other, left.shingles, right.shingles)
     ngrams = _common(one, other, left.ngrams, right.ngrams)

@@ -28,7 +28,7 @@ from truerank.vectors.encoders.base import Encoder
 from truerank.work.artifacts import write_text
 from truerank.work.jobs import Job
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _MANIFEST: Final = "texts.json"
 #: Texts of a part; parts are compared one after the other, so that memory does not grow with a collection.
 PART: Final = 1 << 20
@@ -42,7 +42,7 @@ _NGRAM_COLUMNS: Final = ("ngrams", "ngram_size")
 
 @dataclass(frozen=True)
 class _Beside:
-    """The columns that are kept beside the sketches: hash of the folded text, n-grams, short texts, vectors."""
+    """The columns that are kept beside the sketches: hash of the folded text, n-grams, words, short texts, vectors."""
 
     ngrams: Shingles
     encoder: Encoder | None = None
@@ -53,15 +53,16 @@ class _Beside:
         return {"beside": _FORMAT, "ngram": self.ngrams.shingle_size, "wording_limit": WORDING_LIMIT, **own}
 
     def __call__(self, texts: Sequence[str]) -> Mapping[str, pl.Series]:
-        found = shingled(texts, self.ngrams)
+        found = shingled(texts, self.ngrams, measured=True)
         content = found.shingles.astype(_HASH, copy=False).tobytes()
         bounds = (found.starts * _HASH.itemsize).tolist()
-        words = found.words.tolist()
+        words = found.measured.tolist()
         short = [text if count <= WORDING_LIMIT else None for text, count in zip(texts, words, strict=True)]
         return {
             "folded": pl.Series(text_hashes([folded(text) for text in texts]), dtype=pl.UInt64),
             "ngrams": pl.Series([content[begin:end] for begin, end in pairwise(bounds)], dtype=pl.Binary),
             "ngram_size": pl.Series(np.diff(found.starts).astype(np.uint32)),
+            "measured": pl.Series(found.measured.astype(np.uint32)),
             "short": pl.Series(short, dtype=pl.String),
             "shown": pl.Series(
                 [one or _beginning(text) for one, text in zip(short, texts, strict=True)], dtype=pl.String

@@ -36,6 +36,17 @@ _WORDS: Final = 50
 _HALF: Final = np.dtype("<f2")
 #: Similarities that are in memory at a time.
 _CELLS: Final = 1 << 24
+#: Pairs whose vectors are side by side at a time.
+_PAIRS_AT_ONCE: Final = 1 << 14
+#: Directions in which most of the passages' length lies tell which cosines can be above a bound: how many for each
+#: dimension, from how many passages, and in how many rounds they are found.
+_AXES: Final = 1 / 6
+_AXES_OF: Final = 1 << 12
+_ROUNDS: Final = 3
+#: What rounding may change of a cosine.
+_SLACK: Final = 1e-5
+#: Where more than this share of cosines can be above the bound, all of them are computed.
+_MANY: Final = 1 / 64
 _PAIRS: Final[dict[str, Any]] = {"left": pl.Int64, "right": pl.Int64}
 
 
@@ -88,6 +99,35 @@ class _Passages(NamedTuple):
         return cls(vectors, np.repeat(np.arange(len(sizes)) + part.firsts[block], sizes))
 
 
+@dataclass(frozen=True)
+class _Axes:
+    """Few directions in which most of the passages' length lies, by subspace iteration: any directions give a bound.
+
+    Attributes:
+        directions: unit vectors at right angles to each other, shape (dimension, few).
+    """
+
+    directions: Vectors
+
+    @classmethod
+    def of(cls, passages: Sequence[_Passages], dimension: int) -> _Axes:
+        total = np.zeros((dimension, dimension), np.float32)
+        for each in passages:
+            some = each.vectors[:: len(each.vectors) // _AXES_OF + 1]
+            total += some.T @ some
+        directions = total[:, : max(1, int(_AXES * dimension))]
+        for _ in range(_ROUNDS):
+            directions = total @ np.linalg.qr(directions).Q
+        return cls(np.linalg.qr(directions).Q)
+
+    def bounds(self, vectors: Vectors) -> Vectors:
+        """The places of vectors along the directions, and the length of what is left: the product of two such rows is
+        at least that of the vectors (the inequality of Cauchy and Schwarz)."""
+        along = vectors @ self.directions
+        left = np.einsum("ij,ij->i", vectors, vectors) - np.einsum("ij,ij->i", along, along)
+        return np.column_stack([along, np.sqrt(np.maximum(left, 0))])
+
+
 class _Block(NamedTuple):
     """A block of the training side, by its number."""
 
@@ -105,11 +145,14 @@ class _SimilarTask:
 
     def open(self) -> Callable[[_Block], pl.DataFrame]:
         ours = [_Passages.of(self.left, block, self.dimension) for block in range(len(self.left.shingles.sizes))]
+        axes = _Axes.of(ours, self.dimension)
+        bounds = [axes.bounds(mine.vectors) for mine in ours]
 
         def compare(block: _Block) -> pl.DataFrame:
             theirs = _Passages.of(self.right, block.number, self.dimension)
+            most = axes.bounds(theirs.vectors)
             found = [pl.DataFrame(schema=_PAIRS)]
-            found += [_above(mine, theirs, self.above) for mine in ours]
+            found += [_above((mine, own), (theirs, most), self.above) for mine, own in zip(ours, bounds, strict=True)]
             return pl.concat(found).unique().sort("left", "right")
 
         return compare
@@ -141,12 +184,29 @@ def similar(left: TextPart, right: TextPart, dimension: int, above: float, job: 
     return pl.concat([pl.DataFrame(schema=_PAIRS), *(store.load(block) for block in range(count))])
 
 
-def _above(ours: _Passages, theirs: _Passages, above: float) -> pl.DataFrame:
-    step = max(1, _CELLS // max(1, len(theirs.vectors)))
+def _above(ours: tuple[_Passages, Vectors], theirs: tuple[_Passages, Vectors], above: float) -> pl.DataFrame:
+    """The pairs of texts of which two passages have a cosine above a bound.
+
+    Args:
+        ours: passages, and what `_Axes.bounds` says of them.
+        theirs: the same of the other side.
+        above: the bound.
+    """
+    (mine, my_bounds), (others, their_bounds) = ours, theirs
+    width = len(others.vectors)
+    step = max(1, _CELLS // max(1, width))
     found = [pl.DataFrame(schema=_PAIRS)]
-    for start in range(0, len(ours.vectors), step):
-        one, other = np.nonzero(ours.vectors[start : start + step] @ theirs.vectors.T > np.float32(above))
-        found.append(pl.DataFrame({"left": ours.owner[start + one], "right": theirs.owner[other]}, _PAIRS))
+    for start in range(0, len(mine.vectors), step):
+        own = mine.vectors[start : start + step]
+        may = np.flatnonzero(my_bounds[start : start + step] @ their_bounds.T > np.float32(above - _SLACK))
+        if len(may) > _MANY * len(own) * width:
+            may = np.flatnonzero(own @ others.vectors.T > np.float32(above))
+        one, other = np.divmod(may, max(1, width))
+        for part in range(0, len(may), _PAIRS_AT_ONCE):
+            some = slice(part, part + _PAIRS_AT_ONCE)
+            high = np.einsum("ij,ij->i", own[one[some]], others.vectors[other[some]]) > np.float32(above)
+            columns = {"left": mine.owner[start + one[some][high]], "right": others.owner[other[some][high]]}
+            found.append(pl.DataFrame(columns, _PAIRS))
     return pl.concat(found).unique()
 
 
@@ -183,8 +243,8 @@ def cosines(pairs: pl.DataFrame, left: TextPart, right: TextPart, dimension: int
 def _best(ours: tuple[_Passages, Numbers, Numbers], theirs: tuple[_Passages, Numbers, Numbers]) -> Any:
     found = np.full(len(ours[1]), np.nan)
     single = np.flatnonzero((ours[2] - ours[1] == 1) & (theirs[2] - theirs[1] == 1))
-    for start in range(0, len(single), 1 << 14):
-        some = single[start : start + (1 << 14)]
+    for start in range(0, len(single), _PAIRS_AT_ONCE):
+        some = single[start : start + _PAIRS_AT_ONCE]
         one, other = ours[0].vectors[ours[1][some]], theirs[0].vectors[theirs[1][some]]
         found[some] = np.einsum("ij,ij->i", one, other)
     for pair in np.setdiff1d(np.arange(len(found)), single).tolist():

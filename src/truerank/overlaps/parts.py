@@ -64,7 +64,7 @@ class TextPart:
         return np.concatenate(([0], np.cumsum(self.shingles.sizes))).astype(np.int64)
 
     def column(self, name: str) -> Any:
-        """A column of numbers of all texts: `folded`, `sequence` or `words`."""
+        """A column of numbers of all texts: `folded`, `sequence` or `measured` (words as a reader counts)."""
         blocks = [self.shingles.column(block, name) for block in range(len(self.shingles.sizes))]
         return np.concatenate([np.zeros(0, np.uint64), *blocks])
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import polars as pl
 
 from truerank.errors import OptionError
+from truerank.near_duplicates.shingling import UNSPACED_SIGN
 from truerank.overlaps.options import BRIEF_SHARE, BRIEF_WORDS, OverlapRules
 
 #: What can make a pair an overlap, in the order in which the column `evidence` joins them with "+".
@@ -31,6 +33,13 @@ OVERLAPS: Final[dict[str, Any]] = {
 }
 SemanticState = Literal["compared", "unknown language", "not asked"]
 
+#: In scripts without blanks, a text with this share of `contained_words` is looked for inside others: a question has
+#: fewer words there, and nothing else finds it in a longer one, as its words are not cut.
+_UNSPACED_SHARE: Final = 0.4
+#: A training text with fewer words that is a part of a test text, of less than this share of it, and nothing else says
+#: something else: "in the 20th century", a name. Above it, a word more or less is left. Chosen on the logs and MIRACL.
+PART_WORDS: Final = 10
+PART_SHARE: Final = 0.75
 #: Columns of thresholds that may be raised without comparing again.
 _THRESHOLDS: Final = ("ngram_share", "similarity", "containment", "contained_words", "threshold")
 
@@ -97,7 +106,7 @@ def with_evidence(frame: pl.DataFrame, rules: OverlapRules) -> pl.DataFrame:
     """The pairs that overlap by some rules, with the column `evidence`.
 
     Args:
-        frame: the columns of `OVERLAPS` but `evidence`.
+        frame: the columns of `OVERLAPS` but `evidence`; ids are not needed.
         rules: what counts.
     """
     fewest = pl.min_horizontal("test_words", "training_words")
@@ -106,7 +115,11 @@ def with_evidence(frame: pl.DataFrame, rules: OverlapRules) -> pl.DataFrame:
     def least(share: float, brief: float) -> pl.Expr:
         return pl.when(fewest < BRIEF_WORDS).then(max(share, brief)).otherwise(share)
 
-    inside = (fewest >= rules.contained_words) & (pl.col("test_words") != pl.col("training_words"))
+    unspaced = _unspaced("test_text") & _unspaced("training_text")
+    # Their numbers of words are rounded, and may be the same where one has more signs.
+    unequal = (pl.col("test_words") != pl.col("training_words")) | (unspaced & (pl.col("jaccard") < 1))
+    least_words = pl.when(unspaced).then(math.ceil(_UNSPACED_SHARE * rules.contained_words))
+    inside = (fewest >= least_words.otherwise(rules.contained_words)) & unequal
     fires = {
         "exact": pl.col("exact"),
         "ngram": pl.max_horizontal("ngram_test", "ngram_training") >= least(rules.ngram_share, 0.5),
@@ -120,3 +133,19 @@ def with_evidence(frame: pl.DataFrame, rules: OverlapRules) -> pl.DataFrame:
     names = [pl.when(fires[kind]).then(pl.lit(kind)) for kind in EVIDENCE_KINDS]
     evidence = pl.concat_str(names, separator="+", ignore_nulls=True)
     return frame.with_columns(evidence=evidence).filter(pl.col("evidence") != "")
+
+
+def without_parts(pairs: pl.DataFrame) -> pl.DataFrame:
+    """The pairs without those whose training text is only a small part of the test text, such as a name in it.
+
+    Args:
+        pairs: columns as in `OVERLAPS`.
+    """
+    part = (pl.col("training_words") < PART_WORDS) & (pl.col("training_words") <= pl.col("test_words"))
+    part &= (pl.col("evidence") == "contains") & (pl.col("jaccard") < PART_SHARE)
+    return pairs.filter(~part)
+
+
+def _unspaced(column: str) -> pl.Expr:
+    """Whether at least half of the characters of a text are of a script without blanks."""
+    return 2 * pl.col(column).str.count_matches(UNSPACED_SIGN) >= pl.col(column).str.len_chars()

@@ -28,8 +28,8 @@ from truerank.work.jobs import Job
 
 _PAIRS: Final[dict[str, Any]] = {"left": pl.Int64, "right": pl.Int64, "wording": pl.String}
 _SAYS: Final = {WORDS: "words", LETTERS: "letters"}
-#: Up to so many texts of the training side, and up to twice as many as the test side has, those of the test side that
-#: can match are looked for first.
+#: Up to so many texts of the training side, and up to half as many as all test sides have that meet it, those of a test
+#: side that can match are looked for first.
 _FEW: Final = 1 << 13
 #: Of short texts: place, all words, the keys of the core, and the keys of all content words.
 _CORES: Final[dict[str, Any]] = {
@@ -58,7 +58,7 @@ class _WordingTask:
     texts: tuple[str, ...]
 
     def open(self) -> Callable[[_ShortTexts], pl.DataFrame]:
-        probe = WordingProbe(self.texts)
+        probe = _probe(self.texts)
 
         def compare_block(block: _ShortTexts) -> pl.DataFrame:
             places = block.texts.is_not_null().arg_true().to_list()
@@ -69,13 +69,20 @@ class _WordingTask:
         return compare_block
 
 
-def same_words(left: TextPart, right: TextPart, job: Job) -> pl.DataFrame:
+@lru_cache(maxsize=1)
+def _probe(texts: tuple[str, ...]) -> WordingProbe:
+    """The probe of some texts; those of a test side meet several training sides one after the other."""
+    return WordingProbe(texts)
+
+
+def same_words(left: TextPart, right: TextPart, job: Job, texts: int | None = None) -> pl.DataFrame:
     """The pairs of short texts with the same content words, or nearly the same letters.
 
     Args:
         left: a part of the test side.
         right: a part of the training side.
         job: what runs it.
+        texts: of all test sides that are compared with this part of the training side; None for those of `left`.
 
     Returns:
         Columns `left` and `right`, numbers of texts, and `wording`, "words" or "letters".
@@ -83,7 +90,7 @@ def same_words(left: TextPart, right: TextPart, job: Job) -> pl.DataFrame:
     ours = [left.short(block) for block in range(len(left.shingles.sizes))]
     short = pl.concat([pl.Series("short", [], pl.String), *ours])
     numbers = short.is_not_null().arg_true().to_numpy().astype(np.int64)
-    if len(right) <= min(_FEW, 2 * len(left)) and len(numbers):
+    if len(right) <= min(_FEW, (len(left) if texts is None else texts) // 2) and len(numbers):
         theirs = [right.short(block).drop_nulls() for block in range(len(right.shingles.sizes))]
         numbers = _candidates(_cores(left, short, numbers), [text for texts in theirs for text in texts])
     if not len(numbers):

@@ -90,6 +90,19 @@ def test_cells_count_the_topics_and_documents_that_leak(suite: Path) -> None:
     assert "no encoder" in cells["log", "other", "query"]["reason"]
 
 
+def test_a_name_in_a_topic_is_no_leak_of_it(tmp_path: Path) -> None:
+    (tmp_path / "log.tsv").write_text("a\tthe church of jesus christ\nb\twhere is the great red spot of jupiter\n")
+    topics = (
+        "1\tThe Church of Jesus Christ has laws on health and fasting.\n2\tWhere is the Great Red Spot of Jupiter now\n"
+    )
+    (tmp_path / "topics.tsv").write_text(topics)
+    file = tmp_path / "suite.yaml"
+    file.write_text("training:\n  log:\n    queries: log.tsv\ntest:\n  topics:\n    topics: topics.tsv\n")
+    found = matrix(file, encoder="none")
+    assert found.pairs["test_id"].to_list() == ["2"]
+    assert _cells(found)["log", "topics", "query"]["ngram"] == 1
+
+
 def test_a_model_inherits_the_data_of_its_parents(suite: Path) -> None:
     found = matrix(suite, encoder="none")
     cell = _cells(found)["model", "topics", "query"]

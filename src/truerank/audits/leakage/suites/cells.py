@@ -123,6 +123,8 @@ def upper_bound(found: int, items: int, seen: int, planted: int) -> int:
 
 
 def _with(pairs: pl.DataFrame, kinds: Sequence[str]) -> pl.DataFrame:
+    if pairs.is_empty():
+        return pairs
     return pairs.filter(pl.col("evidence").str.split("+").list.set_intersection(list(kinds)).list.len() > 0)
 
 

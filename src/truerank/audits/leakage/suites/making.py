@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -24,7 +25,7 @@ from truerank.loading import json_file
 from truerank.options import Flag, Out, Processes, command
 from truerank.overlaps import OverlapRules, compare_all
 from truerank.overlaps.comparing import semantic_state
-from truerank.overlaps.results import SemanticState
+from truerank.overlaps.results import SemanticState, without_parts
 from truerank.records import TopicText
 from truerank.sources import read_topics
 from truerank.text.normalising import normalise
@@ -126,7 +127,7 @@ class _Comparison:
             for test in self.suite.tests:
                 for cell, of_cell in self._cells(row, test, checks.get(test.name)):
                     cells.append({"training": row.name, "test": test.name, **cell})
-                    pairs.append(of_cell)
+                    pairs += [of_cell.select(MATRIX_PAIRS.keys())] if len(of_cell) else []
         return LeakageMatrix(
             self.suite,
             self.rules,
@@ -150,7 +151,7 @@ class _Comparison:
             for training in self.kept.units_for(test, row, part):
                 for unit in self.kept.units_for(test, test, part):
                     itself = _is_itself(row, test.name, training, unit)
-                    there = self._pair_file(training, unit, itself).is_file()
+                    there = _known_of(self._pair_file(training, unit, itself)).is_file()
                     self.done["before" if there else "compared"].append(f"{row.name} {test.name}")
                     if not there:
                         open_.setdefault((training, itself), {})[unit.key] = unit
@@ -167,9 +168,11 @@ class _Comparison:
                 f"{training.source.spec}: {crowded} n-grams stand in so many texts that pairs may lack"
             )
         for file, found in zip(files, every, strict=True):
-            write_text(_crowd_file(file), str(found.crowded))
+            # Compared with itself, a set has the longer text on both sides, too.
+            frame = found.frame if itself else without_parts(found.frame)
             with atomic_path(file) as temporary:
-                found.frame.write_parquet(temporary, compression="zstd")
+                frame.write_parquet(temporary, compression="zstd")
+            write_text(_known_of(file), json.dumps({"pairs": len(frame), "crowded": found.crowded}) + "\n")
         shutil.rmtree(work.folder, ignore_errors=True)
 
     def _cells(
@@ -180,13 +183,13 @@ class _Comparison:
             one = self._compared(row, test, part, checked)
             if one is not None:
                 found[part] = one.pairs
-                yield cell_of(one), one.pairs.select(MATRIX_PAIRS.keys())
+                yield cell_of(one), one.pairs
         if len(found) == len(PARTS) and test.relevant and any(_has_examples(one) for one in self.suite.line(row)):
             yield self._pair_cell(row, test, found)
 
     def _compared(self, row: SuiteSet, test: SuiteSet, part: str, checked: Sensitivity | None) -> Compared | None:
         states: list[SemanticState] = []
-        frames, texts, itself = [pl.DataFrame(schema={**MATRIX_PAIRS, "example_of": pl.String})], 0, False
+        frames, texts, itself = list[pl.DataFrame](), 0, False
         tests, crowded = self.kept.units_for(test, test, part), 0
         read = {unit.key: unit for unit in tests}
         for holder in self.suite.line(row):
@@ -200,20 +203,24 @@ class _Comparison:
                     itself = itself or same
                     states.append(semantic_state(other, kept))
                     file = self._pair_file(training, unit, same)
-                    crowded += int(_crowd_file(file).read_text(encoding="ascii"))
+                    known = json_file(_known_of(file))
+                    crowded += int(known["crowded"])
+                    if not known["pairs"]:
+                        continue
                     frame = pl.read_parquet(file)
                     names = {"training": row.name, "source": holder.name, "test": test.name, "part": part}
                     frames.append(
                         frame.with_columns(
                             **{name: pl.lit(value) for name, value in names.items()},
                             example_of=pl.lit(training.source.spec if training.source.kind in _ROLES else None),
-                        ).select({**MATRIX_PAIRS, "example_of": pl.String}.keys())
+                        ).select(_WITH_EXAMPLES.keys())
                     )
         if not states:
             return None
         items = sum(self.kept.items(unit) for unit in self.kept.units(test, part))
         unread = sum(map(self.kept.unread, read.values()))
-        return Compared(part, items, texts, pl.concat(frames), tuple(states), itself, checked, unread, crowded)
+        pairs = pl.concat(frames) if frames else _no_pairs()
+        return Compared(part, items, texts, pairs, tuple(states), itself, checked, unread, crowded)
 
     def _pair_cell(
         self, row: SuiteSet, test: SuiteSet, found: Mapping[str, pl.DataFrame]
@@ -231,8 +238,7 @@ class _Comparison:
             if unit.source.kind in _ROLES
         )
         topics = len({topic for topic, _ in test.relevant})
-        pairs = both.with_columns(part=pl.lit("pair")).select(MATRIX_PAIRS.keys())
-        return pair_cell(both, topics, examples), pairs
+        return pair_cell(both, topics, examples), both.with_columns(part=pl.lit("pair"))
 
     def _checked(self, test: SuiteSet) -> Sensitivity | None:
         """The sensitivity check on a sample of the topics; None where the encoder cannot compare them."""
@@ -278,11 +284,19 @@ class _Comparison:
 
 
 _ROLES: Final = ("query", "positive")
+#: Pairs with the source of the examples that hold the training text.
+_WITH_EXAMPLES: Final = {**MATRIX_PAIRS, "example_of": pl.String}
 
 
-def _crowd_file(pairs: Path) -> Path:
-    """Beside the pairs of two sources: how many sequences of words are crowded."""
-    return pairs.with_suffix(".crowded")
+@cache
+def _no_pairs() -> pl.DataFrame:
+    """Those of most cells."""
+    return pl.DataFrame(schema=_WITH_EXAMPLES)
+
+
+def _known_of(pairs: Path) -> Path:
+    """Beside the pairs of two sources, written last: how many there are, and how many word sequences are crowded."""
+    return pairs.with_suffix(".json")
 
 
 def _is_itself(row: SuiteSet, test: str, training: TextUnit, unit: TextUnit) -> bool:

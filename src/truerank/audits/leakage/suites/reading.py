@@ -30,11 +30,10 @@ from truerank.work.artifacts import digest
 
 #: What is compared with what: texts of the two sides.
 PARTS: Final = ("query", "document")
-_ABOUT: Final = ("license", "language")
 #: Where the texts of the ids in examples are.
 _TEXTS: Final = ("train_queries", "train_docs")
-_TRAINING: Final = ("queries", "topics", "documents", "examples", "roles", *_TEXTS, "parents", *_ABOUT)
-_TEST: Final = ("topics", "documents", "qrels", *_ABOUT)
+_TRAINING: Final = ("queries", "topics", "documents", "examples", "roles", *_TEXTS, "parents", "license")
+_TEST: Final = ("topics", "documents", "qrels", "license")
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,6 @@ class SuiteSet:
         parents: sets whose data it inherits, with theirs, the nearest first; of a training set.
         qrels: the judgments of a test set.
         license: as stated.
-        language: as stated; empty where the texts are to tell.
     """
 
     name: str
@@ -138,7 +136,6 @@ class SuiteSet:
     parents: tuple[str, ...] = ()
     qrels: str | None = None
     license: str = ""
-    language: str = ""
 
     def of_part(self, part: str) -> tuple[TextSource, ...]:
         """Its own sources of queries or of documents."""
@@ -205,42 +202,51 @@ def read_suite(path: str | Path) -> Suite:
     """
     file = Path(path)
     top = read_tree(file, {}).table(("training", "test"))
-    reader = _Reader(file.absolute().parent)
-    training = tuple(reader.training(*each) for each in reader.named(top, "training"))
-    tests = tuple(reader.test(*each) for each in reader.named(top, "test"))
-    names = {one.name for one in training}
-    for name, value in top.need("training", "").table():
-        parents = value.table(_TRAINING).read("parents", Value.items, [])
-        for parent in parents:
-            if parent.text() not in names or parent.text() == name:
-                parent.fault(f"'{parent.text()}' is no other training set", f"one of {', '.join(sorted(names))}")
-    return Suite(file, training, tests)
+    training, tests = (_named(top, key) for key in ("training", "test"))
+    reader = _Reader(file.absolute().parent, frozenset(name for name, _ in training))
+    return Suite(
+        file,
+        tuple(reader.training(name, value) for name, value in training),
+        tuple(reader.test(name, value) for name, value in tests),
+    )
+
+
+def _named(top: YamlMapping, key: str) -> list[tuple[str, Value]]:
+    """The sets below a heading by name; none is a fault."""
+    value = top.need(key, f"name at least one set below '{key}:'")
+    found = list(value.table())
+    if not found:
+        value.fault("nothing in it", f"name at least one set below '{key}:'")
+    return found
 
 
 @dataclass(frozen=True)
 class _Reader:
-    folder: Path
+    """Reads the sets of a suite.
 
-    def named(self, top: YamlMapping, key: str) -> list[tuple[str, Value]]:
-        value = top.need(key, f"name at least one set below '{key}:'")
-        found = list(value.table())
-        if not found:
-            value.fault("nothing in it", f"name at least one set below '{key}:'")
-        return found
+    Attributes:
+        folder: of the file.
+        names: of all training sets.
+    """
+
+    folder: Path
+    names: frozenset[str]
 
     def training(self, name: str, value: Value) -> SuiteSet:
+        """A training set; each parent must be another one."""
         table = value.table(_TRAINING)
         sources = [source for key in ("queries", "topics", "documents") for source in self._sources(table, key)]
         roles = table.read("roles", Value.text, None)
         texts = ExampleTexts(*(table.read(key, self._place, None) for key in _TEXTS))
         for spec in self._specs(table, "examples"):
             sources += [TextSource(role, spec, roles, texts) for role in ("query", "positive")]
-        parents = tuple(parent.text() for parent in table.read("parents", Value.items, []))
+        parents = tuple(self._parent(name, parent) for parent in table.read("parents", Value.items, []))
         if not sources and not parents:
             value.fault("a training set without data", "give queries, topics, documents, examples or parents")
-        return SuiteSet(name, tuple(sources), parents, None, *self._about(table))
+        return SuiteSet(name, tuple(sources), parents, None, table.read("license", Value.text, ""))
 
     def test(self, name: str, value: Value) -> SuiteSet:
+        """A test set; judgments need topics and documents."""
         table = value.table(_TEST)
         sources = (*self._sources(table, "topics"), *self._sources(table, "documents"))
         if not sources:
@@ -248,10 +254,13 @@ class _Reader:
         qrels = table.read("qrels", self._place, None)
         if qrels is not None and {source.kind for source in sources} != {"topics", "documents"}:
             value.fault("judgments without topics and documents", "give both, or leave 'qrels' out")
-        return SuiteSet(name, sources, (), qrels, *self._about(table))
+        return SuiteSet(name, sources, (), qrels, table.read("license", Value.text, ""))
 
-    def _about(self, table: YamlMapping) -> tuple[str, str]:
-        return table.read("license", Value.text, ""), table.read("language", Value.text, "")
+    def _parent(self, name: str, value: Value) -> str:
+        parent = value.text()
+        if parent not in self.names or parent == name:
+            value.fault(f"'{parent}' is no other training set", f"one of {', '.join(sorted(self.names))}")
+        return parent
 
     def _sources(self, table: YamlMapping, key: str) -> tuple[TextSource, ...]:
         return tuple(TextSource(key, spec) for spec in self._specs(table, key))

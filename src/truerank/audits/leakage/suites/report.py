@@ -9,6 +9,7 @@ import polars as pl
 
 from truerank.audits.leakage.suites.picture import matrix_svg
 from truerank.audits.leakage.suites.results import LeakageMatrix
+from truerank.overlaps.results import PART_SHARE, PART_WORDS
 from truerank.reports.figures.export import page_svg
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Drawing, Part, Prose, Tone
@@ -23,6 +24,10 @@ _TONES: Final[dict[str, Tone]] = {"CONTAMINATED": "bad", "CLEAN": "good", "UNKNO
 #: Pairs of a cell that the page has; all are in pairs.parquet.
 _SHOWN: Final = 50
 _LISTING: Final = "list"
+#: Columns of pairs that the page shows as texts.
+_TEXTS: Final = (
+    "training", "source", "test", "part", "test_id", "test_text", "training_text", "training_id", "evidence",
+)  # fmt: skip
 _CAPTION: Final = (
     "Training sets in rows, test sets in columns. A number counts the topics or documents that leak: the same text, "
     "n-grams, near-duplicates or meaning; the darker, the larger their share. A corner marks those with the same "
@@ -132,7 +137,9 @@ def _rules(result: LeakageMatrix) -> Iterator[str]:
     yield (
         f"N-gram: {rules.ngram_share:.0%} of the {rules.ngram}-grams of either text, a Jaccard similarity of "
         f"{rules.similarity:g}, or {rules.containment:.0%} of the smaller text's shingles in the larger one. "
-        f"A text with fewer than {rules.ngram} words must stand there whole."
+        f"A text with fewer than {rules.ngram} words must stand there whole. A training text of fewer than "
+        f"{PART_WORDS} words that is less than {PART_SHARE:.0%} of a test text does not count as contained: it is a "
+        "name, or a part of a question. In scripts without blanks, signs are parts of words."
     )
     yield (
         "Words: short texts with the same content words, or one letter apart. These are no leaks until somebody judged "
@@ -200,25 +207,22 @@ def _pairs(result: LeakageMatrix) -> Iterator[Part]:
     if pairs.is_empty():
         yield Prose(("No pair was found.",))
         return
-
-    def texts(name: str) -> list[str]:
-        return pairs[name].fill_null("").to_list()
-
+    texts = {name: pairs[name].fill_null("").to_list() for name in _TEXTS}
     yield Listing(
         _LISTING,
         f"At most {_SHOWN} pairs of each cell, the strongest first.",
         (
-            ListingColumn("training", "Training", texts("training"), kind="label", filter="choose"),
-            ListingColumn("source", "Held by", texts("source"), kind="label", filter="choose", shown=False),
-            ListingColumn("test", "Test", texts("test"), kind="label", filter="choose"),
-            ListingColumn("part", "Part", texts("part"), kind="label", filter="choose"),
-            ListingColumn("test_id", "Test id", texts("test_id"), kind="code"),
-            ListingColumn("test_text", "Test text", texts("test_text"), searched=True),
-            ListingColumn("training_text", "Training text", texts("training_text"), searched=True),
-            ListingColumn("training_id", "Training id", texts("training_id"), kind="code"),
+            ListingColumn("training", "Training", texts["training"], kind="label", filter="choose"),
+            ListingColumn("source", "Held by", texts["source"], kind="label", filter="choose", shown=False),
+            ListingColumn("test", "Test", texts["test"], kind="label", filter="choose"),
+            ListingColumn("part", "Part", texts["part"], kind="label", filter="choose"),
+            ListingColumn("test_id", "Test id", texts["test_id"], kind="code"),
+            ListingColumn("test_text", "Test text", texts["test_text"], searched=True),
+            ListingColumn("training_text", "Training text", texts["training_text"], searched=True),
+            ListingColumn("training_id", "Training id", texts["training_id"], kind="code"),
             ListingColumn("jaccard", "Jaccard", pairs["jaccard"].fill_null(0).to_list(), kind="number", digits=2),
             ListingColumn("cosine", "Cosine", [_number(value) for value in pairs["cosine"].to_list()], kind="label"),
-            ListingColumn("evidence", "Evidence", texts("evidence"), kind="label", filter="choose"),
+            ListingColumn("evidence", "Evidence", texts["evidence"], kind="label", filter="choose"),
         ),
         ("pair", "pairs"),
         compared=("test_text", "training_text"),

@@ -14,11 +14,10 @@ from truerank.audits.leakage.training_examples.kinds import ANY_DOCUMENT
 from truerank.audits.leakage.training_examples.reading import TestTexts, TrainingTexts
 from truerank.overlaps import KeptTexts, OverlapRules, compare, compare_all, keep, open_kept
 from truerank.overlaps.forms import ComparedForm, keep_without, shared_passages
+from truerank.overlaps.results import without_parts
 from truerank.vectors.encoders import Encoder
 from truerank.work.jobs import Job
 
-#: A training text with fewer words that is only a part of a test text says something else: "in the 20th century".
-PART_WORDS: Final = 10
 _QUERIES: Final = "queries"
 _DOCUMENTS: Final = "documents"
 
@@ -141,19 +140,17 @@ def compare_sides(kept: KeptSides, rules: OverlapRules, job: Job) -> ComparedTex
     found = documents[0] if documents else replace(inside, frame=inside.frame.clear(), semantic="not asked")
     long = pl.col("test_words") >= rules.contained_words
     return ComparedTexts(
-        _without_parts(queries.frame),
-        _without_parts(inside.frame.filter(long)),
-        _without_parts(found.frame),
+        _told(queries.frame),
+        _told(inside.frame.filter(long)),
+        _told(found.frame),
         (queries.semantic, inside.semantic, found.semantic),
         (queries.crowded, inside.crowded),
     )
 
 
-def _without_parts(pairs: pl.DataFrame) -> pl.DataFrame:
-    """The pairs, each once, without those of a few words that are a part of a test text, and nothing else."""
-    part = (pl.col("training_words") < PART_WORDS) & (pl.col("training_words") < pl.col("test_words"))
-    once = pairs.unique(["test_id", "training_id"], keep="first", maintain_order=True)
-    return once.filter(~(part & (pl.col("evidence") == "contains")))
+def _told(pairs: pl.DataFrame) -> pl.DataFrame:
+    """The pairs that say something, each once."""
+    return without_parts(pairs.unique(["test_id", "training_id"], keep="first", maintain_order=True))
 
 
 def compare_plants(
@@ -174,4 +171,4 @@ def compare_plants(
     with TemporaryDirectory() as folder:
         own = replace(job, folder=Path(folder))
         encoder = ways.semantic.encoder(document=document)
-        return _without_parts(compare(side, plants, ways.rules, own, encoder=encoder).frame)
+        return _told(compare(side, plants, ways.rules, own, encoder=encoder).frame)

@@ -9,10 +9,10 @@ from typing import Any, Final
 import polars as pl
 
 from truerank.audits.leakage.report import SIGNS, TONES
-from truerank.audits.leakage.training_examples.comparing import PART_WORDS
 from truerank.audits.leakage.training_examples.kinds import KINDS, kind_named
 from truerank.audits.leakage.training_examples.results import ExampleAudit
 from truerank.overlaps.options import BRIEF_SHARE, BRIEF_WORDS
+from truerank.overlaps.results import PART_SHARE, PART_WORDS
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Facts, Part, Prose
 from truerank.reports.report import Report, ReportSection, Verdict
@@ -199,8 +199,9 @@ def rule_sentences(rules: Any) -> Iterator[str]:
     yield (
         f"Contains: the larger text has at least {rules['containment']:.0%} of the three-word shingles of the smaller "
         f"one. Test texts of fewer than {rules['contained_words']} words are not looked for in others, nor training "
-        f"texts of fewer than {PART_WORDS}. Where one text has fewer than {n} words, near and contains ask for all "
-        f"shingles; with fewer than {BRIEF_WORDS}, for at least {BRIEF_SHARE:.0%}, and n-gram for at least a half."
+        f"texts of fewer than {PART_WORDS} that are less than {PART_SHARE:.0%} of a test text. Where one text has "
+        f"fewer than {n} words, near and contains ask for all shingles; with fewer than {BRIEF_WORDS}, for at least "
+        f"{BRIEF_SHARE:.0%}, and n-gram for at least a half."
     )
     yield (
         "Words and letters: texts of at most 32 words have the same content words, in any order and inflection, or "
