@@ -106,9 +106,7 @@ def test_draws_take_as_many_documents_of_each_topic_and_grade() -> None:
     (drawn,) = removal_draws(gone, classes[pool], 50, 0)
 
     def counted(row: np.ndarray) -> Counter[tuple[int, int]]:
-        found = (place.get(name, (-1, 0)) for name in itertools.compress(names, row))
-        # The grade of which a topic has one document is matched over all topics.
-        return Counter((topic if grade < 3 else -1, grade) for topic, grade in found)
+        return Counter(place.get(name, (-1, 0)) for name in itertools.compress(names, row))
 
     assert all(counted(row) == counted(gone) for row in drawn > 0)
     finer = ranked.classes(10, ("run0",))
@@ -183,6 +181,53 @@ def test_few_choices_are_all_taken_and_p_is_exact() -> None:
     expected = np.mean([one >= away["d0", "d3"] - 1e-9 for one in away.values()])
     (found,) = document_placebos(RankedDocuments.of(qrels, {"run": run}), ["d0", "d3"], "AP")
     assert found.draws == 14 and found.systems[0].p == pytest.approx(expected)
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 10_000), st.integers(1, 8))
+def test_documents_are_alike_that_count_for_the_same_topics(seed: int, near: int) -> None:
+    """By a loop: topics, their grades, and whether a document is relevant, near the top or a little below."""
+    qrels, runs = data(seed, topics=4, documents=60)
+    scoring = Scoring(ties="rank")
+    ranked = RankedDocuments.of(qrels, runs, scoring)
+    grades = {(topic, doc): grade for topic, doc, grade in qrels.iter_rows()}
+    tops: dict[str, list[tuple[str, int]]] = {}
+    for run in runs.values():
+        for topic, doc, rank in run.select("topic_id", "doc_id", "rank").iter_rows():
+            tops.setdefault(doc, []).append((topic, rank))
+    signatures: dict[str, object] = {}
+    for doc in ranked.documents:
+        relevant = {topic for (topic, one), grade in grades.items() if one == doc and grade > 0}
+        deep = {topic for topic, rank in tops.get(doc, []) if rank <= 2 * near}
+        kind = 3 if relevant else 2 if any(rank <= near for _, rank in tops.get(doc, [])) else 1 if deep else 0
+        signatures[doc] = (kind, frozenset((topic, grades.get((topic, doc))) for topic in relevant | deep))
+    classes = dict(zip(ranked.documents, ranked.classes(near).tolist(), strict=True))
+    assert all((classes[doc] == -1) == (told[0] == 0) for doc, told in signatures.items())
+    known = [doc for doc in classes if classes[doc] >= 0]
+    for first, second in itertools.combinations(known, 2):
+        assert (classes[first] == classes[second]) == (signatures[first] == signatures[second])
+
+
+def test_where_topics_share_documents_and_leak_as_a_whole_the_level_holds() -> None:
+    """Each document is relevant to one topic. A third also stand on top for the next one, and high for their own: where
+    topics leak as a whole, these leak more often than others of their topic."""
+    rng = np.random.default_rng(4)
+    topics = [f"t{n:02d}" for n in range(12)]
+    names = [f"d{n:03d}" for n in range(240)]
+    own = {name: [topics[n % 12], *([topics[(n + 1) % 12]] if n < 80 else [])] for n, name in enumerate(names)}
+    judged = [(own[name][0], name, 1) for name in names]
+    qrels = pl.DataFrame(judged, schema=["topic_id", "doc_id", "relevance"], orient="row")
+    rows = [(topic, name, float(rng.random() + len(own[name]))) for name in names for topic in own[name]]
+    run = pl.DataFrame(rows, schema=["topic_id", "doc_id", "score"], orient="row")
+    ranked = RankedDocuments.of(qrels, {"run": run})
+    found = []
+    for number in range(150):
+        leaking = rng.choice(topics, 4, replace=False)
+        gone = [name for name in names if any(t in leaking for t in own[name]) and rng.random() < 0.6]
+        (one,) = document_placebos(ranked, gone, "nDCG@10", resampling=Resampling(39, 0.9, seed=number))
+        found.append(one.word == "moved more than chance")
+    # Binomial with 150 and 0.1: outside of 5 to 28 about once in 1,000.
+    assert 5 <= sum(found) <= 28
 
 
 def test_without_an_effect_chance_is_exceeded_as_often_as_the_level_says() -> None:
