@@ -368,7 +368,7 @@ def main() -> None:
     """Prints level and power."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=("level", "power", "all"))
-    parser.add_argument("--remove", choices=("topics", "documents", "both"), default="topics")
+    parser.add_argument("--remove", choices=("topics", "documents", "both"), default="both")
     parser.add_argument("--only", choices=("vaswani", "core17"))
     parser.add_argument("--leaked", help="the rows of this kind alone, such as 'of some topics'")
     parser.add_argument("--simulations", type=int, help="by default 10,000 for the level, 500 for the power")

@@ -231,13 +231,13 @@ def _leaking(found: ExampleAudit, judgments: Judgments | None, rules: LeakRules)
     columns = ("kind", "doc_id", "source", "example_id", "training_text")
     for kind, doc, source, example, text in found.leaks.filter(pl.col("kind").is_in(kinds)).select(columns).iter_rows():
         known.add(doc)
-        pair = None if judgments is None else judgments.find(doc, text, example, str(found.test["name"]))
+        pair = None if judgments is None else judgments.find(doc, text or "", example or "", str(found.test["name"]))
         told = None if pair is None else pair.leak
         if told or rules.basis == "either" or (told is None and rules.basis == "labels-first"):
             leaks[doc].append((kind, source, example, bool(told)))
     by_id = {}
     for doc, pairs in leaks.items():
-        parts = [tuple(dict.fromkeys(part)) for part in zip(*(pair[:3] for pair in pairs), strict=True)]
+        parts = [tuple(dict.fromkeys(filter(None, part))) for part in zip(*(pair[:3] for pair in pairs), strict=True)]
         said = any(pair[3] for pair in pairs)
         by_id[doc] = _Leak(parts[0], parts[1], parts[2], "judged a leak" if said else "found by the audit")
     return _Leaking(by_id, len(known) - len(by_id))
