@@ -297,16 +297,8 @@ def fast_placebo(
         dict(zip(ranked.names, after.tolist(), strict=True)),
         lambda rng, draws: np.array(drawn),
         confidence=drawing.confidence,
-        compared=share_compared(leaked[pool], classes[pool], relevant_documents(ranked)[pool]),
+        compared=share_compared(ranked, leaked, 10, matched) * (1 - 1 / len(matched) if len(matched) > 1 else 1),
     )
-
-
-@cache
-def relevant_documents(ranked: RankedDocuments) -> NDArray[np.bool_]:
-    """Which documents are relevant to a topic, shape (documents,)."""
-    found = np.zeros(len(ranked.documents), np.bool_)
-    found[ranked.judgments.document[ranked.judgments.grade > 0]] = True
-    return found
 
 
 def simulate_documents(task: Task) -> list[int]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from truerank.errors import InputError
 from truerank.measures import evaluate, parse_measures
-from truerank.measures.document_placebo import RankedDocuments, document_placebos
+from truerank.measures.document_placebo import RankedDocuments, document_placebos, share_compared
 from truerank.measures.random_removals import removal_draws
 from truerank.options import Resampling, Scoring
 
@@ -159,11 +159,25 @@ def test_what_cannot_be_told() -> None:
     assert whole.word == "cannot tell" and "No other documents are like those" in whole.reason
     # All ten of one topic, and one of another: others are like that one alone.
     (part,) = document_placebos(ranked, [f"t0-{n}" for n in range(10)] + ["t1-3"], "nDCG@10")
-    assert part.what.endswith("11 relevant; others are like 9% of these") and part.draws == 9
+    assert "11 relevant; others are like " in part.what and part.draws == 9
     (other,) = document_placebos(ranked, qrels["doc_id"].to_list()[:4], "ERR@10")
     assert other.word == "cannot tell" and "not computed" in other.reason
     with pytest.raises(InputError, match=r"there is no run 'nobody'\. write difficulty, or one of plain, memory"):
         document_placebos(ranked, ["t0-1"], "nDCG@10", matched_by="nobody")
+
+
+def test_what_others_are_like_counts_by_its_ranks() -> None:
+    """Of two removed documents the one on top has no other that is like it; the other one stands at rank three."""
+    names = [f"d{n}" for n in range(6)]
+    qrels = pl.DataFrame({"topic_id": ["t"] * 4, "doc_id": names[:4], "relevance": [2, 1, 1, 1]})
+    run = pl.DataFrame({"topic_id": ["t"] * 6, "doc_id": names, "score": [9.0, 7.0, 6.0, 5.0, 8.0, 4.0]})
+    ranked = RankedDocuments.of(qrels, {"run": run})
+    gone = ranked.documents.is_in(["d0", "d1"]).to_numpy()
+    assert share_compared(ranked, gone, 10, ()) == pytest.approx(0.5 / (1 + 0.5))
+    (found,) = document_placebos(ranked, ["d0", "d1"], "nDCG@10")
+    assert found.what.endswith("2 relevant; others are like 33% of these, each counted by its ranks")
+    unranked = RankedDocuments.of(qrels, {"run": run.filter(pl.col("doc_id") == "d5")})
+    assert share_compared(unranked, unranked.documents.is_in(["d0", "d1"]).to_numpy(), 10, ()) == 0.5
 
 
 def test_few_choices_are_all_taken_and_p_is_exact() -> None:

@@ -49,6 +49,7 @@ Flags = NDArray[np.bool_]
 _NEAR: Final = 100
 #: Documents below as many cutoffs in all runs are not removed at random, since hardly any would count.
 _MARGIN: Final = 2
+_LEAST: Final = 1e-12
 #: Classes of documents that are ranked about as high.
 _HEIGHTS: Final = 10
 _CELLS_AT_ONCE: Final = 1 << 21
@@ -184,6 +185,13 @@ class RankedDocuments:
         return np.concatenate([self._some(part, measure, judgments) for part in parts])
 
     @cached_property
+    def relevant(self) -> Flags:
+        """Which documents are relevant to a topic, shape (documents,)."""
+        found = np.zeros(len(self.documents), np.bool_)
+        found[self._relevant.document] = True
+        return found
+
+    @cached_property
     def _relevant(self) -> _Judgments:
         """The relevant documents of each topic."""
         kept = self.judgments.grade >= self.scoring.rel
@@ -231,9 +239,7 @@ class RankedDocuments:
 
     def _alike(self, near: int, matched_by: Sequence[str]) -> Ints:
         count, known = len(self.documents), self.judgments
-        level = known.grade >= self.scoring.rel
-        relevant = np.zeros(count, np.bool_)
-        relevant[known.document[level]] = True
+        level, relevant = known.grade >= self.scoring.rel, self.relevant
         deep, top = self._retrieved(_MARGIN * near), self._retrieved(near)
         kind = np.zeros(count, np.int64)
         kind[deep % count], kind[top % count], kind[relevant] = 1, 2, 3
@@ -248,7 +254,10 @@ class RankedDocuments:
         numbers = np.random.default_rng(0).integers(1, np.iinfo(np.int64).max, int(role.max(initial=0)) + 1)
         signature = np.zeros(count, np.int64)
         np.add.at(signature, document, numbers[role])
-        height = self._height(matched_by, _MARGIN * near) if matched_by else np.zeros(count, np.int64)
+        height = np.zeros(count, np.int64)
+        if matched_by:
+            high = self.height(matched_by, _MARGIN * near)
+            height[high > 0] = 1 + difficulty_classes({"": high[high > 0]}, _HEIGHTS)
         _, found = np.unique(np.stack([kind, signature, height]), axis=1, return_inverse=True)
         return np.where(kind > 0, found, -1)
 
@@ -258,10 +267,12 @@ class RankedDocuments:
         tops = [_top(self.results(name), depth) for name in self.names]
         return np.unique(np.concatenate([_topic_of(top) * count + top.document for top in tops]))
 
-    def _height(self, names: Sequence[str], depth: int) -> Ints:
-        """Tenths of the documents by how high runs rank them, in the mean; 0 for those that none has down to a depth.
+    def height(self, names: Sequence[str], depth: int) -> Floats:
+        """How high runs rank each document, summed: 1/log2(rank + 1) for the topic with the highest, 0 below a depth.
 
-        A run ranks a document as high as 1/log2(rank + 1), for the topic with the highest.
+        Args:
+            names: the runs.
+            depth: in ranks.
         """
         total = np.zeros(len(self.documents))
         for name in names:
@@ -269,9 +280,7 @@ class RankedDocuments:
             highest = np.zeros(len(self.documents))
             np.maximum.at(highest, rows.document, 1 / np.log2(rows.rank + 2))
             total += highest
-        found = np.zeros(len(total), np.int64)
-        found[total > 0] = 1 + difficulty_classes({"": total[total > 0]}, _HEIGHTS)
-        return found
+        return total
 
 
 def _ordered(ranking: Ranking, ties: Ties) -> pl.DataFrame:
@@ -426,9 +435,8 @@ def matching_runs(ranked: RankedDocuments, matched_by: str | None) -> tuple[str,
 def _compared(
     ranked: RankedDocuments, gone: Flags, measure: Measure, matched_by: Sequence[str], resampling: Resampling
 ) -> Placebo:
-    relevant = np.zeros_like(gone)
-    relevant[ranked.judgments.document[ranked.judgments.grade >= ranked.scoring.rel]] = True
-    what = f"{int(gone.sum()):,d} of {len(gone):,d} documents removed, {int((gone & relevant).sum()):,d} relevant"
+    relevant = int((gone & ranked.relevant).sum())
+    what = f"{int(gone.sum()):,d} of {len(gone):,d} documents removed, {relevant:,d} relevant"
     cannot_tell = partial(untold, measure=str(measure), what=what, confidence=resampling.confidence)
     if aggregate_of(measure) != "mean" or not effectiveness.computes(measure):
         return cannot_tell("This measure is not computed for random removals of documents.")
@@ -436,12 +444,14 @@ def _compared(
     classes = ranked.classes(near, matched_by)
     pool = np.flatnonzero(classes >= 0)
     chosen = gone[pool]
-    compared = share_compared(chosen, classes[pool], relevant[pool])
+    compared = share_compared(ranked, gone, near, matched_by)
     if not compared or removal_choices(chosen, classes[pool], 1) == 1:
         why = "no removed document counts" if not chosen.any() else "no other documents are like those that are removed"
         return cannot_tell(f"{why.capitalize()}: no choice is random.")
     if compared < 1:
-        what += f"; others are like {compared:.0%} of these"
+        what += f"; others are like {compared:.0%} of these, each counted by its ranks"
+    # A run that learnt the documents is one of those by which they are matched.
+    shown = compared * (1 - 1 / len(matched_by)) if len(matched_by) > 1 else compared
 
     def drawn(_: np.random.Generator, draws: int) -> Floats:
         parts = []
@@ -461,20 +471,26 @@ def _compared(
         what=what,
         draws=resampling.resamples,
         confidence=resampling.confidence,
-        compared=compared,
+        compared=shown,
         seed=resampling.seed,
     )
 
 
-def share_compared(removed: Flags, classes: Ints, relevant: Flags) -> float:
+def share_compared(ranked: RankedDocuments, removed: Flags, near: int, matched_by: Sequence[str]) -> float:
     """The share of the removed documents for which others could go: of the relevant ones, if there are any.
 
+    Each counts by how high the runs rank it: one that no run finds moves hardly a score.
+
     Args:
+        ranked: the runs and judgments.
         removed: which documents are removed, shape (documents,).
-        classes: a number for each; those of a class are alike.
-        relevant: which are relevant.
+        near, matched_by: as in `RankedDocuments.classes`.
     """
-    taken = np.bincount(classes, removed, classes.max(initial=0) + 1)
-    free = removed & (taken < np.bincount(classes, minlength=len(taken)))[classes]
-    counted = removed & relevant if (removed & relevant).any() else removed
-    return float((free & counted).sum() / max(1, counted.sum()))
+    classes = ranked.classes(near, matched_by) + 1
+    taken = np.bincount(classes, removed)
+    free = (taken < np.bincount(classes))[classes] & (classes > 0)
+    counted = removed & ranked.relevant if (removed & ranked.relevant).any() else removed
+    weight = ranked.height(ranked.names, _MARGIN * near) * counted
+    if not weight.any():
+        weight = counted.astype(np.float64)
+    return float(weight[free].sum() / max(_LEAST, weight.sum()))

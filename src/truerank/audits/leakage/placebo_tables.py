@@ -122,7 +122,8 @@ def _documents(draws: int, matched_by: str | None) -> Iterator[str]:
         + (
             "Documents that all runs rank high, such as mined positives, move scores more: compare with --matched-by."
             if matched_by is None
-            else "Ranks are matched in ten classes: within a class, higher ones may still leak more often."
+            else "Ranks are matched in ten classes: within a class, higher ones may still leak more often. What a run "
+            "gained by the documents is matched away as far as it is one of the runs that are matched by."
         )
     )
     yield (
