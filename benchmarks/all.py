@@ -105,7 +105,12 @@ SMALL: Final[Mapping[str, Small]] = {
         shared=False,
     ),
     "near_duplicates": Small(["generate 1000 pages", "scale pages --workers 1"]),
-    "placebo": Small(["level --simulations 20 --resamples 99"]),
+    "placebo": Small(
+        [
+            "level --remove topics --simulations 20 --resamples 99",
+            "level --remove documents --only core17 --simulations 10",
+        ]
+    ),
     "plant_faults": Small(["pages --collection cacm"], {"pages": "# pages, "}),
     "pool_simulation": Small(
         ["scale --documents 6000 --rounds 1 --simulate 0 --work pools"], shared=False,

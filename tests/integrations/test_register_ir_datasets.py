@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import ir_datasets
+import polars as pl
 import pytest
 
 import truerank
 from leakage_example import audit as leakage_audit
 from truerank import collection, leakage, transfer
+from truerank.audits.leakage.training_examples.results import LEAKS, ExampleAudit
 from truerank.errors import InputError, OptionError
 from truerank.integrations import ir_datasets as ours
 
@@ -126,6 +128,15 @@ def test_a_reduced_test_set_keeps_its_fields(tmp_path: Path) -> None:
     leakage.clean(audited, test=topics, out=out, remove="test")
     (query,) = truerank.register(out, "robust").queries_iter()
     assert (query.query_id, query.title, query.description) == ("302", "topic 302", "what is 302")
+
+
+def test_a_reduced_corpus_is_no_data_set_of_its_own(tmp_path: Path) -> None:
+    docs, out = tmp_path / "docs.jsonl", tmp_path / "clean.jsonl"
+    docs.write_text('{"_id": "d1", "text": "a"}\n{"_id": "d2", "text": "b"}\n')
+    leaks = pl.DataFrame([{"kind": "positive-relevant", "doc_id": "d1"}], schema=LEAKS)
+    leakage.clean(ExampleAudit((), leaks, {"name": "t"}, {}, {}, {}), remove="docs", docs=docs, out=out)
+    with pytest.raises(InputError, match="a reduced corpus has neither queries nor judgments"):
+        truerank.register(out, "reduced")
 
 
 def test_names_that_are_taken_or_wrong(parts: dict[str, Path]) -> None:

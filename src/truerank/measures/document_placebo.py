@@ -2,16 +2,18 @@
 
 A removed document leaves every run, those below it move up, and its judgments are gone. A topic that loses its last
 relevant document leaves the means: there is nothing left to find. How far this moves scores depends on what the
-documents were: so random documents are alike. For each removed document that is relevant to one topic, one of the same
-grade and topic goes; for each that is relevant to none and stands near the top of a run for one topic, or a little
-below, another one of these. Documents of several topics are matched with those of the same topics. A document that is
-the only one of its kind is matched with other such ones, of the same grade and as many topics. So it makes little
-difference for which topics documents leak, and none how many of them are relevant; which systems find them is what is
-compared, and is not matched.
+documents were: so random documents are alike. A document counts for a topic if it is judged relevant to it, or stands
+near the top of a run for it, or a little below. Alike are documents that count for the same topics, with the same
+grades. As many relevant ones of each such class go, and as many of those that are relevant to no topic and stand near
+the top, and of those a little below. Which systems find them is what is compared, and is not matched. A document that
+no other one is like is removed in every draw, as if it leaked for sure: it moves all draws alike and shows nothing.
 
-These classes depend on the judgments and on all runs alike, and not on which documents leak. Where all documents of a
-class leak equally often and independently, those that leak are one random choice among all, and the test is exact.
-Where they leak together, such as all of some topics, it is not: `benchmarks/placebo.py` shows by how much.
+These classes depend on the judgments and on all runs alike, and not on which documents leak. The test is exact if all
+choices of as many documents of each class are equally likely, where nothing leaked into scores: that is so wherever
+the chance that certain documents leak depends on their topics and grades alone. Documents may leak independently, or
+whole topics may, in any number, together or not, each with a rate of its own. It is not exact where documents of a
+class leak more often that are ranked high; with `matched_by`, documents of a class are also in the same tenth by how
+high runs rank them. `benchmarks/placebo.py` measures all of this.
 
 Source: as `measures.placebo`.
 """
@@ -47,11 +49,9 @@ Flags = NDArray[np.bool_]
 _NEAR: Final = 100
 #: Documents below as many cutoffs in all runs are not removed at random, since hardly any would count.
 _MARGIN: Final = 2
-#: Ranked documents of a class are cut into parts with so many at least.
-_FEWEST_OF_PART: Final = 3
-_PARTS: Final = 5
-#: Documents of as many topics or more count as alike where their topics are not.
-_SEVERAL: Final = 4
+_LEAST: Final = 1e-12
+#: Classes of documents that are ranked about as high.
+_HEIGHTS: Final = 10
 _CELLS_AT_ONCE: Final = 1 << 21
 #: Measures that count judgments of grade 0.
 _BELOW: Final = ("Bpref",)
@@ -180,7 +180,16 @@ class RankedDocuments:
         rows = max(len(_top(one, _looked_at(measure)).document) for one in self.runs.values())
         step = max(1, _CELLS_AT_ONCE // max(rows, len(judgments.topic)))
         starts = range(0, len(removed), step)
-        return np.concatenate([self._some(removed[at : at + step], measure, judgments) for at in starts])
+        # By document: a gather then copies whole rows.
+        parts = (np.ascontiguousarray(removed[at : at + step].T) for at in starts)
+        return np.concatenate([self._some(part, measure, judgments) for part in parts])
+
+    @cached_property
+    def relevant(self) -> Flags:
+        """Which documents are relevant to a topic, shape (documents,)."""
+        found = np.zeros(len(self.documents), np.bool_)
+        found[self._relevant.document] = True
+        return found
 
     @cached_property
     def _relevant(self) -> _Judgments:
@@ -191,8 +200,7 @@ class RankedDocuments:
     def _scored(self, removed: Flags) -> Flags:
         """The topics that stay in the means, shape (draws, topics): all but those that lose each relevant document."""
         length = np.bincount(self._relevant.topic, minlength=self.topics)
-        stay = ~np.take(removed, self._relevant.document, axis=1)
-        scored: Flags = (_by_topic(_running(stay), length) > 0) | (length == 0)
+        scored: Flags = (_by_topic(_running(~removed[self._relevant.document]), length).T > 0) | (length == 0)
         return scored
 
     def _needed(self, measure: Measure) -> _Judgments:
@@ -204,7 +212,7 @@ class RankedDocuments:
         return _Judgments(*(column[kept] for column in self.judgments))
 
     def _some(self, removed: Flags, measure: Measure, known: _Judgments) -> Floats:
-        draws = len(removed)
+        draws = removed.shape[1]
         scored = self._scored(removed)
         judgments = _left(known, removed, measure, self.topics)
         means = []
@@ -231,65 +239,48 @@ class RankedDocuments:
 
     def _alike(self, near: int, matched_by: Sequence[str]) -> Ints:
         count, known = len(self.documents), self.judgments
-        judged, grade = np.zeros(count, np.bool_), np.zeros(count, np.int64)
-        judged[known.document] = True
-        np.maximum.at(grade, known.document, known.grade)
-        level = known.grade >= self.scoring.rel
-        answers = _Topics.of(known.topic[level], known.document[level], count)
-        tops, deepest = self._retrieved(near), self._retrieved(_MARGIN * near)
-        relevant = answers.number > 0
-        kind = np.where(relevant, 3, np.where(tops.number > 0, 2, np.where(deepest.number > 0, 1, 0)))
-        of = (deepest, deepest, tops, answers)
-        several = np.minimum(np.choose(kind, [one.number for one in of]), _SEVERAL)
-        topics = np.choose(kind, [one.which for one in of])
-        frame = pl.DataFrame({"kind": kind, "grade": grade, "judged": judged, "topics": topics, "several": several})
-        # A document that no other one is like: those of other topics, as many.
-        keys = ("kind", "grade", "judged", "topics", "several")
-        frame = frame.with_columns(topics=pl.when(pl.len().over(keys) > 1).then("topics").otherwise(0))
-        found = frame.select(pl.struct(keys).rank("dense").cast(pl.Int64)).to_series().to_numpy().copy()
+        level, relevant = known.grade >= self.scoring.rel, self.relevant
+        deep, top = self._retrieved(_MARGIN * near), self._retrieved(near)
+        kind = np.zeros(count, np.int64)
+        kind[deep % count], kind[top % count], kind[relevant] = 1, 2, 3
+        # For which topics a document counts, and with which grade: the same random number for the same ones.
+        pairs = np.union1d(deep, known.topic[level] * count + known.document[level])
+        topic, document = np.divmod(pairs, count)
+        judged = known.topic * count + known.document
+        order = np.argsort(judged)
+        place = np.minimum(np.searchsorted(judged[order], pairs), len(judged) - 1) if len(judged) else 0
+        grade = np.where(judged[order][place] == pairs, known.grade[order][place], known.grade.min(initial=0) - 1)
+        _, role = np.unique(np.stack([topic, grade]), axis=1, return_inverse=True)
+        numbers = np.random.default_rng(0).integers(1, np.iinfo(np.int64).max, int(role.max(initial=0)) + 1)
+        signature = np.zeros(count, np.int64)
+        np.add.at(signature, document, numbers[role])
+        height = np.zeros(count, np.int64)
         if matched_by:
-            found = _parts(found, self._found(matched_by, relevant, _MARGIN * near))
-        found[kind == 0] = -1
-        return found
+            high = self.height(matched_by, _MARGIN * near)
+            height[high > 0] = 1 + difficulty_classes({"": high[high > 0]}, _HEIGHTS)
+        _, found = np.unique(np.stack([kind, signature, height]), axis=1, return_inverse=True)
+        return np.where(kind > 0, found, -1)
 
-    def _retrieved(self, depth: int) -> _Topics:
-        """For how many topics each document stands above a rank in a run, and for which."""
+    def _retrieved(self, depth: int) -> Ints:
+        """The pairs of topic and document, as one number, that stand above a rank in a run."""
         count = len(self.documents)
         tops = [_top(self.results(name), depth) for name in self.names]
-        pairs = np.unique(np.concatenate([_topic_of(top) * count + top.document for top in tops]))
-        return _Topics.of(*np.divmod(pairs, count), count)
+        return np.unique(np.concatenate([_topic_of(top) * count + top.document for top in tops]))
 
-    def _found(self, names: Sequence[str], relevant: Flags, depth: int) -> Floats:
-        """How high runs rank each document, in the mean: 1/log2(rank + 1) down to a depth, over the topics to which it
-        is relevant; for another document, the highest of all topics."""
+    def height(self, names: Sequence[str], depth: int) -> Floats:
+        """How high runs rank each document, summed: 1/log2(rank + 1) for the topic with the highest, 0 below a depth.
+
+        Args:
+            names: the runs.
+            depth: in ranks.
+        """
         total = np.zeros(len(self.documents))
         for name in names:
             rows = _top(self.results(name), depth)
-            gain = 1 / np.log2(rows.rank + 2)
             highest = np.zeros(len(self.documents))
-            np.maximum.at(highest, rows.document, gain)
-            own = rows.judged & (rows.grade >= self.scoring.rel)
-            sums = np.bincount(rows.document[own], gain[own], len(self.documents))
-            total += np.where(relevant, sums, highest)
-        level = self.judgments.grade >= self.scoring.rel
-        shared = np.bincount(self.judgments.document[level], minlength=len(self.documents))
-        return total / np.maximum(1, shared) / len(names)
-
-
-class _Topics(NamedTuple):
-    """For how many topics a document counts, and a number for the set of them; shape (documents,)."""
-
-    number: Ints
-    which: Ints
-
-    @classmethod
-    def of(cls, topic: Ints, document: Ints, documents: int) -> _Topics:
-        """From pairs of topic and document."""
-        # A sum of large random numbers, which wraps around: no two sets have the same one.
-        numbers = np.random.default_rng(0).integers(1, np.iinfo(np.int64).max, int(topic.max(initial=0)) + 1)
-        which = np.zeros(documents, np.int64)
-        np.add.at(which, document, numbers[topic])
-        return cls(np.bincount(document, minlength=documents), which)
+            np.maximum.at(highest, rows.document, 1 / np.log2(rows.rank + 2))
+            total += highest
+        return total
 
 
 def _ordered(ranking: Ranking, ties: Ties) -> pl.DataFrame:
@@ -343,21 +334,22 @@ def _hits(rows: _RunRows, removed: Flags, measure: Measure, scoring: Scoring) ->
     topics, look = len(rows.length), _looked_at(measure)
     while True:
         top = _top(rows, look)
-        gone = np.take(removed, top.document, axis=1)
+        gone = removed[top.document]
         before = _running(gone)
         lost = _by_topic(before, top.length)
         cut = top.length < rows.length
-        if not cut.any() or (top.length - lost >= measure.params["cutoff"])[:, cut].all():
+        if not cut.any() or (top.length[:, None] - lost >= measure.params["cutoff"])[cut].all():
             break
         look *= 2
     judged = np.flatnonzero(top.judged)
     topic = _topic_of(top)[judged]
-    rank = top.rank[judged] - np.take(before, judged, axis=1) + np.take(before, top.first[topic], axis=1)
+    # As 32-bit numbers, of which more are computed at once.
+    rank = top.rank[judged, None].astype(np.int32) - before[judged] + before[top.first[topic]]
     depth = np.inf if scoring.depth is None else scoring.depth
     deepest = depth if look == np.inf else min(depth, measure.params["cutoff"])
-    draw, at = np.nonzero(~np.take(gone, judged, axis=1) & (rank < deepest))
-    results = np.minimum(rows.length - lost, depth).astype(np.int64).ravel()
-    return Hits(topic[at] + draw * topics, rank[draw, at], top.grade[judged[at]], results)
+    draw, at = _by_draw(~gone[judged] & (rank < deepest))
+    results = np.minimum(rows.length[:, None] - lost, depth).astype(np.int64).T.ravel()
+    return Hits(topic[at] + draw * topics, rank[at, draw], top.grade[judged[at]], results)
 
 
 def _left(known: _Judgments, removed: Flags, measure: Measure, topics: int) -> _DrawnGrades:
@@ -370,38 +362,33 @@ def _left(known: _Judgments, removed: Flags, measure: Measure, topics: int) -> _
     while True:
         shown = np.minimum(length, look).astype(np.int64)
         top = np.flatnonzero(place < look)
-        stay = ~np.take(removed, known.document[top], axis=1)
+        stay = ~removed[known.document[top]]
         cut = shown < length
-        if not cut.any() or (_by_topic(_running(stay), shown)[:, cut] >= measure.params["cutoff"]).all():
+        if not cut.any() or (_by_topic(_running(stay), shown)[cut] >= measure.params["cutoff"]).all():
             break
         look *= 2
-    draw, at = np.nonzero(stay)
-    return _DrawnGrades(known.topic[top[at]] + draw * topics, known.grade[top[at]], len(removed) * topics)
+    draw, at = _by_draw(stay)
+    return _DrawnGrades(known.topic[top[at]] + draw * topics, known.grade[top[at]], removed.shape[1] * topics)
+
+
+def _by_draw(flags: Flags) -> tuple[Ints, Ints]:
+    """The draws and places of flags of the shape (places, draws) that are set, draws first."""
+    draw, place = np.nonzero(np.ascontiguousarray(flags.T))
+    return draw, place
 
 
 def _running(flags: Flags) -> NDArray[np.int32]:
-    """How many flags are set before each place, shape (draws, places + 1)."""
-    found = np.zeros((len(flags), flags.shape[1] + 1), np.int32)
-    found[:, 1:] = flags
-    return np.cumsum(found, axis=1, out=found)
+    """How many flags are set before each place, shape (places + 1, draws)."""
+    found = np.zeros((len(flags) + 1, flags.shape[1]), np.int32)
+    found[1:] = flags
+    return np.cumsum(found, axis=0, out=found)
 
 
 def _by_topic(running: NDArray[np.int32], length: Ints) -> NDArray[np.int32]:
-    """How many flags are set for each topic, shape (draws, topics), of topics with so many places each."""
+    """How many flags are set for each topic, shape (topics, draws), of topics with so many places each."""
     ends = np.cumsum(length)
-    found: NDArray[np.int32] = running[:, ends] - running[:, ends - length]
+    found: NDArray[np.int32] = running[ends] - running[ends - length]
     return found
-
-
-def _parts(classes: Ints, values: Floats) -> Ints:
-    """Classes cut into parts by values: those with 0, and the others into up to five of about the same size."""
-    found = np.zeros(len(classes), np.int64)
-    order = np.argsort(classes, kind="stable")
-    for every in np.split(order, np.flatnonzero(np.diff(classes[order])) + 1):
-        own = every[values[every] > 0]
-        if len(own):
-            found[own] = 1 + difficulty_classes({"": values[own]}, min(_PARTS, max(1, len(own) // _FEWEST_OF_PART)))
-    return classes * (_PARTS + 1) + found
 
 
 def document_placebos(
@@ -428,20 +415,28 @@ def document_placebos(
     Raises:
         OptionError: there is no run of the name that is to be matched by.
     """
+    names = matching_runs(ranked, matched_by)
+    gone = ranked.documents.is_in(list(removed)).to_numpy()
+    return tuple(_compared(ranked, gone, measure, names, resampling) for measure in parse_measures(measures))
+
+
+def matching_runs(ranked: RankedDocuments, matched_by: str | None) -> tuple[str, ...]:
+    """The runs that say how high documents are ranked.
+
+    Raises:
+        OptionError: there is no run of this name.
+    """
     if matched_by not in (None, "difficulty", *ranked.names):
         known = ", ".join(ranked.names)
         raise OptionError("matched_by", f"there is no run '{matched_by}'", f"write difficulty, or one of {known}")
-    names = () if matched_by is None else ranked.names if matched_by == "difficulty" else (matched_by,)
-    gone = ranked.documents.is_in(list(removed)).to_numpy()
-    return tuple(_compared(ranked, gone, measure, names, resampling) for measure in parse_measures(measures))
+    return () if matched_by is None else ranked.names if matched_by == "difficulty" else (matched_by,)
 
 
 def _compared(
     ranked: RankedDocuments, gone: Flags, measure: Measure, matched_by: Sequence[str], resampling: Resampling
 ) -> Placebo:
-    relevant = np.zeros_like(gone)
-    relevant[ranked.judgments.document[ranked.judgments.grade >= ranked.scoring.rel]] = True
-    what = f"{int(gone.sum()):,d} of {len(gone):,d} documents removed, {int((gone & relevant).sum()):,d} relevant"
+    relevant = int((gone & ranked.relevant).sum())
+    what = f"{int(gone.sum()):,d} of {len(gone):,d} documents removed, {relevant:,d} relevant"
     cannot_tell = partial(untold, measure=str(measure), what=what, confidence=resampling.confidence)
     if aggregate_of(measure) != "mean" or not effectiveness.computes(measure):
         return cannot_tell("This measure is not computed for random removals of documents.")
@@ -449,12 +444,14 @@ def _compared(
     classes = ranked.classes(near, matched_by)
     pool = np.flatnonzero(classes >= 0)
     chosen = gone[pool]
-    compared = _share_compared(chosen, classes[pool], relevant[pool])
+    compared = share_compared(ranked, gone, near, matched_by)
     if not compared or removal_choices(chosen, classes[pool], 1) == 1:
         why = "no removed document counts" if not chosen.any() else "no other documents are like those that are removed"
         return cannot_tell(f"{why.capitalize()}: no choice is random.")
     if compared < 1:
-        what += f"; others are like {compared:.0%} of these"
+        what += f"; others are like {compared:.0%} of these, each counted by its ranks"
+    # A run that learnt the documents is one of those by which they are matched.
+    shown = compared * (1 - 1 / len(matched_by)) if len(matched_by) > 1 else compared
 
     def drawn(_: np.random.Generator, draws: int) -> Floats:
         parts = []
@@ -474,14 +471,26 @@ def _compared(
         what=what,
         draws=resampling.resamples,
         confidence=resampling.confidence,
-        compared=compared,
+        compared=shown,
         seed=resampling.seed,
     )
 
 
-def _share_compared(removed: Flags, classes: Ints, relevant: Flags) -> float:
-    """The share of the removed documents for which others could go: of the relevant ones, if there are any."""
-    taken = np.bincount(classes, removed, classes.max(initial=0) + 1)
-    free = removed & (taken < np.bincount(classes, minlength=len(taken)))[classes]
-    counted = removed & relevant if (removed & relevant).any() else removed
-    return float((free & counted).sum() / max(1, counted.sum()))
+def share_compared(ranked: RankedDocuments, removed: Flags, near: int, matched_by: Sequence[str]) -> float:
+    """The share of the removed documents for which others could go: of the relevant ones, if there are any.
+
+    Each counts by how high the runs rank it: one that no run finds moves hardly a score.
+
+    Args:
+        ranked: the runs and judgments.
+        removed: which documents are removed, shape (documents,).
+        near, matched_by: as in `RankedDocuments.classes`.
+    """
+    classes = ranked.classes(near, matched_by) + 1
+    taken = np.bincount(classes, removed)
+    free = (taken < np.bincount(classes))[classes] & (classes > 0)
+    counted = removed & ranked.relevant if (removed & ranked.relevant).any() else removed
+    weight = ranked.height(ranked.names, _MARGIN * near) * counted
+    if not weight.any():
+        weight = counted.astype(np.float64)
+    return float(weight[free].sum() / max(_LEAST, weight.sum()))

@@ -5,30 +5,42 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 _CELLS_AT_ONCE: Final = 1 << 22
 
 
-class _Stratum(NamedTuple):
-    """Items that are alike: their places, and how many of them are removed."""
+class _Free(NamedTuple):
+    """The strata of which some items go and some stay: in the others there is no choice.
 
-    places: NDArray[np.int64]
-    removed: int
+    `items` are theirs, one stratum after the other, shape (items,); `size` and `removed` say of each stratum how many
+    it has and how many go, shape (strata,).
+    """
 
-    @property
-    def choices(self) -> int:
-        """In how many ways as many can be removed."""
-        return math.comb(len(self.places), self.removed)
+    items: Ints
+    size: Ints
+    removed: Ints
+
+    @classmethod
+    def of(cls, removed: NDArray[np.bool_], strata: Ints | None) -> _Free:
+        """From which items are removed, and the number of each one's stratum."""
+        _, which, size = np.unique(
+            np.zeros(len(removed)) if strata is None else strata, return_inverse=True, return_counts=True
+        )
+        gone = np.bincount(which, removed, len(size)).astype(np.int64)
+        free = (gone > 0) & (gone < size)
+        order = np.argsort(which, kind="stable")
+        return cls(order[free[which[order]]], size[free], gone[free])
 
 
-def removal_choices(removed: NDArray[np.bool_], strata: NDArray[np.int64] | None, most: int) -> int:
+def removal_choices(removed: NDArray[np.bool_], strata: Ints | None, most: int) -> int:
     """In how many ways as many items of each stratum can be removed.
 
     Args:
@@ -36,19 +48,10 @@ def removal_choices(removed: NDArray[np.bool_], strata: NDArray[np.int64] | None
         strata: a number for each item, shape (items,); None where all are alike.
         most: where there are more ways than these, any larger number may come back.
     """
-    found = 1
-    for one in _members(removed, strata):
-        if 0 < one.removed < len(one.places) and len(one.places) > most:
-            return most + 1
-        found *= one.choices
-        if found > most:
-            break
-    return found
+    return _choices(_Free.of(removed, strata), most)
 
 
-def removal_draws(
-    removed: NDArray[np.bool_], strata: NDArray[np.int64] | None, draws: int, seed: int
-) -> Iterator[Floats]:
+def removal_draws(removed: NDArray[np.bool_], strata: Ints | None, draws: int, seed: int) -> Iterator[Floats]:
     """Removals of as many items of each stratum: random ones, or each of the others where there are no more than these.
 
     Args:
@@ -60,33 +63,45 @@ def removal_draws(
     Yields:
         Rows of zeros and ones, shape (some draws, items).
     """
-    members = [one for one in _members(removed, strata) if one.removed]
-    if removal_choices(removed, strata, draws + 1) <= draws + 1:
-        yield _others(removed, members)
+    free = _Free.of(removed, strata)
+    certain = removed.astype(np.float64)
+    certain[free.items] = 0.0
+    if _choices(free, draws + 1) <= draws + 1:
+        yield _others(removed, certain, free)
         return
+    stratum = np.repeat(np.arange(len(free.size)), free.size)
+    first = np.arange(len(stratum)) - np.repeat(np.cumsum(free.size) - free.size, free.size)
+    goes = first < np.repeat(free.removed, free.size)
     rng = np.random.default_rng(seed)
     step = max(1, _CELLS_AT_ONCE // len(removed))
     for start in range(0, draws, step):
-        chosen = np.zeros((min(step, draws - start), len(removed)))
-        for own, count in members:
-            keys = rng.random((len(chosen), len(own)))
-            picked = own[np.argpartition(keys, count - 1, axis=1)[:, :count]]
-            np.put_along_axis(chosen, picked, 1.0, axis=1)
+        chosen = np.tile(certain, (min(step, draws - start), 1))
+        # Random numbers order the items of each stratum, one stratum after the other.
+        order = np.argsort(rng.random((len(chosen), len(stratum))) + stratum, axis=1)
+        np.put_along_axis(chosen, free.items[order[:, goes]], 1.0, axis=1)
         yield chosen
 
 
-def _members(removed: NDArray[np.bool_], strata: NDArray[np.int64] | None) -> list[_Stratum]:
-    if strata is None:
-        return [_Stratum(np.arange(len(removed)), int(removed.sum()))]
-    order = np.argsort(strata, kind="stable")
-    places = np.split(order, np.flatnonzero(np.diff(strata[order])) + 1)
-    return [_Stratum(own, int(removed[own].sum())) for own in places]
+def _choices(free: _Free, most: int) -> int:
+    found = 1
+    for size, count in zip(free.size.tolist(), free.removed.tolist(), strict=True):
+        if size > most:
+            return most + 1
+        found *= math.comb(size, count)
+        if found > most:
+            break
+    return found
 
 
-def _others(removed: NDArray[np.bool_], members: Sequence[_Stratum]) -> Floats:
+def _others(removed: NDArray[np.bool_], certain: Floats, free: _Free) -> Floats:
     """Every choice but the one that was made."""
-    ways = itertools.product(*(itertools.combinations(one.places, one.removed) for one in members))
-    chosen = np.zeros((math.prod(one.choices for one in members), len(removed)))
+    members = np.split(free.items, np.cumsum(free.size)[:-1])
+    ways = list(
+        itertools.product(
+            *(itertools.combinations(own, count) for own, count in zip(members, free.removed.tolist(), strict=False))
+        )
+    )
+    chosen = np.tile(certain, (len(ways), 1))
     for row, parts in zip(chosen, ways, strict=True):
         row[list(itertools.chain(*parts))] = 1.0
     others: Floats = chosen[(chosen != removed).any(axis=1)]

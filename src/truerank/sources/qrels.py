@@ -55,7 +55,7 @@ def read_qrels(spec: str | SourceSpec) -> Iterator[Qrel]:
             of topic and document that stands there twice (within the last million lines); no judgment at all.
     """
     spec = _checked(spec)
-    return irds.qrels(spec.location) if spec.scheme == "irds" else _file_qrels(_qrels_path(spec.path))
+    return irds.qrels(spec.location) if spec.scheme == "irds" else _file_qrels(qrels_path(spec.path))
 
 
 def read_qrels_frame(spec: str | SourceSpec) -> pl.DataFrame:
@@ -80,7 +80,7 @@ def read_qrels_frame(spec: str | SourceSpec) -> pl.DataFrame:
             pass
         raise
     if spec.scheme != "irds" and (pair := frames.repeated_pair(frame["topic_id"], frame["doc_id"])):
-        frames.raise_repeat(_qrels_path(spec.path), pair, BEIR_HEADER)
+        frames.raise_repeat(qrels_path(spec.path), pair, BEIR_HEADER)
     return frame
 
 
@@ -102,7 +102,7 @@ def qrel_frames(spec: str | SourceSpec) -> Iterator[pl.DataFrame]:
         while records := [(qrel.topic_id, qrel.doc_id, qrel.relevance) for qrel in islice(stream, _ROWS)]:
             yield pl.DataFrame(records, schema=QREL_SCHEMA, orient="row")
         return
-    path = _qrels_path(spec.path)
+    path = qrels_path(spec.path)
     found = False
     blocks = partial(frames.frames, path, QREL_SCHEMA, _LAYOUTS, _values, header=BEIR_HEADER)
     for frame in shared_frames(path, "qrels", blocks):
@@ -124,7 +124,7 @@ def qrel_lines(spec: str | SourceSpec) -> Iterator[QrelLine]:
     spec = _checked(spec)
     if spec.scheme != "file":
         raise InputError("lines are read from files", "give a path", where=spec.spec)
-    path = _qrels_path(spec.path)
+    path = qrels_path(spec.path)
     for first, data in byte_blocks(path):
         for number, raw in enumerate(data.split(b"\n"), start=first):
             text, _ = decoded(raw, path, number, strict=False)
@@ -161,7 +161,8 @@ def _checked(spec: str | SourceSpec) -> SourceSpec:
     return spec
 
 
-def _qrels_path(path: Path) -> Path:
+def qrels_path(path: Path) -> Path:
+    """The file of judgments that a path stands for: `qrels/test.tsv` of a BEIR folder, or the file itself."""
     if compressed.is_folder(path):
         beir.queries_file(path)
         judgments = beir.qrels_file(path)

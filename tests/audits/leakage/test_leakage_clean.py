@@ -479,3 +479,9 @@ def test_a_real_log(tmp_path):
     assert all(line in gone for line in after)
     left = [q for q in queries if " ".join(q.text.split()) not in texts]
     assert cleaning.kept == pytest.approx(len(left), abs=2)
+
+
+def test_kinds_of_leak_that_do_not_exist_are_an_error() -> None:
+    known = "choose from pair, query-query, positive-relevant, negative-relevant, query-document, document-corpus"
+    with pytest.raises(InputError, match=rf"kinds.*there is no kind of leak 'queries'\. {known}"):
+        leakage.LeakRules(kinds=("pair", "queries"))

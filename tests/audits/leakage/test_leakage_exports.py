@@ -12,17 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import huggingface_hub
+import jsonschema
 import polars as pl
 import pytest
 import yaml
 
 from leakage_example import audit, save
-from truerank.audits.leakage.card import card
+from truerank.audits.leakage.card import card, card_schema
 from truerank.audits.leakage.exports import mteb
 from truerank.audits.leakage.exports.conda import CONDA_HEADER
 from truerank.audits.leakage.exports.contamination import contaminations
 from truerank.audits.leakage.options import CardTarget
 from truerank.audits.leakage.training_examples.results import LEAKS, ExampleAudit, KindVerdict
+from truerank.cli.app import main
 from truerank.errors import InputError, OptionError
 from truerank.reports.results import summary
 
@@ -291,6 +293,45 @@ def test_a_matrix_is_stated_too(tmp_path: Path) -> None:
     assert (names["training_datasets"], names["statistics"]["SciFact"]["test"]) == (
         ["SciFact"], {"num_queries": 10, "samples_in_train": 4},
     )  # fmt: skip
+
+
+def test_the_statement_of_a_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [("a|b", "x", "query", 10, 4, "CONTAMINATED"), ("a|b", "y", "document", 0, 0, "UNKNOWN"),
+            ("c", "x", "query", 10, 0, "CLEAN")]  # fmt: skip
+    columns = ("training", "test", "part", "items", "leaking", "verdict")
+    pl.DataFrame(rows, schema=list(columns), orient="row").write_parquet(tmp_path / "matrix.parquet")
+    schema = card_schema("matrix")
+    jsonschema.Draft202012Validator.check_schema(schema)
+
+    def stated(**how: Any) -> dict[str, Any]:
+        content: dict[str, Any] = card(tmp_path, **how).json()
+        jsonschema.Draft202012Validator(schema).validate(content)
+        return content
+
+    content = stated(date="2026-01-31")
+    assert (content["verdict"], content["training"], content["tests"]) == ("CONTAMINATED", ["a|b", "c"], ["x", "y"])
+    assert [(one["leaking"], one["of"], one["share"]) for one in content["cells"]] == [
+        (4, 10, 0.4),
+        (0, 0, None),
+        (0, 10, 0.0),
+    ]
+    key = tmp_path / "key"
+    key.write_bytes(b"a key of many bytes")
+    hidden = stated(redact=True, redact_key=str(key))
+    assert hidden["redacted"] and "matrix" not in hidden and "a|b" not in json.dumps(hidden)
+    assert len(set(hidden["training"])) == 2 and hidden["cells"][0]["training"] == hidden["training"][0]
+    with pytest.raises(SystemExit, match="0"):
+        main(["leakage", "card", str(tmp_path), "--format", "markdown"])
+    shown = capsys.readouterr().out
+    assert "2 training sets (a\\|b, c) against 2 test sets (x, y). 1 of 3 cells are CLEAN." in shown
+    assert "| a\\|b | x | queries | 4 | 10 | 40.0% | CONTAMINATED |" in shown and "| c |" not in shown
+    assert json.loads(summary(card(tmp_path)).show()) == card(tmp_path).json()
+    for how, message in (({"pairs": True}, "counts alone"), ({"date": "soon"}, "is no date")):
+        with pytest.raises(InputError, match=message):
+            card(tmp_path, **how)
+    (tmp_path / "matrix.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match="not readable"):
+        card(tmp_path)
 
 
 def test_documents_alone_name_no_task(tmp_path: Path) -> None:

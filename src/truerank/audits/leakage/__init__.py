@@ -18,7 +18,7 @@ from truerank.audits.leakage.baseline import NewSince, since_baseline
 from truerank.audits.leakage.calibration_results import Calibration
 from truerank.audits.leakage.card import Card, card
 from truerank.audits.leakage.cleaning import Cleaning, LeakRules, TrainCleaning
-from truerank.audits.leakage.commands import Spread, calibrate, clean
+from truerank.audits.leakage.commands import CleaningSide, Spread, calibrate, clean
 from truerank.audits.leakage.demo import DemoResult, demo
 from truerank.audits.leakage.effect import Effect, difference_sds, effect
 from truerank.audits.leakage.guarding import DroppedRow, GuardReport, LeakageGuard, guard
@@ -27,6 +27,7 @@ from truerank.audits.leakage.options import AuditOptions, CardTarget, Redaction
 from truerank.audits.leakage.redaction import open_key, redact
 from truerank.audits.leakage.reduction import TestReduction
 from truerank.audits.leakage.results import AuditResult, load_audit
+from truerank.audits.leakage.training_examples.corpus import CorpusReduction
 from truerank.lazy import lazily
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ __all__ = [
     "Card",
     "CardTarget",
     "Cleaning",
+    "CleaningSide",
+    "CorpusReduction",
     "DemoResult",
     "DroppedRow",
     "Effect",

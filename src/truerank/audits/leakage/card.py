@@ -17,6 +17,7 @@ from truerank.audits.leakage.exports.contamination import (
     contaminations_in,
     worst,
 )
+from truerank.audits.leakage.matrix_card import holds_matrix, matrix_statement
 from truerank.audits.leakage.options import CardTarget, Redaction, opened_labels
 from truerank.audits.leakage.redaction import hash_text, open_key
 from truerank.audits.leakage.results import AuditResult, load_audit
@@ -68,10 +69,9 @@ def card(
     form: a set of MTEB tasks or a patch, rows of the CONDA database, a card or a score of Hugging Face.
 
     Args:
-        audit: the folder that `leakage audit` or `leakage examples` wrote; for another place also that of
-            `leakage matrix`. In Python also an audit.
+        audit: the folder that `leakage audit`, `leakage examples` or `leakage matrix` wrote. In Python also an audit.
         date: the date to state; left out where not given, so that the same audit gives the same bytes.
-        pairs: state every pair above the threshold, too.
+        pairs: state every pair above the threshold, too; the pairs of a matrix are in its `pairs.parquet`.
         redaction: keyed hashes in place of the names and content hashes of training sources and the texts of pairs.
         judged: judged pairs; the statement says how they calibrate the threshold.
         target: the place, and what names mean there.
@@ -101,11 +101,17 @@ def card(
     judgments = opened_labels(judged)
     if calibration is None and judgments is not None:
         calibration = calibrate(judgments)
-    of_examples = holds_examples(audit)
-    if of_examples and calibration is not None:
-        fault = "the pairs of an audit of whole examples have no threshold to calibrate"
+    of_examples, of_matrix = holds_examples(audit), holds_matrix(audit)
+    if (of_examples or of_matrix) and calibration is not None:
+        fault = (
+            f"the pairs of {'a matrix' if of_matrix else 'an audit of whole examples'} have no threshold to calibrate"
+        )
         raise OptionError("labels", fault, "leave the labels out")
+    if of_matrix and pairs:
+        raise OptionError("pairs", "the statement of a matrix has counts alone", "leave it out, and read pairs.parquet")
     if target.for_ == "statement":
+        if of_matrix:
+            return Card(matrix_statement(str(audit), date, redact_key))
         if of_examples:
             return Card(example_statement(_opened_examples(audit), date, pairs, redact_key))
         return Card(_statement(_opened(audit), date, pairs, calibration, redact_key))
@@ -131,9 +137,9 @@ def card(
     return Card(made.content, made.text, made.markdown)
 
 
-def card_schema(of: Literal["queries", "examples"] = "queries") -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of the statement, for an audit of queries or of whole examples."""
-    name = "card.schema.json" if of == "queries" else "examples_card.schema.json"
+def card_schema(of: Literal["queries", "examples", "matrix"] = "queries") -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of the statement, for an audit of queries, of whole examples, or a matrix."""
+    name = "card.schema.json" if of == "queries" else f"{of}_card.schema.json"
     text = resources.files("truerank.audits.leakage").joinpath(name).read_text(encoding="utf-8")
     schema: dict[str, Any] = load_json(text, name)
     return schema

@@ -15,6 +15,7 @@ from truerank.audits.leakage.options import opened_labels
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import AuditResult, load_audit
 from truerank.audits.leakage.training_examples.candidates import as_candidates, holds_examples
+from truerank.audits.leakage.training_examples.kinds import check_kinds
 from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments
 from truerank.judging.ratings import label_inputs
@@ -137,6 +138,10 @@ class LeakRules(Options):
     match: Match = "text"
     kinds: Names = ()
     strict: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_kinds(self.kinds)
 
 
 def clean_train(

@@ -15,9 +15,11 @@ from truerank.audits.leakage.reduction import SDS, reduce_topics
 from truerank.audits.leakage.results import AuditResult
 from truerank.audits.leakage.training_examples.candidates import as_candidates, holds_examples
 from truerank.audits.leakage.training_examples.cleaning import clean_examples
+from truerank.audits.leakage.training_examples.corpus import CorpusReduction, reduce_corpus
 from truerank.audits.leakage.training_examples.results import ExampleAudit
-from truerank.errors import OptionError
-from truerank.measures import Evaluation
+from truerank.errors import InputError, OptionError
+from truerank.measures import Evaluation, parse_measures
+from truerank.measures.document_placebo import RankedDocuments, document_placebos, matching_runs
 from truerank.options import Confidence, Flag, Labels, Options, Range, Resampling, Seed, command
 
 
@@ -85,11 +87,11 @@ def calibrate(
 class Spread(Options):
     """Runs that say what a reduced test set can still show.
 
-    Their scores are compared with those after the removal of as many random topics, too.
+    Their scores are compared with those after the removal of as many random topics or documents, too.
 
     Attributes:
         run: two runs or more; without them some usual standard deviations are taken.
-        qrels: relevance judgments for these runs.
+        qrels: relevance judgments for these runs; those that a reduced corpus leaves are written beside it.
         measure: in whose unit the difference is.
         matched_by: random topics are as hard as the removed ones, by the mean score of all runs (difficulty) or by the
             scores of the run of this name.
@@ -114,6 +116,36 @@ class Spread(Options):
             raise OptionError("qrels", "runs without judgments", "give the judgments with the runs")
         return evaluated_means(self.qrels, self.run, self.measure, "trec_eval")
 
+    def documents(self) -> RankedDocuments | None:
+        """The runs, made ready for the removal of documents; None without runs."""
+        if not self.run:
+            return None
+        if not self.qrels:
+            raise OptionError("qrels", "runs without judgments", "give the judgments with the runs")
+        ranked = RankedDocuments.of(self.qrels, self.run)
+        # An option at fault must not be found after the corpus is written.
+        matching_runs(ranked, self.matched_by)
+        parse_measures(self.measure)
+        return ranked
+
+
+@dataclass(frozen=True)
+class CleaningSide(Options):
+    """What is removed from where.
+
+    Attributes:
+        remove: leaking queries or examples from the training data (train), leaked topics from the test set (test), or,
+            by an audit of whole examples, leaking documents from the corpus and from the judgments (docs).
+        test: the test set to reduce.
+        test_set: the test set's name in the audit, where its file is called otherwise.
+        docs: the corpus to reduce.
+    """
+
+    remove: Literal["train", "test", "docs"] = "train"
+    test: Annotated[str | Path | None, Flag(metavar="SRC", reads=str)] = None
+    test_set: Annotated[str | None, Flag(metavar="NAME")] = None
+    docs: Annotated[str | Path | None, Flag(metavar="SRC", reads=str)] = None
+
 
 @command
 def clean(
@@ -121,33 +153,31 @@ def clean(
     train: Annotated[str | Path | None, Flag(metavar="SRC", reads=str)] = None,
     *,
     out: Annotated[str | Path, Flag(metavar="FILE", reads=Path)],
-    test: Annotated[str | Path | None, Flag(metavar="SRC", reads=str)] = None,
-    remove: Literal["train", "test"] = "train",
-    test_set: Annotated[str | None, Flag(metavar="NAME")] = None,
+    side: CleaningSide = CleaningSide(),
     rules: LeakRules = LeakRules(),
     judged: Labels = Labels(),
     spread: Spread = Spread(),
 ) -> Cleaning:
-    """Writes the training data without the leaking queries, or the test set without the leaked topics.
+    """Writes training data, a test set or a corpus again without what leaks.
 
-    What stays keeps its bytes, ids and order. Beside the file stand FILE.manifest.json and, for training data,
-    FILE.removed.tsv: what was removed and why. The file appears last and whole, or not at all.
+    What stays keeps its bytes, ids and order. Beside the file stand FILE.manifest.json and, for training data and a
+    corpus, FILE.removed.tsv: what was removed and why. Beside a corpus stands FILE.qrels, the judgments without those
+    of removed documents, and without topics that lose each relevant document. The file appears last and whole, or not
+    at all.
 
     Args:
         audit: the folder that `leakage audit` or `leakage examples` wrote; where ids match, the .removed.tsv of an
             earlier cleaning.
         train: the training source to clean.
         out: the cleaned file; its name says the compression.
-        test: the test set to reduce, where test is to be removed from.
-        remove: remove leaking queries from the training data, or leaked topics from the test set.
-        test_set: the test set's name in the audit, where its file is called otherwise.
+        side: what is removed from where.
         rules: which pairs count as leaks.
         judged: judged pairs.
         spread: runs, for the difference that the reduced test set can still show, and for whether their scores move
-            more than by the removal of as many random topics.
+            more than by the removal of as many random topics or documents; the judgments of a corpus.
 
     Returns:
-        The counts: a `TrainCleaning`, or a `TestReduction`.
+        The counts: a `TrainCleaning`, a `TestReduction` or a `CorpusReduction`.
 
     Raises:
         InputError: a source, label or option is at fault, or the output cannot be written.
@@ -157,15 +187,20 @@ def clean(
         truerank leakage clean --train queries.tsv.gz --audit audit/ --out queries.clean.tsv.gz
 
         truerank leakage clean --remove test --test topics.trec --audit audit/ --out topics.clean.trec
+
+        truerank leakage clean --remove docs --docs corpus.jsonl --qrels test.qrels --audit audit/ --out clean.jsonl
     """
-    if remove == "train":
+    if side.remove == "train":
         if train is None:
             raise OptionError("train", "no training source", "name the one to clean")
         if isinstance(audit, ExampleAudit) or (not isinstance(audit, AuditResult) and holds_examples(audit)):
             return clean_examples(train, audit, out, rules)
         return clean_train(train, audit, out, rules, judged)
+    if side.remove == "docs":
+        return _without_documents(audit, out, side.docs, rules=rules, judged=judged, spread=spread)
     if isinstance(audit, ExampleAudit):
         audit = as_candidates(audit, rules.kinds)
+    test, test_set = side.test, side.test_set
     if test is None:
         raise OptionError("test", "no test set", "name the one to reduce")
     scores = spread.scores()
@@ -176,4 +211,30 @@ def clean(
     reduced = reduce_topics(test, audit, out, test_set=test_set, rules=rules, judged=judged, sds=spreads(scores))
     resampling = Resampling(spread.resamples, spread.confidence, spread.seed)
     placebos = random_removals(scores, reduced.removed, spread.matched_by, resampling)
+    return replace(reduced, placebos=placebos, matched_by=spread.matched_by)
+
+
+def _without_documents(
+    audit: AuditResult | ExampleAudit | str | Path,
+    out: str | Path,
+    docs: str | Path | None,
+    *,
+    rules: LeakRules,
+    judged: Labels,
+    spread: Spread,
+) -> CorpusReduction:
+    if isinstance(audit, AuditResult) or not holds_examples(audit):
+        place = audit.folder if isinstance(audit, AuditResult) else Path(str(audit))
+        fault = "only an audit of whole examples says which documents leak"
+        raise InputError(fault, "give the folder that `leakage examples` wrote", where=place)
+    if docs is None:
+        raise OptionError("docs", "no corpus", "name the one to reduce")
+    ranked = spread.documents()
+    reduced = reduce_corpus(docs, audit, out, qrels=spread.qrels, rules=rules, judged=judged)
+    if ranked is None:
+        return reduced
+    resampling = Resampling(spread.resamples, spread.confidence, spread.seed)
+    placebos = document_placebos(
+        ranked, reduced.ids, spread.measure, matched_by=spread.matched_by, resampling=resampling
+    )
     return replace(reduced, placebos=placebos, matched_by=spread.matched_by)

@@ -21,7 +21,7 @@ from truerank.audits.leakage.exports.contamination import contaminations, contam
 from truerank.audits.leakage.kind_effects import KindEffect, kind_effects
 from truerank.audits.leakage.results import AuditResult, load_audit
 from truerank.audits.leakage.training_examples.candidates import as_candidates, holds_examples
-from truerank.audits.leakage.training_examples.kinds import KINDS
+from truerank.audits.leakage.training_examples.kinds import check_kinds
 from truerank.audits.leakage.training_examples.results import ExampleAudit, load_examples
 from truerank.errors import InputError, OptionError
 from truerank.measures import (
@@ -245,9 +245,7 @@ def _held(source: Any) -> Any:
 def _check_kinds(kinds: Collection[str], audit: LeakedTopics) -> None:
     if kinds and not holds_examples(audit):
         raise OptionError("kinds", "this is no audit of whole examples", "leave it out, or give that of such an audit")
-    if unknown := [kind for kind in kinds if kind not in {one.name for one in KINDS}]:
-        known = ", ".join(kind.name for kind in KINDS)
-        raise OptionError("kinds", f"there is no kind of leak '{unknown[0]}'", f"choose from {known}")
+    check_kinds(kinds)
 
 
 def _by_kind(

@@ -30,6 +30,7 @@ __all__ = [
     "SourceForm",
     "Target",
     "copy",
+    "copy_spans",
     "form_of",
     "output_format",
     "refuse_overwrite",
@@ -186,6 +187,31 @@ def copy(form: SourceForm, target: Target, dropped: Iterable[int]) -> None:
     else:
         with target.open() as stream:
             _copy_lines(form.path, form.format, stream, dropped)
+
+
+def copy_spans(path: Path, target: Target, dropped: Iterable[tuple[int, int | None]]) -> None:
+    """Copies a file of lines without some spans of lines.
+
+    Args:
+        path: the file.
+        target: where to.
+        dropped: the first line of each span, counted from 1, and the one behind its last (None: the end), ascending.
+
+    Raises:
+        InputError: the file changed while it was read.
+    """
+    lines, number = enumerate(_lines(path), start=1), 0
+    with target.open() as stream:
+        for first, behind in dropped:
+            for number, line in lines:
+                if number < first:
+                    stream.write(line)
+                if behind is not None and number == behind:
+                    stream.write(line)
+                    break
+            if number < first:
+                raise _changed(path)
+        stream.writelines(line for _, line in lines)
 
 
 def _copy_lines(path: Path, form: str, stream: IO[bytes], dropped: Iterable[int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from truerank.audits.leakage.kind_effects import KindEffect
 from truerank.audits.leakage.training_examples.kinds import kind_named
@@ -33,21 +33,30 @@ _VERDICTS: Final = (
 )
 
 
-def placebo_tables(placebos: Sequence[Placebo], matched_by: str | None) -> Iterator[Table]:
-    """How far scores move without the leaked topics, beside random removals, and the verdicts."""
+def placebo_tables(
+    placebos: Sequence[Placebo], matched_by: str | None, removed: Literal["topics", "documents"] = "topics"
+) -> Iterator[Table]:
+    """How far scores move without the leaked topics or documents, beside random removals, and the verdicts."""
     if rows := tuple(row for one in placebos for row in _changes(one)):
-        title = "Change of the means without the leaked topics, and without as many random topics."
+        title = f"Change of the means without the leaked {removed}, and without as many random {removed}."
         yield Table(title=title, columns=_CHANGES, rows=rows)
     if placebos:
         draws = max(one.draws for one in placebos)
         yield Table(
-            title="Did the clean topics' scores move more than chance?",
+            title=f"Did scores move more than chance without the leaked {removed}?"
+            if removed == "documents"
+            else "Did the clean topics' scores move more than chance?",
             columns=_VERDICTS,
             rows=tuple(_verdict(one) for one in placebos),
             notes=(
-                *(f"{one.measure}: {one.reason}" for one in placebos),
-                f"Random: {draws:,d} removals of as many topics{_topics_matched(matched_by)}. Intervals of "
-                f"{placebos[0].confidence:.0%}.",
+                *(f"{one.measure}: {one.what}. {one.reason}" for one in placebos if removed == "documents"),
+                *(f"{one.measure}: {one.reason}" for one in placebos if removed == "topics"),
+                *(
+                    _documents(draws, matched_by)
+                    if removed == "documents"
+                    else [f"Random: {draws:,d} removals of as many topics{_topics_matched(matched_by)}."]
+                ),
+                f"Intervals of {placebos[0].confidence:.0%}.",
                 *_explained(placebos[0]),
             ),
         )
@@ -66,8 +75,6 @@ def kind_tables(kinds: Sequence[KindEffect], matched_by: str | None) -> Iterator
         return
     nothing = (None,) * len(_VERDICTS)
     draws = max((placebo.draws for _, placebo in compared), default=0)
-    ranked = {None: "", "difficulty": ", ranked about as high by all runs"}
-    by = ranked.get(matched_by, f", ranked about as high by {matched_by}")
     yield Table(
         title="Did scores move more than chance without what leaks?",
         columns=(
@@ -85,20 +92,39 @@ def kind_tables(kinds: Sequence[KindEffect], matched_by: str | None) -> Iterator
         notes=(
             *(f"{one.kind}: {kind_named(one.kind).title}; the audit says {one.verdict}." for one in kinds),
             *(f"{one.kind}, {placebo.measure}: {placebo.what}. {placebo.reason}" for one, placebo in compared),
-            *(_random(draws, matched_by, by) if compared else ()),
+            *(_random(draws, matched_by, kinds) if compared else ()),
             *(_explained(compared[0][1]) if compared else ()),
         ),
     )
 
 
-def _random(draws: int, matched_by: str | None, documents: str) -> Iterator[str]:
+def _random(draws: int, matched_by: str | None, kinds: Sequence[KindEffect]) -> Iterator[str]:
+    compared = {one.removed for one in kinds if one.placebos}
+    if "topics" in compared:
+        yield f"Random topics: {draws:,d} removals of as many{_topics_matched(matched_by)}."
+    if "documents" in compared:
+        yield from _documents(draws, matched_by)
+
+
+def _documents(draws: int, matched_by: str | None) -> Iterator[str]:
+    """What is drawn in place of documents, and when their p is exact."""
+    ranked = {None: "", "difficulty": ", and that all runs rank about as high"}
+    by = ranked.get(matched_by, f", and that {matched_by} ranks about as high")
     yield (
-        f"Random: {draws:,d} removals of as many topics{_topics_matched(matched_by)}; or of as many documents of each "
-        f"topic and grade, and as many of each topic near the top of a run that are not relevant{documents}."
+        f"Random documents: {draws:,d} removals of as many that count for the same topics with the same grades{by}. A "
+        "document counts for a topic if it is judged relevant, or near the top of a run. One that no other is like is "
+        "removed each time."
     )
+    also = "" if matched_by is None else ", among those that are ranked about as high,"
     yield (
-        "Documents that leak together, such as all of some topics, can move scores more than these random ones: take a "
-        "p just below the level with care."
+        "p of documents is exact if which of them leak depends on their topics and grades alone, whether each leaks by "
+        f"itself or whole topics do: then every choice of as many that are alike{also} is as likely. "
+        + (
+            "Documents that all runs rank high, such as mined positives, move scores more: compare with --matched-by."
+            if matched_by is None
+            else "Ranks are matched in ten classes: within a class, higher ones may still leak more often. What a run "
+            "gained by the documents is matched away as far as it is one of the runs that are matched by."
+        )
     )
     yield (
         "A removed document leaves runs and judgments. A topic that loses its last relevant document leaves the means. "

@@ -15,9 +15,12 @@ from truerank.audits.leakage.cleaning import BASES, TrainCleaning
 from truerank.audits.leakage.effect import Effect
 from truerank.audits.leakage.example_card import EXAMPLE_SCHEMA, example_markdown
 from truerank.audits.leakage.guarding import GuardReport
+from truerank.audits.leakage.matrix_card import MATRIX_SCHEMA, matrix_markdown
 from truerank.audits.leakage.placebo_tables import kind_tables, placebo_tables
 from truerank.audits.leakage.reduction import TestReduction
 from truerank.audits.leakage.results import columns_read
+from truerank.audits.leakage.training_examples.corpus import CorpusReduction
+from truerank.audits.leakage.training_examples.kinds import kind_named
 from truerank.errors import InputError
 from truerank.reports.results import Format, Summary, summarises
 from truerank.reports.tables import Column, Table, escape_markdown
@@ -26,6 +29,11 @@ _TIES: Final[dict[str, str]] = {
     "trec_eval": "as trec_eval: 32-bit scores, then document id descending",
     "ascending": "score, then document id ascending",
     "rank": "the rank column of the run",
+}
+_DOCUMENT_BASES: Final[dict[str, str]] = {
+    "labels-first": "what was judged follows the judgment, the rest the audit",
+    "labels-only": "only what was judged a leak",
+    "either": "what was judged a leak, and everything that the audit found",
 }
 _MEANING: Final = (
     "CONTAMINATED: at least one training query is a candidate leak above the threshold (where pairs were judged: a "
@@ -148,6 +156,42 @@ def reduction_table(result: TestReduction) -> Table:
             f"Smallest true difference of means that a paired t-test finds with power {result.power:g} "
             f"(two-sided, α = {result.alpha:g}; non-central t).",
         ),
+    )
+
+
+@summarises(CorpusReduction)
+def _corpus(result: CorpusReduction) -> Summary:
+    tables = placebo_tables(result.placebos, result.matched_by, "documents")
+    return Summary((corpus_table(result), *tables), result.json())
+
+
+def corpus_table(result: CorpusReduction) -> Table:
+    """The counts."""
+    lines: list[tuple[str, int]] = [
+        ("documents read", result.read),
+        ("documents removed", result.removed),
+        *((f"{kind_named(kind).title}", count) for kind, count in result.kinds.items()),
+        ("documents kept", result.read - result.removed),
+        ("leaking documents that the corpus does not hold", result.not_found),
+        *([("documents that stay since they were judged no leaks", result.cleared)] if result.judged else []),
+    ]
+    if (left := result.judgments) is not None:
+        lines += [
+            ("judgments read", left.read),
+            ("judgments of removed documents", left.of_documents),
+            ("other judgments of topics without a relevant document", left.of_topics),
+            ("judgments kept", left.read - left.of_documents - left.of_topics),
+            ("topics with a relevant document before", left.topics),
+            ("topics that lose each relevant document", len(left.lost)),
+        ]
+    rule = "every document of these kinds of leak"
+    if result.judged:
+        rule = f"{_DOCUMENT_BASES[result.basis]} ({result.judged:,d} judged pairs)"
+    return Table(
+        title=f"{result.out.name}: the corpus of {result.test} without the documents that leak.",
+        columns=(Column("what"), Column("number", align="right", format=",d")),
+        rows=tuple(lines),
+        notes=(f"Removed: {rule}.", *result.warnings),
     )
 
 
@@ -327,6 +371,8 @@ def card_markdown(result: Card) -> str:
     content = result.content
     if content["schema"] == EXAMPLE_SCHEMA:
         return example_markdown(content)
+    if content["schema"] == MATRIX_SCHEMA:
+        return matrix_markdown(content)
     calibration = content["calibration"]
     known = (
         f"calibrated for {escape_markdown(calibration['for'])}"

@@ -11,14 +11,12 @@ import polars as pl
 from truerank.audits.leakage.cleaning import LeakRules, TrainCleaning
 from truerank.audits.leakage.filtering import BREAKS, copy, form_of, written
 from truerank.audits.leakage.training_examples.candidates import chosen_leaks
-from truerank.audits.leakage.training_examples.results import ExampleAudit
+from truerank.audits.leakage.training_examples.results import ExampleAudit, audited_input
 from truerank.errors import InputError
-from truerank.records import Input
 from truerank.sources import open_examples, parse
 from truerank.sources.id_examples import ExampleTexts
 from truerank.sources.inputs import input_of
 from truerank.text.normalising import normalise
-from truerank.work.artifacts import hash_file
 from truerank.work.runs import run as started
 
 _REMOVED: Final = ("example_id", "kinds", "topics", "documents", "line")
@@ -81,7 +79,7 @@ def clean_examples(
                 stream.write("".join(f"{row}\n" for row in ("\t".join(_REMOVED), *lost)).encode())
         job.note(out.name)
         job.note(removed_file.name)
-        job.read(input_of("train", str(train), rows=read), _audited(found))
+        job.read(input_of("train", str(train), rows=read), audited_input(found))
     wanted = {text for _, text in by_text}
     return TrainCleaning(
         out=out,
@@ -123,13 +121,6 @@ def _joined(found: dict[tuple[str, str], list[tuple[str, str, str]]]) -> dict[tu
 
 def _spelled(roles: str) -> str:
     return roles.replace(", ", ",")
-
-
-def _audited(found: ExampleAudit) -> Input:
-    if found.folder is None:
-        return Input("audit", "", "audit", found.leaks.height)
-    path = found.folder / "leaks.parquet"
-    return Input(found.folder.name, str(found.folder), "audit", found.leaks.height, hash_file(path))
 
 
 def _changed(name: str, found: ExampleAudit, fingerprint: str) -> list[str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final, NamedTuple
+
+from truerank.errors import OptionError
 
 #: Roles of an example's texts that are documents.
 ANY_DOCUMENT: Final = ("positive", "negative", "document")
@@ -60,6 +63,13 @@ KINDS: Final = (
         ("document", "documents"), "The model has read documents of the collection; its queries may still be new.",
     ),
 )  # fmt: skip
+
+
+def check_kinds(names: Collection[str]) -> None:
+    """Raises an OptionError where a name is that of no kind."""
+    if unknown := [name for name in names if name not in {kind.name for kind in KINDS}]:
+        known = ", ".join(kind.name for kind in KINDS)
+        raise OptionError("kinds", f"there is no kind of leak '{unknown[0]}'", f"choose from {known}")
 
 
 def kind_named(name: str) -> LeakKind:

@@ -13,7 +13,9 @@ from truerank.audits.leakage.results import KindFound, OtherTopics, VerdictWord
 from truerank.audits.leakage.training_examples.kinds import KINDS
 from truerank.errors import InputError
 from truerank.loading import json_file
+from truerank.records import Input
 from truerank.reports.results import Result
+from truerank.work.artifacts import hash_file
 
 #: `leaks.parquet`: one row for each pair of texts and kind of leak. `examples` counts the training examples of the
 #: source that hold the text in this role, `example_id` is the first of them. A row of the kind "pair" has the query in
@@ -167,6 +169,14 @@ def load_examples(folder: str | Path) -> ExampleAudit:
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"no audit of training examples here ({reason})", remedy, where=folder) from error
+
+
+def audited_input(found: ExampleAudit) -> Input:
+    """An audit as the manifest names it, with the hash of its pairs where they are a file."""
+    if found.folder is None:
+        return Input("audit", "", "audit", found.leaks.height)
+    path = found.folder / "leaks.parquet"
+    return Input(found.folder.name, str(found.folder), "audit", found.leaks.height, hash_file(path))
 
 
 def _kind(name: str, values: Mapping[str, Any]) -> KindVerdict:
