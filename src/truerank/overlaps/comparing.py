@@ -15,6 +15,7 @@ from truerank.errors import InputError
 from truerank.near_duplicates import Documents, Sketches, between
 from truerank.near_duplicates.shingling import Hashes, Numbers, starts_of
 from truerank.near_duplicates.sketches import claim
+from truerank.overlaps.familiar import Common, familiar, without_familiar
 from truerank.overlaps.keeping import PART, KeptTexts, keep
 from truerank.overlaps.meaning import cosines, similar
 from truerank.overlaps.options import OverlapRules
@@ -26,7 +27,7 @@ from truerank.work.blocks import BlockStore
 from truerank.work.jobs import Job, opened
 
 #: Of unfinished work.
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 #: Texts with one shingle up to which all are compared: what is found does not depend on what else is compared.
 _CROWD: Final = 1 << 14
 #: Shingles that are compared at a time.
@@ -199,7 +200,7 @@ def _compared(group: Sequence[_Member], theirs: _Right, rules: OverlapRules, job
     for size in np.unique(dimension[dimension > 0]).tolist():
         some = dimension == size
         cosine[some] = cosines(pairs.filter(pl.Series(some)), left, right, size).to_numpy()
-    found = _measured(pairs, left, right, rules).with_columns(
+    found = _measured(pairs, group, member, (left, right), rules).with_columns(
         cosine=pl.Series(cosine, dtype=pl.Float64).fill_nan(None),
         test=pl.Series(np.array([one.test for one in group])[member], dtype=pl.Int64),
     )
@@ -232,13 +233,16 @@ def _with_copies(pairs: pl.DataFrame, right: TextPart) -> pl.DataFrame:
     return pl.concat([pairs, copies]).unique()
 
 
-def _measured(pairs: pl.DataFrame, left: TextPart, right: TextPart, rules: OverlapRules) -> pl.DataFrame:
-    """What the texts of each pair have in common."""
-    one, other = pairs["left"].to_numpy(), pairs["right"].to_numpy()
+def _measured(
+    pairs: pl.DataFrame, group: Sequence[_Member], member: Numbers, sides: tuple[TextPart, TextPart], rules: OverlapRules
+) -> pl.DataFrame:
+    """What the texts of each pair have in common; `member` is the place in the group of the left text of each."""
+    (left, right), one, other = sides, pairs["left"].to_numpy(), pairs["right"].to_numpy()
     words = [part.column("words").astype(np.int64)[of] for part, of in ((left, one), (right, other))]
     alike = [part.column("folded")[of] for part, of in ((left, one), (right, other))]
-    shingles = _common(one, other, left.shingles, right.shingles)
-    ngrams = _common(one, other, left.ngrams, right.ngrams)
+    ours = [[side.part.shingles for side in group], [side.part.ngrams for side in group]]
+    shingles = _common((one, other), (left.shingles, right.shingles), ours[0], member)
+    ngrams = _common((one, other), (left.ngrams, right.ngrams), ours[1], member)
     long = (words[0] >= rules.ngram) & (words[1] >= rules.ngram)
     least = np.minimum(shingles.left, shingles.right)
     return pairs.with_columns(
@@ -258,38 +262,37 @@ def _share(part: Numbers, whole: Numbers) -> pl.Series:
     return values.zip_with(pl.Series(whole > 0), pl.Series([None], dtype=pl.Float64))
 
 
-class _Common(NamedTuple):
-    """Of pairs of texts: how many shingles both have, and how many each one has."""
-
-    both: Numbers
-    left: Numbers
-    right: Numbers
-
-
-def _common(left: Numbers, right: Numbers, ours: Sketches, theirs: Sketches) -> _Common:
-    """Counts the shingles of pairs of texts, in the order of the texts of the right side."""
-    sizes = tuple(
+def _common(
+    numbers: tuple[Numbers, Numbers], sides: tuple[Sketches, Sketches], members: Sequence[Sketches], member: Numbers
+) -> Common:
+    """Counts the shingles of pairs of texts, in the order of the texts of the right side, without familiar ones."""
+    sizes = [
         np.concatenate(
             [np.zeros(0, np.int64), *(side.column(block, "size") for block in range(len(side.sizes)))]
-        ).astype(np.int64)[numbers]
-        for side, numbers in ((ours, left), (theirs, right))
-    )
-    both = np.zeros(len(left), np.int64)
-    order = np.argsort(right, kind="stable")
+        ).astype(np.int64)[of]
+        for side, of in zip(sides, numbers, strict=True)
+    ]
+    both, known = np.zeros(len(member), np.int64), np.zeros((3, len(member)), np.int64)
+    order = np.argsort(numbers[1], kind="stable")
     total = np.cumsum((sizes[0] + sizes[1])[order])
     cuts = np.searchsorted(total, np.arange(_AT_ONCE, int(total[-1]) if len(total) else 0, _AT_ONCE))
     for chosen in np.split(order, cuts):
-        values, pair = [], []
-        for side, numbers in ((ours, left[chosen]), (theirs, right[chosen])):
-            found, owner = _gathered(side, numbers)
-            values.append(found)
-            pair.append(owner)
-        joined, owner = np.concatenate(values), np.concatenate(pair)
+        (ours, our_pair), (theirs, their_pair) = (
+            _gathered(side, of[chosen]) for side, of in zip(sides, numbers, strict=True)
+        )
+        joined, owner = np.concatenate((ours, theirs)), np.concatenate((our_pair, their_pair))
         by_pair = np.lexsort((joined, owner))
         joined, owner = joined[by_pair], owner[by_pair]
         twice = (joined[1:] == joined[:-1]) & (owner[1:] == owner[:-1])
-        both[chosen] = np.bincount(owner[1:][twice], minlength=len(chosen))
-    return _Common(both, *sizes)
+        shared, pair = joined[1:][twice], owner[1:][twice]
+        both[chosen] = np.bincount(pair, minlength=len(chosen))
+        for at in np.unique(member[chosen]).tolist():
+            inside = member[chosen] == at
+            usual = familiar(ours[inside[our_pair]], members[at])
+            for row, (values, of) in enumerate(((shared, pair), (ours, our_pair), (theirs, their_pair))):
+                found = of[inside[of] & np.isin(values, usual)] if len(usual) else of[:0]
+                known[row, chosen] += np.bincount(found, minlength=len(chosen))
+    return without_familiar(Common(both, sizes[0], sizes[1]), Common(*known))
 
 
 def _gathered(side: Sketches, numbers: Numbers) -> tuple[Hashes, Numbers]:

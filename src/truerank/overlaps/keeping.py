@@ -28,7 +28,7 @@ from truerank.vectors.encoders.base import Encoder
 from truerank.work.artifacts import write_text
 from truerank.work.jobs import Job
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _MANIFEST: Final = "texts.json"
 #: Texts of a part; parts are compared one after the other, so that memory does not grow with a collection.
 PART: Final = 1 << 20

@@ -155,9 +155,12 @@ class TrainingTexts:
         seen = DistinctTexts()
         for _, source in self.sources:
             for block in source.batches():
-                texts = [normalise(text) for role, text in zip(block.roles, block.texts, strict=True) if role in roles]
-                new = [texts[place] for place in seen.new(texts)]
-                yield from zip(map(hashed, text_hashes(new).tolist()), map(form, new), strict=True)
+                # In their own lines: the form joins words that are cut at the end of one.
+                texts = [text for role, text in zip(block.roles, block.texts, strict=True) if role in roles]
+                normal = [normalise(text) for text in texts]
+                new = seen.new(normal)
+                ids = map(hashed, text_hashes([normal[place] for place in new]).tolist())
+                yield from zip(ids, (form(texts[place]) for place in new), strict=True)
 
     def fingerprint(self) -> list[list[str]]:
         """The identity of all sources and their roles."""
