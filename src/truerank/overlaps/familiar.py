@@ -1,7 +1,7 @@
 """Shingles that several texts of a test side hold: those of a template, a series or an author's note.
 
-A text that shares only these with a test text is another one of the kind, not a copy of this one. So they do not count
-where a test text has enough of its own. A text that has not is one of several copies, which all leak.
+A text that shares little but these with a test text is another one of the kind, not a copy of this one. So they do not
+count there, where the test text has enough of its own. A text that has not is one of several copies, which all leak.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ _HOLDERS: Final = 4
 #: The share of its shingles that a text has for itself, and their number, from which on familiar ones do not count.
 _OWN_SHARE: Final = 0.25
 _OWN: Final = 4
+#: Of what a pair shares of all shingles of the left text, the part below which it shares little of its own.
+_LITTLE: Final = 0.5
 #: Low bits of a shingle by which most of the others are passed over.
 _BITS: Final = np.uint64((1 << 22) - 1)
 
@@ -55,7 +57,10 @@ def familiar(shingles: Hashes, side: Sketches) -> Hashes:
 
 
 def without_familiar(found: Common, familiar_ones: Common) -> Common:
-    """What pairs have in common beside familiar shingles; all of it where the left text has too little of its own.
+    """What pairs have in common: without familiar shingles where the pair shares them and little else.
+
+    A copy that was damaged has lost familiar shingles and others alike. Where the texts share, of the shingles that the
+    left one has for itself, less than half the share that they have of all, they share what is familiar.
 
     Args:
         found: counts of all shingles.
@@ -63,8 +68,10 @@ def without_familiar(found: Common, familiar_ones: Common) -> Common:
     """
     own = found.left - familiar_ones.left
     enough: NDArray[np.bool_] = own >= np.maximum(_OWN, np.ceil(_OWN_SHARE * found.left))
+    shared = found.both - familiar_ones.both
+    little = shared * found.left < _LITTLE * found.both * own
     parts = (
-        np.where(enough, every - some, every)
+        np.where(enough & little, every - some, every)
         for every, some in (
             (found.both, familiar_ones.both),
             (found.left, familiar_ones.left),
