@@ -21,6 +21,7 @@ from truerank.overlaps.meaning import cosines, similar
 from truerank.overlaps.options import OverlapRules
 from truerank.overlaps.parts import TextPart
 from truerank.overlaps.results import OVERLAPS, Overlaps, SemanticState, with_evidence
+from truerank.overlaps.spelling import same_letters
 from truerank.overlaps.wording import same_words
 from truerank.vectors.encoders.base import Encoder
 from truerank.work.blocks import BlockStore
@@ -178,9 +179,10 @@ def _compared(group: Sequence[_Member], theirs: _Right, rules: OverlapRules, job
     every = pl.concat([each.pairs.select(pl.col("left", "right").cast(pl.Int64)) for each in (near, ngrams)]).unique()
     # What a probe of words finds rests on all of its texts: each test side has its own.
     wording = pl.concat(
-        same_words(one.part, right, job.part(f"words-{at:05d}")).with_columns(pl.col("left") + int(firsts[at]))
+        found.with_columns(pl.col("left") + int(firsts[at]))
         for at, one in enumerate(group)
-    )
+        for found in (same_words(one.part, right, job.part(f"words-{at:05d}")), same_letters(one.part, right))
+    ).unique(["left", "right"], keep="first", maintain_order=True)
     proposed = [_with_copies(every, right), wording.select("left", "right")]
     for size, first, members in _with_vectors(group):
         ours, part = TextPart.joined([one.part for one in members]), job.part(f"meaning-{first:05d}")
