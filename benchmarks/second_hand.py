@@ -131,7 +131,9 @@ def long_texts(side: int, draw: random.Random) -> list[str]:
 
 def short_texts(side: int, draw: random.Random) -> list[str]:
     """Queries."""
-    texts = [one for name in LANGUAGES for one in draw.sample(rows(SHARED / "topics" / "miracl" / f"{name}-dev.tsv.gz"), 300)]
+    texts = [
+        one for name in LANGUAGES for one in draw.sample(rows(SHARED / "topics" / "miracl" / f"{name}-dev.tsv.gz"), 300)
+    ]
     texts += [one for name in ("msmarco-dev-test", "million-query") for one in draw.sample(rows(log_path(name)), 2000)]
     texts = [text for text in texts if half(text) == side and len(text) > 14]
     draw.shuffle(texts)
@@ -159,8 +161,34 @@ SENTENCES = (
      "Our correspondent could not reach the owner by phone.", "Users of earlier releases should skip this paragraph."),
 )  # fmt: skip
 CONFUSED = (
-    {"m": "rn", "w": "vv", "cl": "d", "e": "c", "l": "1", "o": "0", "h": "b", "g": "q", "S": "5", "fi": "h", "и": "н", "о": "0"},
-    {"rn": "m", "li": "h", "a": "o", "I": "l", "t": "f", "u": "ii", "B": "8", "y": "v", "n": "ri", "i": "j", "л": "п", "е": "c"},
+    {
+        "m": "rn",
+        "w": "vv",
+        "cl": "d",
+        "e": "c",
+        "l": "1",
+        "o": "0",
+        "h": "b",
+        "g": "q",
+        "S": "5",
+        "fi": "h",
+        "и": "н",
+        "о": "0",
+    },
+    {
+        "rn": "m",
+        "li": "h",
+        "a": "o",
+        "I": "l",
+        "t": "f",
+        "u": "ii",
+        "B": "8",
+        "y": "v",
+        "n": "ri",
+        "i": "j",
+        "л": "п",
+        "е": "c",
+    },
 )
 SYNONYMS = (
     "show display|use employ|large big|small little|begin start|find locate|help assist|need require|make create|get obtain|"
@@ -276,7 +304,9 @@ def ocr(rate: float) -> Change:
     def change(text: str, draw: random.Random, side: int) -> str | None:
         out, at, table_ = [], 0, CONFUSED[side]
         while at < len(text):
-            one = next((key for key in (text[at : at + 2], text[at]) if key in table_ and draw.random() < 3 * rate), None)
+            one = next(
+                (key for key in (text[at : at + 2], text[at]) if key in table_ and draw.random() < 3 * rate), None
+            )
             if one:
                 out.append(table_[one])
                 at += len(one)
@@ -311,7 +341,9 @@ def full_width(text: str, draw: random.Random, side: int) -> str | None:
 
 def typographic(text: str, draw: random.Random, side: int) -> str | None:
     changed = re.sub(r"\B'|'\B", "’", re.sub(r'"(\S[^"]*)"', "“\\1”", text)).replace("'", "’").replace(" - ", " — ")
-    changed = changed.replace("fi", "ﬁ").replace("fl", "ﬂ").replace("...", "…").replace(" ", "\u00a0" if side else "\u2009")
+    changed = (
+        changed.replace("fi", "ﬁ").replace("fl", "ﬂ").replace("...", "…").replace(" ", "\u00a0" if side else "\u2009")
+    )
     return changed if changed != text else None
 
 
@@ -357,18 +389,28 @@ def inflected(text: str, draw: random.Random, side: int) -> str | None:
     words = text.split()
     long = [at for at, word in enumerate(words) if len(word) > 4 and word.isalpha()]
     for at in draw.sample(long, min(2, len(long))):
-        words[at] = words[at][:-1] if words[at].endswith("s") else words[at] + ("es" if words[at].endswith(("x", "ch")) else "s")
+        words[at] = (
+            words[at][:-1]
+            if words[at].endswith("s")
+            else words[at] + ("es" if words[at].endswith(("x", "ch")) else "s")
+        )
     return " ".join(words) if long else None
 
 
 def keywords(text: str, draw: random.Random, side: int) -> str | None:
-    small = set("what is are was were the a an of in on to for who how does do did when where which why can i you it and".split())
+    small = set(
+        "what is are was were the a an of in on to for who how does do did when where which why can i you it and".split()
+    )
     words = [word for word in re.findall(r"[\w'-]+", text) if word.lower() not in small]
     return " ".join(words) if text.isascii() and 2 <= len(words) < len(text.split()) else None
 
 
 def question(text: str, draw: random.Random, side: int) -> str | None:
-    frames = ("Can you tell me about {}?", "What do we know about {}?") if side else ("I would like to know: {}", "Please explain {}")
+    frames = (
+        ("Can you tell me about {}?", "What do we know about {}?")
+        if side
+        else ("I would like to know: {}", "Please explain {}")
+    )
     return draw.choice(frames).format(text.rstrip("?"))
 
 
@@ -506,8 +548,14 @@ def found(bench: Bench, semantic: str) -> tuple[dict[tuple[str, str], list[tuple
         topics = write("topics.jsonl", [{"_id": name, "text": text} for name, text in bench.queries.items()])
         corpus = write("docs.jsonl", [{"_id": name, "text": text} for name, text in bench.documents.items()])
         trained = [
-            write("p.jsonl", [{"_id": f"p{at}", "query": "", "positive": line.text} for at, line in enumerate(bench.positives)]),
-            write("a.jsonl", [{"_id": f"a{at}", "query": line.text, "positive": ""} for at, line in enumerate(bench.asked)]),
+            write(
+                "p.jsonl",
+                [{"_id": f"p{at}", "query": "", "positive": line.text} for at, line in enumerate(bench.positives)],
+            ),
+            write(
+                "a.jsonl",
+                [{"_id": f"a{at}", "query": line.text, "positive": ""} for at, line in enumerate(bench.asked)],
+            ),
         ]
         options = ExampleOptions(docs=corpus, roles="query=query,positive=positive", semantic=semantic, sample=20)
         leakage.examples(trained, topics, options=options, out=place / "out")
@@ -548,7 +596,11 @@ def main() -> None:
     kinds = dict.fromkeys(kind for kind, _ in cells)
     ordered = [kind for kind in (*DOCUMENT_KINDS, *INSIDE, *QUERY_KINDS) if kind in kinds]
     rows_ = [
-        (kind, share([hit for name in names for hit in cells[kind, name]]), *(share(cells[kind, name]) for name in names))
+        (
+            kind,
+            share([hit for name in names for hit in cells[kind, name]]),
+            *(share(cells[kind, name]) for name in names),
+        )
         for kind in ordered
     ]
     print(table(("kind", "found (95%)", *names), rows_) + "\n")
@@ -557,15 +609,28 @@ def main() -> None:
     true = [hit for kind in ordered for name in names for _, hit in cells[kind, name]]
     false = [hit for kind in harmless for _, hit in cells[kind, "all"]]
     precision = proportion(sum(true), sum(true) + sum(false), method="exact")
-    print(f"{len(bench.documents):,} documents, {len(bench.queries):,} queries, {len(true):,} planted and {len(false):,} harmless lines")
-    print(f"recall {sum(true) / len(true):.3f}, precision {precision.share:.3f} ({precision.low:.3f}–{precision.high:.3f})")
+    print(
+        f"{len(bench.documents):,} documents, {len(bench.queries):,} queries, {len(true):,} planted and {len(false):,} harmless lines"
+    )
+    print(
+        f"recall {sum(true) / len(true):.3f}, precision {precision.share:.3f} ({precision.low:.3f}–{precision.high:.3f})"
+    )
     texts = {**bench.documents, **bench.queries}
     for (kind, name), hits in cells.items():
         wrong = [line for line, hit in hits if hit != (kind in ordered)]
         for line in wrong[: given.missed]:
             print(f"\n--- {kind}, {name}: {line.test}\nLINE {line.text[:700]}\nTEST {texts.get(line.test, '')[:700]}")
-            for pair in pairs.filter(pl.col("training_text") == line.text).head(2).to_dicts() if kind in harmless else ():
-                print("NAMED", pair["kind"], pair["evidence"], pair["jaccard"], pair["containment"], pair["test_text"][:500])
+            for pair in (
+                pairs.filter(pl.col("training_text") == line.text).head(2).to_dicts() if kind in harmless else ()
+            ):
+                print(
+                    "NAMED",
+                    pair["kind"],
+                    pair["evidence"],
+                    pair["jaccard"],
+                    pair["containment"],
+                    pair["test_text"][:500],
+                )
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ class TruerankError(Exception):
     def __str__(self) -> str:
         place = "" if self.where is None else f"{self.where}: " if self.line is None else f"{self.where}:{self.line}: "
         sentences = [part.rstrip(".") for part in (self.fault, self.remedy) if part]
-        return " ".join(f"{place}{'. '.join(sentences)}.".split())
+        said = " ".join(f"{place}{'. '.join(sentences)}".split())
+        return said if said.endswith("?") else f"{said}."
 
 
 class InputError(TruerankError):

@@ -13,7 +13,7 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.near_duplicates import Documents, Sketches, between
-from truerank.near_duplicates.shingling import Hashes, Numbers, starts_of
+from truerank.near_duplicates.shingling import CommonShingles, Hashes, Numbers, among, starts_of
 from truerank.near_duplicates.sketches import claim
 from truerank.overlaps.familiar import Common, familiar, without_familiar
 from truerank.overlaps.keeping import PART, KeptTexts, keep
@@ -181,8 +181,8 @@ def _compared(group: Sequence[_Member], theirs: _Right, rules: OverlapRules, job
     wording = pl.concat(
         found.with_columns(pl.col("left") + int(firsts[at]))
         for at, one in enumerate(group)
-        for found in (same_words(one.part, right, job.part(f"words-{at:05d}")), same_letters(one.part, right))
-    ).unique(["left", "right"], keep="first", maintain_order=True)
+        for found in _worded(one.part, right, rules, job.part(f"words-{at:05d}"))
+    )
     proposed = [_with_copies(every, right), wording.select("left", "right")]
     for size, first, members in _with_vectors(group):
         ours, part = TextPart.joined([one.part for one in members]), job.part(f"meaning-{first:05d}")
@@ -225,6 +225,13 @@ def _with_vectors(group: Sequence[_Member]) -> Iterator[tuple[int, int, list[_Me
         first += len(members)
 
 
+def _worded(left: TextPart, right: TextPart, rules: OverlapRules, job: Job) -> Iterator[pl.DataFrame]:
+    """The pairs of short texts with the same words, and those with damaged ones."""
+    words = same_words(left, right, job)
+    yield words
+    yield same_letters(left, right, words, rules)
+
+
 def _with_copies(pairs: pl.DataFrame, right: TextPart) -> pl.DataFrame:
     """The pairs, and those with all texts of the right side that have the same words as one of a pair."""
     sequence = right.column("sequence")
@@ -236,7 +243,11 @@ def _with_copies(pairs: pl.DataFrame, right: TextPart) -> pl.DataFrame:
 
 
 def _measured(
-    pairs: pl.DataFrame, group: Sequence[_Member], member: Numbers, sides: tuple[TextPart, TextPart], rules: OverlapRules
+    pairs: pl.DataFrame,
+    group: Sequence[_Member],
+    member: Numbers,
+    sides: tuple[TextPart, TextPart],
+    rules: OverlapRules,
 ) -> pl.DataFrame:
     """What the texts of each pair have in common; `member` is the place in the group of the left text of each."""
     (left, right), one, other = sides, pairs["left"].to_numpy(), pairs["right"].to_numpy()
@@ -282,18 +293,20 @@ def _common(
         (ours, our_pair), (theirs, their_pair) = (
             _gathered(side, of[chosen]) for side, of in zip(sides, numbers, strict=True)
         )
-        joined, owner = np.concatenate((ours, theirs)), np.concatenate((our_pair, their_pair))
-        by_pair = np.lexsort((joined, owner))
-        joined, owner = joined[by_pair], owner[by_pair]
-        twice = (joined[1:] == joined[:-1]) & (owner[1:] == owner[:-1])
-        shared, pair = joined[1:][twice], owner[1:][twice]
-        both[chosen] = np.bincount(pair, minlength=len(chosen))
+        usual = [np.zeros(len(values), np.bool_) for values in (ours, theirs)]
+        first = np.zeros(len(chosen), np.bool_)
+        first[np.unique(numbers[0][chosen], return_index=True)[1]] = True
         for at in np.unique(member[chosen]).tolist():
             inside = member[chosen] == at
-            usual = familiar(ours[inside[our_pair]], members[at])
-            for row, (values, of) in enumerate(((shared, pair), (ours, our_pair), (theirs, their_pair))):
-                found = of[inside[of] & np.isin(values, usual)] if len(usual) else of[:0]
-                known[row, chosen] += np.bincount(found, minlength=len(chosen))
+            names = familiar(ours[(inside & first)[our_pair]], members[at])
+            for marked, values, pair in ((usual[0], ours, our_pair), (usual[1], theirs, their_pair)):
+                marked |= inside[pair] & among(values, names)
+        found = CommonShingles.of(
+            len(chosen), np.concatenate((ours, theirs)), np.concatenate((our_pair, their_pair)), np.concatenate(usual)
+        )
+        both[chosen], known[0, chosen] = found.every, found.marked
+        for row, (marked, pair) in enumerate(zip(usual, (our_pair, their_pair), strict=True), 1):
+            known[row, chosen] = np.bincount(pair[marked], minlength=len(chosen))
     return without_familiar(Common(both, sizes[0], sizes[1]), Common(*known))
 
 

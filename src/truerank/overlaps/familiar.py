@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.near_duplicates import Sketches
-from truerank.near_duplicates.shingling import Hashes, Numbers
+from truerank.near_duplicates.shingling import Hashes, Numbers, among
 
 #: Texts of a test side that hold a shingle, from which on it is familiar.
 _HOLDERS: Final = 4
@@ -51,8 +51,8 @@ def familiar(shingles: Hashes, side: Sketches) -> Hashes:
     for block in range(len(side.sizes)):
         every = side.shingles_of(block)
         every = every[marked[every & _BITS]]
-        place = np.minimum(np.searchsorted(wanted, every), len(wanted) - 1)
-        holders += np.bincount(place[wanted[place] == every], minlength=len(wanted))
+        there = every[among(every, wanted)]
+        holders += np.bincount(np.searchsorted(wanted, there), minlength=len(wanted))
     return wanted[holders >= _HOLDERS]
 
 

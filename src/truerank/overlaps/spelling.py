@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from truerank.near_duplicates.shingling import Hashes, Numbers, starts_of
-from truerank.overlaps.options import WORDING_LIMIT
+from truerank.near_duplicates.shingling import Hashes, Numbers, among, starts_of
+from truerank.overlaps.options import BRIEF_WORDS, WORDING_LIMIT, OverlapRules
 from truerank.overlaps.parts import TextPart
 
 _PAIRS: Final[dict[str, Any]] = {"left": pl.Int64, "right": pl.Int64, "wording": pl.String}
@@ -41,24 +41,27 @@ _WORD: Final = re.compile(r"\w+")
 _BITS: Final = np.uint64((1 << 20) - 1)
 
 
-def same_letters(left: TextPart, right: TextPart) -> pl.DataFrame:
+def same_letters(left: TextPart, right: TextPart, known: pl.DataFrame, rules: OverlapRules) -> pl.DataFrame:
     """The pairs of short texts that are the same but for damaged words.
 
     Args:
         left: a part of the test side.
         right: a part of the training side.
+        known: pairs that are known to have the same words; columns as those returned.
+        rules: pairs with enough shingles in common by these are not looked at.
 
     Returns:
-        Columns `left` and `right`, numbers of texts, and `wording`, "letters".
+        Columns `left` and `right`, numbers of texts, and `wording`, "letters"; without the known pairs.
     """
-    proposed = _proposed(left, right)
+    pairs = _proposed(left, right, rules).join(known, on=["left", "right"], how="anti", maintain_order="left")
+    proposed = pairs["left"].to_list(), pairs["right"].to_list()
     doubtful = []
     texts = [_texts(part, numbers) for part, numbers in zip((left, right), proposed, strict=True)]
     for one, other in zip(*proposed, strict=True):
         if (new := _differing(texts[0][one], texts[1][other])) is not None:
             doubtful.append((one, other, new))
-    known = _known({word for *_, places in doubtful for words in places for word in words}, (left, right))
-    found = [(one, other, "letters") for one, other, places in doubtful if not any(map(known.issuperset, places))]
+    usual = _known({word for *_, places in doubtful for words in places for word in words}, (left, right))
+    found = [(one, other, "letters") for one, other, places in doubtful if not any(map(usual.issuperset, places))]
     return pl.DataFrame(found, _PAIRS, orient="row")
 
 
@@ -74,9 +77,9 @@ def _words(text: str) -> tuple[str, ...]:
 
 def _differing(test: Sequence[str], training: Sequence[str]) -> list[frozenset[str]] | None:
     """The words of the training text at each place where other letters stand; None where the texts are not alike."""
-    matcher = SequenceMatcher(None, test, training, autojunk=False)
-    if test == training or matcher.real_quick_ratio() < _WORDS:
+    if len(set(test) & set(training)) < _WORDS * len(set(test)) - 1:
         return None
+    matcher = SequenceMatcher(None, test, training, autojunk=False)
     same, places = 0, []
     for what, begin, end, first, last in matcher.get_opcodes():
         if what == "equal":
@@ -138,8 +141,8 @@ def _known(wanted: set[str], parts: Sequence[TextPart]) -> frozenset[str]:
     return frozenset(word for word, count in holders.items() if count >= _KNOWN)
 
 
-def _proposed(left: TextPart, right: TextPart) -> tuple[list[int], list[int]]:
-    """Pairs of short texts of about the same length that share rare shingles."""
+def _proposed(left: TextPart, right: TextPart, rules: OverlapRules) -> pl.DataFrame:
+    """Pairs of short texts of about the same length that share rare shingles, but not the same words in order."""
     ours, owner = _short_shingles(left, None)
     order = np.argsort(ours, kind="stable")
     ours, owner = ours[order], owner[order]
@@ -149,12 +152,18 @@ def _proposed(left: TextPart, right: TextPart) -> tuple[list[int], list[int]]:
     rare = (holders <= _HOLDERS[0]) & (np.bincount(place, minlength=len(wanted)) <= _HOLDERS[1])
     theirs, training, place = theirs[rare[place]], training[rare[place]], place[rare[place]]
     repeats = holders[place]
-    test = owner[np.repeat(first[place], repeats) + np.arange(repeats.sum()) - np.repeat(starts_of(repeats)[:-1], repeats)]
+    test = owner[
+        np.repeat(first[place], repeats) + np.arange(repeats.sum()) - np.repeat(starts_of(repeats)[:-1], repeats)
+    ]
     pairs, shared = np.unique(np.stack((test, np.repeat(training, repeats))), axis=1, return_counts=True)
-    words, sizes = ([_numbers(part, name)[of] for part, of in zip((left, right), pairs, strict=True)] for name in ("words", "size"))
-    near = np.abs(words[0] - words[1]) <= 1 + np.maximum(*words) // 4
-    kept = pairs[:, near & (shared >= _SHINGLES * np.minimum(*sizes))]
-    return kept[0].tolist(), kept[1].tolist()
+    words, sizes = (
+        [_numbers(part, name)[of] for part, of in zip((left, right), pairs, strict=True)] for name in ("words", "size")
+    )
+    close = np.abs(words[0] - words[1]) <= 1 + np.maximum(*words) // 4
+    near = (np.minimum(*words) >= BRIEF_WORDS) & (shared >= rules.similarity * (sizes[0] + sizes[1] - shared))
+    alike = np.equal(*(part.column("sequence")[of] for part, of in zip((left, right), pairs, strict=True)))
+    kept = pairs[:, close & ~near & ~alike & (shared >= _SHINGLES * np.minimum(*sizes))]
+    return pl.DataFrame({"left": kept[0], "right": kept[1]}, {"left": pl.Int64, "right": pl.Int64})
 
 
 def _numbers(part: TextPart, name: str) -> Numbers:
@@ -176,8 +185,8 @@ def _short_shingles(part: TextPart, wanted: Hashes | None) -> tuple[Hashes, Numb
             kept &= marked[found & _BITS]
         numbers = np.repeat(np.arange(first, first + len(short)), part.shingles.column(block, "size"))[kept]
         found = found[kept]
-        if wanted is not None and len(wanted):
-            there = wanted[np.minimum(np.searchsorted(wanted, found), len(wanted) - 1)] == found
+        if wanted is not None:
+            there = among(found, wanted)
             found, numbers = found[there], numbers[there]
         values.append(found)
         texts.append(numbers)
