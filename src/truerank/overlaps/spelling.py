@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -31,8 +31,9 @@ _WORDS: Final = 0.4
 _LETTERS: Final = 4
 #: Letters of a stray mark, which one text may have more.
 _STRAY: Final = 2
-#: Texts that have a word, from which on it is one.
+#: Texts that have a word, from which on it is one; damage that is seen again and again is rarer than the word itself.
 _KNOWN: Final = 3
+_RARER: Final = 10
 #: Signs that look alike in print, and digits that look like letters.
 _ALIKE: Final = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("li", "h"), ("ii", "u"))
 _AS_LETTERS: Final = str.maketrans("01568", "olsbb")
@@ -55,14 +56,31 @@ def same_letters(left: TextPart, right: TextPart, known: pl.DataFrame, rules: Ov
     """
     pairs = _proposed(left, right, rules).join(known, on=["left", "right"], how="anti", maintain_order="left")
     proposed = pairs["left"].to_list(), pairs["right"].to_list()
-    doubtful = []
     texts = [_texts(part, numbers) for part, numbers in zip((left, right), proposed, strict=True)]
-    for one, other in zip(*proposed, strict=True):
-        if (new := _differing(texts[0][one], texts[1][other])) is not None:
-            doubtful.append((one, other, new))
-    usual = _known({word for *_, places in doubtful for words in places for word in words}, (left, right))
-    found = [(one, other, "letters") for one, other, places in doubtful if not any(map(usual.issuperset, places))]
+    doubtful = [
+        (one, other, places)
+        for one, other in zip(*proposed, strict=True)
+        if (places := _differing(texts[0][one], texts[1][other])) is not None
+    ]
+    holders = _holders(
+        {word for *_, places in doubtful for place in places for word in (*place.lost, *place.new)}, (left, right)
+    )
+    found = [
+        (one, other, "letters") for one, other, places in doubtful if all(place.damaged(holders) for place in places)
+    ]
     return pl.DataFrame(found, _PAIRS, orient="row")
+
+
+class _Place(NamedTuple):
+    """Where texts differ: the words that only the test text has there, and those that only the training text has."""
+
+    lost: frozenset[str]
+    new: frozenset[str]
+
+    def damaged(self, holders: Mapping[str, int]) -> bool:
+        """Whether one of the new words is none that texts have, or that many fewer have than the words in its place."""
+        usual = min((holders.get(word, 0) for word in self.lost), default=0)
+        return any(holders.get(word, 0) < max(_KNOWN, usual / _RARER) for word in self.new)
 
 
 def _texts(part: TextPart, numbers: Sequence[int]) -> dict[int, tuple[str, ...]]:
@@ -75,8 +93,8 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(text.casefold()))
 
 
-def _differing(test: Sequence[str], training: Sequence[str]) -> list[frozenset[str]] | None:
-    """The words of the training text at each place where other letters stand; None where the texts are not alike."""
+def _differing(test: Sequence[str], training: Sequence[str]) -> list[_Place] | None:
+    """The places where other letters stand; None where the texts are not alike."""
     if len(set(test) & set(training)) < _WORDS * len(set(test)) - 1:
         return None
     matcher = SequenceMatcher(None, test, training, autojunk=False)
@@ -88,7 +106,8 @@ def _differing(test: Sequence[str], training: Sequence[str]) -> list[frozenset[s
             if not _alike(test[begin:end], training[first:last]):
                 return None
             if joined and last > first:
-                places.append(frozenset(training[first:last]) - set(test))
+                lost, new = frozenset(test[begin:end]), frozenset(training[first:last])
+                places.append(_Place(lost - new, new - set(test)))
     return places if same >= max(2, _WORDS * max(len(test), len(training))) else None
 
 
@@ -127,8 +146,8 @@ def _distance(one: str, other: str, most: int) -> int:
     return row[-1]
 
 
-def _known(wanted: set[str], parts: Sequence[TextPart]) -> frozenset[str]:
-    """Those of some words that several short texts have."""
+def _holders(wanted: set[str], parts: Sequence[TextPart]) -> Mapping[str, int]:
+    """How many short texts have each of some words."""
     holders: Counter[str] = Counter()
     if wanted:
         names = pl.Series(sorted(wanted))
@@ -136,9 +155,8 @@ def _known(wanted: set[str], parts: Sequence[TextPart]) -> frozenset[str]:
             for block in range(len(part.shingles.sizes)):
                 words = part.short(block).drop_nulls().str.to_lowercase().str.extract_all(_WORD.pattern).list.unique()
                 found = words.explode()
-                counts = found.filter(found.is_in(names.implode())).value_counts()
-                holders.update(dict(counts.iter_rows()))
-    return frozenset(word for word, count in holders.items() if count >= _KNOWN)
+                holders.update(dict(found.filter(found.is_in(names.implode())).value_counts().iter_rows()))
+    return holders
 
 
 def _proposed(left: TextPart, right: TextPart, rules: OverlapRules) -> pl.DataFrame:
