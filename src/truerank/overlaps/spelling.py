@@ -153,8 +153,10 @@ def _holders(wanted: set[str], parts: Sequence[TextPart]) -> Mapping[str, int]:
         names = pl.Series(sorted(wanted))
         for part in parts:
             for block in range(len(part.shingles.sizes)):
-                words = part.short(block).drop_nulls().str.to_lowercase().str.extract_all(_WORD.pattern).list.unique()
-                found = words.explode()
+                texts = part.short(block).drop_nulls().str.to_lowercase()
+                # Most texts have none of these words.
+                texts = texts.filter(texts.str.contains_any(names))
+                found = texts.str.extract_all(_WORD.pattern).list.unique().explode()
                 holders.update(dict(found.filter(found.is_in(names.implode())).value_counts().iter_rows()))
     return holders
 

@@ -37,6 +37,7 @@ _ONE_IN: Final = 100
 _FEWEST: Final = 20
 _LONGEST_PROMPT: Final = 400
 _COLONS: Final = 3
+_NO_PROMPT: Final[PromptPattern] = re.compile(r"(?!)")
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,10 @@ class TrainingTexts:
                 without = without or prompts(texts)
                 new = seen.new(normal)
                 ids = map(hashed, text_hashes([normal[place] for place in new]).tolist())
-                yield from zip(ids, (form(without.sub("", texts[place], count=1)) for place in new), strict=True)
+                kept = [texts[place] for place in new]
+                if without is not _NO_PROMPT:
+                    kept = [without.sub("", text, count=1) for text in kept]
+                yield from zip(ids, map(form, kept), strict=True)
 
     def fingerprint(self) -> list[list[str]]:
         """The identity of all sources and their roles."""
@@ -195,7 +199,7 @@ def prompts(texts: Sequence[str]) -> PromptPattern:
     )
     least = max(_FEWEST, len(texts) // _ONE_IN)
     usual = sorted((prompt for prompt, count in counts.items() if count >= least), key=len, reverse=True)
-    return re.compile("|".join(rf"\A{re.escape(prompt)}\s*(?=\S)" for prompt in usual) or r"(?!)")
+    return re.compile("|".join(rf"\A{re.escape(prompt)}\s*(?=\S)" for prompt in usual)) if usual else _NO_PROMPT
 
 
 def hashed(number: int) -> str:
