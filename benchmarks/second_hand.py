@@ -25,6 +25,7 @@ from shared_data import require_shared, table
 from truerank import leakage
 from truerank.audits.leakage.training_examples.options import ExampleOptions
 from truerank.measures.intervals import proportion
+from truerank.options import Encoding
 from truerank.text.normalising import normalise
 
 
@@ -51,7 +52,7 @@ def found(bench: Bench, semantic: str) -> tuple[dict[tuple[str, str], list[tuple
             ),
         ]
         options = ExampleOptions(docs=corpus, roles="query=query,positive=positive", semantic=semantic, sample=20)
-        leakage.examples(trained, topics, options=options, out=place / "out")
+        leakage.examples(trained, topics, options=options, encoding=Encoding("packaged"), out=place / "out")
         pairs = pl.read_parquet(place / "out" / "leaks.parquet")
     tests: dict[tuple[str, str], set[str]] = defaultdict(set)
     for kind, topic, document, text in pairs.select("kind", "topic_id", "doc_id", "training_text").iter_rows():

@@ -155,7 +155,7 @@ def _holders(wanted: set[str], parts: Sequence[TextPart]) -> Mapping[str, int]:
             for block in range(len(part.shingles.sizes)):
                 texts = part.short(block).drop_nulls().str.to_lowercase()
                 # Most texts have none of these words.
-                texts = texts.filter(texts.str.contains_any(names))
+                texts = texts.filter(texts.str.contains_any(names.implode()))
                 found = texts.str.extract_all(_WORD.pattern).list.unique().explode()
                 holders.update(dict(found.filter(found.is_in(names.implode())).value_counts().iter_rows()))
     return holders
