@@ -128,6 +128,7 @@ SMALL: Final[Mapping[str, Small]] = {
          "OpenVINO, times CrossEncoder": r"\| truerank, OpenVINO \| \d+ \| #",
          "OpenVINO, largest difference": r"\| truerank, OpenVINO \| \d+ \| [\d.]+ \| #"},
     ),
+    "second_hand": Small(["develop --per-cell 1"]),
     "shards": Small(["plan --lines 20000"], {"hours of one machine": r"\| 1 \| #"}),
     "significance": Small(["--permutations 500"], shared=False),
     "start_up": Small(["--repeats 1"], {"`import truerank`, s": "# s  import truerank"}, shared=False),
@@ -161,6 +162,9 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "generated_documents": "no script: lexical and triples_scale read it",
     "libraries": "needs the packages ruamel.yaml and lazy_loader",
     "pool_scale": "no script: pool_simulation runs it",
+    "second_hand_bench": "no script: second_hand reads it",
+    "second_hand_plants": "no script: second_hand reads it",
+    "second_hand_texts": "no script: second_hand reads it",
     "shared_data": "no script: the others read it",
     "training_sets": "has no size below several minutes",
 }

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from truerank.near_duplicates.options import Shingles
 from truerank.near_duplicates.plan import ComparisonPlan
 from truerank.near_duplicates.results import KINDS
-from truerank.near_duplicates.shingling import Hashes, Numbers, starts_of
+from truerank.near_duplicates.shingling import CommonShingles, Hashes, Numbers, among, starts_of
 from truerank.near_duplicates.shuffling import Piece, Shuffle, engine_for, load_array, run_pieces, save_array, spans
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
@@ -222,25 +222,11 @@ class _VerifyTask:
         shingles, pair, own_sizes = [], [], []
         for side in (left, right):
             every, where = np.unique(side, return_inverse=True)
-            found, starts = self.texts.read(every)
+            held, starts = self.texts.read(every)
             sizes = np.diff(starts)[where]
-            own_sizes.append(np.diff(starts_of((~_among(found, boilerplate)).astype(np.int64))[starts])[where])
+            own_sizes.append(np.diff(starts_of((~among(held, boilerplate)).astype(np.int64))[starts])[where])
             pair.append(np.repeat(np.arange(len(side)), sizes))
-            shingles.append(found[np.arange(len(pair[-1])) + np.repeat(starts[where] - starts_of(sizes)[:-1], sizes)])
+            shingles.append(held[np.arange(len(pair[-1])) + np.repeat(starts[where] - starts_of(sizes)[:-1], sizes)])
         values, owner = np.concatenate(shingles), np.concatenate(pair)
-        order = np.argsort(values)
-        order = order[np.argsort(owner[order].astype(np.min_scalar_type(len(left))), kind="stable")]
-        values, owner = values[order], owner[order]
-        twice = (values[1:] == values[:-1]) & (owner[1:] == owner[:-1])
-        values, owner = values[1:][twice], owner[1:][twice]
-        own = owner[~_among(values, boilerplate)]
-        every, rest = (np.bincount(each, minlength=len(left)) for each in (owner, own))
-        return _Common(every, rest, (own_sizes[0], own_sizes[1]))
-
-
-def _among(values: Hashes, ascending: Hashes) -> NDArray[np.bool_]:
-    """Which values are among some ascending ones."""
-    if not len(ascending):
-        return np.zeros(len(values), np.bool_)
-    there: NDArray[np.bool_] = ascending[np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)] == values
-    return there
+        found = CommonShingles.of(len(left), values, owner, among(values, boilerplate))
+        return _Common(found.every, found.every - found.marked, (own_sizes[0], own_sizes[1]))

@@ -21,8 +21,8 @@
   filled, unless the encoder does not know the language of a side: `Overlaps.semantic` says so.
 - A killed job continues if it gets the same texts; same texts, same bytes.
 
-Similarities are those of `near_duplicates`; the words of short texts are compared as in `leakage audit`
-(`text.wording`).
+Similarities are those of `near_duplicates`, without what is familiar in the test side (`overlaps.familiar`); the words
+of short texts are compared as in `leakage audit` (`text.wording`), and by their letters (`overlaps.spelling`).
 """
 
 from truerank.overlaps.comparing import compare, compare_all

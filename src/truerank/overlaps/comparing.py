@@ -13,13 +13,15 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.near_duplicates import Documents, Sketches, between
-from truerank.near_duplicates.shingling import Hashes, Numbers, starts_of
+from truerank.near_duplicates.shingling import CommonShingles, Hashes, Numbers, among, starts_of
 from truerank.near_duplicates.sketches import claim
+from truerank.overlaps.familiar import Common, familiar, without_familiar
 from truerank.overlaps.keeping import PART, KeptTexts, keep
 from truerank.overlaps.meaning import cosines, similar
 from truerank.overlaps.options import OverlapRules
 from truerank.overlaps.parts import TextPart
 from truerank.overlaps.results import OVERLAPS, Overlaps, SemanticState, with_evidence
+from truerank.overlaps.spelling import same_letters
 from truerank.overlaps.wording import same_words
 from truerank.vectors.encoders.base import Encoder
 from truerank.work.blocks import BlockStore
@@ -177,10 +179,9 @@ def _compared(group: Sequence[_Member], theirs: _Right, rules: OverlapRules, job
     every = pl.concat([each.pairs.select(pl.col("left", "right").cast(pl.Int64)) for each in (near, ngrams)]).unique()
     # What a probe of words finds rests on all of its texts: each test side has its own.
     wording = pl.concat(
-        same_words(one.part, right, job.part(f"words-{at:05d}"), len(left)).with_columns(
-            pl.col("left") + int(firsts[at])
-        )
+        found.with_columns(pl.col("left") + int(firsts[at]))
         for at, one in enumerate(group)
+        for found in _worded((one.part, right), len(left), rules, job.part(f"words-{at:05d}"))
     )
     proposed = [_with_copies(every, right), wording.select("left", "right")]
     for size, first, members in _with_vectors(group):
@@ -201,7 +202,7 @@ def _compared(group: Sequence[_Member], theirs: _Right, rules: OverlapRules, job
     for size in np.unique(dimension[dimension > 0]).tolist():
         some = dimension == size
         cosine[some] = cosines(pairs.filter(pl.Series(some)), left, right, size).to_numpy()
-    found = _measured(pairs, left, right, rules).with_columns(
+    found = _measured(pairs, group, member, (left, right), rules).with_columns(
         cosine=pl.Series(cosine, dtype=pl.Float64).fill_nan(None),
         test=pl.Series(np.array([one.test for one in group])[member], dtype=pl.Int64),
     )
@@ -229,6 +230,14 @@ def _with_vectors(group: Sequence[_Member]) -> Iterator[tuple[int, int, list[_Me
         first += len(members)
 
 
+def _worded(sides: tuple[TextPart, TextPart], texts: int, rules: OverlapRules, job: Job) -> Iterator[pl.DataFrame]:
+    """The pairs of short texts with the same words, and those with damaged ones; `texts` is as in `same_words`."""
+    left, right = sides
+    words = same_words(left, right, job, texts)
+    yield words
+    yield same_letters(left, right, words, rules)
+
+
 def _with_copies(pairs: pl.DataFrame, right: TextPart) -> pl.DataFrame:
     """The pairs, and those with all texts of the right side that have the same words as one of a pair."""
     sequence = right.column("sequence")
@@ -239,13 +248,20 @@ def _with_copies(pairs: pl.DataFrame, right: TextPart) -> pl.DataFrame:
     return pl.concat([pairs, copies]).unique()
 
 
-def _measured(pairs: pl.DataFrame, left: TextPart, right: TextPart, rules: OverlapRules) -> pl.DataFrame:
-    """What the texts of each pair have in common."""
-    one, other = pairs["left"].to_numpy(), pairs["right"].to_numpy()
+def _measured(
+    pairs: pl.DataFrame,
+    group: Sequence[_Member],
+    member: Numbers,
+    sides: tuple[TextPart, TextPart],
+    rules: OverlapRules,
+) -> pl.DataFrame:
+    """What the texts of each pair have in common; `member` is the place in the group of the left text of each."""
+    (left, right), one, other = sides, pairs["left"].to_numpy(), pairs["right"].to_numpy()
     words = [part.column("measured").astype(np.int64)[of] for part, of in ((left, one), (right, other))]
     alike = [part.column("folded")[of] for part, of in ((left, one), (right, other))]
-    shingles = _common(one, other, left.shingles, right.shingles)
-    ngrams = _common(one, other, left.ngrams, right.ngrams)
+    ours = [[side.part.shingles for side in group], [side.part.ngrams for side in group]]
+    shingles = _common((one, other), (left.shingles, right.shingles), ours[0], member)
+    ngrams = _common((one, other), (left.ngrams, right.ngrams), ours[1], member)
     long = (words[0] >= rules.ngram) & (words[1] >= rules.ngram)
     least = np.minimum(shingles.left, shingles.right)
     return pairs.with_columns(
@@ -265,38 +281,39 @@ def _share(part: Numbers, whole: Numbers) -> pl.Series:
     return values.zip_with(pl.Series(whole > 0), pl.Series([None], dtype=pl.Float64))
 
 
-class _Common(NamedTuple):
-    """Of pairs of texts: how many shingles both have, and how many each one has."""
-
-    both: Numbers
-    left: Numbers
-    right: Numbers
-
-
-def _common(left: Numbers, right: Numbers, ours: Sketches, theirs: Sketches) -> _Common:
-    """Counts the shingles of pairs of texts, in the order of the texts of the right side."""
-    sizes = tuple(
+def _common(
+    numbers: tuple[Numbers, Numbers], sides: tuple[Sketches, Sketches], members: Sequence[Sketches], member: Numbers
+) -> Common:
+    """Counts the shingles of pairs of texts, in the order of the texts of the right side, without familiar ones."""
+    sizes = [
         np.concatenate(
             [np.zeros(0, np.int64), *(side.column(block, "size") for block in range(len(side.sizes)))]
-        ).astype(np.int64)[numbers]
-        for side, numbers in ((ours, left), (theirs, right))
-    )
-    both = np.zeros(len(left), np.int64)
-    order = np.argsort(right, kind="stable")
+        ).astype(np.int64)[of]
+        for side, of in zip(sides, numbers, strict=True)
+    ]
+    both, known = np.zeros(len(member), np.int64), np.zeros((3, len(member)), np.int64)
+    order = np.argsort(numbers[1], kind="stable")
     total = np.cumsum((sizes[0] + sizes[1])[order])
     cuts = np.searchsorted(total, np.arange(_AT_ONCE, int(total[-1]) if len(total) else 0, _AT_ONCE))
     for chosen in np.split(order, cuts):
-        values, pair = [], []
-        for side, numbers in ((ours, left[chosen]), (theirs, right[chosen])):
-            found, owner = _gathered(side, numbers)
-            values.append(found)
-            pair.append(owner)
-        joined, owner = np.concatenate(values), np.concatenate(pair)
-        by_pair = np.lexsort((joined, owner))
-        joined, owner = joined[by_pair], owner[by_pair]
-        twice = (joined[1:] == joined[:-1]) & (owner[1:] == owner[:-1])
-        both[chosen] = np.bincount(owner[1:][twice], minlength=len(chosen))
-    return _Common(both, *sizes)
+        (ours, our_pair), (theirs, their_pair) = (
+            _gathered(side, of[chosen]) for side, of in zip(sides, numbers, strict=True)
+        )
+        usual = [np.zeros(len(values), np.bool_) for values in (ours, theirs)]
+        first = np.zeros(len(chosen), np.bool_)
+        first[np.unique(numbers[0][chosen], return_index=True)[1]] = True
+        for at in np.unique(member[chosen]).tolist():
+            inside = member[chosen] == at
+            names = familiar(ours[(inside & first)[our_pair]], members[at])
+            for marked, values, pair in ((usual[0], ours, our_pair), (usual[1], theirs, their_pair)):
+                marked |= inside[pair] & among(values, names)
+        found = CommonShingles.of(
+            len(chosen), np.concatenate((ours, theirs)), np.concatenate((our_pair, their_pair)), np.concatenate(usual)
+        )
+        both[chosen], known[0, chosen] = found.every, found.marked
+        for row, (marked, pair) in enumerate(zip(usual, (our_pair, their_pair), strict=True), 1):
+            known[row, chosen] = np.bincount(pair[marked], minlength=len(chosen))
+    return without_familiar(Common(both, sizes[0], sizes[1]), Common(*known))
 
 
 def _gathered(side: Sketches, numbers: Numbers) -> tuple[Hashes, Numbers]:

@@ -1,4 +1,5 @@
-"""The form in which texts are compared: without markup, and without passages that many texts of the test side hold.
+"""The form in which texts are compared: as letters and digits are read, without markup, and without passages that many
+texts of the test side hold.
 
 What two texts have in common through such a passage says nothing. It is taken off both sides: `shared_passages` finds
 the passages of kept texts, `holds_any` tells from what was kept whether a side has any of them, and only then must it
@@ -8,6 +9,7 @@ be read again, by `keep_without`.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,13 +29,21 @@ from truerank.vectors.encoders.base import Encoder
 from truerank.work.jobs import Job
 
 _MARKED: Final = re.compile(r"</?[a-zA-Z][^<>]{0,300}>|&#?\w{2,8};")
+#: A word that is cut at the end of a line, as in print.
+_CUT: Final = re.compile(r"(?<=[^\W\d_])-[ \t]*\r?\n[ \t]*(?=[^\W\d_])")
+#: Signs that are not seen within a word: soft hyphens, joiners, marks of direction and of byte order.
+_UNSEEN: Final = re.compile("[\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]+")
+_FOREIGN_DIGIT: Final = re.compile(r"[^\D0-9]")
 #: Share of the texts of a test side that hold a passage, from which on it is boilerplate.
 _SHARE: Final = 0.01
 
 
 @dataclass(frozen=True)
 class ComparedForm:
-    """The form in which a text is compared: without tags and entities, and without boilerplate.
+    """The form in which a text is compared: as it is read, without tags and entities, and without boilerplate.
+
+    As it is read: in Unicode's compatibility form (NFKC), without signs that are not seen, digits of all scripts as
+    those of ASCII, and words whole that are cut at the end of a line.
 
     Attributes:
         passages: those that many texts of the test collection hold; what a training text shares with them says nothing.
@@ -43,9 +53,9 @@ class ComparedForm:
 
     def __call__(self, text: str) -> str:
         """The text in this form; as it is where nothing would be left."""
-        made = text
-        if _MARKED.search(text):
-            found = html_text(text)
+        made = _as_read(text)
+        if _MARKED.search(made):
+            found = html_text(made)
             made = f"{found.title} {found.body}".strip()
         if self._boilerplate is not None:
             made = self._boilerplate.sub(" ", made)
@@ -60,6 +70,14 @@ class ComparedForm:
             return None
         patterns = (r"\b" + r"\W+".join(map(re.escape, words)) + r"\b" for words in longest)
         return re.compile("|".join(patterns), re.IGNORECASE)
+
+
+def _as_read(text: str) -> str:
+    """A text as a reader sees it; most texts are."""
+    if not text.isascii():
+        text = _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
+        text = _FOREIGN_DIGIT.sub(lambda sign: str(unicodedata.digit(sign[0])), text)
+    return _CUT.sub("", text) if "-" in text else text
 
 
 def shared_passages(kept: KeptTexts) -> pl.DataFrame:

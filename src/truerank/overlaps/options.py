@@ -22,8 +22,8 @@ class OverlapRules(Options):
 
     A text with fewer words than `ngram` is short, and so is a pair with one: changing one word of a short text changes
     what it says. So *near* asks for the same words in the same order there, and *contains* for all shingles. Short
-    texts are compared by their content words besides. With fewer than 20 words, *near* and *contains* ask for at least
-    0.8, and *ngram* for at least a half, where the thresholds are lower.
+    texts are compared by their content words and their letters besides. With fewer than 20 words, *near* and *contains*
+    ask for at least 0.8, and *ngram* for at least a half, where the thresholds are lower.
 
     Attributes:
         ngram: words in an n-gram.

@@ -56,10 +56,11 @@ class Overlaps:
             `exact`: the same text; blanks, case and marks at the end do not count. `ngram_test`: the share of the test
             text's distinct n-grams that stand in the training text; `ngram_training`: the other way round; null where
             one of the two has fewer words than an n-gram. `jaccard`, `containment`: of the sets of three-word shingles;
-            containment is that of the smaller text in the larger one. `wording`: "words" where short texts have the
-            same content words, "letters" where these are one letter apart, else null. `cosine`: null where the encoder
-            was not asked or does not know the language. `test_text`, `training_text`: of texts of more than 32 words,
-            the first 200 characters. `evidence`: the kinds (`EVIDENCE_KINDS`) that count.
+            containment is that of the smaller text in the larger one. Shares leave out what four or more texts of the
+            test side hold where a pair shares little else. `wording`: "words" where short texts have the same content
+            words, "letters" where these are one letter apart or several words are damaged, else null. `cosine`: null
+            where the encoder was not asked or does not know the language. `test_text`, `training_text`: of texts of
+            more than 32 words, the first 200 characters. `evidence`: the kinds (`EVIDENCE_KINDS`) that count.
         semantic: whether the encoder compared; it does not where it does not know the language of a side.
         crowded: shingles and n-grams that so many texts have that not all pairs with them were compared; where above 0,
             pairs may be missing among texts that share nothing rarer.

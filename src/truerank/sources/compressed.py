@@ -212,7 +212,7 @@ def _nearest(path: Path) -> str:
     try:
         if not folder.is_dir():
             return f"there is no folder {folder} either"
-        names = sorted(entry.name for entry in folder.iterdir())
+        names = sorted(entry.name for entry in folder.iterdir() if entry.exists())
     except (OSError, ValueError):
         return "check the path"
     near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.5)

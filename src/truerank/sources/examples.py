@@ -33,6 +33,7 @@ from truerank.sources.roles import Roles, number_of, roles_of, texts_of
 from truerank.sources.rows import Row, rows, saved_files
 from truerank.sources.streamed import StreamedSource
 from truerank.sources.tables import identifier_of, well_formed
+from truerank.text.listing import listed
 from truerank.text.normalising import normalise
 
 _BLOCK: Final = 1 << 12
@@ -182,7 +183,12 @@ class ExampleSource(StreamedSource):
             return replace(self._given, identifier=columns.named(there, columns.ID_NAMES))
         found = id_roles(sample) if self._by_id else roles_of(sample)
         if not found.columns:
-            if sample and not self._by_id and id_roles(sample).columns:
+            if not sample:
+                raise InputError("no examples in it", "give a source that holds some", where=self.spec.location)
+            if not any(True for values in sample for value in values.values() for _ in ids_of(value)):
+                fault = f"the first {len(sample):,} records hold nothing in {listed(there) or 'any column'}"
+                raise InputError(fault, "give records that hold texts", where=self.spec.location)
+            if not self._by_id and id_roles(sample).columns:
                 raise refuse_ids(self.spec.location)
             remedy = f"there are {', '.join(there) or 'none'}; name them: query=COLUMN,positive=…"
             raise InputError("no column holds texts", remedy, where=self.spec.location)

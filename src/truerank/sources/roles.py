@@ -76,6 +76,8 @@ class Roles:
             role, _, column = (piece.strip() for piece in part.partition("="))
             if role not in ROLES or not column:
                 raise OptionError("roles", f"'{part.strip()}' is not ROLE=COLUMN", f"roles are {', '.join(ROLES)}")
+            if role != (other := dict(found).get(column, role)):
+                raise OptionError("roles", f"column '{column}' is {other} and {role}", "give each column one role")
             found.append((column, role))
         return cls(tuple(found), given=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -183,6 +184,9 @@ def _csv_rows(path: Path, strict: bool, quoted: bool) -> Iterator[Row]:
             repaired = source.take_repaired()
             if names is None:
                 names = [name.strip() for name in cells]
+                if twice := [name for name, count in Counter(names).items() if name and count > 1]:
+                    remedy = "give each column a name of its own"
+                    raise InputError(f"column '{twice[0]}' stands there twice", remedy, where=path, line=line)
             elif cells:
                 yield Row(line, dict(zip(names, cells, strict=False)), repaired)
     except csv.Error as error:

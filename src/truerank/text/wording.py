@@ -175,8 +175,11 @@ class WordingProbe:
     def _other_word(self, query: Core, place: int) -> Iterator[int]:
         """The core word at this place stands for another one, or for two."""
         word = query.words[place]
+        near, joined = self._near(word), self._joined.get(word, ())
+        if not near and not joined:
+            return
         rest = _without(query, (place,))
-        for other in self._near(word):
+        for other in near:
             for number in self._bags.get(rest, ()):
                 topic = self._topics[number]
                 if other in topic.spare and word not in topic.words and _long_enough(other, topic, 1):
@@ -185,7 +188,7 @@ class WordingProbe:
                 topic = self._topics[number]
                 if other in topic.words and word not in topic.words and _long_enough(other, topic, 0):
                     yield number
-        for names in self._joined.get(word, ()):
+        for names in joined:
             yield from self._bags.get(rest | names, ())
 
     def _lost_word(self, word: str, query: Core, bag: frozenset[str]) -> Iterator[int]:
@@ -261,7 +264,7 @@ def _joined(cores: Sequence[Core]) -> Mapping[str, tuple[frozenset[str], ...]]:
         keys = dict(zip(one.places, one.keys, strict=True))
         for place, pair in enumerate(zip(one.words, one.words[1:], strict=False)):
             found["".join(pair)].add(frozenset(keys[at] for at in (place, place + 1) if at in keys))
-    return {word: tuple(sorted(names, key=sorted)) for word, names in found.items()}
+    return {word: tuple(names if len(names) == 1 else sorted(names, key=sorted)) for word, names in found.items()}
 
 
 def _content(found: Core) -> frozenset[str]:

@@ -3,9 +3,12 @@ where it stands."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from truerank.audits.leakage.proposing import topic_texts
 from truerank.errors import InputError, OptionError
@@ -27,6 +30,14 @@ from truerank.sources.distinct import DistinctTexts, text_hashes
 from truerank.sources.id_examples import ExampleTexts
 from truerank.sources.roles import Roles
 from truerank.text.normalising import normalise
+
+PromptPattern = re.Pattern[str]
+#: A prompt stands before one in so many texts of a source, and before so many; its signs, and the colons in it.
+_ONE_IN: Final = 100
+_FEWEST: Final = 20
+_LONGEST_PROMPT: Final = 400
+_COLONS: Final = 3
+_NO_PROMPT: Final[PromptPattern] = re.compile(r"(?!)")
 
 
 @dataclass(frozen=True)
@@ -150,18 +161,45 @@ class TrainingTexts:
 
         Args:
             roles: of `roles.ROLES`.
-            form: how texts are compared.
+            form: how texts are compared; a prompt that many texts of a source begin with is left out before.
         """
         seen = DistinctTexts()
         for _, source in self.sources:
+            without: PromptPattern | None = None
             for block in source.batches():
-                texts = [normalise(text) for role, text in zip(block.roles, block.texts, strict=True) if role in roles]
-                new = [texts[place] for place in seen.new(texts)]
-                yield from zip(map(hashed, text_hashes(new).tolist()), map(form, new), strict=True)
+                # In their own lines: the form joins words that are cut at the end of one.
+                texts = [text for role, text in zip(block.roles, block.texts, strict=True) if role in roles]
+                normal = [normalise(text) for text in texts]
+                without = without or prompts(texts)
+                new = seen.new(normal)
+                ids = map(hashed, text_hashes([normal[place] for place in new]).tolist())
+                kept = [texts[place] for place in new]
+                if without is not _NO_PROMPT:
+                    kept = [without.sub("", text, count=1) for text in kept]
+                yield from zip(ids, map(form, kept), strict=True)
 
     def fingerprint(self) -> list[list[str]]:
         """The identity of all sources and their roles."""
         return [[name, source.fingerprint] for name, source in self.sources]
+
+
+def prompts(texts: Sequence[str]) -> PromptPattern:
+    """What stands before many texts of a source, up to a colon: "query:", or an instruction and "Query:" below it.
+
+    Args:
+        texts: the first ones of a source.
+
+    Returns:
+        A pattern that matches the longest prompt at the beginning of a text, and none where there are no prompts.
+    """
+    counts = Counter(
+        text[: colon.end()]
+        for text in texts
+        for colon in islice(re.compile(":").finditer(text, 0, _LONGEST_PROMPT), _COLONS)
+    )
+    least = max(_FEWEST, len(texts) // _ONE_IN)
+    usual = sorted((prompt for prompt, count in counts.items() if count >= least), key=len, reverse=True)
+    return re.compile("|".join(rf"\A{re.escape(prompt)}\s*(?=\S)" for prompt in usual)) if usual else _NO_PROMPT
 
 
 def hashed(number: int) -> str:
