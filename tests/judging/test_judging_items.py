@@ -83,6 +83,9 @@ def test_audits_that_cannot_be_judged(tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     with pytest.raises(InputError, match=r"no candidates\.parquet and no items\.jsonl in this folder"):
         read_items(str(tmp_path / "c"), LEAKAGE)
+    (tmp_path / "c/manifest.json").write_text("{}")
+    with pytest.raises(InputError, match=r"this result has no items to judge"):
+        read_items(str(tmp_path / "c"), LEAKAGE)
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "c/candidates.parquet")
     with pytest.raises(InputError, match="no column 'test'"):
         read_items(str(tmp_path / "c"), LEAKAGE)

@@ -122,6 +122,9 @@ def _of_source(
     if proposed.is_file():
         return row_items(grammar.parse(str(proposed)), scheme, strict=strict)
     if spec.path.is_dir():
+        if (spec.path / "manifest.json").is_file():
+            remedy = "give an audit that has some, or a file of items"
+            raise InputError("this result has no items to judge", remedy, where=spec.path)
         raise InputError(
             "no candidates.parquet and no items.jsonl in this folder", "give the folder of an audit", where=spec.path
         )
