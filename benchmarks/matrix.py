@@ -329,7 +329,7 @@ def signs() -> None:
     parts = shingling._UNSPACED, overlap_results._UNSPACED_SHARE
     for way in ("a word", "a part of a word"):
         whole = way == "a word"
-        shingling._UNSPACED = tuple((*one[:2], 100) for one in parts[0]) if whole else parts[0]  # type: ignore[misc]
+        shingling._UNSPACED = tuple((*one[:2], 100) for one in parts[0]) if whole else parts[0]  # type: ignore[misc, assignment]
         overlap_results._UNSPACED_SHARE = 1.0 if whole else parts[1]  # type: ignore[misc]
         shingling._kinds.cache_clear()
         japanese = without_parts(compare(topics["ja", "dev"], topics["ja", "train"]).frame)
@@ -352,7 +352,7 @@ def planted_signs(language: str, topics: Sequence[tuple[str, str]]) -> None:
         sides = [[(number, english[text]) for number, text in side] for side in (texts, others)]
         pairs, in_english = (
             set(frame.filter(~pl.col("evidence").is_in(weak)).select("test_id", "training_id").iter_rows())
-            for frame, weak in ((compare(texts, others).frame, WEAK), (compare(*sides).frame, ()))
+            for frame, weak in ((compare(texts, others).frame, WEAK), (compare(sides[0], sides[1]).frame, ()))
         )
         print(f"  {language}: {len(pairs)} pairs of other messages, {len(pairs & in_english)} of them in English, too")
         texts = [(number, text) for number, text in texts if 6 <= len(text) <= 60]
