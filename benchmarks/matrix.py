@@ -4,30 +4,41 @@
     python benchmarks/matrix.py more      1% more data after the suite, as a training set and as a test set: time
     python benchmarks/matrix.py again     the same of three logs and eight test sets, and from nothing: time, bytes
     python benchmarks/matrix.py examples  generated training texts against 1,000 tests: time and memory by number
+    python benchmarks/matrix.py signs     scripts without blanks: signs for a word, and what counting them so finds
 
-`--first N` takes the first N queries of each log only. The first three read the folder that TRUERANK_SHARED names (by
-default ../shared), and write the output where --out says.
+`--first N` takes the first N queries of each log only. All but examples read the folder that TRUERANK_SHARED names (by
+default ../shared); the first three write the output where --out says. `signs` reads the translations of the programs of
+this machine, too (gettext catalogs in /usr/share/locale).
 """
 
 from __future__ import annotations
 
 import argparse
+import gettext
+import gzip
 import hashlib
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import subprocess
 import sys
 import time
+import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
 
 from shared_data import LOGS, SHARED, log_path, require_shared
+from truerank.near_duplicates import shingling
+from truerank.near_duplicates.shingling import shingled
 from truerank.overlaps import KeptTexts, OverlapRules, compare, keep
+from truerank.overlaps import results as overlap_results
+from truerank.overlaps.results import without_parts
 from truerank.sources import open_queries
 from truerank.work.jobs import Job
 
@@ -231,10 +242,135 @@ def examples(out: Path, numbers: list[int]) -> None:
         os.waitpid(child, 0)
 
 
+#: Languages of translations, and what plants put behind and before a text.
+UNSPACED = {
+    "ja": (
+        ("か？", "ですか？", "のですか", "でしょうか。", "教えて"),
+        ("教えてください、", "では、", "ところで", "質問："),
+    ),
+    "zh_CN": (("吗？", "呢", "是什么"), ("请问", "那么，")),
+    "th": (("หรือไม่", "ครับ", "อย่างไร"), ("ขอถามว่า", "แล้ว")),
+}
+SCRIPTS = {"Han": (0x3400, 0x9FFF), "kana": (0x3040, 0x30FF), "Thai": (0xE00, 0xE7F), "Khmer": (0x1780, 0x17FF),
+           "Burmese": (0x1000, 0x109F)}  # fmt: skip
+#: Texts that are changed, and evidence that does not count here.
+SIGNS_SAMPLE = 300
+WEAK = ("words", "letters", "words+letters")
+
+
+def messages(language: str) -> dict[str, str]:
+    """Translations of messages of programs by the English message."""
+    found: dict[str, str] = {}
+    for file in sorted(Path("/usr/share/locale", language, "LC_MESSAGES").glob("*.mo")):
+        if "iso_" in file.name:
+            continue
+        with file.open("rb") as stream:
+            catalog = gettext.GNUTranslations(stream)._catalog  # type: ignore[attr-defined]
+        for english, text in catalog.items():
+            whole = isinstance(english, str) and isinstance(text, str) and english not in ("", text)
+            if whole and len(re.findall(r"[^\x00-\x7f]", text)) >= 4:
+                found.setdefault(english, text)
+    return found
+
+
+def without_code(message: str) -> str:
+    """A message without variables, options, markup and quoted code."""
+    code = r"<[^>]*>|%[-0-9.]*[a-zA-Z]+|%\([a-z_]+\)[sd]|[_&]|\{[^}]*\}|--?[a-z-]+|`[^']*'"
+    return re.sub(code, " ", message)
+
+
+def script_counts(text: str) -> Counter[str]:
+    """The signs of each script in a text, and its words in other scripts."""
+    counts: Counter[str] = Counter()
+    before = ""
+    for sign in text:
+        script = ""
+        if unicodedata.category(sign)[0] in "LNM":
+            script = next((name for name, (first, end) in SCRIPTS.items() if first <= ord(sign) <= end), "words")
+        counts[script] += bool(script) and (script != "words" or before != "words")
+        before = script
+    return counts
+
+
+def sign_plants(texts: Sequence[tuple[str, str]], language: str, draw: random.Random) -> Iterator[tuple[str, str]]:
+    """Changed copies of texts, with the id of the text and the kind of change as their id."""
+    endings, beginnings = UNSPACED[language]
+    for text_id, text in texts:
+        whole = text.rstrip("？?。 ")
+        place = draw.randrange(len(whole))
+        made = {
+            "another ending": whole + draw.choice(endings),
+            "another beginning": draw.choice(beginnings) + whole,
+            "inside": draw.choice(beginnings) + whole + draw.choice(endings) + draw.choice(texts)[1],
+            "three quarters": whole[: max(4, len(whole) * 3 // 4)],
+            "another sign": whole[:place] + draw.choice("".join(endings)) + whole[place + 1 :],
+        }
+        yield from ((f"{text_id}|{kind}", changed) for kind, changed in made.items())
+
+
+def signs() -> None:
+    """Signs for an English word by language, and what is found with signs as words and as parts of words."""
+    for language in ("zh_CN", "zh_TW", "ja", "th", "km", "my"):
+        counts, used, number = Counter[str](), 0, 0
+        for english, text in messages(language).items():
+            plain = without_code(english)
+            if len(re.findall(r"[A-Za-z]{2,}", plain)) >= 5:
+                counts.update(script_counts(without_code(text)))
+                number, used = number + script_counts(plain)["words"], used + 1
+        shares = {name: round(count / max(1, number), 3) for name, count in counts.items() if count}
+        print(f"{language}: {used:,} messages, {number:,} English words; for each of these {shares}", flush=True)
+    topics = {}
+    for code in LANGUAGES:
+        for part in ("dev", "train"):
+            with gzip.open(SHARED / "topics" / "miracl" / f"{code}-{part}.tsv.gz", "rt", encoding="utf-8") as lines:
+                topics[code, part] = [(one, text.strip()) for one, _, text in (line.partition("\t") for line in lines)]
+        every = shingled([text for _, text in topics[code, "train"]], OverlapRules().shingles)
+        print(f"MIRACL {code}: {every.measured.mean():.2f} words in a question of train", flush=True)
+    parts = shingling._UNSPACED, overlap_results._UNSPACED_SHARE
+    for way in ("a word", "a part of a word"):
+        whole = way == "a word"
+        shingling._UNSPACED = tuple((*one[:2], 100) for one in parts[0]) if whole else parts[0]  # type: ignore[misc, assignment]
+        overlap_results._UNSPACED_SHARE = 1.0 if whole else parts[1]  # type: ignore[misc]
+        shingling._kinds.cache_clear()
+        japanese = without_parts(compare(topics["ja", "dev"], topics["ja", "train"]).frame)
+        strong = japanese.filter(~pl.col("evidence").is_in(WEAK))
+        print(f"each sign {way}: {strong['test_id'].n_unique()} of {len(topics['ja', 'dev'])} MIRACL topics leak")
+        for language in UNSPACED:
+            planted_signs(language, topics["ja", "dev"])
+
+
+def planted_signs(language: str, topics: Sequence[tuple[str, str]]) -> None:
+    """Prints the shares of planted texts that are found, and pairs among texts that were not planted."""
+    draw = random.Random(language)
+    texts = list(topics)
+    if language != "ja":
+        plain = [(one, text) for one, text in messages(language).items() if not re.search(r"[%<\n]", one)]
+        english = {text: one for one, text in plain if 20 < len(one) < 90}
+        drawn_texts = draw.sample(sorted(english), min(2000, len(english)))
+        texts = [(str(number), text) for number, text in enumerate(drawn_texts[:500])]
+        others = [(str(number), text) for number, text in enumerate(drawn_texts[500:])]
+        sides = [[(number, english[text]) for number, text in side] for side in (texts, others)]
+        pairs, in_english = (
+            set(frame.filter(~pl.col("evidence").is_in(weak)).select("test_id", "training_id").iter_rows())
+            for frame, weak in ((compare(texts, others).frame, WEAK), (compare(sides[0], sides[1]).frame, ()))
+        )
+        print(f"  {language}: {len(pairs)} pairs of other messages, {len(pairs & in_english)} of them in English, too")
+        texts = [(number, text) for number, text in texts if 6 <= len(text) <= 60]
+    some = draw.sample(texts, min(SIGNS_SAMPLE, len(texts)))
+    frame = compare(some, list(sign_plants(some, language, draw))).frame
+    for name, weak in (("without words and letters", WEAK), ("all evidence", ())):
+        found = frame.filter(~pl.col("evidence").is_in(weak)).select("test_id", "training_id").iter_rows()
+        kinds = Counter(
+            kind for test, (own, _, kind) in ((one, two.partition("|")) for one, two in found) if own == test
+        )
+        shares = {kind: round(count / len(some), 3) for kind, count in sorted(kinds.items())}
+        print(f"  {language}, {len(some)} texts, {name}: {shares}", flush=True)
+
+
 def main() -> None:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("suite", "more", "again", "examples"))
+    parser.add_argument("what", choices=("suite", "more", "again", "examples", "signs"))
     parser.add_argument("--out", type=Path, default=Path("matrix-benchmark"))
     parser.add_argument("--encoder", default="packaged")
     parser.add_argument("--first", type=int, default=0)
@@ -246,6 +382,9 @@ def main() -> None:
         require_shared()
     if given.what == "examples":
         examples(given.out, given.number)
+        return
+    if given.what == "signs":
+        signs()
         return
     made = (
         small_suite(given.out, given.first)

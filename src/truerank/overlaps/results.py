@@ -116,9 +116,11 @@ def with_evidence(frame: pl.DataFrame, rules: OverlapRules) -> pl.DataFrame:
     def least(share: float, brief: float) -> pl.Expr:
         return pl.when(fewest < BRIEF_WORDS).then(max(share, brief)).otherwise(share)
 
-    unspaced = _unspaced("test_text") & _unspaced("training_text")
-    # Their numbers of words are rounded, and may be the same where one has more signs.
-    unequal = (pl.col("test_words") != pl.col("training_words")) | (unspaced & (pl.col("jaccard") < 1))
+    texts = ("test_text", "training_text")
+    # Where signs are parts of words, numbers of words are rounded, and may be the same where one text has more signs.
+    signs = pl.all_horizontal(pl.col(text).str.contains(UNSPACED_SIGN) for text in texts)
+    unequal = (pl.col("test_words") != pl.col("training_words")) | (signs & (pl.col("jaccard") < 1))
+    unspaced = pl.all_horizontal(map(_unspaced, texts))
     least_words = pl.when(unspaced).then(math.ceil(_UNSPACED_SHARE * rules.contained_words))
     inside = (fewest >= least_words.otherwise(rules.contained_words)) & unequal
     fires = {
