@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from truerank.errors import OptionError
 from truerank.rankers.pretrained.torch_ranker import TokenRow
-from truerank.vectors.encoders.packing import PackedBatch, Packing
+from truerank.vectors.encoders.packing import PackedBatch, Packing, best_widths
 from truerank.vectors.encoders.tokenizing import TokenIds
 
 #: A row has room for one pair in so many of its tokens: the last layer computes no other token than these.
@@ -76,7 +76,9 @@ def packed_pairs(rows: Sequence[TokenRow], padding: int | None, *, types: bool, 
     second = np.fromiter((row.second for row in rows), np.int64, len(rows))
     kinds = (np.arange(len(flat)) - np.repeat(starts, lengths) >= np.repeat(second, lengths)).astype(np.int64)
     packing = Packing(mean=False, skip=0, padding=padding, tokens_of_a_text=_TOKENS_OF_A_PAIR)
-    return packing.batches(TokenIds(flat, starts, lengths), tokens=tokens, types=kinds if types else None)
+    widths = best_widths(lengths.tolist(), tokens_of_a_text=_TOKENS_OF_A_PAIR)
+    ids = TokenIds(flat, starts, lengths)
+    return packing.batches(ids, tokens=tokens, types=kinds if types else None, widths=widths)
 
 
 def longest_input(config: Any) -> int:

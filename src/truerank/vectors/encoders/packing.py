@@ -18,6 +18,10 @@ from truerank.vectors.encoders.tokenizing import TokenIds
 
 #: Tokens of a row. Wider ones cost more in attention, whose work grows with the width.
 WIDTHS: Final = (64, 128, 256, 512)
+#: For texts that leave too much of such rows empty.
+_MORE_WIDTHS: Final = ((64, 96, 128, 192, 256, 384, 512), tuple(range(64, 513, 32)))
+#: In a row of so many tokens attention takes as long as all else, in MiniLM; in wider networks less.
+_ATTENTION_AS_THE_REST: Final = 1000
 
 
 class PackedBatch(NamedTuple):
@@ -50,18 +54,21 @@ class Packing:
     padding: int | None
     tokens_of_a_text: int = 4
 
-    def batches(self, ids: TokenIds, *, tokens: int, types: NDArray[np.int64] | None = None) -> list[PackedBatch]:
+    def batches(
+        self, ids: TokenIds, *, tokens: int, types: NDArray[np.int64] | None = None, widths: Sequence[int] = WIDTHS
+    ) -> list[PackedBatch]:
         """Rows of texts, the widest first; they depend on the texts and their order alone.
 
         Args:
             ids: of the texts.
             tokens: a batch holds at most this many, but at least one row.
             types: token types, for a model that reads them, as `ids.flat` is laid out.
+            widths: tokens of a row, ascending.
         """
         channels: list[NDArray[Any]] = [ids.flat, self._positions(ids)]
         if types is not None:
             channels.append(types)
-        rows = fill_rows(ids.lengths.tolist(), WIDTHS, tokens_of_a_text=self.tokens_of_a_text)
+        rows = fill_rows(ids.lengths.tolist(), widths, tokens_of_a_text=self.tokens_of_a_text)
         found: list[PackedBatch] = []
         start = 0
         while start < len(rows):
@@ -136,3 +143,18 @@ def fill_rows(
                 del left[place - 1]
         rows.append((width, members))
     return rows
+
+
+def best_widths(lengths: Sequence[int], *, tokens_of_a_text: int = 4) -> tuple[int, ...]:
+    """The widths of rows that cost these texts the least: few where they fill rows well, more where they do not.
+
+    Args:
+        lengths: tokens of each text; none is longer than the largest of `WIDTHS`.
+        tokens_of_a_text: a row has room for one text in so many of its tokens.
+    """
+
+    def cost(widths: Sequence[int]) -> float:
+        rows = fill_rows(lengths, widths, tokens_of_a_text=tokens_of_a_text)
+        return sum(width * (1 + width / _ATTENTION_AS_THE_REST) for width, _ in rows)
+
+    return min((WIDTHS, *_MORE_WIDTHS), key=cost)
