@@ -7,9 +7,9 @@
 The encoder is the packaged MiniLM with a head drawn from a seed, or with `--shape` a BERT of so many layers and units
 with weights drawn from a seed; the pairs are the BM25 top 100 of the collection's topics. `--bi-encoder`: the packaged
 MiniLM itself, against `SentenceTransformer.encode` of the distinct texts. All ways score the same pairs in turn,
-several times; the median by processor time is printed, and how far the scores are from those of the first way. Each has one
-thread, for threads that wait use processor time, and other work on the machine hardly shows. Loading and compiling are
-not counted; the first round warms every way up.
+several times; the median by processor time is printed, and how far the scores are from those of the first way. Each has
+one thread, for threads that wait use processor time, and other work on the machine hardly shows. Loading and compiling
+are not counted; the first round warms every way up.
 
 `--run`: a whole run by the bi-encoder, with the vectors that blocks share and with each block by itself, in turn;
 median processor time, and how many documents were encoded.
