@@ -90,7 +90,9 @@ def encoding(texts: list[str], tokens: int, rounds: int, rates: dict[str, float]
     works: dict[str, Callable[[], object]] = {"SentenceTransformer.encode": lambda: base.encode(texts)}
     low = first_passes(exact.spec)  # type: ignore[attr-defined]
     unpacked = (replace(spec, packed=False) for spec in low if spec.packed)
-    for spec in (EncoderSpec("packaged", backend="openvino"), *unpacked, *low):
+    full = EncoderSpec("packaged", backend="openvino")
+    split = replace(full, precision="bf16x3", packed=True)
+    for spec in (full, replace(full, packed=True), split, *unpacked, *low):
         try:
             encoder = open_spec(spec)
         except InputError as fault:
@@ -188,11 +190,6 @@ def reranking(count: int, rounds: int, rates: dict[str, float]) -> list[tuple[ob
     with tempfile.TemporaryDirectory() as temporary:
         pairs = candidates("vaswani", -(-count // 100), Path(temporary))[:count]
         works = dict(ways(pairs, Path(temporary), int8=False, bi=False))
-        try:
-            low = open_ranker(str(Path(temporary) / "model"), device="cpu", precision="bf16", backend="openvino")
-            works["truerank, OpenVINO bf16"] = lambda: low.score(pairs)
-        except InputError as fault:
-            print(fault)
         rows = open_ranker(str(Path(temporary) / "model"), device="cpu", backend="torch").rows(sorted(set(pairs)))  # type: ignore[attr-defined]
         tokens = sum(len(row.ids) for row in rows)
         scores = {name: np.asarray(work()) for name, work in works.items()}

@@ -1,13 +1,15 @@
 """Reranking throughput of a MiniLM cross-encoder against `sentence_transformers.CrossEncoder.predict`.
 
     python benchmarks/reranking.py [vaswani|cacm] [--topics 20] [--repeats 3] [--int8] [--bi-encoder]
-        [--pairs N]
+        [--pairs N] [--shape LAYERSxWIDTH]
     python benchmarks/reranking.py [vaswani|cacm] --run [--topics 45] [--repeats 3]
 
-The encoder is the packaged MiniLM with a head drawn from a seed; the pairs are the BM25 top 100 of the collection's
-topics. `--bi-encoder`: the packaged MiniLM itself, against `SentenceTransformer.encode` of the distinct texts. All ways
-score the same pairs in turn, several times; the median is printed, and how far the scores are from those of the first
-way. Loading and compiling are not counted; the first round warms every way up.
+The encoder is the packaged MiniLM with a head drawn from a seed, or with `--shape` a BERT of so many layers and units
+with weights drawn from a seed; the pairs are the BM25 top 100 of the collection's topics. `--bi-encoder`: the packaged
+MiniLM itself, against `SentenceTransformer.encode` of the distinct texts. All ways score the same pairs in turn,
+several times; the median by processor time is printed, and how far the scores are from those of the first way. Each has
+one thread, for threads that wait use processor time, and other work on the machine hardly shows. Loading and compiling
+are not counted; the first round warms every way up.
 
 `--run`: a whole run by the bi-encoder, with the vectors that blocks share and with each block by itself, in turn;
 median processor time, and how many documents were encoded.
@@ -16,7 +18,6 @@ median processor time, and how many documents were encoded.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import tempfile
 import time
@@ -30,6 +31,8 @@ from truerank.lexical import build_index, model_of, search, topic_queries
 from truerank.lexical.searching import write_run
 from truerank.rankers.base import Pair, Ranker, open_ranker
 from truerank.sources import read_documents
+from truerank.vectors.encoders.measuring import processor_name
+from truerank.vectors.encoders.openvino import bf16_is_native
 
 DEPTH = 100
 
@@ -53,12 +56,31 @@ def candidates(name: str, topics: int, folder: Path) -> list[Pair]:
     return [Pair(asked[topic], texts[doc]) for topic, doc in run.select("topic_id", "doc_id").iter_rows()]
 
 
-def cross_encoder(pairs: list[Pair], folder: Path) -> tuple[str, str, Callable[[], np.ndarray]]:
+def random_bert(shape: str, folder: Path) -> str:
+    """The name of a ranker of so many layers and units, such as 12x768, with heads as MiniLM has."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification
+
+    layers, width = map(int, shape.split("x"))
+    torch.manual_seed(0)
+    sizes = {"hidden_size": width, "num_hidden_layers": layers, "intermediate_size": 4 * width}
+    module = BertForSequenceClassification(BertConfig(**sizes, num_attention_heads=12, num_labels=1))
+    module.save_pretrained(folder / "drawn")
+    open_ranker("monobert:packaged", backend="torch", device="cpu").tokenizer.save_pretrained(folder / "drawn")  # type: ignore[attr-defined]
+    return f"monobert:{folder / 'drawn'}"
+
+
+def cross_encoder(
+    pairs: list[Pair], folder: Path, shape: str | None = None
+) -> tuple[str, str, Callable[[], np.ndarray]]:
     """The name of our model, what it is compared with, and how that scores."""
     import torch
     from sentence_transformers import CrossEncoder
 
-    start = open_ranker("monobert:packaged", backend="torch", device="cpu", labels=1, seed=1)
+    if shape is None:
+        start = open_ranker("monobert:packaged", backend="torch", device="cpu", labels=1, seed=1)
+    else:
+        start = open_ranker(random_bert(shape, folder), backend="torch", device="cpu")
     start.save(folder / "model")
     peer = CrossEncoder(str(folder / "model"), device="cpu", activation_fn=torch.nn.Identity())
     plain = [tuple(pair) for pair in pairs]
@@ -81,12 +103,14 @@ def bi_encoder(pairs: list[Pair]) -> tuple[str, str, Callable[[], np.ndarray]]:
     return "ance:packaged", "SentenceTransformer.encode", score
 
 
-def ways(pairs: list[Pair], folder: Path, *, int8: bool, bi: bool) -> dict[str, Callable[[], np.ndarray]]:
+def ways(
+    pairs: list[Pair], folder: Path, *, int8: bool, bi: bool, shape: str | None = None
+) -> dict[str, Callable[[], np.ndarray]]:
     """What is timed; the first is what the others are compared with."""
-    model, name, peer = bi_encoder(pairs) if bi else cross_encoder(pairs, folder)
+    model, name, peer = bi_encoder(pairs) if bi else cross_encoder(pairs, folder, shape)
 
     def opened(**options: object) -> Callable[[], np.ndarray]:
-        ranker: Ranker = open_ranker(model, device="cpu", **options)
+        ranker: Ranker = open_ranker(model, device="cpu", threads=1, **options)
         return lambda: ranker.score(pairs)
 
     found = {
@@ -94,6 +118,9 @@ def ways(pairs: list[Pair], folder: Path, *, int8: bool, bi: bool) -> dict[str, 
         "truerank, torch": opened(backend="torch"),
         "truerank, OpenVINO": opened(backend="openvino"),
     }
+    if bf16_is_native():
+        for precision in ("bf16x3", "bf16"):
+            found[f"truerank, OpenVINO {precision}"] = opened(precision=precision)
     if int8:
         some = tuple(pairs[:: max(1, len(pairs) // 256)][:256])
         found["truerank, OpenVINO int8"] = opened(precision="int8", calibration=some)
@@ -150,6 +177,7 @@ def main() -> None:
     parser.add_argument("--topics", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--pairs", type=int, help="only the first pairs")
+    parser.add_argument("--shape", metavar="LAYERSxWIDTH", help="a BERT with drawn weights in place of MiniLM")
     parser.add_argument("--int8", action="store_true", help="also eight bits; calibrating takes a minute")
     parser.add_argument("--bi-encoder", action="store_true", help="a bi-encoder in place of the cross-encoder")
     parser.add_argument("--run", action="store_true", help="a whole run by the bi-encoder")
@@ -158,16 +186,19 @@ def main() -> None:
     if given.run:
         whole_run(given.collection, given.topics, given.repeats)
         return
+    import torch
+
+    torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as temporary:
         pairs = candidates(given.collection, given.topics, Path(temporary))[: given.pairs]
-        timed = ways(pairs, Path(temporary), int8=given.int8, bi=given.bi_encoder)
+        timed = ways(pairs, Path(temporary), int8=given.int8, bi=given.bi_encoder, shape=given.shape)
         scores = {name: np.asarray(way()) for name, way in timed.items()}
         seconds: dict[str, list[float]] = {name: [] for name in timed}
         for _ in range(given.repeats):
             for name, way in timed.items():
-                begun = time.perf_counter()
+                begun = time.process_time()
                 way()
-                seconds[name].append(time.perf_counter() - begun)
+                seconds[name].append(time.process_time() - begun)
     first = next(iter(timed))
     usual = statistics.median(seconds[first])
     rows = []
@@ -175,9 +206,8 @@ def main() -> None:
         median = statistics.median(values)
         difference = float(np.abs(scores[name] - scores[first]).max())
         rows.append((name, f"{len(pairs) / median:.0f}", f"{usual / median:.2f}", f"{difference:.1e}"))
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    print(f"{given.collection}: {len(pairs)} pairs, {cpus} processors, median of {given.repeats}\n")
-    print(table(("way", "pairs/s", "ratio", "largest difference of a score"), rows))
+    print(f"{processor_name()}; {given.collection}: {len(pairs)} pairs, median of {given.repeats} by processor time\n")
+    print(table(("way", "pairs/s of a processor", "ratio", "largest difference of a score"), rows))
 
 
 if __name__ == "__main__":

@@ -470,9 +470,10 @@ class Runtime(Options):
 
     Attributes:
         device: cpu, cuda, cuda:1, mps; by default a GPU where there is one.
-        precision: fp16 runs on a GPU, int8 in OpenVINO, bf16 on both; how far scores differ from fp32 is printed. With
-            auto, ways of running the model are measured on some of the pairs, and the fastest is taken whose scores
-            differ from those of fp32 by no more than `tolerance`.
+        precision: fp16 runs on a GPU, int8 in OpenVINO, bf16 on both; bf16x3, in OpenVINO, makes each product of fp32
+            out of three of bf16. How far scores differ from fp32 is printed. With auto, ways of running the model are
+            measured on some of the pairs, and the fastest is taken whose scores differ from those of fp32 by no more
+            than `tolerance`.
         tolerance: with precision auto, how far a score of the measured pairs may differ.
         backend: auto takes OpenVINO where it is installed and runs the model, else torch.
         threads: processors to use; by default all that the process may use.
@@ -480,7 +481,7 @@ class Runtime(Options):
     """
 
     device: str | None = None
-    precision: Literal["fp32", "fp16", "bf16", "int8", "auto"] = "fp32"
+    precision: Literal["fp32", "fp16", "bf16", "bf16x3", "int8", "auto"] = "fp32"
     tolerance: Annotated[float, Range(above=0)] = 1e-4
     backend: Literal["auto", "torch", "openvino"] = "auto"
     threads: Processes | None = None

@@ -22,6 +22,7 @@ WAYS = {
     ("fp32", "auto"): (0.010, 0.0),
     ("fp32", "torch"): (0.020, 0.0),
     ("fp32", "openvino"): (0.010, 0.0),
+    ("bf16x3", "openvino"): (0.007, 0.00005),
     ("bf16", "openvino"): (0.004, 0.005),
     ("int8", "openvino"): (0.002, 0.05),
 }
@@ -74,7 +75,9 @@ def spec(tolerance: float) -> RankerSpec:
     return LengthsSpec("lengths", Runtime(precision="auto", tolerance=tolerance))
 
 
-@pytest.mark.parametrize(("tolerance", "taken"), [(1e-4, "fp32"), (0.0051, "bf16"), (0.04, "bf16"), (0.06, "int8")])
+@pytest.mark.parametrize(
+    ("tolerance", "taken"), [(1e-5, "fp32"), (1e-4, "bf16x3"), (0.0051, "bf16"), (0.04, "bf16"), (0.06, "int8")]
+)
 def test_the_fastest_within_the_tolerance(tolerance: float, taken: str) -> None:
     asked: list[int] = []
 
@@ -131,12 +134,17 @@ def test_bf16_on_the_processor_is_near_full_precision(tmp_path: Path) -> None:
     name = f"monobert:{save_bert(tmp_path / 'bert', labels=2)}"
     with pytest.raises(InputError, match="for GPUs"):
         open_ranker(name, device="cpu", precision="bf16", backend="torch")
+    with pytest.raises(InputError, match="bf16x3 runs in OpenVINO"):
+        open_ranker(name, device="cpu", precision="bf16x3", backend="torch")
     if not bf16_is_native():
-        with pytest.raises(InputError, match="no bf16 products"):
-            open_ranker(name, device="cpu", precision="bf16")
+        for precision in ("bf16", "bf16x3"):
+            with pytest.raises(InputError, match="no bf16 products"):
+                open_ranker(name, device="cpu", precision=precision)
         return
     pairs = [Pair("speed of sound", f"the speed of light in water {number}") for number in range(20)]
-    low, full = (open_ranker(name, device="cpu", precision=one) for one in ("bf16", "fp32"))
-    difference = np.abs(low.score(pairs) - full.score(pairs))
-    assert 0 < difference.max() < 0.05 * max(1.0, float(np.abs(full.score(pairs)).max()))
-    assert low.fingerprint != full.fingerprint
+    low, split, full = (open_ranker(name, device="cpu", precision=one) for one in ("bf16", "bf16x3", "fp32"))
+    size = max(1.0, float(np.abs(full.score(pairs)).max()))
+    difference, small = (np.abs(one.score(pairs) - full.score(pairs)).max() for one in (low, split))
+    assert 0 < difference < 0.05 * size
+    assert small < min(1e-4 * size, difference)
+    assert len({each.fingerprint for each in (low, split, full)}) == 3

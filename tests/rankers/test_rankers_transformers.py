@@ -16,6 +16,9 @@ import torch
 import tiny_models
 from truerank.errors import InputError
 from truerank.rankers.base import Pair, Ranker, RankerSpec, Runtime, open_ranker
+from truerank.rankers.pretrained.first_token import run_packed
+from truerank.rankers.pretrained.pair_frames import packed_pairs
+from truerank.rankers.pretrained.torch_ranker import TokenRow
 from truerank.reports.results import summary
 
 #: Longer than every model here reads, and ten thousand words.
@@ -342,6 +345,51 @@ def test_openvino_scores_as_torch_does(models: Path) -> None:
     changed = fast.score(pairs)
     assert np.abs(changed - scores).max() > 0.1
     assert np.abs(changed - plain.score(pairs)).max() < 1e-5
+
+
+@pytest.mark.parametrize("family", ["bert", "electra", "roberta"])
+def test_packed_pairs_are_the_plain_classifier(family: str) -> None:
+    import transformers
+
+    sizes = {"vocab_size": 50, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4,
+             "intermediate_size": 64, "max_position_embeddings": 600, "initializer_range": 0.3}  # fmt: skip
+    types = 1 if family == "roberta" else 2
+    padding = {"pad_token_id": 1} if family == "roberta" else {"pad_token_id": 0, "embedding_size": 16}
+    torch.manual_seed(3)
+    config = transformers.AutoConfig.for_model(family, **sizes, **padding, type_vocab_size=types, num_labels=2)
+    module = transformers.AutoModelForSequenceClassification.from_config(config).eval()
+    draw = np.random.default_rng(5)
+    lengths = [4, 9, 17, 64, 65, 130, 512, 30, 3, 12, 40, 40]
+    rows = [TokenRow(draw.integers(2, 50, length).tolist(), length // 3) for length in lengths]
+    found = np.zeros((len(rows), 2), np.float32)
+    several = 0
+    for batch in packed_pairs(rows, 1 if family == "roberta" else None, types=types > 1, tokens=256):
+        with torch.no_grad():
+            values = run_packed(module, torch.from_numpy(batch.tokens), torch.from_numpy(batch.pooling)).numpy()
+        found[batch.texts[batch.texts >= 0]] = values[batch.texts >= 0]
+        several += int(((batch.texts >= 0).sum(axis=1) > 1).sum())
+    assert several >= 2
+    for row, outputs in zip(rows, found, strict=True):
+        kinds = torch.tensor([[int(place >= row.second and types > 1) for place in range(len(row.ids))]])
+        with torch.no_grad():
+            plain = module(input_ids=torch.tensor([row.ids]), token_type_ids=kinds).logits[0].numpy()
+        assert np.abs(outputs - plain).max() < 1e-5
+
+
+def test_split_products_score_as_torch_does(models: Path) -> None:
+    pytest.importorskip("openvino")
+    from truerank.vectors.encoders.openvino import bf16_is_native
+
+    if not bf16_is_native():
+        pytest.skip("this processor has no bfloat16: its products are not run")
+    name, pairs = "two", [*PAIRS, *rerank_sample()]
+    plain = open_tiny(models, "monobert", name)
+    fast = open_ranker(f"monobert:{models / name}", device="cpu", precision="bf16x3")
+    scores = fast.score(pairs)
+    assert np.abs(scores - plain.score(pairs)).max() < 1e-4
+    assert scores[2] == scores[9]
+    assert (fast.score(pairs[::-1]) == scores[::-1]).all()
+    assert fast.score([]).shape == (0,)
 
 
 @pytest.mark.slow

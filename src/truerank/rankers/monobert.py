@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, Self
 from truerank.errors import InputError, OptionError
 from truerank.rankers.base import Pair, Runtime, Scores, rounded
 from truerank.rankers.pretrained.checkpoints import Checkpoint, seeded
-from truerank.rankers.pretrained.first_token import run_encoder, shorten_last_layer
+from truerank.rankers.pretrained.first_token import run_encoder, run_packed, shorten_last_layer
 from truerank.rankers.pretrained.openvino_ranker import OpenVinoRanker
 from truerank.rankers.pretrained.pair_frames import longest_input, pair_frame, pair_types
 from truerank.rankers.pretrained.torch_ranker import CrossRanker, TokenRow, token_ids
@@ -29,6 +29,7 @@ class MonoBert(OpenVinoRanker, CrossRanker):
     #: The checkpoint of the survivorship paper (section 2).
     default_model: ClassVar[str] = "castorini/monobert-large-msmarco"
     recipe: ClassVar[str] = "monobert"
+    has_packed: ClassVar[bool] = True
 
     def __init__(self, module: Any, tokenizer: Any, name: str, runtime: Runtime, settings: dict[str, Any]) -> None:
         super().__init__(module, tokenizer, name, runtime, settings)
@@ -107,6 +108,11 @@ class MonoBert(OpenVinoRanker, CrossRanker):
     def run_network(module: Any, ids: Any, types: Any | None) -> Any:
         """The outputs of the head, shape (rows, 1 or 2)."""
         return run_encoder(module, ids, None, types)
+
+    @staticmethod
+    def run_packed(module: Any, tokens: Any, pooling: Any) -> Any:
+        """The outputs of the head, shape (rows, texts, 1 or 2)."""
+        return run_packed(module, tokens, pooling)
 
     def calibration_rows(self) -> list[TokenRow]:
         """The rows of the pairs that eight bits learn their ranges from."""

@@ -184,8 +184,8 @@ def device_of(runtime: Runtime) -> str:
     if kind == "cpu" and (runtime.precision == "fp16" or (runtime.precision == "bf16" and runtime.backend == "torch")):
         remedy = "use fp32, or int8 or bf16 with --backend openvino"
         raise OptionError("precision", f"{runtime.precision} is for GPUs", remedy)
-    if runtime.precision == "int8" and kind != "cpu":
-        raise OptionError("precision", "int8 is for the CPU", "use fp16 or bf16 on a GPU")
+    if runtime.precision in ("int8", "bf16x3") and kind != "cpu":
+        raise OptionError("precision", f"{runtime.precision} is for the CPU", "use fp16 or bf16 on a GPU")
     if kind == "cpu" and runtime.threads is not None:
         torch.set_num_threads(runtime.threads)
     return device

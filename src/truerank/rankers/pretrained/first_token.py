@@ -10,6 +10,8 @@ from typing import Any, Final
 
 #: Families whose layers are built alike, and whose heads read the first token.
 FAMILIES: Final = ("bert", "electra", "roberta", "xlm-roberta", "camembert")
+#: Added to the score of a token of another text: its share becomes 0.
+_APART: Final = -1e9
 
 
 def run_encoder(module: Any, ids: Any, mask: Any | None, types: Any | None) -> Any:
@@ -48,22 +50,55 @@ def shorten_last_layer(module: Any) -> bool:
     return True
 
 
+def run_packed(module: Any, tokens: Any, pooling: Any) -> Any:
+    """The outputs of a classifier for rows of several texts each, as `vectors.encoders.packing` makes them.
+
+    Args:
+        module: a classifier of one of the `FAMILIES`.
+        tokens: ids, positions, numbers of texts, and token types where the model reads them, shape (rows, 3 or 4,
+            width).
+        pooling: 1 for the first token of each text, shape (rows, texts, width).
+
+    Returns:
+        Shape (rows, texts, outputs).
+    """
+    base = module.base_model
+    given = {"input_ids": tokens[:, 0], "position_ids": tokens[:, 1], "token_type_ids": tokens[:, 3:].sum(dim=1)}
+    hidden = base.embeddings(**given)
+    if hasattr(base, "embeddings_project"):
+        hidden = base.embeddings_project(hidden)
+    apart = (tokens[:, 2, :, None] != tokens[:, 2, None, :]).to(hidden.dtype) * _APART
+    *layers, last = base.encoder.layer
+    for layer in layers:
+        hidden = _run_layer(layer, hidden, hidden, apart[:, None])
+    firsts = _run_layer(last, pooling @ hidden, hidden, (pooling @ apart)[:, None])
+    rows, texts, size = firsts.shape
+    each = firsts.reshape(rows * texts, 1, size)
+    pooler = getattr(base, "pooler", None)
+    outputs = module.classifier(each if pooler is None else pooler(each))
+    return outputs.reshape(rows, texts, -1)
+
+
 def _first_token(layer: Any, hidden: Any, mask: Any | None) -> Any:
+    return _run_layer(layer, hidden[:, :1], hidden, None if mask is None else mask[:, :, :1])
+
+
+def _run_layer(layer: Any, wanted: Any, hidden: Any, mask: Any | None) -> Any:
+    """What a layer makes of the wanted tokens, which attend to all of them; shape as `wanted`."""
     from torch.nn.functional import scaled_dot_product_attention
 
     attention = layer.attention.self
     rows, size = hidden.shape[0], attention.attention_head_size
-    first = hidden[:, :1]
 
     def by_head(values: Any) -> Any:
         return values.view(rows, -1, attention.num_attention_heads, size).transpose(1, 2)
 
     mixed = scaled_dot_product_attention(
-        by_head(attention.query(first)),
+        by_head(attention.query(wanted)),
         by_head(attention.key(hidden)),
         by_head(attention.value(hidden)),
-        attn_mask=None if mask is None else mask[:, :, :1],
+        attn_mask=mask,
         scale=size**-0.5,
     )
-    together = mixed.transpose(1, 2).reshape(rows, 1, -1)
-    return layer.feed_forward_chunk(layer.attention.output(together, first))
+    together = mixed.transpose(1, 2).flatten(2)
+    return layer.feed_forward_chunk(layer.attention.output(together, wanted))

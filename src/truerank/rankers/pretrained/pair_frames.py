@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import OptionError
 from truerank.rankers.pretrained.torch_ranker import TokenRow
+from truerank.vectors.encoders.packing import PackedBatch, Packing, best_widths
+from truerank.vectors.encoders.tokenizing import TokenIds
+
+#: A row has room for one pair in so many of its tokens: the last layer computes no other token than these.
+_TOKENS_OF_A_PAIR: Final = 16
 
 
 class PairFrame(NamedTuple):
@@ -54,6 +59,26 @@ def pair_types(rows: Sequence[TokenRow], width: int) -> NDArray[np.int64]:
     second = np.fromiter((row.second for row in rows), np.int64, len(rows))
     lengths = np.fromiter((len(row.ids) for row in rows), np.int64, len(rows))
     return ((places >= second[:, None]) & (places < lengths[:, None])).astype(np.int64)
+
+
+def packed_pairs(rows: Sequence[TokenRow], padding: int | None, *, types: bool, tokens: int) -> list[PackedBatch]:
+    """Pairs packed into rows of fixed widths; a pair's output is that of its first token.
+
+    Args:
+        rows: the tokens of each pair; none has more than the widest row.
+        padding: the id of the padding token where positions are counted after it; None where they are counted from 0.
+        types: whether the model reads token types.
+        tokens: a batch holds at most this many, but at least one row.
+    """
+    lengths = np.fromiter((len(row.ids) for row in rows), np.int64, len(rows))
+    flat = np.fromiter((token for row in rows for token in row.ids), np.int32, int(lengths.sum()))
+    starts = np.cumsum(lengths) - lengths
+    second = np.fromiter((row.second for row in rows), np.int64, len(rows))
+    kinds = (np.arange(len(flat)) - np.repeat(starts, lengths) >= np.repeat(second, lengths)).astype(np.int64)
+    packing = Packing(mean=False, skip=0, padding=padding, tokens_of_a_text=_TOKENS_OF_A_PAIR)
+    widths = best_widths(lengths.tolist(), tokens_of_a_text=_TOKENS_OF_A_PAIR)
+    ids = TokenIds(flat, starts, lengths)
+    return packing.batches(ids, tokens=tokens, types=kinds if types else None, widths=widths)
 
 
 def longest_input(config: Any) -> int:

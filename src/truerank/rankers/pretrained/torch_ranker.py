@@ -55,7 +55,7 @@ class TorchRanker(ABC):
 
     def __init__(self, module: Any, tokenizer: Any, name: str, runtime: Runtime, settings: Mapping[str, Any]) -> None:
         self.device = checkpoints.device_of(runtime)
-        low = runtime.precision == "int8" or (runtime.precision == "bf16" and self.device == "cpu")
+        low = runtime.precision == "int8" or (runtime.precision in ("bf16", "bf16x3") and self.device == "cpu")
         if not self.in_openvino and (runtime.backend == "openvino" or low):
             raise OptionError("backend", f"OpenVINO does not run {self.kind} here", "use `backend` torch and fp32")
         self.runtime = runtime

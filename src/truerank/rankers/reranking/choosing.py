@@ -42,7 +42,7 @@ def ranker_ways(spec: RankerSpec, device: str) -> tuple[RankerSpec, ...]:
     if device != "cpu":
         ways += [("fp16", "torch"), ("bf16", "torch")]
     elif spec.runtime.backend != "torch":
-        ways += [("fp32", "torch"), ("bf16", "openvino")]
+        ways += [("fp32", "torch"), ("bf16x3", "openvino"), ("bf16", "openvino")]
         if spec.runtime.tolerance >= _EIGHT_BITS:
             ways.append(("int8", "openvino"))
     made = (replace(spec.runtime, precision=precision, backend=backend) for precision, backend in ways)  # type: ignore[arg-type]

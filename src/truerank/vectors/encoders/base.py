@@ -29,7 +29,7 @@ class Encoder(Protocol):
 
     @property
     def precision(self) -> str:
-        """Arithmetic of the forward pass: "fp32", "fp16", "bf16", "int8"."""
+        """Arithmetic of the forward pass: "fp32", "fp16", "bf16", "bf16x3", "int8"."""
 
     @property
     def fingerprint(self) -> str:

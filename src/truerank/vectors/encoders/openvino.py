@@ -32,6 +32,7 @@ from truerank.vectors.encoders.graph_encoder import (
 from truerank.vectors.encoders.graph_writer import INPUT_IDS
 from truerank.vectors.encoders.model_folder import ModelFolder
 from truerank.vectors.encoders.spec import EncoderSpec
+from truerank.vectors.encoders.split_products import split_products
 from truerank.vectors.encoders.tokenizing import TokenIds
 from truerank.vectors.encoders.weights import file_hash
 from truerank.work.workers import processors
@@ -49,7 +50,7 @@ class OpenVinoEncoder(GraphEncoder):
     """Runs the graph in OpenVINO on the CPU, one stream per processor and one thread per stream.
 
     Precision "bf16" and "int8" are for a first pass only: their cosines differ from the model's, and what they let
-    through is to be encoded again in "fp32".
+    through is to be encoded again in "fp32", or in "bf16x3" (see `split_products`).
 
     Args:
         model: a local model folder.
@@ -68,10 +69,10 @@ class OpenVinoEncoder(GraphEncoder):
     def __init__(self, model: ModelFolder, spec: EncoderSpec) -> None:
         openvino = openvino_package()
         only_cpu(spec.device, "openvino")
-        if spec.precision not in ("fp32", "bf16", "int8"):
-            remedy = "use fp32, bf16 or int8, or --backend torch on a GPU for fp16"
+        if spec.precision not in ("fp32", "bf16", "bf16x3", "int8"):
+            remedy = "use fp32, bf16, bf16x3 or int8, or --backend torch on a GPU for fp16"
             raise OptionError("precision", f"backend 'openvino' does not run {spec.precision}", remedy)
-        if spec.precision == "bf16" and not bf16_is_native():
+        if spec.precision in ("bf16", "bf16x3") and not bf16_is_native():
             raise OptionError("precision", "this processor has no bf16 products", "use --precision int8 or fp32")
         prepared = prepare_model(model, packed=spec.packed)
         file, runtime = prepared.graph.file, f"openvino {openvino.__version__}"
@@ -83,7 +84,8 @@ class OpenVinoEncoder(GraphEncoder):
         if prepared.packing is not None:
             self.batch_tokens = self.packed_tokens
         super().__init__(prepared, spec, runtime=runtime)
-        core = openvino.Core()
+        # The core has the code of some operators: it has to live as long as the network.
+        self._core = openvino.Core()
         streams = spec.threads or processors()
         options = {
             "NUM_STREAMS": streams,
@@ -94,7 +96,10 @@ class OpenVinoEncoder(GraphEncoder):
             "CPU_RUNTIME_CACHE_CAPACITY": _SHAPES_KEPT,
         }
         try:
-            compiled = core.compile_model(core.read_model(str(file)), "CPU", options)
+            network = self._core.read_model(str(file))
+            if spec.precision == "bf16x3":
+                split_products(openvino, self._core, network)
+            compiled = self._core.compile_model(network, "CPU", options)
         except RuntimeError as error:
             message = " ".join(str(error).split())[:300]
             raise InputError(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Backend = Literal["auto", "onnx", "openvino", "torch"]
-Precision = Literal["fp32", "fp16", "bf16", "int8"]
+Precision = Literal["fp32", "fp16", "bf16", "bf16x3", "int8"]
 
 
 @dataclass(frozen=True)
