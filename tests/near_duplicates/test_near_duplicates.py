@@ -534,6 +534,25 @@ def test_signs_of_scripts_without_blanks_are_parts_of_words(texts: list[str], si
         assert len(own & theirs) == len(windows & others)
 
 
+@settings(max_examples=60)
+@given(
+    st.lists(st.text("国民の アイก\u0e31 ab c。", max_size=60), max_size=4),
+    st.sampled_from(["words", "letters"]),
+    st.integers(1, 14),
+    st.booleans(),
+)
+def test_a_text_has_the_same_shingles_beside_any_others(texts: list[str], unit: Any, size: int, measured: bool) -> None:
+    """Texts are hashed many at a time, and others stand beside them on the other side of a comparison."""
+    options = Shingles(shingle_unit=unit, shingle_size=size)
+    together = shingled(texts, options, measured=measured)
+    for number, text in enumerate(texts):
+        alone = shingled([text], options, measured=measured)
+        assert together.of(number).tolist() == alone.of(0).tolist()
+        begin, end = together.window_starts[number : number + 2].tolist()
+        assert together.windows[begin:end].tolist() == alone.windows.tolist()
+        assert windows_of(text).windows.tolist() == alone.windows.tolist()
+
+
 def test_memory_does_not_grow_with_the_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four times the documents of the same kind; what Python and NumPy hold at a time stays."""
     monkeypatch.setattr(sketch_blocks, "_DOCUMENTS", 250)

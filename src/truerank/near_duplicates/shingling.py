@@ -269,9 +269,10 @@ def _windows(
     ends = np.minimum(ends[first], starts[1:][owner])
     widths = ends - first
     total = np.zeros(len(owner), np.uint64)
-    for at in range(max(size, int(widths.max(initial=0)))):
+    # What other texts are beside it does not change the hash of a window.
+    for at in range(int(widths.max(initial=0))):
         part = values[np.minimum(first + at, len(values) - 1)]
-        total = total * np.uint64(_WORD) + np.where(at < widths, part, np.uint64(0))
+        total = np.where(at < widths, total * np.uint64(_WORD) + part, total)
     # A short text is no beginning of a longer one.
     return _mixed(total + widths.astype(np.uint64)), owner, ends
 
