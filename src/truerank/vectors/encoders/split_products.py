@@ -77,7 +77,7 @@ def split_products(openvino: Any, core: Any, model: Any) -> int:
         How many products were replaced.
 
     Raises:
-        InputError: this OpenVINO has no operators for it.
+        OptionError: this OpenVINO has no operators for it.
     """
     _add_operators(openvino, core)
     ops = import_module("openvino.opset13")
