@@ -156,7 +156,10 @@ def drawn(path: Path, queries: Sequence[str], size: int, seed: int) -> str:
 
 
 def again(out: Path, made: Path, encoder: str, nothing: bool) -> None:
-    """1% more data after a suite: what it costs, as a training set and as a test set; and the bytes from nothing.
+    """1% more data after a suite: what it costs, and whether the bytes are those from nothing.
+
+    First 1% of the training texts as a training set; then 1% of the test texts as a test set; then a test set with as
+    many texts as that training set.
 
     Args:
         out: where the output of the suite lies, in `suite`; made if it is not there.
@@ -169,21 +172,23 @@ def again(out: Path, made: Path, encoder: str, nothing: bool) -> None:
         cost = timed(made, base, encoder, "the suite from nothing")
         (out / COST).write_text(str(cost), encoding="utf-8")
     whole = float((out / COST).read_text(encoding="utf-8"))
-    counted = json.loads((base / "summary.json").read_text(encoding="utf-8"))["training"]
+    counted = json.loads((base / "summary.json").read_text(encoding="utf-8"))
     every = [query.text for name in SMALL for query in open_queries(str(log_path(name)))]
-    size = sum(one["texts"].get("query", 0) for one in counted) // 100
-    print(f"{100 * size:,} training texts or a little more; {size:,} are added; {whole:.1f} s from nothing")
+    sides = (counted["training"], counted["tests"])
+    size, share = (sum(one["texts"].get("query", 0) for one in side) // 100 for side in sides)
+    print(f"{100 * size:,} training texts and {100 * share:,} test texts, or a little more; {whole:.1f} s from nothing")
     head, tests_at, tail = made.read_text(encoding="utf-8").partition("\ntest:\n")
-    more, test = (drawn(out / f"{name}.tsv", every, size, seed) for seed, name in enumerate(("more", "newtest")))
-    for name, text in (
-        ("training", f"{head}\n  more:\n    queries: {more}{tests_at}{tail}"),
-        ("test", f"{head}{tests_at}{tail}  newtest:\n    topics: {test}\n"),
-    ):
+    wanted = {"training": size, "test": share, "large-test": size}
+    for seed, (name, count) in enumerate(wanted.items()):
+        added = drawn(out / f"new-{name}.tsv", every, count, seed)
+        text = f"{head}{tests_at}{tail}  newtest:\n    topics: {added}\n"
+        if name == "training":
+            text = f"{head}\n  more:\n    queries: {added}{tests_at}{tail}"
         file = out / f"with-{name}.yaml"
         file.write_text(text, encoding="utf-8")
         shutil.rmtree(out / name, ignore_errors=True)
         shutil.copytree(base, out / name)
-        cost = timed(file, out / name, encoder, f"a further {name} set")
+        cost = timed(file, out / name, encoder, f"a further {name} set of {count:,} texts")
         print(f"{100 * cost / whole:.1f}% of the time from nothing")
         if nothing:
             timed(file, out / f"{name}-nothing", encoder, "the same from nothing")
