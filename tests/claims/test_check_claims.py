@@ -26,9 +26,9 @@ from truerank.claims.options import ClaimSources
 from truerank.claims.pool_trials import _without_team, trial_qrels
 from truerank.claims.repairing import repaired_effect
 from truerank.claims.results import ClaimAnswer
-from truerank.claims.scoring_questions import could_show, significance_answer
+from truerank.claims.scoring_questions import chance_answer
 from truerank.claims.steps import AuditSteps
-from truerank.claims.version_question import _effect
+
 from truerank.errors import OptionError
 from truerank.measures import evaluate
 from truerank.options import Resampling, Scoring, Workers
@@ -82,7 +82,7 @@ def test_the_interval_says_what_the_corrected_test_says() -> None:
         base = found.base
         assert base.value is not None and base.low is not None and base.high is not None
         assert (base.low > 0 or base.high < 0) == (3 * p < 0.05)
-        answer = significance_answer(found)
+        answer = chance_answer(found)
         assert answer.facts["p_corrected"] == pytest.approx(min(1.0, 3 * p))
         assert (answer.word == "MORE THAN CHANCE") == (base.low > 0)
 
@@ -125,7 +125,7 @@ def test_a_claim_without_a_fault_holds_and_says_what_is_not_known() -> None:
     assert result.conclusion.word == "HOLDS"
     assert result.conclusion.unknown == ("leakage", "collection", "models", "versions")
     assert "Not known: leakage" in result.conclusion.reason
-    assert {effects(result)[name] for name in ("significance", "unjudged", "pools", "policies")} == {"stands"}
+    assert {effects(result)[name] for name in ("chance", "unjudged", "pools", "policies")} == {"stands"}
 
 
 def test_chance_is_told_with_the_difference_that_could_have_been_shown() -> None:
@@ -170,7 +170,7 @@ def test_judgments_of_documents_that_do_not_exist_carry_no_claim() -> None:
         runs["good"][topic] |= {f"{topic}-ghost{n}": 50.0 - n for n in range(3)}
     result = truerank.check(qrels=grades, run=runs, docs=docs, system="good", baseline="plain")
     assert result.answer("collection").word == "FAULTY"
-    assert effects(result)["significance"] == "stands"
+    assert effects(result)["chance"] == "stands"
     assert (effects(result)["collection"], result.conclusion.word) == ("falls", "DOES NOT HOLD")
 
 
@@ -188,7 +188,7 @@ def test_unjudged_documents_and_missing_topics_leave_a_claim_open() -> None:
     gone = [topic for n, topic in enumerate(grades) if n % 3 == 0]
     lacking = {**runs, "plain": {topic: held for topic, held in runs["plain"].items() if topic not in gone}}
     result = truerank.check(qrels=grades, run=lacking, system="good", baseline="plain")
-    assert effects(result)["significance"] == "stands"
+    assert effects(result)["chance"] == "stands"
     skipped = {name: {t: h for t, h in run.items() if t not in gone} for name, run in runs.items()}
     left = claim({t: g for t, g in grades.items() if t not in gone}, skipped).base
     turned = result.answer("policies").facts["turned"]
@@ -230,7 +230,7 @@ def test_a_run_that_lacks_topics_can_hide_a_claim_or_carry_one() -> None:
     best = [whole.evaluation.topics[at] for at in np.argsort(-found)[:12]]
     without = {**runs, "good": {topic: held for topic, held in runs["good"].items() if topic not in best}}
     result = truerank.check(qrels=grades, run=without, system="good", baseline="plain", comparisons=1)
-    assert effects(result)["significance"] != "stands"
+    assert effects(result)["chance"] != "stands"
     assert effects(result)["policies"] in ("could turn", "appears")
     assert "scores on the topics that one run lacks" in result.conclusion.reason
     # Perfect scores of the other run on the topics that it lacks leave a difference above 0, which is not shown.

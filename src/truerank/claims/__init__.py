@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from truerank.claims.checking import check
     from truerank.claims.claim import Claim, ClaimEstimate
     from truerank.claims.options import ClaimOptions, ClaimSources
-    from truerank.claims.results import Check, ClaimAnswer, ClaimConclusion, PlannedQuestion
+    from truerank.claims.questions import PlannedQuestion
+    from truerank.claims.results import Check, ClaimAnswer, ClaimConclusion
 
 __getattr__, __dir__ = lazily(__name__, __file__)
 

@@ -1,28 +1,36 @@
-"""Asks every question that can be answered with what was given, in their order."""
+"""Asks every question that can be answered with what was given: first what repairs the data, then the rest of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
-from truerank.claims.claim import Claim, chosen_claim
-from truerank.claims.conclusion import concluded, no_claim
+from truerank.claims.claim import Claim, Repair, chosen_claim
+from truerank.claims.conclusion import concluded, files_at_fault, no_claim
 from truerank.claims.data_questions import collection_answer, leakage_answer, models_answer
+from truerank.claims.file_questions import files_answer
 from truerank.claims.inquiry import Inquiry, written_settings
 from truerank.claims.judging_questions import pools_answer, unjudged_answer
 from truerank.claims.material import ClaimMaterial
 from truerank.claims.pool_trials import with_trials
-from truerank.claims.results import QUESTIONS, Check, ClaimAnswer, ClaimConclusion, PlannedQuestion
-from truerank.claims.scoring_questions import policies_answer, significance_answer
+from truerank.claims.questions import NAMES, PlannedQuestion
+from truerank.claims.repairing import Change, change_by
+from truerank.claims.results import Check, ClaimAnswer, ClaimConclusion
+from truerank.claims.scoring_questions import chance_answer, policies_answer
 from truerank.claims.steps import AuditSteps
 from truerank.claims.version_question import versions_answer
+from truerank.errors import InputError
 from truerank.work.progress import Progress
+
+Asked = Mapping[str, Callable[[], ClaimAnswer]]
+_ALL_REPAIRS: Final = "after all repairs"
 
 
 def only_planned(given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...]) -> Check:
     """What could be answered, with nothing run."""
-    waiting = ClaimConclusion("UNKNOWN", "Nothing was run: this is the plan.", (), tuple(QUESTIONS))
+    waiting = ClaimConclusion("UNKNOWN", "Nothing was run: this is the plan.", (), NAMES)
     return Check(None, None, (), waiting, plan, written_settings(given, Path()), material.test)
 
 
@@ -30,73 +38,103 @@ def answered(
     given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...], folder: Path | None, told: Progress
 ) -> Check:
     """Answers every question that can be answered, in their order; without a folder no audit writes its page."""
-    claim = _claim(given, material)
-    work = _Questions(given, material, claim, folder, told)
-    asked = dict(work.questions())
-    answers = []
-    for one in plan:
-        if not one.answerable or one.name not in asked:
-            answers.append(_unanswered(one))
-            continue
-        told.start(f"check: {one.name}")
-        answers.append(asked[one.name]())
-    conclusion = no_claim(answers) if claim is None else concluded(claim, answers)
-    base, settings = None if claim is None else claim.base, written_settings(given, folder or Path())
-    return Check(claim, base, tuple(answers), conclusion, plan, settings, material.test)
+    steps, settings = AuditSteps(folder, told), written_settings(given, folder or Path())
+    told.start("check: files")
+    claim, files = _begun(given, material)
+    if files is not None and files.word == "FILES AT FAULT":
+        every = tuple(files if each.name == "files" else _unasked(each) for each in plan)
+        return Check(claim, None, every, files_at_fault(files, every), plan, settings, material.test)
 
+    def ask(asked: Asked) -> dict[str, ClaimAnswer]:
+        answers = {}
+        for each in plan:
+            if each.answerable and each.name in asked:
+                told.start(f"check: {each.name}")
+                answers[each.name] = asked[each.name]()
+        return answers
 
-def _claim(given: Inquiry, material: ClaimMaterial) -> Claim | None:
-    if material.qrels is None or len(material.runs) < 2:
-        return None
-    return chosen_claim(
-        material.runs,
-        material.qrels,
-        given.options.measure,
-        given.scoring,
-        (given.sources.system, given.sources.baseline),
-        comparisons=given.options.comparisons,
-        confidence=given.resampling.confidence,
+    answers = {} if files is None else {"files": files}
+    answers |= ask(_of_data(given, material, claim, steps))
+    if claim is None:
+        every = tuple(answers.get(each.name) or _unanswered(each) for each in plan)
+        return Check(None, None, every, no_claim(every), plan, settings, material.test)
+    repairs = [answer.repair for answer in answers.values() if answer.repair is not None]
+    change = change_by(claim, repairs, _ALL_REPAIRS, given.resampling) if repairs else None
+    answers |= ask(_of_claim(given, material, claim if change is None else change.claim, steps))
+    if change is not None:
+        answers["chance"] = _with_repairs(answers["chance"], claim, repairs, change)
+    every = tuple(answers.get(each.name) or _unanswered(each) for each in plan)
+    final = None if change is None else change.after
+    return Check(
+        claim, claim.base, every, concluded(claim, change, every), plan, settings, material.test, repaired=final
     )
 
 
-def _unanswered(one: PlannedQuestion) -> ClaimAnswer:
-    return ClaimAnswer(one.name, "UNKNOWN", "Not given.", "unknown", "", (), f"Give {one.needs}.")
+def _begun(given: Inquiry, material: ClaimMaterial) -> tuple[Claim | None, ClaimAnswer | None]:
+    """The claim and whether the files are what they seem; where they allow no claim, they are asked first."""
+    if material.qrels is None or len(material.runs) < 2:
+        return None, None
+    try:
+        claim = chosen_claim(
+            material.runs,
+            material.qrels,
+            given.options.measure,
+            given.scoring,
+            (given.sources.system, given.sources.baseline),
+            comparisons=given.options.comparisons,
+            confidence=given.resampling.confidence,
+        )
+    except InputError:
+        files = files_answer(given, material, material.qrels, None)
+        if files.word != "FILES AT FAULT":
+            raise
+        return None, files
+    return claim, files_answer(given, material, material.qrels, claim)
 
 
-@dataclass(frozen=True, eq=False)
-class _Questions:
-    """What answers need: everything that was read, and where audits write.
+def _unanswered(planned: PlannedQuestion) -> ClaimAnswer:
+    return ClaimAnswer(planned.name, "UNKNOWN", "Not given.", "unknown", "", (), f"Give {planned.needs}.")
 
-    Attributes:
-        given: what was asked.
-        material: what was read.
-        claim: the claim, if there is one.
-        folder: of the check, if there is one; each audit has one of its own in it.
-        told: is told what happens.
-    """
 
-    given: Inquiry
-    material: ClaimMaterial
-    claim: Claim | None
-    folder: Path | None
-    told: Progress
+def _unasked(planned: PlannedQuestion) -> ClaimAnswer:
+    return ClaimAnswer(planned.name, "UNKNOWN", "Not asked: the files come first.", "unknown", "")
 
-    def questions(self) -> Iterator[tuple[str, Callable[[], ClaimAnswer]]]:
-        """The questions that have an answer here, by name."""
-        claim, steps = self.claim, AuditSteps(self.folder, self.told)
-        yield "leakage", lambda: leakage_answer(self.given, self.material, claim, steps)
-        yield "collection", lambda: collection_answer(self.given, claim, steps)
-        if claim is not None:
-            yield "significance", lambda: significance_answer(claim)
-            yield "unjudged", lambda: unjudged_answer(claim)
-            yield "pools", lambda: self._pools(claim, steps)
-            yield "models", lambda: models_answer(self.given, self.material, claim, steps)
-            yield "versions", lambda: versions_answer(self.given, claim, steps)
-            yield "policies", lambda: policies_answer(claim, self.given.options.measures)
 
-    def _pools(self, claim: Claim, steps: AuditSteps) -> ClaimAnswer:
-        teams, sources = self.material.teams, self.given.sources
-        answer = pools_answer(claim, teams)
-        if not self.given.options.trials or not sources.has("docs") or sources.test is None:
+def _of_data(given: Inquiry, material: ClaimMaterial, claim: Claim | None, steps: AuditSteps) -> Asked:
+    """The questions about the data, whose answers may repair them."""
+    asked: dict[str, Callable[[], ClaimAnswer]] = {
+        "leakage": lambda: leakage_answer(given, material, claim, steps),
+        "collection": lambda: collection_answer(given, claim, steps),
+    }
+    if claim is not None:
+        asked["versions"] = lambda: versions_answer(given, claim, steps)
+    return asked
+
+
+def _of_claim(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: AuditSteps) -> Asked:
+    """The questions about the claim on the repaired data."""
+
+    def pools() -> ClaimAnswer:
+        answer = pools_answer(claim, material.teams)
+        if not given.options.trials or not given.sources.has("docs") or given.sources.test is None:
             return answer
-        return with_trials(self.given, claim, teams, answer, steps)
+        return with_trials(given, claim, material.teams, answer, steps)
+
+    return {
+        "chance": lambda: chance_answer(claim),
+        "unjudged": lambda: unjudged_answer(claim),
+        "pools": pools,
+        "models": lambda: models_answer(given, material, claim, steps),
+        "policies": lambda: policies_answer(claim, given.options.measures),
+    }
+
+
+def _with_repairs(answer: ClaimAnswer, claim: Claim, repairs: Sequence[Repair], change: Change) -> ClaimAnswer:
+    """The answer about chance, which was asked of the repaired data, with the difference as the data are first."""
+    named = "; ".join(repair.what for repair in repairs)
+    return replace(
+        answer,
+        estimates=(replace(claim.base, label="as the data are"), change.after),
+        evidence=f"Repaired: {named}. {answer.evidence}",
+        facts={**answer.facts, "moved": change.moved, "change": change.size},
+    )

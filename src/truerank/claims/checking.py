@@ -9,7 +9,7 @@ from typing import Annotated
 from truerank.claims.inquiry import Inquiry, resolved
 from truerank.claims.material import completed, read_material
 from truerank.claims.options import ClaimOptions, ClaimSources
-from truerank.claims.planning import planned
+from truerank.claims.questions import planned
 from truerank.claims.results import Check
 from truerank.options import Encoding, Flag, Labels, Out, Resampling, Scoring, command
 from truerank.sources.sharing import reading_once
@@ -35,8 +35,10 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
 
     The claim is that one run is better than another. The command says first which questions can be answered with what
     was given, and what is lacking for the others. Then it runs the audits that apply, each in a folder of its own below
-    `out`, and says what each of them does to the difference. The conclusion is one of HOLDS, HOLDS EXCEPT, CANNOT TELL,
-    DOES NOT HOLD and UNKNOWN. A check that was killed continues when it is started again.
+    `out`, and says what each of them does to the difference. What is certainly wrong is repaired, all at once, and the
+    conclusion follows the repaired difference: "HOLDS", "HOLDS, SMALLER THAN CLAIMED", "HOLDS EXCEPT", "CANNOT TELL" or
+    "DOES NOT HOLD"; "FILES AT FAULT" where the files allow no comparison (exit code 2), and "UNKNOWN" without two runs.
+    A check that was killed continues when it is started again.
 
     Args:
         settings: a check.yaml, such as an earlier check wrote; other options replace what stands in it. "sample" is the

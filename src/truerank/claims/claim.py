@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Literal
 
@@ -16,6 +16,7 @@ from truerank.errors import InputError, OptionError
 from truerank.measures import Evaluation, difference_interval
 from truerank.measures.equivalence import EquivalenceOptions
 from truerank.measures.grammar import lower_is_better, parse_measures
+from truerank.measures.placebo import edited
 from truerank.measures.scoring import evaluate
 from truerank.options import Scoring
 
@@ -23,13 +24,13 @@ Floats = NDArray[np.float64]
 #: Smaller differences are rounding.
 _ROUNDING: Final = 1e-12
 #: What becomes of the claim under a condition.
-Effect = Literal["stands", "not shown", "falls", "could turn", "appears", "unknown"]
+Effect = Literal["stands", "smaller", "not shown", "falls", "appears", "unknown"]
 #: In words, as the page says it.
 EFFECTS: Final[Mapping[Effect, str]] = {
     "stands": "stands",
+    "smaller": "stands, smaller",
     "not shown": "not shown",
     "falls": "falls",
-    "could turn": "could turn",
     "appears": "appears",
     "unknown": "not known",
 }
@@ -73,6 +74,25 @@ def signed(value: float) -> str:
 
 
 @dataclass(frozen=True, eq=False)
+class Repair:
+    """What is certainly wrong with the data, and what to do about it.
+
+    Attributes:
+        what: as the headline names it: "without the 43 leaked topics".
+        topics: topics that are left out.
+        documents: documents that are left out of runs and judgments.
+        edits: judgments that change, columns as in `placebo.EDITS`.
+        equivalent: documents that count as another one.
+    """
+
+    what: str
+    topics: frozenset[str] = frozenset()
+    documents: frozenset[str] = frozenset()
+    edits: pl.DataFrame | None = None
+    equivalent: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
 class Claim:
     """One run is better than another by a measure.
 
@@ -86,6 +106,7 @@ class Claim:
         evaluation: the scores of all runs by the measure.
         comparisons: how many comparisons the claim was chosen from.
         confidence: of all intervals together.
+        equivalent: documents that count as another one.
     """
 
     system: str
@@ -97,6 +118,7 @@ class Claim:
     evaluation: Evaluation
     comparisons: int
     confidence: float
+    equivalent: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def pair(self) -> dict[str, pl.DataFrame]:
@@ -138,8 +160,31 @@ class Claim:
             dict(self.pair if runs is None else runs),
             measure or self.measure,
             scoring or self.scoring,
-            EquivalenceOptions(equivalent=equivalent or None),
+            EquivalenceOptions(equivalent={**self.equivalent, **(equivalent or {})} or None),
         )
+
+    def repaired(self, repairs: Sequence[Repair]) -> Claim | None:
+        """The claim on repaired data; None where no topic is left.
+
+        Args:
+            repairs: all of them are applied together, once.
+        """
+        qrels, runs = self.qrels, dict(self.runs)
+        for repair in repairs:
+            if repair.edits is not None:
+                qrels = edited(qrels, repair.edits)
+        topics = pl.Series([*{topic for repair in repairs for topic in repair.topics}], dtype=pl.String)
+        documents = pl.Series([*{document for repair in repairs for document in repair.documents}], dtype=pl.String)
+        touched = pl.col("topic_id").is_in(topics.implode()) | pl.col("doc_id").is_in(documents.implode())
+        qrels, runs = qrels.filter(~touched), {name: run.filter(~touched) for name, run in runs.items()}
+        left = qrels.select("topic_id").unique()
+        if any(not len(runs[name].join(left, on="topic_id", how="semi")) for name in self.pair):
+            return None
+        runs = {name: run for name, run in runs.items() if len(run.join(left, on="topic_id", how="semi"))}
+        equivalent = {**self.equivalent, **{key: to for repair in repairs for key, to in repair.equivalent.items()}}
+        same = EquivalenceOptions(equivalent=equivalent or None)
+        evaluation = evaluate(qrels, runs, self.measure, self.scoring, same)
+        return replace(self, runs=runs, qrels=qrels, evaluation=evaluation, equivalent=equivalent)
 
     def estimate(self, differences: Floats, label: str, *, measure: str = "") -> ClaimEstimate:
         """The mean difference with its interval, and what becomes of the claim by it.

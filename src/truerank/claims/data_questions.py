@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
+import polars as pl
 
 from truerank.audits.assessors.auditing import audit as judge_audit
 from truerank.audits.assessors.verdicts import verdicts_of
@@ -17,19 +17,26 @@ from truerank.audits.collection.results import CollectionAudit
 from truerank.audits.collection.results import load_audit as load_collection_audit
 from truerank.audits.leakage.audit import audit as leakage_audit
 from truerank.audits.leakage.options import AuditOptions
-from truerank.claims.claim import Claim, Effect, signed
+from truerank.claims.claim import Claim, Effect, Repair, signed
 from truerank.claims.example_leaks import example_leaks
 from truerank.claims.inquiry import Inquiry
 from truerank.claims.material import ClaimMaterial
-from truerank.claims.repairing import changed_difference, repaired_effect
+from truerank.claims.repairing import change_by
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.steps import AuditSteps
-from truerank.measures.placebo import placebo_removal
+from truerank.measures.placebo import edits_between
 from truerank.options import Resampling
 from truerank.work.progress import Progress
 
-_NO_CLAIM: Final = ""
 _NAMED: Final = 3
+#: Kinds that `collection clean` repairs, or that the question about files names.
+_REPAIRED: Final = frozenset((
+    "missing-document", "respelt-document", "unknown-topic", "respelt-topic", "repeated-pair", "contradicted-pair",
+    "exact-duplicate", "contradicted-group", "unjudged-twin", "redundant-relevant", "duplicate-topic",
+    "run-of-other-documents", "broken-row", "swapped-ids",
+))  # fmt: skip
+#: A fault of a larger share of the topics has no remainder to compare with.
+_MOST: Final = 0.8
 
 
 def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None, steps: AuditSteps) -> ClaimAnswer:
@@ -54,59 +61,77 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
         return {name: one[name] for name in ("verdict", "why", "settle", "leaked_topics", "topics")}
 
     found = steps.once("leakage", depends, run)
-    word, why, leaked, folder = found["verdict"], found["why"], frozenset(found["leaked_topics"]), "leakage"
+    word, why, topics, folder = found["verdict"], found["why"], frozenset(found["leaked_topics"]), "leakage"
+    documents: frozenset[str] = frozenset()
     whole = example_leaks(given, steps)
-    if whole is not None:
-        leaked |= whole.topics
-        why = f"{why} Query and relevant document in one training example: {whole.why}"
+    if whole is None:
+        why = f"{why} Only queries were compared: the training data hold no documents, or the test set brings none."
+    else:
+        topics |= whole.topics
+        documents = whole.documents
+        why = f"{why} Whole training examples: {whole.why}"
         if whole.word == "CONTAMINATED" and word != "CONTAMINATED":
             word, folder = whole.word, whole.folder
         elif whole.word == "UNKNOWN" and word == "CLEAN":
             word = "UNKNOWN"
-    settles = " ".join(found["settle"][:1])
-    facts = {"leaked_topics": sorted(leaked), "verdict": word}
-    answer = ClaimAnswer("leakage", word, why, "unknown", _NO_CLAIM, (), settles, folder, "leakage", facts)
-    if claim is None:
-        return answer
-    return without_leaked(claim, answer, leaked, given.resampling)
+    facts = {"leaked_topics": sorted(topics), "leaked_documents": sorted(documents), "verdict": word}
+    answer = ClaimAnswer(
+        "leakage", word, why, "unknown", "", (), " ".join(found["settle"][:1]), folder, "", facts
+    )  # fmt: skip
+    return answer if claim is None else without_leaked(claim, answer, topics, documents, given.resampling)
 
 
-def without_leaked(claim: Claim, answer: ClaimAnswer, leaked: frozenset[str], resampling: Resampling) -> ClaimAnswer:
-    """The answer on leakage with what the removal of leaked topics does to the claim.
+def without_leaked(
+    claim: Claim, answer: ClaimAnswer, topics: frozenset[str], documents: frozenset[str], resampling: Resampling
+) -> ClaimAnswer:
+    """The answer on leakage with what the removal of leaked topics and documents does to the claim.
 
     Args:
         claim: the claim.
         answer: what the audit says.
-        leaked: ids of leaked topics.
+        topics: ids of leaked topics.
+        documents: ids of relevant documents that stand in the training data; of topics that stay they are left out.
         resampling: random removals, confidence and seed.
     """
-    base, differences = claim.base, claim.differences(claim.evaluation)
-    gone = np.array([topic in leaked for topic in claim.evaluation.topics])
-    known = ~np.isnan(differences)
-    if not gone[known].any():
+    judged = frozenset(claim.evaluation.topics)
+    relevant = claim.qrels.filter(pl.col("relevance") >= claim.scoring.rel)
+    relevant = relevant.filter(~pl.col("topic_id").is_in(list(topics)))
+    gone = frozenset(relevant["doc_id"]) & documents
+    if not topics & judged and not gone:
         if answer.word == "CLEAN":
-            return replace(answer, effect=base.effect, consequence="No topic leaks: the difference stays as it is.")
-        told = "No judged topic is known to leak, so there is none to remove."
-        return replace(answer, effect="unknown", consequence=told)
-    after = claim.estimate(differences[~gone], f"{int((~gone & known).sum())} topics without a leak")
-    placebo = placebo_removal(
-        {"difference": differences[known]}, gone[known], measure=claim.measure, draws=resampling.resamples,
-        confidence=resampling.confidence, seed=resampling.seed,
-    )  # fmt: skip
-    moved = placebo.word == "moved more than chance"
-    effect = repaired_effect(base, after, moved)
-    if not placebo.systems:
-        return replace(answer, effect="not shown", consequence=f"{placebo.reason}", exception="every topic leaks")
-    row = placebo.systems[0]
+            told = "No leak was found in what was compared: the difference stays as it is."
+            return replace(answer, effect=claim.base.effect, consequence=told)
+        return replace(answer, consequence="No judged topic is known to leak, so there is none to remove.")
+    parts = [f"the {len(topics & judged):,d} leaked topics"] if topics & judged else []
+    parts += [f"the {len(gone):,d} relevant documents that stand in the training data"] if gone else []
+    repair = Repair(f"without {' and '.join(parts)}", topics=topics & judged, documents=gone)
+    return repaired_answer(claim, answer, repair, resampling, "no topic is left that does not leak")
+
+
+def repaired_answer(
+    claim: Claim, answer: ClaimAnswer, repair: Repair, resampling: Resampling, nothing: str
+) -> ClaimAnswer:
+    """An answer with what its repair does to the claim.
+
+    Args:
+        claim: the claim.
+        answer: what the audit says.
+        repair: what is repaired.
+        resampling: random removals, confidence and seed.
+        nothing: what is said where the repair leaves no topic.
+    """
+    change = change_by(claim, (repair,), repair.what, resampling)
+    if change is None:
+        return replace(answer, effect="not shown", consequence=f"{nothing.capitalize()}.", repair=repair)
+    beside = f"; {change.beside}" if change.beside else ""
     consequence = (
-        f"On the {after.topics} topics without a leak the difference is {after.figures()}. It changes by "
-        f"{signed(row.change)}; the removal of as many random topics changes it by {signed(row.low)} to "
-        f"{signed(row.high)} (p = {row.p:.2g})."
+        f"{repair.what[0].upper()}{repair.what[1:]} the difference is {change.after.figures()}. "
+        f"It changes by {signed(change.size)}{beside}."
     )
-    facts = {**answer.facts, "placebo": placebo.json()}
+    facts = {**answer.facts, "change": change.size, "moved": change.moved}
     return replace(
-        answer, effect=effect, consequence=consequence, estimates=(after,),
-        exception="on the topics that do not leak", facts=facts,
+        answer, effect=change.effect, consequence=consequence, estimates=(*answer.estimates, change.after),
+        repair=repair, facts=facts,
     )  # fmt: skip
 
 
@@ -145,33 +170,76 @@ def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) ->
     found = steps.once("collection", depends, run)
     facts = {"verdict": found["verdict"]}
     answer = ClaimAnswer(
-        "collection", found["verdict"], found["why"], "unknown", _NO_CLAIM, (), found["settle"], "collection",
-        "once the collection is repaired", facts,
+        "collection", found["verdict"], found["why"], "unknown", "", (), found["settle"], "collection", "", facts
     )  # fmt: skip
     if claim is None:
         return answer
+    if not sources.has("docs"):
+        told = "Only the judgments were looked at: no documents were given."
+        answer = replace(answer, consequence=told)
     place = steps.place("collection")
-    return _repaired(claim, answer, audits[0] if place is None else load_collection_audit(place))
+    audit = audits[0] if place is None else load_collection_audit(place)
+    return without_touched(claim, _repaired(claim, answer, audit, given.resampling), audit, given.resampling)
 
 
-def _repaired(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit) -> ClaimAnswer:
-    base = claim.base
+def _repaired(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, resampling: Resampling) -> ClaimAnswer:
+    """The answer with the claim on the judgments that `collection clean` would write."""
     cleaned = collection_clean(claim.qrels, audit)
     groups = dict(cleaned.duplicates.iter_rows())
-    changed = len(cleaned.changes)
-    if not changed and not groups:
+    edits = edits_between(claim.qrels, cleaned.qrels)
+    if not len(edits) and not groups:
         told = "Nothing is certain enough to be repaired: the difference stays as it is."
-        effect: Effect = base.effect if answer.word == "SOUND" else "unknown"
-        return replace(answer, effect=effect, consequence=told)
-    after = claim.scored(cleaned.qrels, equivalent=groups)
-    estimate, moved, change = changed_difference(claim, after, "collection repaired")
-    consequence = (
-        f"With {changed:,d} judgments corrected and {len(groups):,d} copies counted once the difference is "
-        f"{estimate.figures()}; the repair changes it by {signed(change)}."
-    )
-    effect = repaired_effect(base, estimate, moved)
-    facts = {**answer.facts, "changed": changed, "copies": len(groups), "moved": moved, "change": change}
-    return replace(answer, effect=effect, consequence=consequence, estimates=(estimate,), facts=facts)
+        return answer if answer.consequence else replace(answer, effect=claim.base.effect, consequence=told)
+    parts = [f"{len(edits):,d} judgments corrected"] if len(edits) else []
+    parts += [f"{len(groups):,d} copies of documents counted once"] if groups else []
+    repair = Repair(f"with {' and '.join(parts)}", edits=edits, equivalent=groups)
+    changed = {"changed": len(edits), "copies": len(groups)}
+    answer = replace(answer, facts={**answer.facts, **changed})
+    return repaired_answer(claim, answer, repair, resampling, "no judgment is left")
+
+
+def without_touched(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, resampling: Resampling) -> ClaimAnswer:
+    """The answer with the faults that nothing repairs, where the claim is another one without what they touch.
+
+    Args:
+        claim: the claim.
+        answer: the answer with what is repaired.
+        audit: the audit, whose findings are read by kind.
+        resampling: random removals, confidence and seed.
+    """
+    claim = replace(claim, runs=claim.pair)
+    judged = frozenset(claim.evaluation.topics)
+    rows, exceptions, named = list(answer.estimates), [], []
+    for finding in audit.findings:
+        kind = finding.kind
+        if kind.severity == "note" or kind.name in _REPAIRED:
+            continue
+        instances = audit.rows(kind.name)
+        topics = frozenset(instances.filter(pl.col("doc_id") == "")["topic_id"]) & judged
+        documents = frozenset() if topics else frozenset(instances["doc_id"]) - {""}
+        if not topics and not documents:
+            continue
+        share = len(topics) / max(1, len(judged))
+        what = f"without the {_counted(len(topics), 'topic') if topics else _counted(len(documents), 'document')}"
+        repair = Repair(f"{what} of '{kind.title}'", topics=topics, documents=documents)
+        named.append(f"{kind.title} ({finding.counted})")
+        if claim.base.effect != "stands" or share > _MOST:
+            continue
+        left = claim.repaired((repair,))
+        if left is not None and left.base.effect == "stands":
+            continue
+        change = change_by(claim, (repair,), repair.what, resampling)
+        if change is not None and change.moved:
+            rows.append(change.after)
+            exceptions.append(repair.what)
+    return replace(
+        answer, estimates=tuple(rows), exception=" and ".join(exceptions), plausible=bool(exceptions),
+        facts={**answer.facts, "not_repaired": named},
+    )  # fmt: skip
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,d} {noun}{'' if count == 1 else 's'}"
 
 
 def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: AuditSteps) -> ClaimAnswer:

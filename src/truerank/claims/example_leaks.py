@@ -10,23 +10,26 @@ import polars as pl
 
 from truerank.audits.leakage.training_examples.audit import examples
 from truerank.audits.leakage.training_examples.options import ExampleOptions
+from truerank.audits.leakage.training_examples.results import ExampleAudit
 from truerank.claims.inquiry import Inquiry
 from truerank.claims.steps import AuditSteps
 from truerank.errors import InputError
 from truerank.sources import open_examples
 from truerank.work.progress import Progress
 
-#: The kinds of leak that concern a topic, not the words of a document alone.
-_KINDS: Final = ("pair", "query-query")
+#: The kinds of leak that concern a topic, or a document that is relevant to one.
+_TOPICS: Final = ("pair", "query-query")
+_DOCUMENTS: Final = ("positive-relevant", "negative-relevant")
 _FOLDER: Final = "examples"
 
 
 class ExampleLeaks(NamedTuple):
-    """What the audit of whole examples says: its verdict on pairs, the reason, the topics, and its folder."""
+    """What the audit of whole examples says: its worst verdict, why, the topics, relevant documents, and its folder."""
 
     word: str
     why: str
     topics: frozenset[str]
+    documents: frozenset[str]
     folder: str
 
 
@@ -51,18 +54,26 @@ def example_leaks(given: Inquiry, steps: AuditSteps) -> ExampleLeaks | None:
         return _audited(given, whole, folder, told)
 
     found = steps.once(_FOLDER, depends, run)
-    return ExampleLeaks(found["verdict"], found["why"], frozenset(found["topics"]), _FOLDER)
+    return ExampleLeaks(
+        found["verdict"], found["why"], frozenset(found["topics"]), frozenset(found["documents"]), _FOLDER
+    )
 
 
 def _audited(given: Inquiry, whole: Sequence[str], folder: Path | None, told: Progress) -> dict[str, Any]:
     options = ExampleOptions(
-        qrels=given.sources.qrels, docs=given.sources.docs, kinds=_KINDS, rel=given.scoring.rel
+        qrels=given.sources.qrels, docs=given.sources.docs, kinds=(*_TOPICS, *_DOCUMENTS), rel=given.scoring.rel
     )  # fmt: skip
     found = examples(tuple(whole), str(given.sources.test), options=options, out=folder, progress=told)
-    pair = found.of("pair")
-    sure = [one.kind for one in found.kinds if one.verdict == "CONTAMINATED"]
-    rows = found.leaks.filter(pl.col("kind").is_in(sure) & (pl.col("topic_id") != ""))
-    return {"verdict": pair.verdict, "why": pair.why, "topics": sorted(set(rows["topic_id"]))}
+    every = [kind for kind in found.kinds if kind.kind in (*_TOPICS, *_DOCUMENTS)]
+    word = next((word for word in ExampleAudit.verdict_words if any(kind.verdict == word for kind in every)), "UNKNOWN")
+    sure = [kind.kind for kind in every if kind.verdict == "CONTAMINATED"]
+    rows = found.leaks.filter(pl.col("kind").is_in(sure))
+    topics = rows.filter(pl.col("kind").is_in(_TOPICS))["topic_id"]
+    documents = rows.filter(pl.col("kind").is_in(_DOCUMENTS))["doc_id"]
+    why = " ".join(kind.why for kind in every if kind.verdict == word)
+    return {
+        "verdict": word, "why": why, "topics": sorted(set(topics) - {""}), "documents": sorted(set(documents) - {""}),
+    }  # fmt: skip
 
 
 def _has_documents(source: str) -> bool:

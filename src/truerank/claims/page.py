@@ -8,8 +8,10 @@ from typing import Any, Final
 import yaml
 
 from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect
-from truerank.claims.results import QUESTIONS, Check, ClaimAnswer, ConclusionWord
+from truerank.claims.questions import question
+from truerank.claims.results import Check, ClaimAnswer, ConclusionWord
 from truerank.claims.review import review
+from truerank.errors import InputError
 from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.pages import AnswerLine, AnswerList, Prose, Tone
@@ -21,20 +23,23 @@ from truerank.work.publishing import write_pictures, write_tables
 from truerank.work.runs import Run
 
 _TONES: Final[dict[ConclusionWord, Tone]] = {
-    "DOES NOT HOLD": "bad", "CANNOT TELL": "open", "UNKNOWN": "open", "HOLDS EXCEPT": "open", "HOLDS": "good",
+    "FILES AT FAULT": "bad", "DOES NOT HOLD": "bad", "CANNOT TELL": "open", "UNKNOWN": "open", "HOLDS EXCEPT": "open",
+    "HOLDS, SMALLER THAN CLAIMED": "open", "HOLDS": "good",
 }  # fmt: skip
 _EFFECT_TONES: Final[dict[Effect, Tone]] = {
-    "stands": "good", "not shown": "open", "falls": "bad", "could turn": "open", "appears": "open", "unknown": "open",
+    "stands": "good", "smaller": "open", "not shown": "open", "falls": "bad", "appears": "open", "unknown": "open",
 }  # fmt: skip
 _MEANINGS: Final[dict[ConclusionWord, str]] = {
-    "HOLDS": "The difference is above 0 beyond chance, and stands in every question that could be answered.",
-    "HOLDS EXCEPT": "The difference is above 0 beyond chance as the data are. Under the conditions named it is not.",
+    "HOLDS": "The difference is above 0 beyond chance, and no question that was asked changes that.",
+    "HOLDS, SMALLER THAN CLAIMED": "The repaired data show the difference; it is smaller than claimed.",
+    "HOLDS EXCEPT": "The difference is above 0 beyond chance. Under the conditions named it is not.",
     "CANNOT TELL": "These topics do not show a difference of this size. That is no proof that there is none.",
-    "DOES NOT HOLD": "The data, or the repaired data, do not show this difference.",
+    "DOES NOT HOLD": "The data show that the other run is better.",
+    "FILES AT FAULT": "The files have to be mended before anything can be said of the claim.",
     "UNKNOWN": "Nothing that was given decides it.",
 }
 _MARKS: Final[dict[Effect, ForestMark]] = {
-    "stands": "filled", "appears": "filled", "not shown": "hollow", "could turn": "hollow", "falls": "cross",
+    "stands": "filled", "smaller": "filled", "appears": "filled", "not shown": "hollow", "falls": "cross",
 }  # fmt: skip
 _MARK_MEANINGS: Final[dict[ForestMark, str]] = {
     "filled": "the interval is above 0",
@@ -42,48 +47,40 @@ _MARK_MEANINGS: Final[dict[ForestMark, str]] = {
     "cross": "not better",
     "range": "all values that are possible",
 }
-#: Headings in the forest plot.
-_SHORT: Final = {
-    "significance": "As the data are",
-    "leakage": "Leakage",
-    "collection": "Collection",
-    "unjudged": "Unjudged documents",
-    "pools": "Pools",
-    "models": "Judgments of models",
-    "versions": "New documents",
-    "policies": "Measure and conventions",
-}
 
 
 @summarises(Check)
 def _summary(result: Check) -> Summary:
     if not result.answers:
         table = _plan_table(result)
-        lacking = [QUESTIONS[one.name] for one in result.plan if not one.answerable]
+        lacking = [one.name for one in result.plan if not one.answerable]
         return Summary(
             (table, f"{len(result.plan) - len(lacking)} of {len(result.plan)} questions can be answered."),
             result.json(),
         )
     conclusion = result.conclusion
     lines = (_claimed(result), f"{conclusion.word}: {conclusion.reason}", _answer_table(result))
-    settles = [f"{QUESTIONS[one.question]} {_flags(one.settles)}" for one in result.answers if one.settles]
+    settles = [f"{question(one.question).text} {_flags(one.settles)}" for one in result.answers if one.settles]
     parts: tuple[Table | str, ...] = (
         *lines,
         *(["To settle:\n" + "\n".join(f"- {one}" for one in settles)] if settles else []),
     )
     notes = place_note("The page", result.folder, "report.html")
-    return Summary(parts, result.json(), (_verdict(result),), notes, width=110)
+    fault = None
+    if conclusion.word == "FILES AT FAULT":
+        fault = InputError("the files allow no comparison", result.answer("files").settles, where=result.test)
+    return Summary(parts, result.json(), (_verdict(result),), notes, width=110, fault=fault)
 
 
 def _claimed(result: Check) -> str:
     """The claim with its interval."""
     if result.claim is None or result.base is None:
-        return f"{result.sentence()}: no claim."
+        return f"{result.sentence()}: no figure."
     return f"{result.sentence()}{_interval(result)}."
 
 
 def _interval(result: Check) -> str:
-    base, claim = result.base, result.claim
+    base, claim = result.headline, result.claim
     if base is None or claim is None or base.low is None or base.high is None:
         return ""
     sign = -1 if (base.value or 0.0) < 0 else 1
@@ -93,12 +90,17 @@ def _interval(result: Check) -> str:
 
 
 def _answer_table(result: Check) -> Table:
-    rows = tuple((QUESTIONS[one.question], one.word, EFFECTS[one.effect], _told(result, one)) for one in result.answers)
+    rows = tuple((question(one.question).text, one.word, _effect(one), _said(result, one)) for one in result.answers)
     columns = (Column("Question"), Column("Finding"), Column("The claim"), Column("What it does to the difference"))
     return Table("", columns, rows)
 
 
-def _told(result: Check, one: ClaimAnswer) -> str:
+def _effect(answer: ClaimAnswer) -> str:
+    """What becomes of the claim, as one word; the same on the page, in tables and on badges."""
+    return "except" if answer.objects and answer.effect in ("stands", "smaller") else EFFECTS[answer.effect]
+
+
+def _said(result: Check, one: ClaimAnswer) -> str:
     """What an answer says in a table: what it does to the claim, or what was found where there is none."""
     return one.consequence if result.claim is not None and one.consequence else one.evidence
 
@@ -106,7 +108,7 @@ def _told(result: Check, one: ClaimAnswer) -> str:
 def _plan_table(result: Check) -> Table:
     rows = tuple(
         (
-            QUESTIONS[one.name],
+            question(one.name).text,
             "yes" if one.answerable else "no",
             one.what if one.answerable else f"give {_flags(one.needs)}",
             one.seconds if one.answerable else None,
@@ -143,11 +145,14 @@ def forest_rows(result: Check) -> tuple[ForestRow, ...]:
     """The rows of the forest plot: the difference as the data are, then under each condition, by question."""
     rows: list[ForestRow] = []
     for answer in result.answers:
-        if answer.question == "significance":
-            rows += [_forest_row(one)._replace(label="As the data are", bold=True) for one in answer.estimates]
+        if answer.question == "chance":
+            rows += [
+                _forest_row(one)._replace(label=f"{one.label[0].upper()}{one.label[1:]}", bold=True)
+                for one in answer.estimates
+            ]
             continue
         figures = "" if answer.estimates else _without(answer)
-        rows.append(ForestRow(_SHORT[answer.question], figures=figures, mark=None, bold=True))
+        rows.append(ForestRow(question(answer.question).short, figures=figures, mark=None, bold=True))
         rows += map(_forest_row, answer.estimates)
     return tuple(rows)
 
@@ -169,7 +174,12 @@ def _report(result: Check) -> Report:
         lead=_lead(result),
         verdicts=(_verdict(result),),
         sections=tuple(_sections(result)),
-        tables={"answers": _answer_table(result), "estimates": _estimates(result), "plan": _plan_table(result)},
+        tables={
+            "answers": _answer_table(result),
+            "runs": _runs(result),
+            "estimates": _estimates(result),
+            "plan": _plan_table(result),
+        },
         json=result.json(),
     )
 
@@ -182,6 +192,10 @@ def _lead(result: Check) -> str:
 
 
 def _sections(result: Check) -> Iterator[ReportSection]:
+    if _scores(result):
+        yield ReportSection("runs", "The two runs", (_runs(result),))
+    if result.answers:
+        yield ReportSection("statements", "What that rests on", tuple(_statements(result)))
     if result.claim is not None and result.base is not None:
         yield ReportSection("conditions", "What carries the claim", tuple(_forest(result, result.claim)))
     lines = AnswerList(tuple(map(_line, result.answers)))
@@ -190,6 +204,38 @@ def _sections(result: Check) -> Iterator[ReportSection]:
     yield ReportSection(
         "again", "Run it again", (Prose(("truerank check check.yaml, in this folder, asks the same again.",)),)
     )
+
+
+def _statements(result: Check) -> Iterator[Table]:
+    """What was found, what cannot be excluded, what was not asked: three kinds of statements, kept apart."""
+    named = [(question(answer.question), answer) for answer in result.answers]
+    found = [(each.short, _said(result, answer)) for each, answer in named if answer.effect != "unknown"]
+    open_ones = [(each.short, answer.possible) for each, answer in named if answer.possible]
+    asked = [
+        (each.short, _flags(answer.settles)) for each, answer in named if answer.question in result.conclusion.unknown
+    ]
+    titles = ("Found.", "Cannot be excluded by these data.", "Not asked.")
+    for title, rows in zip(titles, (found, open_ones, asked), strict=True):
+        if rows:
+            yield Table(title, (Column("Question"), Column("")), tuple(rows))
+
+
+def _scores(result: Check) -> Mapping[str, Any]:
+    files = next((answer for answer in result.answers if answer.question == "files"), None)
+    return {} if files is None else files.facts.get("scores", {})
+
+
+def _runs(result: Check) -> Table:
+    """Both scores, what of them is judged, and how many results there are."""
+    measure = "Score" if result.claim is None else result.claim.measure
+    number: dict[str, Any] = {"align": "right", "format": ",d"}
+    columns = (
+        Column("Run"), Column(measure, align="right", format=".3f"),
+        Column("First results judged", align="right", format=".0%"), Column("Fewest results", **number),
+        Column("Median", **number), Column("Most", **number),
+    )  # fmt: skip
+    rows = tuple((name, row["score"], row["judged"], *row["results"]) for name, row in _scores(result).items())
+    return Table("Both runs as the data are.", columns, rows)
 
 
 def _forest(result: Check, claim: Claim) -> Iterator[Picture]:
@@ -212,11 +258,16 @@ def _forest(result: Check, claim: Claim) -> Iterator[Picture]:
 
 
 def _line(answer: ClaimAnswer) -> AnswerLine:
-    tone = _EFFECT_TONES[answer.effect]
-    word = answer.word if answer.effect == "unknown" else f"{answer.word} · claim {EFFECTS[answer.effect]}"
+    tone = "bad" if answer.word == "FILES AT FAULT" else _EFFECT_TONES[answer.effect]
+    if answer.objects and tone == "good":
+        tone = "open"
+    word = answer.word if _effect(answer) == EFFECTS["unknown"] else f"{answer.word} · claim {_effect(answer)}"
     link = f"{answer.folder}/report.html" if answer.folder else ""
+    consequence = (
+        f"{answer.consequence} Cannot be excluded: {answer.possible}" if answer.possible else answer.consequence
+    )
     return AnswerLine(
-        QUESTIONS[answer.question], word, tone, answer.evidence, answer.consequence, _flags(answer.settles), link
+        question(answer.question).text, word, tone, answer.evidence, consequence.strip(), _flags(answer.settles), link
     )  # fmt: skip
 
 
@@ -224,7 +275,7 @@ def _estimates(result: Check) -> Table:
     measure = "" if result.claim is None else result.claim.measure
     rows = tuple(
         (
-            _SHORT[answer.question],
+            question(answer.question).short,
             one.label,
             one.measure or measure,
             one.topics,
@@ -246,7 +297,7 @@ def _estimates(result: Check) -> Table:
 
 def card_of(result: Check) -> str:
     """A reproducibility statement for a README or an appendix, in Markdown."""
-    rows = tuple((QUESTIONS[one.question], one.word, _told(result, one)) for one in result.answers)
+    rows = tuple((question(one.question).text, one.word, _said(result, one)) for one in result.answers)
     table = Table("", (Column("Question"), Column("Finding"), Column("The difference")), rows)
     conclusion = result.conclusion
     parts = [

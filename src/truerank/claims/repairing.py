@@ -2,10 +2,97 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
-from truerank.claims.claim import Claim, ClaimEstimate, Effect
-from truerank.measures import Evaluation, difference_interval
+from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair, signed
+from truerank.measures import difference_interval
+from truerank.measures.document_placebo import RankedDocuments, document_placebos
+from truerank.measures.placebo import SystemPlacebo, placebo_removal
+from truerank.options import Resampling
+
+
+class Change(NamedTuple):
+    """What repairs do to the difference.
+
+    Attributes:
+        claim: the claim on the repaired data.
+        after: the difference of the repaired data.
+        size: after minus before.
+        moved: whether that is more than chance makes.
+        effect: what becomes of the claim.
+        beside: what chance makes, as a sentence; empty where nothing random is compared.
+    """
+
+    claim: Claim
+    after: ClaimEstimate
+    size: float
+    moved: bool
+    effect: Effect
+    beside: str
+
+
+def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: Resampling) -> Change | None:
+    """The difference after repairs that are applied together; None where no topic is left.
+
+    Chance is the removal of as many random topics, of as many random documents that are alike, and where judgments
+    change, the interval of the changes by topic.
+
+    Args:
+        claim: the claim.
+        repairs: what is repaired.
+        label: the condition.
+        resampling: random removals, confidence and seed.
+    """
+    repaired = claim.repaired(repairs)
+    if repaired is None:
+        return None
+    old = dict(zip(claim.evaluation.topics, claim.differences(claim.evaluation), strict=True))
+    new = dict(zip(repaired.evaluation.topics, repaired.differences(repaired.evaluation), strict=True))
+    after = repaired.estimate(np.array([*new.values()]), label)
+    if after.value is None or claim.base.value is None:
+        return None
+    tests = [_without_topics(claim, frozenset(old) - frozenset(new), resampling)]
+    documents = frozenset(document for repair in repairs for document in repair.documents)
+    tests.append(_without_documents(claim, documents, resampling))
+    beside = [
+        f"as many random {what} change it by {signed(test.low)} to {signed(test.high)} (p = {test.p:.2g})"
+        for what, test in zip(("topics", "documents"), tests, strict=True)
+        if test is not None
+    ]
+    moved = any(test is not None and test.p <= 1 - resampling.confidence for test in tests)
+    if not documents:
+        kept = np.array([(old[topic], value) for topic, value in new.items() if topic in old]).reshape(-1, 2)
+        kept = kept[~np.isnan(kept).any(axis=1)]
+        ends = difference_interval(kept[:, 1], kept[:, 0], confidence=claim.confidence)
+        moved |= ends.low is not None and ends.high is not None and not ends.low <= 0 <= ends.high
+    effect = repaired_effect(claim.base, after, moved)
+    return Change(repaired, after, after.value - claim.base.value, moved, effect, "; ".join(beside))
+
+
+def _without_topics(claim: Claim, topics: frozenset[str], resampling: Resampling) -> SystemPlacebo | None:
+    differences = claim.differences(claim.evaluation)
+    gone = np.array([topic in topics for topic in claim.evaluation.topics])
+    known = ~np.isnan(differences)
+    if not gone[known].any():
+        return None
+    placebo = placebo_removal(
+        {"difference": differences[known]}, gone[known], measure=claim.measure, draws=resampling.resamples,
+        confidence=resampling.confidence, seed=resampling.seed,
+    )  # fmt: skip
+    return placebo.systems[0] if placebo.systems else None
+
+
+def _without_documents(claim: Claim, documents: frozenset[str], resampling: Resampling) -> SystemPlacebo | None:
+    if not documents:
+        return None
+    ranked = RankedDocuments.of(claim.qrels, claim.pair, claim.scoring)
+    (placebo,) = document_placebos(
+        ranked, documents, claim.measure, contrast=(claim.system, claim.baseline), resampling=resampling
+    )
+    return placebo.systems[0] if placebo.systems else None
 
 
 def repaired_effect(base: ClaimEstimate, after: ClaimEstimate, moved: bool) -> Effect:
@@ -22,29 +109,8 @@ def repaired_effect(base: ClaimEstimate, after: ClaimEstimate, moved: bool) -> E
     if after.value is None or base.value is None:
         return "unknown"
     if base.effect != "stands":
-        return "appears" if after.effect == "stands" and moved else base.effect
+        return "appears" if after.effect == "stands" else base.effect
     if after.effect == "stands":
-        return "stands"
+        return "smaller" if moved and after.value < base.value else "stands"
     excluded = after.value <= 0 or (after.high is not None and after.high < base.value)
     return "falls" if moved and excluded else "not shown"
-
-
-def changed_difference(claim: Claim, after: Evaluation, label: str) -> tuple[ClaimEstimate, bool, float]:
-    """The difference after a change of the judgments; whether the change is more than chance, and its size.
-
-    The change is tested by the interval of the differences of the topics that both have.
-
-    Args:
-        claim: the claim.
-        after: both runs, scored on the changed judgments.
-        label: the condition.
-    """
-    places = {topic: place for place, topic in enumerate(after.topics)}
-    new = claim.differences(after)
-    old = claim.differences(claim.evaluation)
-    shared = [(old[at], new[places[t]]) for at, t in enumerate(claim.evaluation.topics) if t in places]
-    both = np.array(shared, np.float64).reshape(-1, 2)
-    both = both[~np.isnan(both).any(axis=1)]
-    ends = difference_interval(both[:, 1], both[:, 0], confidence=claim.confidence)
-    moved = ends.low is not None and ends.high is not None and not ends.low <= 0 <= ends.high
-    return claim.estimate(new, label), moved, float(ends.mean or 0.0)

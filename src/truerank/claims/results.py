@@ -3,45 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Literal
 
-from truerank.claims.claim import Claim, ClaimEstimate, Effect
+from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair
+from truerank.claims.questions import PlannedQuestion, question
 from truerank.reports.results import Result
 
-ConclusionWord = Literal["DOES NOT HOLD", "CANNOT TELL", "UNKNOWN", "HOLDS EXCEPT", "HOLDS"]
-
-#: The questions in the order of the page.
-QUESTIONS: Final[Mapping[str, str]] = {
-    "significance": "Is the difference more than chance?",
-    "leakage": "Does it rest on test queries in the training data?",
-    "collection": "Does it rest on faults of the collection?",
-    "unjudged": "Could unjudged documents turn it?",
-    "pools": "Were both runs judged alike?",
-    "models": "Do a model's judgments say the same?",
-    "versions": "Do the judgments still fit the documents?",
-    "policies": "Does it depend on the measure or the conventions?",
-}
-
-
-@dataclass(frozen=True)
-class PlannedQuestion:
-    """One question before anything is run.
-
-    Attributes:
-        name: of the question.
-        answerable: whether what was given answers it.
-        needs: what would have to be given; empty where it is answerable.
-        what: what is run, in a few words.
-        seconds: roughly how long that takes on two processors.
-    """
-
-    name: str
-    answerable: bool
-    needs: str = ""
-    what: str = ""
-    seconds: float = 0.0
+ConclusionWord = Literal[
+    "FILES AT FAULT", "DOES NOT HOLD", "CANNOT TELL", "UNKNOWN", "HOLDS EXCEPT", "HOLDS, SMALLER THAN CLAIMED", "HOLDS"
+]
 
 
 @dataclass(frozen=True)
@@ -52,13 +24,17 @@ class ClaimAnswer:
         question: its name.
         word: the verdict in the words of the audit; UNKNOWN where it was not or cannot be answered.
         evidence: what it rests on, in one sentence.
-        effect: what becomes of the claim.
+        effect: what becomes of the claim by what was found; what merely could be does not count.
         consequence: the same in one sentence, with its figures.
         estimates: the difference under this condition; several where several were tried.
         settles: what to give or run next; empty where nothing is open.
         folder: of the audit, below that of the check; empty where there is none.
         exception: how a conclusion names what the claim does not survive.
         facts: figures for `summary.json`.
+        possible: what these data cannot exclude, in one sentence with its figures.
+        plausible: whether the exception is plausible by the rule of the question; then the conclusion names it, too.
+        repair: what is certainly wrong with the data, and what to do about it.
+        remark: what the conclusion says besides, such as the topics that nobody judged.
     """
 
     question: str
@@ -71,11 +47,21 @@ class ClaimAnswer:
     folder: str = ""
     exception: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
+    possible: str = ""
+    plausible: bool = False
+    repair: Repair | None = None
+    remark: str = ""
+
+    @property
+    def objects(self) -> bool:
+        """Whether the claim does not survive what was found, or what is plausible."""
+        return bool(self.exception) and (self.plausible or self.effect in ("falls", "not shown"))
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
-        found = asdict(self)
-        return {**found, "facts": dict(self.facts), "estimates": [asdict(one) for one in self.estimates]}
+        values = asdict(replace(self, repair=None))
+        values["repair"] = "" if self.repair is None else self.repair.what
+        return {**values, "facts": dict(self.facts), "estimates": [asdict(row) for row in self.estimates]}
 
 
 @dataclass(frozen=True)
@@ -83,11 +69,14 @@ class ClaimConclusion:
     """What all answers say together.
 
     Attributes:
-        word: HOLDS, HOLDS EXCEPT, CANNOT TELL, DOES NOT HOLD, or UNKNOWN without a claim.
+        word: HOLDS, HOLDS, SMALLER THAN CLAIMED, HOLDS EXCEPT, CANNOT TELL, DOES NOT HOLD, FILES AT FAULT, or UNKNOWN
+            without a claim.
         reason: in one sentence, with its figures.
         exceptions: what the claim does not survive, in a few words each.
+        possible: what these data cannot exclude, one sentence each.
         unknown: names of questions that were not answered.
         detectable: the smallest difference that so many topics could have shown; None where it has no value.
+        repairs: what was repaired, as the sentence names it.
     """
 
     word: ConclusionWord
@@ -95,6 +84,8 @@ class ClaimConclusion:
     exceptions: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     detectable: float | None = None
+    possible: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,6 +95,7 @@ class Check(Result, shown_in="truerank.claims.page"):
     Attributes:
         claim: the claim; None where fewer than two runs were given.
         base: the difference as the data are.
+        repaired: the difference after all certain repairs together; None where nothing was repaired.
         answers: in the order of `QUESTIONS`; empty for a plan.
         conclusion: what they say together.
         plan: what could be answered with what was given, in the same order.
@@ -112,7 +104,9 @@ class Check(Result, shown_in="truerank.claims.page"):
         folder: where the files are.
     """
 
-    verdict_words: ClassVar[tuple[str, ...]] = ("DOES NOT HOLD", "CANNOT TELL", "UNKNOWN", "HOLDS EXCEPT")
+    verdict_words: ClassVar[tuple[str, ...]] = (
+        "FILES AT FAULT", "DOES NOT HOLD", "CANNOT TELL", "UNKNOWN", "HOLDS EXCEPT", "HOLDS, SMALLER THAN CLAIMED",
+    )  # fmt: skip
 
     claim: Claim | None
     base: ClaimEstimate | None
@@ -122,22 +116,38 @@ class Check(Result, shown_in="truerank.claims.page"):
     settings: Mapping[str, Any]
     test: str
     folder: Path | None = None
+    repaired: ClaimEstimate | None = None
 
-    def answer(self, question: str) -> ClaimAnswer:
+    @property
+    def headline(self) -> ClaimEstimate | None:
+        """The difference that counts: that of the repaired data, where anything was repaired."""
+        return self.base if self.repaired is None else self.repaired
+
+    def answer(self, name: str) -> ClaimAnswer:
         """The answer to one question.
 
+        Args:
+            name: of the question, such as "chance" or "leakage".
+
         Raises:
-            KeyError: it was not asked.
+            KeyError: there is no such question; the names are listed.
         """
-        return next(one for one in self.answers if one.question == question)
+        question(name)
+        answer = next((answer for answer in self.answers if answer.question == name), None)
+        if answer is None:
+            raise KeyError("nothing was asked: this is the plan")
+        return answer
 
     def sentence(self) -> str:
-        """The claim in one sentence."""
-        if self.claim is None or self.base is None or self.base.value is None:
+        """The claim in one sentence, with the difference that counts."""
+        claim, headline = self.claim, self.headline
+        if self.conclusion.word == "FILES AT FAULT":
+            names = "" if claim is None else f" of {claim.system} and {claim.baseline}"
+            return f"The comparison{names} on {self.test}"
+        if claim is None or headline is None or headline.value is None:
             return f"The data of {self.test}"
-        claim, size = self.claim, abs(self.base.value)
-        better = "better" if self.base.value >= 0 else "worse"
-        return f"{claim.system} is {better} than {claim.baseline} by {size:.3f} {claim.measure}"
+        better = "better" if headline.value >= 0 else "worse"
+        return f"{claim.system} is {better} than {claim.baseline} by {abs(headline.value):.3f} {claim.measure}"
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
@@ -150,6 +160,7 @@ class Check(Result, shown_in="truerank.claims.page"):
                 "comparisons": self.claim.comparisons,
                 "confidence": self.claim.confidence,
                 **{name: getattr(self.base, name) for name in ("value", "low", "high", "topics")},
+                "repaired": None if self.repaired is None else asdict(self.repaired),
             }
         return {
             "verdict": self.conclusion.word,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -15,12 +16,13 @@ from truerank.audits.transfer.cleaning import clean as transfer_clean
 from truerank.audits.transfer.matching.finding import MatchOptions, match
 from truerank.audits.transfer.matching.links import Route
 from truerank.audits.transfer.scanning.scan import scan
-from truerank.claims.claim import Claim, ClaimEstimate, Effect
+from truerank.claims.claim import Claim, Repair
+from truerank.claims.data_questions import repaired_answer
 from truerank.claims.inquiry import Inquiry
-from truerank.claims.repairing import changed_difference, repaired_effect
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.steps import AuditSteps
 from truerank.errors import OptionError
+from truerank.measures.placebo import edits_between
 from truerank.records import Document
 from truerank.sources import open_documents, read_qrels_frame
 from truerank.work.progress import Progress
@@ -78,33 +80,38 @@ def versions_answer(given: Inquiry, claim: Claim, steps: AuditSteps) -> ClaimAns
         return ClaimAnswer("versions", "UNKNOWN", why, "unknown", "", settles=told)
     if (folder := steps.place("versions")) is not None:
         qrels = [read_qrels_frame(str(folder / name)) for name in _QRELS]
-    labels = ("lost documents left out", "doubtful ones left out too")
-    rows = [changed_difference(claim, claim.scored(one), label) for one, label in zip(qrels, labels, strict=True)]
-    (carried, moved, _), (clean, _, _) = rows
-    effect = _effect(claim.base, (carried, moved), clean)
+    carried, clean = (frame for frame in qrels if frame is not None)
     word = "CHANGED" if found["lost"] + found["ambiguous"] + found["flagged"] else "UNCHANGED"
     evidence = (
         f"Of {found['compared']:,d} judged documents in both versions, {found['flagged']:,d} relevant ones may have "
         f"lost what answered (BM25 and texts); {found['lost']:,d} judgments are of documents that are gone."
     )
-    consequence = (
-        f"With judgments of lost documents left out the difference is {carried.figures()}, without doubtful ones "
-        f"{clean.figures()}."
-    )
     settles = "Let people judge the doubtful documents (items.jsonl of the scan)." if found["flagged"] else ""
-    return ClaimAnswer(
-        "versions", word, evidence, effect, consequence, (carried, clean), settles, "versions",
-        "on the new version of the documents", found,
+    told = "The judgments fit the documents: the difference stays as it is."
+    answer = ClaimAnswer(
+        "versions", word, evidence, claim.base.effect, told, (), settles, "versions", facts=found
     )  # fmt: skip
+    edits = edits_between(claim.qrels, carried)
+    if len(edits):
+        repair = Repair(f"without the {len(edits):,d} judgments of documents that are gone", edits=edits)
+        answer = repaired_answer(claim, answer, repair, given.resampling, "no judged document is left")
+    return _with_doubtful(claim, answer, clean)
 
 
-def _effect(base: ClaimEstimate, carried: tuple[ClaimEstimate, bool], clean: ClaimEstimate) -> Effect:
-    """Lost documents are certain; what the scan doubts is no error yet, and can only leave the claim open."""
-    certain = repaired_effect(base, *carried)
-    if certain != base.effect:
-        return certain
-    doubtful = (clean.effect == "stands") != (base.effect == "stands")
-    return "could turn" if doubtful and clean.effect != "unknown" else certain
+def _with_doubtful(claim: Claim, answer: ClaimAnswer, clean: pl.DataFrame) -> ClaimAnswer:
+    """The answer with the claim without doubtful documents: they are no errors yet, and can only leave it open."""
+    if not answer.facts["flagged"]:
+        return answer
+    row = claim.estimate(claim.differences(claim.scored(clean)), "without doubtful documents")
+    possible = (
+        f"{answer.facts['flagged']:,d} judged documents may have lost what answered; without them the difference is "
+        f"{row.figures()}."
+    )
+    turns = (row.effect == "stands") != (claim.base.effect == "stands") and row.effect != "unknown"
+    return replace(
+        answer, estimates=(*answer.estimates, row), possible=possible, plausible=turns,
+        exception="without the documents that may have changed" if turns else "",
+    )  # fmt: skip
 
 
 def _has_urls(source: str) -> bool:

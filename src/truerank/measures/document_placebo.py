@@ -397,6 +397,7 @@ def document_placebos(
     measures: MeasureSpec = "nDCG@10",
     *,
     matched_by: str | None = None,
+    contrast: tuple[str, str] | None = None,
     resampling: Resampling = Resampling(resamples=1_000),
 ) -> tuple[Placebo, ...]:
     """Compares the removal of documents with the removal of as many random documents that are alike.
@@ -407,6 +408,7 @@ def document_placebos(
         measures: means over topics.
         matched_by: random documents are also ranked as high as the removed ones: "difficulty" (by all runs), or the
             name of a run.
+        contrast: two runs, whose difference (the first minus the second) is compared in place of the scores of all.
         resampling: random removals, confidence and seed.
 
     Returns:
@@ -417,7 +419,9 @@ def document_placebos(
     """
     names = matching_runs(ranked, matched_by)
     gone = ranked.documents.is_in(list(removed)).to_numpy()
-    return tuple(_compared(ranked, gone, measure, names, resampling) for measure in parse_measures(measures))
+    return tuple(
+        _compared(ranked, gone, measure, names, resampling, contrast=contrast) for measure in parse_measures(measures)
+    )
 
 
 def matching_runs(ranked: RankedDocuments, matched_by: str | None) -> tuple[str, ...]:
@@ -433,7 +437,13 @@ def matching_runs(ranked: RankedDocuments, matched_by: str | None) -> tuple[str,
 
 
 def _compared(
-    ranked: RankedDocuments, gone: Flags, measure: Measure, matched_by: Sequence[str], resampling: Resampling
+    ranked: RankedDocuments,
+    gone: Flags,
+    measure: Measure,
+    matched_by: Sequence[str],
+    resampling: Resampling,
+    *,
+    contrast: tuple[str, str] | None,
 ) -> Placebo:
     relevant = int((gone & ranked.relevant).sum())
     what = f"{int(gone.sum()):,d} of {len(gone):,d} documents removed, {relevant:,d} relevant"
@@ -453,19 +463,28 @@ def _compared(
     # A run that learnt the documents is one of those by which they are matched.
     shown = compared * (1 - 1 / len(matched_by)) if len(matched_by) > 1 else compared
 
+    named = ranked.names if contrast is None else ("difference",)
+
+    def compared_means(removed: Flags) -> Floats:
+        means = ranked.without(removed, measure)
+        if contrast is None:
+            return means
+        first, second = (ranked.names.index(name) for name in contrast)
+        return means[:, [first]] - means[:, [second]]
+
     def drawn(_: np.random.Generator, draws: int) -> Floats:
         parts = []
         for picked in removal_draws(chosen, classes[pool], draws, resampling.seed):
             # What lies too deep to be drawn is removed in every draw.
             removed = np.tile(gone, (len(picked), 1))
             removed[:, pool] = picked > 0
-            parts.append(ranked.without(removed, measure))
+            parts.append(compared_means(removed))
         return np.concatenate(parts)
 
-    before, after = ranked.without(np.stack([np.zeros_like(gone), gone]), measure)
+    before, after = compared_means(np.stack([np.zeros_like(gone), gone]))
     return placebo_changes(
-        dict(zip(ranked.names, before.tolist(), strict=True)),
-        dict(zip(ranked.names, after.tolist(), strict=True)),
+        dict(zip(named, before.tolist(), strict=True)),
+        dict(zip(named, after.tolist(), strict=True)),
         drawn,
         measure=str(measure),
         what=what,

@@ -1,0 +1,343 @@
+"""Are the files of a comparison what they seem? What runs, judgments and topics show of each other before any score."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, Literal, NamedTuple
+
+import polars as pl
+
+from truerank.audits.collection.identifiers import likely, what_differs
+from truerank.text.listing import and_more
+from truerank.text.normalising import normalise
+
+#: What follows: the comparison has no meaning; some topics have to be left out; somebody has to look; good to know.
+Weight = Literal["fault", "topics", "doubt", "note"]
+
+#: A topic has no results of this collection where fewer of its first results are documents.
+_HALF: Final = 0.5
+#: A fault of so many of a run's topics is one of the whole run.
+_WHOLE: Final = 0.9
+#: The share of steps from rank to rank at which scores rise, above which a topic's scores contradict its ranks.
+_RISING: Final = 0.25
+#: Lists that are the same for so many results, over so many topics at least, do not depend on the topic.
+_FIXED, _FIXED_TOPICS = 0.8, 5
+#: Identifiers that are looked at for the likely cause.
+_LOOKED_AT: Final = 500
+_NAMED: Final = 3
+_PASSAGE: Final = re.compile(r"(?i)[-_#%:./]+(p|psg|passage|chunk|s)?\d+$")
+_DIGITS, _LETTERS = re.compile(r"\d+"), re.compile(r"[^\W\d_]+")
+_KEYS: Final = ["topic_id", "doc_id"]
+
+
+class RunFault(NamedTuple):
+    """One thing that the files show.
+
+    Attributes:
+        kind: its name.
+        run: the run; empty where it is about the judgments, the topics, or both runs.
+        weight: what follows.
+        topics: the judged topics that it touches; empty where it touches all.
+        reason: a sentence with its figures.
+        remedy: what to mend.
+        depth: where lists are short, the results that both runs have.
+    """
+
+    kind: str
+    run: str
+    weight: Weight
+    topics: frozenset[str]
+    reason: str
+    remedy: str
+    depth: int = 0
+
+
+class Files(NamedTuple):
+    """What is looked at.
+
+    Attributes:
+        runs: by name, columns topic_id, doc_id, rank, score; those of the comparison first.
+        pair: the two runs that are compared.
+        qrels: the judgments, columns topic_id, doc_id, relevance.
+        documents: of the results and judgments, the ids that the collection has; None where no documents were given.
+        topics: the text of each topic; None where no topics were given.
+        depth: the ranks that the measure looks at.
+        by_rank: whether ties are broken by the rank column.
+    """
+
+    runs: Mapping[str, pl.DataFrame]
+    pair: tuple[str, str]
+    qrels: pl.DataFrame
+    documents: Collection[str] | None
+    topics: Mapping[str, str] | None
+    depth: int
+    by_rank: bool = False
+
+
+def run_faults(files: Files) -> tuple[RunFault, ...]:
+    """What is wrong with the files of a comparison, the gravest first.
+
+    Args:
+        files: what is looked at.
+    """
+    found: list[RunFault] = []
+    for name in files.runs:
+        found += _of_run(files, name)
+    found += [*_lacking(files), *_alike(files), *_copies(files), *_unjudged(files), *_no_relevant(files)]
+    order = ("fault", "topics", "doubt", "note")
+    return tuple(sorted(found, key=lambda fault: order.index(fault.weight)))
+
+
+def result_counts(run: pl.DataFrame, judged: Collection[str]) -> tuple[int, int, int]:
+    """The smallest, the median and the largest number of results of a judged topic that the run has."""
+    counts = run.filter(pl.col("topic_id").is_in(list(judged)))["topic_id"].value_counts()["count"].sort().to_list()
+    return (counts[0], counts[len(counts) // 2], counts[-1]) if counts else (0, 0, 0)
+
+
+def _of_run(files: Files, name: str) -> Iterable[RunFault]:
+    run = files.runs[name]
+    judged = files.qrels["topic_id"].unique()
+    own = run.join(judged.to_frame(), on="topic_id", how="semi")
+    if not len(own):
+        yield _other_topics(files, name)
+        return
+    yield from _foreign(files, name, own)
+    yield from _scores(files, name, own)
+    yield from _fixed(files, name, own)
+
+
+def _other_topics(files: Files, name: str) -> RunFault:
+    wanted, known = files.runs[name]["topic_id"].unique(maintain_order=True), files.qrels["topic_id"].unique()
+    return RunFault(
+        "other-topics", name, "fault", frozenset(),
+        f"None of the {len(wanted):,d} topics of {name} is judged{_cause(wanted, known)}.",
+        "Give the run and the judgments of the same topics, with the same ids.",
+    )  # fmt: skip
+
+
+def _foreign(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
+    """Results that are in no collection: with documents by their ids, without them by the form of the ids."""
+    first = own.filter(pl.col("rank").rank("ordinal").over("topic_id") <= max(files.depth, 10))
+    if files.documents is not None:
+        known = pl.Series(list(files.documents), dtype=pl.String)
+    else:
+        others = [run["doc_id"] for other, run in files.runs.items() if other != name]
+        known = pl.concat([files.qrels["doc_id"], *others]).unique()
+    first = first.with_columns(pl.col("doc_id").is_in(known.implode()).alias("known"))
+    unknown = first.filter(~pl.col("known"))["doc_id"].unique(maintain_order=True)
+    if not len(unknown):
+        return
+    cause = _cause(unknown, known)
+    # Without the documents, an unknown id may be a document that no other run found: its form has to be another one.
+    if files.documents is None and not cause:
+        return
+    shares = first.group_by("topic_id").agg(pl.col("known").mean())
+    touched = frozenset(shares.filter(pl.col("known") < _HALF)["topic_id"])
+    rows = int((~first["known"]).sum())
+    where = "no documents of the collection" if files.documents is not None else "in no other file"
+    counted = f"{rows:,d} of {len(first):,d} first results of {name} are {where}{cause}"
+    remedy = "Write the ids of the run as the collection has them, or give the collection that the run was made on."
+    if len(touched) >= _WHOLE * len(shares):
+        yield RunFault("foreign-results", name, "fault", frozenset(), f"{counted}.", remedy)
+    elif touched:
+        reason = f"{counted}: all of them or most, for {len(touched):,d} of {len(shares):,d} topics."
+        yield RunFault("foreign-results", name, "topics", touched, reason, remedy)
+    else:
+        yield RunFault("foreign-results", name, "doubt", frozenset(), f"{counted}.", remedy)
+
+
+def _scores(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
+    """Scores that rise from rank to rank, contradict the ranks, or are all the same."""
+    step = pl.col("score").diff().over("topic_id")
+    ordered = own.sort("topic_id", "rank", maintain_order=True).with_columns(step.alias("step"))
+    by_topic = ordered.group_by("topic_id").agg(
+        (pl.col("step") > 0).sum().alias("up"), (pl.col("step") < 0).sum().alias("down"), pl.len().alias("results")
+    )
+    several = by_topic.filter(pl.col("results") > 1)
+    if not len(several):
+        return
+    share = pl.col("up") / (pl.col("up") + pl.col("down"))
+    rising = several.filter(share > _RISING)
+    up, down = int(several["up"].sum()), int(several["down"].sum())
+    steps = up + down
+    told = (
+        f"The scores of {name} rise from rank to rank in {up:,d} of {steps:,d} steps, "
+        f"in {len(rising):,d} of {len(several):,d} topics: {{why}}"
+    )
+    if len(rising):
+        why = "they look like distances." if up > _WHOLE * steps else "scores and ranks contradict each other."
+        remedy = "Write scores that fall from rank to rank: evaluation programs sort by score, not by rank."
+        whole = len(rising) >= _HALF * len(several)
+        topics = frozenset() if whole else frozenset(rising["topic_id"])
+        yield RunFault("rising-scores", name, "fault" if whole else "topics", topics, told.format(why=why), remedy)
+    flat = several.filter((pl.col("up") == 0) & (pl.col("down") == 0))
+    if len(flat) and not files.by_rank:
+        reason = (
+            f"All scores of {name} are the same within {len(flat):,d} of {len(several):,d} topics: evaluation programs "
+            "then order its results by document id."
+        )
+        whole = len(flat) >= _HALF * len(several)
+        topics = frozenset() if whole else frozenset(flat["topic_id"])
+        yield RunFault(
+            "constant-scores", name, "fault" if whole else "topics", topics, reason,
+            "Write the scores of the system, or break ties by the rank column (`ties` rank).",
+        )  # fmt: skip
+
+
+def _fixed(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
+    """A list that hardly depends on the topic."""
+    first = own.filter(pl.col("rank").rank("ordinal").over("topic_id") <= files.depth)
+    topics = first["topic_id"].n_unique()
+    if topics < _FIXED_TOPICS:
+        return
+    most = first["doc_id"].value_counts()["count"].sort(descending=True).head(files.depth).sum()
+    if most < _FIXED * len(first):
+        return
+    reason = (
+        f"{name} returns the same documents for nearly every topic: {files.depth} documents make "
+        f"{most / len(first):.0%} of its first {files.depth} results."
+    )
+    yield RunFault("fixed-list", name, "doubt", frozenset(), reason, "Give a run of a system that reads the query.")
+
+
+def _lacking(files: Files) -> Iterable[RunFault]:
+    """Judged topics that one of the two runs lacks, and lists of one run that end above the cutoff of the measure."""
+    judged = frozenset(files.qrels["topic_id"].unique())
+    own = {name: judged & frozenset(files.runs[name]["topic_id"].unique()) for name in files.pair}
+    for name, other in (files.pair, files.pair[::-1]):
+        lacking = own[other] - own[name]
+        if lacking and own[name]:
+            yield RunFault(
+                "lacking-topics", name, "topics", lacking,
+                f"{name} has no results for {len(lacking):,d} of the {len(own[other]):,d} judged topics of {other}.",
+                "Complete the run, or compare on the topics that both have.",
+            )  # fmt: skip
+    medians = {name: result_counts(files.runs[name], judged)[1] for name in files.pair}
+    for name, other in (files.pair, files.pair[::-1]):
+        if 0 < medians[name] < min(files.depth, medians[other]):
+            yield RunFault(
+                "short-lists", name, "doubt", frozenset(),
+                f"{name} has {medians[name]:,d} results for a topic (median), {other} {medians[other]:,d}; the measure "
+                f"looks at {files.depth}.",
+                "Retrieve as many results with both.", medians[name],
+            )  # fmt: skip
+
+
+def _alike(files: Files) -> Iterable[RunFault]:
+    """Two runs whose first results are the same for all topics, or for nearly all."""
+    lists = []
+    for name in files.pair:
+        run = files.runs[name].join(files.qrels.select("topic_id").unique(), on="topic_id", how="semi")
+        first = run.sort("topic_id", "rank", maintain_order=True).group_by("topic_id", maintain_order=True)
+        lists.append(dict(first.agg(pl.col("doc_id").head(files.depth)).iter_rows()))
+    shared = [topic for topic in lists[0] if topic in lists[1]]
+    differing = [topic for topic in shared if lists[0][topic] != lists[1][topic]]
+    if not shared:
+        return
+    one, other = files.pair
+    if not differing:
+        yield RunFault(
+            "identical-runs", "", "fault", frozenset(),
+            f"{one} and {other} return the same first {files.depth} results for all {len(shared):,d} topics: they are "
+            "one and the same run.",
+            "Give the runs of two systems.",
+        )  # fmt: skip
+    elif len(differing) < len(shared) / 2:
+        yield RunFault(
+            "nearly-identical-runs", "", "note", frozenset(differing),
+            f"{one} and {other} return other first results for {len(differing):,d} of {len(shared):,d} topics only.",
+            "",
+        )  # fmt: skip
+
+
+def _copies(files: Files) -> Iterable[RunFault]:
+    """Judged topics with the text of another one, or with its judgments and results; all but the first of each."""
+    judged = sorted(files.qrels["topic_id"].unique())
+    if files.topics is not None:
+        key = {
+            topic: normalise(files.topics[topic]).casefold() for topic in judged if files.topics.get(topic, "").strip()
+        }
+    else:
+        key = _fingerprints(files, judged)
+    first: dict[str, str] = {}
+    copies = frozenset(topic for topic in judged if topic in key and first.setdefault(key[topic], topic) != topic)
+    if copies:
+        how = "the same text as another one" if files.topics is not None else "judgments and results of another one"
+        yield RunFault(
+            "copied-topics", "", "topics", copies,
+            f"{len(copies):,d} of {len(judged):,d} judged topics have {how}, and would count again.",
+            "Keep one topic for each text.",
+        )  # fmt: skip
+
+
+def _fingerprints(files: Files, judged: Collection[str]) -> dict[str, str]:
+    """What is judged and returned for each topic, as one text; topics without a relevant document have none."""
+    parts = [_by_topic(files.qrels.sort(_KEYS).with_columns(pl.format("{}={}", "doc_id", "relevance").alias("doc_id")))]
+    parts += [_by_topic(files.runs[name].sort("topic_id", "rank")) for name in files.pair]
+    return {topic: "\n".join(" ".join(part.get(topic, ())) for part in parts) for topic in judged}
+
+
+def _by_topic(rows: pl.DataFrame) -> dict[str, list[str]]:
+    return dict(rows.group_by("topic_id", maintain_order=True).agg("doc_id").iter_rows())
+
+
+def _unjudged(files: Files) -> Iterable[RunFault]:
+    """Topics that both runs answer, or that the test set has, and that nobody judged."""
+    judged = frozenset(files.qrels["topic_id"].unique())
+    answered = frozenset.intersection(*(frozenset(files.runs[name]["topic_id"].unique()) for name in files.pair))
+    every = answered | frozenset(files.topics or ())
+    lacking = every - judged
+    if lacking and judged & every:
+        yield RunFault(
+            "unjudged-topics", "", "note", frozenset(),
+            f"{len(lacking):,d} of {len(every):,d} topics have no judgment.",
+            "Judge them, or say how the judged ones were chosen before anybody saw a score.",
+        )  # fmt: skip
+
+
+def _no_relevant(files: Files) -> Iterable[RunFault]:
+    if not (files.qrels["relevance"] > 0).any():
+        yield RunFault(
+            "no-relevant", "", "fault", frozenset(), "The judgments name no relevant document: every score is 0.",
+            "Give judgments with grades above 0.",
+        )  # fmt: skip
+
+
+def _cause(wanted: pl.Series, known: pl.Series) -> str:
+    """Why identifiers may not meet, as the end of a sentence; empty where nothing shows it."""
+    sample = wanted.head(_LOOKED_AT).to_list()
+    names = known.unique().to_list()
+    by_form = likely(sample, names)
+    if len(by_form) >= _HALF * len(sample):
+        one, other = min(by_form.items())
+        return f" (their ids differ in {what_differs(one, other)}: {one}, {other})"
+    there = set(names)
+    cut = {name: _PASSAGE.sub("", name) for name in sample}
+    if sum(short in there and short != name for name, short in cut.items()) >= _HALF * len(sample):
+        one = next(name for name, short in cut.items() if short in there and short != name)
+        return f" (their ids end in the number of a passage: {one}, {cut[one]})"
+    affixes = Counter(affix for name in sample for affix in _affixes(name, there))
+    (affix, times), *_ = affixes.most_common(1) or [("", 0)]
+    if times >= _HALF * len(sample):
+        return (
+            f" (their ids have '{affix}' too much: {next(name for name in sample if affix in _affixes(name, there))})"
+        )
+    forms = {_form(name) for name in names}
+    strange = [name for name in sample if _form(name) not in forms]
+    if len(strange) >= _HALF * len(sample):
+        return f" (their ids look like {and_more(strange[:_NAMED], _NAMED)}, the others like {names[0]})"
+    return ""
+
+
+def _affixes(name: str, known: Collection[str]) -> set[str]:
+    """The beginnings and ends without which an identifier is a known one."""
+    return {name[:at] for at in range(1, len(name)) if name[at:] in known} | {
+        name[-at:] for at in range(1, len(name)) if name[:-at] in known
+    }
+
+
+def _form(name: str) -> str:
+    """An identifier with every number and every word as one sign."""
+    return _LETTERS.sub("a", _DIGITS.sub("0", name))

@@ -1,0 +1,159 @@
+"""Are the files what they seem? Ids, ranks, scores and topics of runs and judgments, before any score is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from truerank.audits.collection.run_faults import Files, RunFault, result_counts, run_faults
+from truerank.claims.claim import Claim, Repair
+from truerank.claims.inquiry import Inquiry
+from truerank.claims.judging_questions import cutoff_of, judged_shares
+from truerank.claims.material import ClaimMaterial
+from truerank.claims.repairing import change_by
+from truerank.claims.results import ClaimAnswer
+from truerank.measures.grammar import parse_measures
+from truerank.sources import open_documents, read_topics
+
+#: How the headline names what is left out, by kind of fault.
+_WITHOUT: Mapping[str, str] = {
+    "foreign-results": "whose results are in no collection",
+    "lacking-topics": "that one of the runs lacks",
+    "copied-topics": "that are copies of another one",
+    "rising-scores": "whose scores contradict their ranks",
+    "constant-scores": "whose scores are all the same",
+}
+_DEPTH = 10
+
+
+def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: Claim | None) -> ClaimAnswer:
+    """What is wrong with the files, what can be allowed for, and the scores of both runs.
+
+    Args:
+        given: what was asked.
+        material: what was read.
+        qrels: the judgments.
+        claim: the claim; None where the files do not allow one.
+    """
+    faults = run_faults(_files(given, material, qrels, claim))
+    pair = _pair(given, material, claim)
+    grave = [fault for fault in faults if fault.weight == "fault" and fault.run in ("", *pair)]
+    facts: dict[str, Any] = {"faults": [_plain(fault) for fault in faults]}
+    if claim is not None:
+        facts["scores"] = _scores(claim)
+    if grave:
+        return ClaimAnswer(
+            "files", "FILES AT FAULT", " ".join(fault.reason for fault in grave), "unknown",
+            "No figure of this comparison means anything before that is mended.",
+            settles=" ".join(dict.fromkeys(fault.remedy for fault in grave)), facts=facts,
+        )  # fmt: skip
+    evidence = _sentence(claim, facts.get("scores", {}))
+    named = " ".join(fault.reason for fault in faults)
+    answer = ClaimAnswer(
+        "files", "FAULTS" if faults else "AS THEY SEEM", f"{named} {evidence}".strip(), "unknown", "",
+        settles=" ".join(dict.fromkeys(fault.remedy for fault in faults if fault.weight != "note")), facts=facts,
+    )  # fmt: skip
+    return answer if claim is None else _allowed_for(claim, answer, faults, given)
+
+
+def _allowed_for(claim: Claim, answer: ClaimAnswer, faults: tuple[RunFault, ...], given: Inquiry) -> ClaimAnswer:
+    """The answer with what leaving out the topics that a fault touches does, and with what else changes the claim."""
+    own = [fault for fault in faults if fault.run in ("", claim.system, claim.baseline)]
+    touched = [fault for fault in own if fault.weight == "topics"]
+    exceptions = tuple(_exceptions(claim, own))
+    effect, estimates, repair = claim.base.effect, [row for _, row in exceptions], None
+    consequence = "The files do not change the difference."
+    if touched:
+        topics = frozenset(topic for fault in touched for topic in fault.topics)
+        kinds = list(dict.fromkeys(_WITHOUT[fault.kind] for fault in touched))
+        repair = Repair(f"without the {len(topics):,d} topics {' or '.join(kinds)}", topics)
+        change = change_by(claim, (repair,), repair.what, given.resampling)
+        if change is None:
+            return replace(
+                answer, effect="unknown", consequence="No topic is left without these faults.", repair=repair
+            )
+        effect, estimates = change.effect, [change.after, *estimates]
+        consequence = f"{repair.what[0].upper()}{repair.what[1:]} the difference is {change.after.figures()}."
+        if change.beside:
+            consequence += f" {change.beside[0].upper()}{change.beside[1:]}."
+    return replace(
+        answer, effect=effect, consequence=consequence, estimates=tuple(estimates), repair=repair,
+        exception=" and ".join(text for text, _ in exceptions), plausible=bool(exceptions),
+        remark=" ".join(fault.reason for fault in own if fault.kind in ("unjudged-topics", "nearly-identical-runs")),
+    )  # fmt: skip
+
+
+def _exceptions(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str, Any]]:
+    """Faults that nothing repairs, where the claim changes without what they touch."""
+    for fault in faults:
+        if fault.kind == "fixed-list":
+            yield f"that {fault.run} does not read the query", claim.base
+        if fault.kind == "short-lists" and claim.base.effect == "stands":
+            runs = {
+                name: run.filter(pl.col("rank").rank("ordinal").over("topic_id") <= fault.depth)
+                for name, run in claim.pair.items()
+            }
+            scored = claim.scored(runs=runs)
+            row = claim.estimate(claim.differences(scored), f"first {fault.depth} results of both")
+            if row.effect != "stands":
+                yield f"if both runs have {fault.depth} results, as {fault.run} has", row
+
+
+def _pair(given: Inquiry, material: ClaimMaterial, claim: Claim | None) -> tuple[str, str]:
+    if claim is not None:
+        return claim.system, claim.baseline
+    named = [name for name in (given.sources.system, given.sources.baseline) if name and name in material.runs]
+    names = [*named, *(name for name in material.runs if name not in named)]
+    return names[0], names[1]
+
+
+def _files(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: Claim | None) -> Files:
+    pair = _pair(given, material, claim)
+    depth = int(parse_measures(given.options.measure)[0].params.get("cutoff") or _DEPTH) if claim is None else (
+        cutoff_of(claim)
+    )  # fmt: skip
+    runs = {name: material.runs[name] for name in (*pair, *(name for name in material.runs if name not in pair))}
+    topics = None
+    if given.sources.test is not None:
+        topics = {
+            topic.topic_id: topic.title.strip() or topic.description for topic in read_topics(given.sources.test).topics
+        }
+    wanted = {*qrels["doc_id"].unique(), *(doc for run in runs.values() for doc in run["doc_id"].unique())}
+    known = None
+    if given.sources.docs is not None:
+        source = open_documents(given.sources.docs, keep_empty=True)
+        known = {document.doc_id for block in source.batches() for document in block if document.doc_id in wanted}
+    return Files(runs, pair, qrels, known, topics, depth, given.scoring.ties == "rank")
+
+
+def _scores(claim: Claim) -> dict[str, dict[str, Any]]:
+    """The mean of each of the two runs, the share of its first results that is judged, and how many results it has."""
+    depth = cutoff_of(claim)
+    shares = judged_shares(claim, depth)
+    return {
+        name: {
+            "score": float(np.nanmean(claim.evaluation.of(name, claim.measure))),
+            "judged": float(np.nanmean(shares[name])),
+            "results": list(result_counts(claim.runs[name], claim.evaluation.topics)),
+        }
+        for name in claim.pair
+    }
+
+
+def _sentence(claim: Claim | None, scores: Mapping[str, Mapping[str, Any]]) -> str:
+    if claim is None:
+        return ""
+    parts = [
+        f"{name} has {row['score']:.3f} {claim.measure} ({row['judged']:.0%} of its first results judged; results of a "
+        f"topic: {row['results'][0]:,d} to {row['results'][2]:,d}, median {row['results'][1]:,d})"
+        for name, row in scores.items()
+    ]
+    return f"{', '.join(parts)}."
+
+
+def _plain(fault: RunFault) -> dict[str, Any]:
+    return {**fault._asdict(), "topics": sorted(fault.topics)}

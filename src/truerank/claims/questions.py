@@ -1,0 +1,172 @@
+"""The questions of a check in the order of the page: one value each, from which page, terminal, card and plan come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from truerank.claims.options import ClaimSources
+from truerank.sources import grammar
+
+#: Bytes of compressed and of plain text that a second takes, measured on two processors with the small encoder.
+_ENCODED: Final = 12_000.0
+_COMPARED: Final = 1_500_000.0
+_SCORED: Final = 3_000_000.0
+#: How much text a compressed byte holds.
+_COMPRESSION: Final = 3.0
+_START: Final = 2.0
+#: Seconds of one simulated judging of fifty topics, of some thousand documents, without one team.
+_TRIAL: Final = 1.0
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question.
+
+    Attributes:
+        name: by which `Check.answer` finds it.
+        text: as the page asks it.
+        short: its heading in the plot.
+        subject: how a sentence names what was not asked.
+        needs: inputs without which it has no answer; of those joined by "|" one is enough.
+        what: what is run, in a few words.
+        seconds: roughly how long that takes on two processors, for the sources and the number of trials.
+        role: the input beside which a finding is shown.
+    """
+
+    name: str
+    text: str
+    short: str
+    subject: str
+    needs: tuple[str, ...]
+    what: str
+    seconds: Callable[[ClaimSources, int], float]
+    role: str = "qrels"
+
+    def lacking(self, sources: ClaimSources) -> str:
+        """What would have to be given, as a sentence names it; empty where nothing lacks."""
+        lacking = [need for need in self.needs if not any(map(sources.has, need.split("|")))]
+        named = [" or ".join(f"`{name}`" for name in need.split("|")) for need in lacking]
+        if "run" in self.needs and sources.has("run") and not isinstance(sources.run, str) and len(sources.run) < 2:
+            named.append("a second `run`")
+        return " and ".join(named)
+
+
+@dataclass(frozen=True)
+class PlannedQuestion:
+    """One question before anything is run.
+
+    Attributes:
+        name: of the question.
+        answerable: whether what was given answers it.
+        needs: what would have to be given; empty where it is answerable.
+        what: what is run, in a few words.
+        seconds: roughly how long that takes on two processors.
+    """
+
+    name: str
+    answerable: bool
+    needs: str = ""
+    what: str = ""
+    seconds: float = 0.0
+
+
+_CLAIM: Final = ("run", "qrels")
+
+#: In the order of the page. Those before `chance` may repair the data; the others are asked of the repaired data.
+QUESTIONS: Final = (
+    Question(
+        "files", "Are the files what they seem?", "Files", "the files", _CLAIM,
+        "ids, ranks, scores and topics compared", lambda sources, _: 0.5 + _size([sources.docs]) / 20_000_000,
+        role="run",
+    ),
+    Question(
+        "chance", "Is the difference more than chance?", "As the data are", "chance", _CLAIM, "paired t-test",
+        lambda *_: 0.1,
+    ),
+    Question(
+        "leakage", "Does it rest on test queries in the training data?", "Leakage", "leakage", ("test", "train"),
+        "leakage audit; what leaks is removed, against a placebo",
+        lambda sources, _: _START + _size(sources.train) / _ENCODED, role="train",
+    ),
+    Question(
+        "collection", "Does it rest on faults of the collection?", "Collection", "faults of the collection",
+        ("qrels|docs",), "collection audit; judgments repaired",
+        lambda sources, _: _START + _size([sources.docs]) / _COMPARED, role="docs",
+    ),
+    Question(
+        "versions", "Do the judgments still fit the documents?", "New documents", "new versions of the documents",
+        ("qrels", "test", "docs", "previous"), "scan of both versions with BM25",
+        lambda sources, _: _START + _size([sources.docs, sources.previous]) / _SCORED, role="docs",
+    ),
+    Question(
+        "unjudged", "Could unjudged documents turn it?", "Unjudged documents", "unjudged documents", _CLAIM,
+        "plausible grades of unjudged documents", lambda *_: 1.0,
+    ),
+    Question(
+        "pools", "Were both runs judged alike?", "Pools", "the pools", _CLAIM, "traces of pools; shares judged",
+        lambda sources, trials: 0.2 + _simulated(sources, trials),
+    ),
+    Question(
+        "models", "Do a model's judgments say the same?", "Judgments of models", "judgments of models",
+        ("run", "qrels", "model_judgments"), "audit of the model's judgments", lambda *_: 3.0, role="model_judgments",
+    ),
+    Question(
+        "policies", "Does it depend on the measure or the conventions?", "Measure and conventions",
+        "measure and conventions", _CLAIM, "every measure, order of ties and rule for missing topics", lambda *_: 1.0,
+    ),
+)  # fmt: skip
+NAMES: Final = tuple(question.name for question in QUESTIONS)
+
+
+def question(name: str) -> Question:
+    """The question of a name.
+
+    Raises:
+        KeyError: there is none; the names are listed.
+    """
+    try:
+        return QUESTIONS[NAMES.index(name)]
+    except ValueError:
+        raise KeyError(f"there is no question '{name}'; the questions are {', '.join(NAMES)}") from None
+
+
+def planned(sources: ClaimSources, trials: int = 0) -> tuple[PlannedQuestion, ...]:
+    """The questions in their order, each with what is run or what would have to be given.
+
+    Args:
+        sources: what was given, with what the test set brings.
+        trials: simulated judgings, see `ClaimOptions`.
+    """
+    plan = []
+    for each in QUESTIONS:
+        lacking = each.lacking(sources)
+        what = each.what
+        if each.name == "pools" and _simulated(sources, trials):
+            what += f"; {trials} simulated judgings"
+        seconds = 0.0 if lacking else round(each.seconds(sources, trials), 1)
+        plan.append(PlannedQuestion(each.name, not lacking, lacking, "" if lacking else what, seconds))
+    return tuple(plan)
+
+
+def _simulated(sources: ClaimSources, trials: int) -> float:
+    """Seconds of simulated judgings of all topics with each team left out; a run is taken for a team."""
+    if not trials or not sources.has("docs") or not sources.has("test"):
+        return 0.0
+    runs = 1 if isinstance(sources.run, str) else len(sources.run)
+    return _START + (trials + 1) * _TRIAL * (runs + 1)
+
+
+def _size(sources: Iterable[str | None]) -> float:
+    """Characters of text in files; 0 for what lies elsewhere, whose size nobody knows before it is read."""
+    total = 0.0
+    for each in sources:
+        if each is None or (spec := grammar.parse(each)).scheme != "file":
+            continue
+        path = spec.path / "corpus.jsonl" if spec.path.is_dir() else Path(spec.location)
+        if path.is_file():
+            packed = path.suffix in (".gz", ".zst", ".bz2", ".xz")
+            total += path.stat().st_size * (_COMPRESSION if packed else 1.0)
+    return total
