@@ -82,7 +82,7 @@ def test_the_page_has_the_claim_the_plot_and_a_line_for_each_question(files: dic
     )  # fmt: skip
     page = (tmp_path / "out" / "report.html").read_text()
     assert f"<h1>{result.sentence()}</h1>" in page
-    assert page.count("<h3>") == 8
+    assert page.count("<h3>") == 9
     assert 'href="collection/report.html"' in page
     assert page.count("UNKNOWN") >= 3
     assert "https://" not in page.replace("http-equiv", "")
@@ -111,7 +111,7 @@ def test_a_plan_runs_nothing_and_names_what_is_lacking(
 ) -> None:
     assert called(*words(files, "--dry-run", "--out", str(tmp_path / "out"))) == 0
     told = capsys.readouterr().out
-    assert "5 of 8 questions can be answered" in told
+    assert "6 of 9 questions can be answered" in told
     assert "give --test and --train" in told
     assert not (tmp_path / "out").exists()
 

@@ -24,6 +24,8 @@ _WHOLE: Final = 0.9
 _RISING: Final = 0.25
 #: Lists that are the same for so many results, over so many topics at least, do not depend on the topic.
 _FIXED, _FIXED_TOPICS = 0.8, 5
+#: So many identifiers that have a counterpart are no accident: few documents of one file may be in another one.
+_FEW, _SOME = 3, 0.05
 #: Identifiers that are looked at for the likely cause.
 _LOOKED_AT: Final = 500
 _NAMED: Final = 3
@@ -134,7 +136,9 @@ def _foreign(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
     if files.documents is None and not cause:
         return
     shares = first.group_by("topic_id").agg(pl.col("known").mean())
-    touched = frozenset(shares.filter(pl.col("known") < _HALF)["topic_id"])
+    # Without the documents, half of the results may honestly be in no other file.
+    least = _HALF if files.documents is not None else 1e-9
+    touched = frozenset(shares.filter(pl.col("known") < least)["topic_id"])
     rows = int((~first["known"]).sum())
     where = "no documents of the collection" if files.documents is not None else "in no other file"
     counted = f"{rows:,d} of {len(first):,d} first results of {name} are {where}{cause}"
@@ -144,7 +148,7 @@ def _foreign(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
     elif touched:
         reason = f"{counted}: all of them or most, for {len(touched):,d} of {len(shares):,d} topics."
         yield RunFault("foreign-results", name, "topics", touched, reason, remedy)
-    else:
+    elif files.documents is not None:
         yield RunFault("foreign-results", name, "doubt", frozenset(), f"{counted}.", remedy)
 
 
@@ -309,18 +313,20 @@ def _cause(wanted: pl.Series, known: pl.Series) -> str:
     """Why identifiers may not meet, as the end of a sentence; empty where nothing shows it."""
     sample = wanted.head(_LOOKED_AT).to_list()
     names = known.unique().to_list()
+    some = max(_FEW, _SOME * len(sample))
     by_form = likely(sample, names)
-    if len(by_form) >= _HALF * len(sample):
+    if len(by_form) >= some:
         one, other = min(by_form.items())
         return f" (their ids differ in {what_differs(one, other)}: {one}, {other})"
     there = set(names)
     cut = {name: _PASSAGE.sub("", name) for name in sample}
-    if sum(short in there and short != name for name, short in cut.items()) >= _HALF * len(sample):
+    if sum(short in there and short != name for name, short in cut.items()) >= some:
         one = next(name for name, short in cut.items() if short in there and short != name)
         return f" (their ids end in the number of a passage: {one}, {cut[one]})"
     affixes = Counter(affix for name in sample for affix in _affixes(name, there))
     (affix, times), *_ = affixes.most_common(1) or [("", 0)]
-    if times >= _HALF * len(sample):
+    # Of numbers, the last digit is a part of the name for one in ten.
+    if times >= (_HALF * len(sample) if affix.isdecimal() else some):
         return (
             f" (their ids have '{affix}' too much: {next(name for name in sample if affix in _affixes(name, there))})"
         )

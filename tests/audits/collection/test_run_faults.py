@@ -1,0 +1,133 @@
+"""Are the files what they seem? Faults of ids, ranks, scores and topics, planted one at a time; none where none is."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+
+import polars as pl
+import pytest
+
+from truerank.audits.collection.run_faults import Files, RunFault, run_faults
+
+TOPICS = {f"q{n}": f"question number {n} about {n * 7}" for n in range(1, 13)}
+DOCUMENTS = [f"CACM-{n:04d}" for n in range(300)]
+
+
+def ranked(rows: Mapping[str, list[str]]) -> pl.DataFrame:
+    """A run whose scores fall from rank to rank."""
+    found = [(topic, doc, rank, 100.0 - rank) for topic, docs in rows.items() for rank, doc in enumerate(docs, 1)]
+    schema = {"topic_id": pl.String, "doc_id": pl.String, "rank": pl.Int64, "score": pl.Float64}
+    return pl.DataFrame(found, schema=schema, orient="row")
+
+
+def files(seed: int = 0, results: int = 20) -> Files:
+    """Two runs that share half of their documents, and judgments of some of them."""
+    draw = random.Random(seed)
+    near = {topic: draw.sample(DOCUMENTS, 40) for topic in TOPICS}
+    one, two = (ranked({topic: draw.sample(docs, results) for topic, docs in near.items()}) for _ in range(2))
+    judged = [(topic, doc, int(n < 3)) for topic, docs in near.items() for n, doc in enumerate(docs[:8])]
+    schema = {"topic_id": pl.String, "doc_id": pl.String, "relevance": pl.Int32}
+    qrels = pl.DataFrame(judged, schema=schema, orient="row")
+    return Files({"one": one, "two": two}, ("one", "two"), qrels, set(DOCUMENTS), TOPICS, 10)
+
+
+def with_run(given: Files, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Files:
+    return given._replace(runs={**given.runs, "one": change(given.runs["one"])})
+
+
+def again(frame: pl.DataFrame) -> pl.DataFrame:
+    """A frame in which a topic stands a second time under another id."""
+    return pl.concat([frame, frame.filter(pl.col("topic_id") == "q3").with_columns(topic_id=pl.lit("q30"))])
+
+
+def named(given: Files) -> dict[str, RunFault]:
+    return {fault.kind: fault for fault in run_faults(given)}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("documents", [True, False])
+def test_sound_files_have_no_fault(seed: int, documents: bool) -> None:
+    given = files(seed)
+    assert named(given if documents else given._replace(documents=None, topics=None)) == {}
+
+
+RENAMED = {
+    "prefix": lambda doc: f"docs/{doc}",
+    "padding": lambda doc: doc.replace("-", "-000"),
+    "case": str.lower,
+    "passage": lambda doc: f"{doc}#2",
+    "encoding": lambda doc: doc.replace("-", "%2D"),
+}
+
+
+@pytest.mark.parametrize("documents", [True, False])
+@pytest.mark.parametrize("how", RENAMED)
+def test_ids_that_do_not_meet(how: str, documents: bool) -> None:
+    given = files() if documents else files()._replace(documents=None)
+    whole = named(with_run(given, lambda run: run.with_columns(pl.col("doc_id").map_elements(RENAMED[how], pl.String))))
+    assert whole["foreign-results"].weight == "fault"
+    assert "their ids" in whole["foreign-results"].reason
+    some = ["q2", "q3", "q5"]
+    there = pl.col("topic_id").is_in(some)
+    changed = with_run(
+        given,
+        lambda run: run.with_columns(
+            pl.when(there)
+            .then(pl.col("doc_id").map_elements(RENAMED[how], pl.String))
+            .otherwise("doc_id")
+            .alias("doc_id")
+        ),
+    )
+    part = named(changed)["foreign-results"]
+    assert (part.weight, part.topics) == ("topics", frozenset(some))
+
+
+def test_scores_that_rise_contradict_or_are_all_the_same() -> None:
+    given = files()
+    reversed_ = named(with_run(given, lambda run: run.with_columns(-pl.col("score"))))["rising-scores"]
+    assert reversed_.weight == "fault" and "distances" in reversed_.reason
+    shuffled = named(with_run(given, lambda run: run.with_columns(pl.col("score").shuffle(3))))["rising-scores"]
+    assert shuffled.weight == "fault" and "contradict" in shuffled.reason
+    flat = with_run(given, lambda run: run.with_columns(pl.lit(1.0).alias("score")))
+    assert named(flat)["constant-scores"].weight == "fault"
+    assert "constant-scores" not in named(flat._replace(by_rank=True))
+    one = pl.when(pl.col("topic_id") == "q4").then(-pl.col("score")).otherwise("score").alias("score")
+    some = named(with_run(given, lambda run: run.with_columns(one)))["rising-scores"]
+    assert (some.weight, some.topics) == ("topics", {"q4"})
+
+
+def test_short_lists_lacking_topics_and_topics_of_another_set() -> None:
+    given = files()
+    short = named(with_run(given, lambda run: run.filter(pl.col("rank") <= 4)))["short-lists"]
+    assert (short.weight, short.depth) == ("doubt", 4)
+    lacking = named(with_run(given, lambda run: run.filter(pl.col("topic_id") != "q7")))["lacking-topics"]
+    assert (lacking.weight, lacking.topics) == ("topics", {"q7"})
+    padded = with_run(given, lambda run: run.with_columns(("t00" + pl.col("topic_id")).alias("topic_id")))
+    assert named(padded)["other-topics"].weight == "fault"
+
+
+def test_runs_that_are_the_same_or_do_not_read_the_query() -> None:
+    given = files()
+    same = given._replace(runs={"one": given.runs["one"], "two": given.runs["one"]})
+    assert named(same)["identical-runs"].weight == "fault"
+    fixed = with_run(given, lambda _: ranked(dict.fromkeys(TOPICS, DOCUMENTS[:20])))
+    assert named(fixed)["fixed-list"].run == "one"
+
+
+def test_copies_of_topics_and_topics_without_judgments() -> None:
+    given = files()
+    copied = given._replace(topics={**TOPICS, "q9": f" {TOPICS['q1'].upper()}", "q10": TOPICS["q1"]})
+    assert named(copied)["copied-topics"].topics == {"q9", "q10"}
+    without = given._replace(topics={**TOPICS, "q99": "never judged"})
+    assert named(without)["unjudged-topics"].weight == "note"
+    # Without texts, copies are topics with the same judgments and results.
+    twice = given._replace(
+        topics=None, qrels=again(given.qrels), runs={name: again(run) for name, run in given.runs.items()}
+    )
+    assert named(twice)["copied-topics"].topics == {"q30"}
+
+
+def test_judgments_without_a_relevant_document() -> None:
+    given = files()
+    assert named(given._replace(qrels=given.qrels.with_columns(relevance=pl.lit(0))))["no-relevant"].weight == "fault"
