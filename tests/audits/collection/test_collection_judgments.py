@@ -118,6 +118,32 @@ def test_judgments_beside_documents_and_topics(tmp_path: Path) -> None:
     assert ceilings["nDCG@10"]["lowest"] == 0.0 and ceilings["nDCG@10"]["mean"] < 1
 
 
+@pytest.mark.parametrize(
+    ("rows", "swapped", "unknown", "written"),
+    [
+        # Topics 1, 2, 7 and documents 1 to 9: a number may be either, so nothing is swapped, and nothing goes.
+        (["1 0 4 1", "3 0 9 1", "4 0 7 1", "7 0 2 0"], 0, 2, ["1 0 4 1", "3 0 9 1", "4 0 7 1", "7 0 2 0"]),
+        # No document is called t5 and no topic d3.
+        (["t5 0 d1 1", "d3\t0\tt5\t1", "t5 0 d2 0", "t4 0 d2 1"], 1, 1, ["t5 0 d1 1", "t5\t0\td3\t1", "t5 0 d2 0"]),
+    ],
+)
+def test_ids_are_swapped_only_if_neither_stands_for_itself(
+    tmp_path: Path, rows: list[str], swapped: int, unknown: int, written: list[str]
+) -> None:
+    letters = rows[1].startswith("d")
+    (tmp_path / "docs.jsonl").write_text(
+        "".join(json.dumps({"_id": f"{'d' * letters}{n}", "text": f"text {n} of {n * 7}"}) + "\n" for n in range(1, 10))
+    )
+    (tmp_path / "topics.tsv").write_text("t5\twhat\n" if letters else "1\twhat\n2\twhere\n7\twho\n")
+    files = {"docs": str(tmp_path / "docs.jsonl"), "topics": str(tmp_path / "topics.tsv")}
+    qrels = _qrels(tmp_path / "q.qrels", rows)
+    found = collection.audit(qrels=qrels, **files)
+    assert len(found.rows("swapped-ids")) == swapped and len(found.rows("unknown-topic")) == unknown
+    cleaned = collection.clean(qrels, found, out=tmp_path / "clean")
+    assert (tmp_path / "clean" / "q.qrels").read_text().splitlines() == written
+    assert any("stay" in one for one in cleaned.warnings) != letters
+
+
 def test_judgments_of_another_collection_are_a_finding(tmp_path: Path) -> None:
     docs = tmp_path / "docs.jsonl"
     docs.write_text('{"_id": "a", "text": "one text"}\n')

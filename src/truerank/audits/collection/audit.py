@@ -15,6 +15,7 @@ from truerank.audits.collection.closing import closed, closing_of
 from truerank.audits.collection.documents import DocumentTable, read_document_table
 from truerank.audits.collection.duplicates import Duplicates, no_duplicates, representatives
 from truerank.audits.collection.effects import CollectionChange, CollectionEffect, measured_effect
+from truerank.audits.collection.fit import Fit, fit_instances, judgment_fit
 from truerank.audits.collection.instances import INSTANCE_SCHEMA, Instances
 from truerank.audits.collection.judging_items import Band, bands, drawn_pairs, item_lines, read_answers
 from truerank.audits.collection.judgments import (
@@ -65,7 +66,8 @@ def audit(
 ) -> CollectionAudit:
     """Looks for faults in the documents, topics and judgments of a test collection, and says what they do to scores.
 
-    Each part works alone; together they show more. Each part and the whole get a verdict: FAULTY, UNKNOWN or SOUND.
+    Each part works alone; together they show more. Each part and the whole get a verdict: FAULTY, FAULTY IN PART,
+    UNKNOWN or SOUND.
 
     Args:
         parts: what is audited.
@@ -153,6 +155,10 @@ class Material:
 def _audited(parts: Parts, ways: Ways, job: Job) -> CollectionAudit:
     material = _read(parts, ways, job)
     found = [one for one in _instances(parts, material, ways) if one.count]
+    fit = _fit(material, found, ways)
+    if fit is not None and material.pairs is not None:
+        judged = material.pairs["topic_id"].n_unique()
+        found += [one for one in fit_instances(fit, judged, len(material.runs)) if one.count]
     facts, extra = _facts(material, found, ways)
     found += [one for one in extra if one.count]
     findings = _findings(found, material.pairs, ways.scoring.rel)
@@ -165,7 +171,7 @@ def _audited(parts: Parts, ways: Ways, job: Job) -> CollectionAudit:
         pairs=material.duplicates.answered,
         groups=material.duplicates.groups(),
         read=_counts(material, ways.scoring.rel),
-        facts={**facts, "looked_for": looked_for(parts.given)},
+        facts={**facts, **({} if fit is None else {"fit": fit.json()}), "looked_for": looked_for(parts.given)},
         items=items,
     )
 
@@ -222,6 +228,22 @@ def _instances(parts: Parts, material: Material, ways: Ways) -> Iterator[Instanc
         yield from run_instances(material.runs, pairs, rel, material.documents)
     if pairs is not None and material.previous is not None:
         yield from version_instances(material.previous, pairs)
+
+
+def _fit(material: Material, found: Sequence[Instances], ways: Ways) -> Fit | None:
+    """Whether the judgments fit their topics; ids that are spelt otherwise count as those that they mean."""
+    pairs, documents, topics = material.pairs, material.documents, material.topics
+    if pairs is None or not (material.runs or (documents is not None and topics is not None)):
+        return None
+    for one in found:
+        for column, kind in (("doc_id", "respelt-document"), ("topic_id", "respelt-topic")):
+            if one.kind == kind:
+                meant = dict(one.rows.select(column, "other").iter_rows())
+                pairs = pairs.with_columns(pl.col(column).replace(meant))
+    texts = None if topics is None else {one.topic.topic_id: one.text for one in topics.distinct()}
+    said = None if documents is None else documents.texts
+    pairs = pairs.unique(["topic_id", "doc_id"], keep="last", maintain_order=True)
+    return judgment_fit(pairs, material.runs, topics=texts, texts=said, rel=ways.scoring.rel, seed=ways.options.seed)
 
 
 def _facts(material: Material, found: Sequence[Instances], ways: Ways) -> tuple[dict[str, Any], list[Instances]]:

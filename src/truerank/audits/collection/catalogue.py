@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Collection
 from functools import cache
 from importlib import resources
 from typing import Final, Literal, NamedTuple, cast, get_args
@@ -27,6 +28,7 @@ class Kind(NamedTuple):
         noun: what is counted, singular and plural.
         effect: what it does to scores, one or two sentences.
         remedy: what would mend it.
+        instead: other inputs that serve as well; empty for none.
     """
 
     name: str
@@ -37,6 +39,11 @@ class Kind(NamedTuple):
     noun: tuple[str, str]
     effect: str
     remedy: str
+    instead: tuple[str, ...] = ()
+
+    def serves(self, given: Collection[str]) -> bool:
+        """Whether these inputs are enough to look for it."""
+        return set(self.needs) <= set(given) or (bool(self.instead) and set(self.instead) <= set(given))
 
 
 @cache
@@ -55,6 +62,7 @@ def kinds() -> dict[str, Kind]:
             (noun[0], noun[1]),
             about["effect"],
             about["remedy"],
+            tuple(about.get("instead", ())),
         )
     return found
 

@@ -43,7 +43,7 @@ class CollectionCleaning(Result, shown_in="truerank.audits.collection.report"):
         combine: the rule for several judgments.
         warnings: what a user must know, one sentence each.
         spec: the source of the judgments, whose lines are written again; None for values of the caller's program.
-        rows: by row of the source, its document and grade now; rows that are gone are missing.
+        rows: by row of the source, its topic, document and grade now; rows that are gone are missing.
         out: the folder; None where nothing was written.
     """
 
@@ -57,7 +57,7 @@ class CollectionCleaning(Result, shown_in="truerank.audits.collection.report"):
     combine: Combine
     warnings: tuple[str, ...] = ()
     spec: SourceSpec | None = None
-    rows: Mapping[int, tuple[str, int]] = field(default_factory=dict)
+    rows: Mapping[int, tuple[str, str, int]] = field(default_factory=dict)
     out: Path | None = None
 
     @property
@@ -108,8 +108,9 @@ def clean(
     """Removes from the judgments what is certainly wrong, closes them under equivalence, and lists every change.
 
     Judgments of documents and topics that do not exist go, as do rows that stand there twice; ids that are spelt unlike
-    the document's are corrected; one document stands for each group of equivalent ones. Only exact duplicates and pairs
-    that people called the same are groups. What stays keeps its bytes and its order.
+    the document's are corrected, and topic and document go to their columns; one document stands for each group of
+    equivalent ones. Only exact duplicates and pairs that people called the same are groups. What stays keeps its bytes
+    and its order.
 
     Args:
         qrels: the judgments.
@@ -155,13 +156,16 @@ def _cleaned(table: JudgmentTable, found: CollectionAudit, combine: Combine) -> 
     duplicates = found.groups.select(pl.col("document_id"), "representative").filter(
         pl.col("document_id") != pl.col("representative")
     )
-    rows = {row: (doc, grade) for row, _, doc, grade in kept.iter_rows()}
+    rows = {row: (topic, doc, grade) for row, topic, doc, grade in kept.iter_rows()}
     warnings = []
     audited = found.read.get("qrels", {}).get("judgments")
     if audited is not None and audited != len(table.frame):
         warnings.append(f"The audit read {audited:,d} judgments, here are {len(table.frame):,d}: they are others.")
     if audited is None:
         warnings.append("The audit read no judgments: whether theirs meet documents and topics is not known.")
+    either = found.rows("unknown-topic").filter(pl.col("other") != "")
+    if len(either):
+        warnings.append(f"{len(either):,d} judgments of unknown topics stay: a document has the topic's id.")
     if kept["topic_id"].n_unique() < table.frame["topic_id"].n_unique():
         lost = table.frame["topic_id"].n_unique() - kept["topic_id"].n_unique()
         warnings.append(f"{lost:,d} topics have no judgment left.")
@@ -210,12 +214,13 @@ def clean_lines(result: CollectionCleaning) -> Iterator[bytes]:
                 yield _written(line, line.said, *result.rows[row]) + b"\n"
 
 
-def _written(line: QrelLine, said: Qrel, doc_id: str, relevance: int) -> bytes:
-    """The line with another document or grade, its separators kept."""
-    if (said.doc_id, said.relevance) == (doc_id, relevance):
+def _written(line: QrelLine, said: Qrel, topic_id: str, doc_id: str, relevance: int) -> bytes:
+    """The line with another topic, document or grade, its separators kept."""
+    if (said.topic_id, said.doc_id, said.relevance) == (topic_id, doc_id, relevance):
         return line.raw
     pieces = re.split(rb"(\s+)", line.raw)
     cells = [place for place, piece in enumerate(pieces) if piece and not piece.isspace()]
+    pieces[cells[0]] = topic_id.encode()
     pieces[cells[-2]] = doc_id.encode()
     pieces[cells[-1]] = str(relevance).encode()
     return b"".join(pieces)

@@ -31,7 +31,8 @@ class Closing:
 
     Attributes:
         missing: ids of documents that do not exist; their judgments go.
-        unknown: ids of topics that do not exist.
+        unknown: ids of topics that do not exist, and that no document has either.
+        swapped: pairs of topic and document, as they stand, that are in each other's place.
         respelt: documents whose judgments name them by another spelling.
         representatives: by document of a group, the one that stands for it.
         combine: what several judgments of a topic become that go to one document.
@@ -39,6 +40,7 @@ class Closing:
 
     missing: Collection[str] = ()
     unknown: Collection[str] = ()
+    swapped: Collection[tuple[str, str]] = ()
     respelt: Mapping[str, str] = field(default_factory=dict)
     representatives: Mapping[str, str] = field(default_factory=dict)
     combine: Combine = "max"
@@ -54,10 +56,21 @@ def closing_of(rows: Callable[[str], pl.DataFrame], groups: Mapping[str, str], c
     """
     return Closing(
         missing=frozenset(rows("missing-document")["doc_id"]),
-        unknown=frozenset((*rows("unknown-topic")["topic_id"], *rows("swapped-ids")["topic_id"])),
+        unknown=frozenset(rows("unknown-topic").filter(pl.col("other") == "")["topic_id"]),
+        swapped=frozenset(rows("swapped-ids").select("topic_id", "doc_id").iter_rows()),
         respelt=dict(rows("respelt-document").select("doc_id", "other").iter_rows()),
         representatives=groups,
         combine=combine,
+    )
+
+
+def _in_their_columns(frame: pl.DataFrame, swapped: Collection[tuple[str, str]]) -> pl.DataFrame:
+    """The judgments with topic and document where they belong; `turned` marks the rows in which they were not."""
+    pairs = pl.DataFrame(sorted(swapped), schema={"topic_id": pl.String, "doc_id": pl.String}, orient="row")
+    marked = frame.join(pairs.with_columns(turned=True), on=["topic_id", "doc_id"], how="left", maintain_order="left")
+    return marked.with_columns(pl.col("turned").fill_null(value=False)).with_columns(
+        topic_id=pl.when("turned").then("doc_id").otherwise("topic_id"),
+        doc_id=pl.when("turned").then("topic_id").otherwise("doc_id"),
     )
 
 
@@ -75,7 +88,7 @@ def closed(frame: pl.DataFrame, rules: Closing) -> tuple[pl.DataFrame, pl.DataFr
         The rows that stay, in their order, with the columns row, topic_id, doc_id, relevance; and columns as in
         `CHANGES`.
     """
-    rows = frame.with_columns(
+    rows = _in_their_columns(frame, rules.swapped).with_columns(
         pl.col("doc_id").replace(dict(rules.respelt)).alias("spelt"),
         pl.when(pl.col("topic_id").is_in(list(rules.unknown)))
         .then(pl.lit("no such topic"))
@@ -110,14 +123,26 @@ def closed(frame: pl.DataFrame, rules: Closing) -> tuple[pl.DataFrame, pl.DataFr
         .then(same)
         .when(copy)
         .then(pl.lit("the document that stands for its group"))
+        .when("turned")
+        .then(pl.lit("topic and document were in each other's place"))
         .when(pl.col("doc_id") != pl.col("spelt"))
         .then(pl.lit("spelt as the document is"))
         .otherwise(pl.format("{} of {} judgments", pl.lit(rules.combine), "several"))
     )
-    changed = further | removed | (pl.col("doc_id") != pl.col("found")) | (pl.col("relevance") != pl.col("grade"))
+    changed = (
+        further
+        | removed
+        | pl.col("turned")
+        | (pl.col("doc_id") != pl.col("found"))
+        | (pl.col("relevance") != pl.col("grade"))
+    )
     leaving = further | removed
+    stood = [
+        pl.when("turned").then(name).otherwise(other).alias(other)
+        for name, other in (("doc_id", "topic_id"), ("topic_id", "doc_id"))
+    ]
     touched = rest.filter(changed).select(
-        "row", "line", "topic_id", "doc_id", "relevance",
+        "row", "line", *stood, "relevance",
         pl.when(leaving).then(pl.lit("removed")).otherwise(pl.lit("changed")).alias("action"),
         pl.when(leaving).then(None).otherwise("found").alias("new_doc_id"),
         pl.when(leaving).then(None).otherwise("grade").alias("new_relevance"),

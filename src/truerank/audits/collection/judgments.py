@@ -262,8 +262,8 @@ def version_instances(before: pl.DataFrame, after: pl.DataFrame) -> Iterator[Ins
     new = [one for one in after["topic_id"].unique(maintain_order=True) if one not in topics[0]]
     keys = ["topic_id", "doc_id"]
     grade = pl.format("grade {}", "relevance").alias("detail")
-    removed = before.filter(pl.col("topic_id").is_in(topics[1])).join(after, on=keys, how="anti", maintain_order="left")
-    added = after.filter(pl.col("topic_id").is_in(topics[0])).join(before, on=keys, how="anti", maintain_order="left")
+    removed = before.join(after, on=keys, how="anti", maintain_order="left")
+    added = after.join(before, on=keys, how="anti", maintain_order="left")
     renamed = _renamed(removed, added)
     old, now = ({(topic, pair[place]) for topic, *pair in renamed} for place in (0, 1))
     yield instances("added-judgment", _without(added, now).with_columns(grade), len(after))

@@ -17,7 +17,7 @@ from truerank.reports.report import ReportSection, Verdict
 from truerank.reports.tables import Cell, Column, Table
 from truerank.text.listing import listed
 
-TONES: Final[dict[Word, Tone]] = {"FAULTY": "bad", "SOUND": "good", "UNKNOWN": "open"}
+TONES: Final[dict[Word, Tone]] = {"FAULTY": "bad", "FAULTY IN PART": "bad", "SOUND": "good", "UNKNOWN": "open"}
 #: Instances of one kind that the page lists.
 _LISTED: Final = 1000
 _HEADINGS: Final = {
@@ -30,6 +30,8 @@ _HEADINGS: Final = {
 _MEANINGS: Final[dict[Word, str]] = {
     "FAULTY": "Scores that were computed with this collection are affected. What each fault does is named below; "
     "'truerank collection clean' removes what is certain and lists every change.",
+    "FAULTY IN PART": "Each kind of fault touches less than 5% of what it could touch. Scores of the topics concerned "
+    "are affected; 'truerank collection clean' removes what is certain and lists every change.",
     "UNKNOWN": "This is no sound collection yet: something has to be looked at, or could not be looked for.",
     "SOUND": "Nothing that this audit looks for was found. It cannot see grades that are wrong, and duplicates in "
     "other words.",
@@ -77,7 +79,9 @@ def shown(verdict: PartVerdict, *, meaning: bool = False) -> Verdict:
 def _sign(word: Word) -> str:
     """A document that is whole, torn or unknown."""
     torn = (
-        '<path d="M16 14l4 3 4-4 4 3" fill="none" stroke="currentColor" stroke-width="2"/>' if word == "FAULTY" else ""
+        '<path d="M16 14l4 3 4-4 4 3" fill="none" stroke="currentColor" stroke-width="2"/>'
+        if word.startswith("FAULTY")
+        else ""
     )
     dashes = ' stroke-dasharray="3 2.7"' if word == "UNKNOWN" else ""
     return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -26,8 +27,9 @@ def reference_instances(
     known = None if topics is None else frozenset(topics.ids)
     swapped: set[int] = set()
     if known is not None and documents is not None:
-        rows = frame.filter(~pl.col("topic_id").is_in(known) & pl.col("doc_id").is_in(known))
-        rows = rows.filter(pl.col("topic_id").is_in(documents.present))
+        # Where topics and documents are both numbered, a number alone says nothing: as they stand, neither side exists.
+        rows = frame.filter(~pl.col("topic_id").is_in(known) & ~pl.col("doc_id").is_in(documents.present))
+        rows = rows.filter(pl.col("doc_id").is_in(known) & pl.col("topic_id").is_in(documents.present))
         swapped = set(rows["row"].to_list())
         detail = pl.lit("the topic's id is a document's, and the other way round").alias("detail")
         yield instances("swapped-ids", rows.with_columns(detail), len(frame))
@@ -38,7 +40,8 @@ def reference_instances(
         yield from _lost("document", rest, "doc_id", missing, meant)
     if topics is not None and known is not None:
         absent = [one for one in rest["topic_id"].unique(maintain_order=True) if one not in known]
-        yield from _lost("topic", rest, "topic_id", absent, likely(absent, known))
+        for one in _lost("topic", rest, "topic_id", absent, likely(absent, known)):
+            yield one if documents is None else _with_namesakes(one, documents)
         judged = frozenset(frame["topic_id"])
         yield instances(
             "unjudged-topic",
@@ -66,6 +69,14 @@ def _lost(
     yield instances(
         name, rows.filter(~pl.col(column).is_in(list(meant))).with_columns(grade.alias("detail")), len(frame)
     )
+
+
+def _with_namesakes(unknown: Instances, documents: DocumentTable) -> Instances:
+    """Judgments of unknown topics; `other` is the document that has the topic's id, where the id may mean either."""
+    if unknown.kind != "unknown-topic":
+        return unknown
+    namesake = pl.when(pl.col("topic_id").is_in(documents.present)).then("topic_id").otherwise(pl.lit(""))
+    return replace(unknown, rows=unknown.rows.with_columns(namesake.alias("other")))
 
 
 def unreachable(found: Collection[Instances]) -> frozenset[str]:

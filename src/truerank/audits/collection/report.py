@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from truerank.audits.collection.card import CollectionCard
@@ -30,9 +31,10 @@ _BREAKS: Final = str.maketrans("\t\r\n", "   ")
 
 @summarises(CollectionAudit)
 def _summary(result: CollectionAudit) -> Summary:
-    return Summary(
-        tuple(_parts(result)), result.json(), (shown(result.verdicts[0]),), page_note(result.folder), width=_WIDTH
-    )
+    verdict = shown(result.verdicts[0])
+    # A few faults fail what faults fail.
+    failing = replace(verdict, word="FAULTY") if verdict.word == "FAULTY IN PART" else verdict
+    return Summary(tuple(_parts(result)), result.json(), (failing,), page_note(result.folder), width=_WIDTH)
 
 
 @writes(CollectionAudit)

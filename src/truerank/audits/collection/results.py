@@ -16,7 +16,7 @@ from truerank.near_duplicates.results import GROUPS, PAIRS
 from truerank.reports.results import Result
 from truerank.work.artifacts import written_by
 
-Word = Literal["FAULTY", "UNKNOWN", "SOUND"]
+Word = Literal["FAULTY", "FAULTY IN PART", "UNKNOWN", "SOUND"]
 
 #: Examples that a finding shows.
 _EXAMPLES: Final = 5
@@ -54,6 +54,20 @@ class CollectionFinding:
         whole = f" of {self.of:,d}" if self.of > self.count else ""
         return f"{self.count:,d}{whole} {one if max(self.count, self.of if whole else 0) == 1 else several}"
 
+    @property
+    def share(self) -> float:
+        """The share of what could be touched."""
+        return self.count / max(1, self.of)
+
+    @property
+    def counted_share(self) -> str:
+        """The count with its share: "2 of 1,400 documents, 0.1%"."""
+        if self.of <= self.count:
+            return self.counted
+        percent = 100 * self.share
+        shown = "less than 0.1" if percent < 0.1 else f"{percent:.{int(percent < 10)}f}"
+        return f"{self.counted}, {shown}%"
+
     def json(self) -> dict[str, Any]:
         """The finding as a JSON object."""
         return {
@@ -75,7 +89,7 @@ class PartVerdict(NamedTuple):
 
     Attributes:
         part: the part; "collection" for the whole.
-        word: FAULTY, UNKNOWN or SOUND.
+        word: FAULTY, FAULTY IN PART, UNKNOWN or SOUND.
         reason: one sentence with its figures.
         evidence: what it rests on.
         settle: what would settle or change it.

@@ -9,7 +9,7 @@ import polars as pl
 
 from truerank.audits.collection.catalogue import PARTS, Kind, Part, kinds
 from truerank.audits.collection.instances import Instances
-from truerank.audits.collection.results import CollectionFinding, PartVerdict
+from truerank.audits.collection.results import CollectionFinding, PartVerdict, Word
 from truerank.text.listing import listed
 
 #: Which input a part is; what stands together needs two of them.
@@ -21,13 +21,16 @@ _INPUT: Final[dict[str, tuple[str, ...]]] = {
 }
 _BLIND: Final = "That says nothing of whether the grades are right."
 _NAMED: Final = 3
+#: A kind of fault that touches a smaller share of what it could touch makes no whole faulty.
+_FEW: Final = 0.05
 
 
 def verdicts(findings: Sequence[CollectionFinding], given: Collection[str]) -> tuple[PartVerdict, ...]:
     """The verdict on the whole, then on each part that was given.
 
-    A part is FAULTY where the data, or people, show a fault; UNKNOWN where somebody has to look at something, or where
-    something could not be looked for; SOUND otherwise.
+    A part is FAULTY where the data, or people, show a fault; FAULTY IN PART where no kind of fault touches so much as a
+    twentieth of what it could touch; UNKNOWN where somebody has to look at something, or where something could not be
+    looked for; SOUND otherwise.
 
     Args:
         findings: what was found.
@@ -53,7 +56,7 @@ def _part(part: Part, findings: Sequence[CollectionFinding], given: Collection[s
     if faults:
         worst = _by_share(faults)
         told = _told(worst)
-        return PartVerdict(part, "FAULTY", f"{told[0].upper()}{told[1:]}.", _also(worst, doubts), settle)
+        return PartVerdict(part, _faulty(faults), f"{told[0].upper()}{told[1:]}.", _also(worst, doubts), settle)
     if doubts:
         return PartVerdict(part, "UNKNOWN", f"No certain fault, but somebody has to look: {_told(doubts)}.", "", settle)
     if not_looked:
@@ -63,15 +66,16 @@ def _part(part: Part, findings: Sequence[CollectionFinding], given: Collection[s
 
 
 def _whole(parts: Sequence[PartVerdict], findings: Sequence[CollectionFinding], given: Collection[str]) -> PartVerdict:
-    faulty = [verdict.part for verdict in parts if verdict.word == "FAULTY"]
+    few = [verdict.part for verdict in parts if verdict.word == "FAULTY IN PART"]
+    faulty = [verdict.part for verdict in parts if verdict.word == "FAULTY"] or few
     open_ones = [verdict.part for verdict in parts if verdict.word == "UNKNOWN"]
     lacking = [name for name in ("qrels", "docs", "topics") if name not in given]
     remark = f"Not given: {', '.join(lacking)}." if lacking else ""
     if faulty:
         faults = _by_share([one for one in findings if one.kind.severity == "fault"])
-        subject = _words(faulty)
+        subject = f"a small part of {_named(faulty)} is" if faulty == few else _words(faulty)
         reason = f"{subject[0].upper()}{subject[1:]} faulty: {_told(faults)}."
-        return PartVerdict("collection", "FAULTY", reason, remark, " ".join(_remedies(faults)))
+        return PartVerdict("collection", _faulty(faults), reason, remark, " ".join(_remedies(faults)))
     if open_ones or lacking:
         reason = f"No certain fault, but {_words(open_ones)} open." if open_ones else "Not all parts were given."
         settle = f"Give {', '.join(f'--{name}' for name in lacking)}." if lacking else ""
@@ -102,8 +106,8 @@ def _looked_for(part: Part, given: Collection[str]) -> tuple[list[Kind], list[Ki
     """The kinds of fault and doubt of a part that could be looked for, and those that could not."""
     own = [kind for kind in kinds().values() if kind.part == part and kind.severity != "note"]
     # Other splits and runs are no part of a collection: that they are not given leaves nothing open.
-    wanted = [kind for kind in own if {"train", "run"}.isdisjoint(kind.needs) or set(kind.needs) <= set(given)]
-    looked = [kind for kind in wanted if set(kind.needs) <= set(given)]
+    wanted = [kind for kind in own if {"train", "run"}.isdisjoint(kind.needs) or kind.serves(given)]
+    looked = [kind for kind in wanted if kind.serves(given)]
     return looked, [kind for kind in wanted if kind not in looked]
 
 
@@ -112,12 +116,16 @@ def _looked_for_all(given: Collection[str]) -> list[Kind]:
 
 
 def _by_share(faults: Sequence[CollectionFinding]) -> list[CollectionFinding]:
-    return sorted(faults, key=lambda one: (-one.count / max(1, one.of), -one.count))
+    return sorted(faults, key=lambda one: (-one.share, -one.count))
+
+
+def _faulty(faults: Sequence[CollectionFinding]) -> Word:
+    return "FAULTY" if any(one.share >= _FEW for one in faults) else "FAULTY IN PART"
 
 
 def _told(findings: Sequence[CollectionFinding]) -> str:
     """The first findings in a sentence's middle."""
-    named = [f"{one.kind.title[0].lower()}{one.kind.title[1:]} ({one.counted})" for one in findings[:_NAMED]]
+    named = [f"{one.kind.title[0].lower()}{one.kind.title[1:]} ({one.counted_share})" for one in findings[:_NAMED]]
     more = len(findings) - _NAMED
     return "; ".join(named) + (f"; and {more} more kind{'s' if more > 1 else ''}" if more > 0 else "")
 
@@ -144,8 +152,11 @@ def _remedies(faults: Sequence[CollectionFinding]) -> Iterator[str]:
 
 def _words(parts: Sequence[str]) -> str:
     verb = "is" if len(parts) == 1 and parts[0] == "together" else "are"
-    named = ["what stands between them" if part == "together" else f"the {part}" for part in parts]
-    return f"{listed(named)} {verb}"
+    return f"{_named(parts)} {verb}"
+
+
+def _named(parts: Sequence[str]) -> str:
+    return listed(["what stands between them" if part == "together" else f"the {part}" for part in parts])
 
 
 def effect_here(found: Instances, pairs: pl.DataFrame | None, rel: int) -> str:

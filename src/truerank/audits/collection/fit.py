@@ -1,0 +1,376 @@
+"""Propose: whether judgments fit their own topics better than others', by words and by runs, and which way they miss.
+
+Relevant documents fit the text of a topic if they are among the best of all topics' relevant documents for it by BM25;
+they fit the results of a topic if they stand at good ranks there. The *place* of a topic's judgments at a topic is the
+share of the other topics that they fit less: .5 by chance, 1 at best. Asked is whether the judgments are
+
+- *shifted*: one rule, such as "the next number", leads to topics that all judgments, or those of a part of the topics,
+  fit better than their own;
+- *shuffled*: they fit their own topics no better than others, but they do fit topics;
+- *unrelated*: they fit no topic;
+- *inverted*: the lower the grade, the better the document fits its own topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import stats
+
+from truerank.audits.collection.fit_samples import (
+    FEWEST,
+    Floats,
+    Ints,
+    Sample,
+    bm25,
+    by_run,
+    mixed,
+    ranked,
+    sampled,
+    scored,
+)
+from truerank.audits.collection.instances import Instances, instances
+
+FitWord = Literal["fits", "shifted", "shuffled", "inverted", "other collection", "unrelated", "not asked"]
+Texts = Callable[[Collection[str]], Mapping[str, str]]
+
+#: The level of each test, and random draws that can reach it.
+_LEVEL: Final = 0.001
+_DRAWS: Final = 1999
+#: Own places that lie below this with certainty show no fit; no test collection that was looked at is near it.
+_NO_FIT: Final = 0.7
+#: A topic's judgments may belong elsewhere if a quarter of the other topics fits them better.
+_MISFIT: Final = 0.75
+#: So many judgments of the misfit have to follow one rule.
+_FOLLOWERS: Final = 5
+#: The share of a topic's words that the documents have to hold on average, so that they may be compared by words.
+_COVERED: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How judgments fit their topics, by one source of evidence or by all.
+
+    Attributes:
+        word: "fits"; "shifted"; "shuffled"; "inverted"; "other collection": they fit no topic by the words, or their
+            documents are unknown; "unrelated": they fit no topic by a run, which may be the fault of the run; "not
+            asked": too little evidence.
+        evidence: one sentence with figures.
+        topics: the judged topics concerned, each with the topic that its judgments fit; empty where that is not known.
+        p: of the test that gave the word; None where none did.
+        offset: of "shifted": so many topics further on is the one that the judgments fit.
+        order: of "shifted": by "number", in the "order of ids", in the "file"; "number as place": the ids count the
+            topics of the file.
+        source: "words", or the name of a run: what gave the answer.
+        own: mean place of the judgments at their own topics.
+        best: the same by the rule of "shifted".
+        sources: each source by itself. A run that is shifted, shuffled or unrelated while another source fits is at
+            fault itself.
+    """
+
+    word: FitWord
+    evidence: str
+    topics: tuple[tuple[str, str], ...] = ()
+    p: float | None = None
+    offset: int | None = None
+    order: str = ""
+    source: str = ""
+    own: float | None = None
+    best: float | None = None
+    sources: tuple[Fit, ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        """The answer without its topics, which are findings, and each source."""
+        plain = {
+            name: getattr(self, name) for name in ("word", "evidence", "p", "offset", "order", "source", "own", "best")
+        }
+        return {**plain, "sources": [one.json() for one in self.sources]}
+
+
+def judgment_fit(
+    qrels: pl.DataFrame,
+    runs: Mapping[str, pl.DataFrame] | None = None,
+    *,
+    topics: Mapping[str, str] | None = None,
+    texts: Texts | None = None,
+    rel: int = 1,
+    seed: int = 0,
+) -> Fit:
+    """Whether judgments fit their topics; of several answers the gravest that no other source contradicts.
+
+    Runs are asked first. Texts are fetched only where the runs do not show that the judgments fit.
+
+    Args:
+        qrels: columns topic_id, doc_id, relevance; one row for each pair.
+        runs: by name, columns topic_id, doc_id, rank.
+        topics: texts by id, in the order of their file.
+        texts: of the documents named, the texts of those that exist.
+        rel: the lowest grade that counts as relevant.
+        seed: of samples and permutations.
+    """
+    found, grades = [], []
+    for name, run in (runs or {}).items():
+        asked = [*topics] if topics else run["topic_id"].unique(maintain_order=True).to_list()
+        sample = sampled(qrels, asked, rel, seed)
+        found.append(replace(_placed(sample, by_run(sample, run), seed), source=name))
+        grades.append(replace(_graded(ranked(qrels, run), seed), source=name))
+    if topics and texts is not None:
+        words = None if any(one.word == "fits" for one in found) else sampled(qrels, [*topics], rel, seed)
+        several = None if any(one.word != "not asked" for one in grades) else mixed(qrels, topics, seed)
+        wanted = [one["doc_id"] for one in (None if words is None else words.docs, several) if one is not None]
+        said = texts(pl.concat(wanted).unique(maintain_order=True).to_list()) if wanted else {}
+        if words is not None:
+            found.append(replace(_worded(words, topics, said, seed), source="words"))
+        if several is not None:
+            grades.append(replace(_graded(scored(several, topics, said), seed), source="words"))
+    return _together(found, grades)
+
+
+def _together(found: Sequence[Fit], grades: Sequence[Fit]) -> Fit:
+    """One answer: a fit by any source is a fit; otherwise what words say, or else all runs that say something."""
+    sources = (*found, *(one for one in grades if one.word == "inverted"))
+    words = {one.word for one in found}
+    inverted = [one for one in grades if one.word == "inverted"]
+    if inverted and not any(one.word == "fits" for one in grades):
+        return replace(min(inverted, key=lambda one: one.p or 0), sources=sources)
+    for word in ("fits", "shifted", "shuffled", "other collection"):
+        chosen = [one for one in found if one.word == word]
+        if chosen:
+            return replace(max(chosen, key=lambda one: len(one.topics)), sources=sources)
+    if sum(one.word == "unrelated" for one in found) > 1 and words <= {"unrelated", "not asked"}:
+        first = next(one for one in found if one.word == "unrelated")
+        return replace(first, word="other collection", sources=sources)
+    return Fit("not asked", found[0].evidence if found else "No runs, and no topics with documents.", sources=sources)
+
+
+def _worded(sample: Sample, topics: Mapping[str, str], said: Mapping[str, str], seed: int) -> Fit:
+    """The answer by the texts of documents."""
+    wanted = sample.docs["doc_id"].n_unique()
+    docs = sample.docs.filter(pl.col("doc_id").is_in(list(said)))
+    gone = wanted - docs["doc_id"].n_unique()
+    if 2 * gone > wanted:
+        return Fit("other collection", f"{gone:,d} of {wanted:,d} relevant documents looked for do not exist.")
+    scores, covered = bm25([said[one] for one in docs["doc_id"]], [topics[one] for one in sample.columns])
+    # Topics differ in the size of their scores: what counts is the place among all topics' relevant documents.
+    places = stats.rankdata(scores, axis=0) / max(1, len(scores))
+    fit = _placed(sample._replace(docs=docs), places, seed)
+    if fit.word in ("shuffled", "unrelated") and covered < _COVERED:
+        return Fit(
+            "not asked", f"The documents hold {covered:.0%} of a topic's words: too few to compare.", own=fit.own
+        )
+    return replace(fit, word="other collection") if fit.word == "unrelated" else fit
+
+
+# -- shifted, shuffled, unrelated ----------------------------------------------------------------------------------
+
+
+class _Places(NamedTuple):
+    """Judgments of topics by their place.
+
+    Attributes:
+        rows: of the sample.
+        at: the place at each column, shape (rows, columns); nan for topics that share relevant documents.
+        rules: as in the sample.
+        own: the place at the own topic; .5 where there is none.
+    """
+
+    rows: Ints
+    at: Floats
+    rules: Ints
+    own: Floats
+
+    def by_rule(self, rules: Ints) -> Floats:
+        """The places to which rules lead, shape (rules, rows); nan where they lead nowhere."""
+        padded = np.concatenate([self.at, np.full((len(self.at), 1), np.nan)], axis=1)
+        return np.asarray(padded[np.arange(len(self.at)), rules])
+
+
+def _placed(sample: Sample, values: Floats, seed: int) -> Fit:
+    """The answer by the fit of each relevant document to each topic, shape (documents, columns)."""
+    groups = sample.docs["row"].to_numpy()
+    rows, starts, sizes = np.unique(groups, return_index=True, return_counts=True)
+    related = sample.related[rows]
+    related[np.arange(len(rows)), sample.own[rows]] &= sample.own[rows] < 0
+    kept = (~related).sum(axis=1) > FEWEST
+    if kept.sum() < FEWEST:
+        told = f"{len(rows)} judged topics with relevant documents" if len(rows) < FEWEST else "Topics of their own"
+        return Fit("not asked", f"{told} are too few.")
+    means = np.add.reduceat(values, starts, axis=0) / sizes[:, None]
+    rows, places = rows[kept], _row_places(means[kept], related[kept])
+    own = sample.own[rows]
+    at_own = np.where(own >= 0, places[np.arange(len(rows)), own], 0.5)
+    seen = _Places(rows, places, sample.rules[:, rows], at_own)
+    fit = _shifted(sample, seen, seed) or _partly(sample, seen)
+    if fit is not None:
+        return fit
+    mean, error = float(at_own.mean()), float(at_own.std(ddof=1)) / len(rows) ** 0.5
+    p = float(stats.norm.sf((mean - 0.5) * (12 * len(rows)) ** 0.5))  # places are uniform by chance
+    told = f"The judgments of a topic fit it better than they fit {mean:.0%} of the other topics"
+    if mean + stats.norm.isf(_LEVEL) * error >= _NO_FIT:
+        word: FitWord = "fits" if p <= _LEVEL else "not asked"
+        return Fit(word, f"{told}{'' if word == 'fits' else f', but {len(rows)} topics are few'}.", p=p, own=mean)
+    ids = tuple((sample.rows[row], "") for row in rows)
+    grouped = np.isin(groups, rows)
+    p = _grouping(values[grouped], groups[grouped], seed)
+    if p <= _LEVEL:
+        return Fit("shuffled", f"{told}, which is chance; they fit other topics.", ids, p, own=mean)
+    return Fit("unrelated", f"{told}, which is chance; they fit no other.", ids, own=mean)
+
+
+def _row_places(means: Floats, related: NDArray[np.bool_]) -> Floats:
+    """The share of the unrelated columns that fit a row less, ties counted half; related columns have no place."""
+    ranks = stats.rankdata(np.where(related, -1.0, means), axis=1)
+    left_out = related.sum(axis=1, keepdims=True)
+    places = (ranks - left_out - 0.5) / (means.shape[1] - left_out)
+    return np.where(related, np.nan, places)
+
+
+def _shifted(sample: Sample, seen: _Places, seed: int) -> Fit | None:
+    """Whether one rule leads all judgments to topics that they fit better than their own.
+
+    The rule has to beat random assignments of topics to judgments (the best of all rules each time), and the topics'
+    own ids (signs of the differences changed at random).
+    """
+    if not len(seen.rules):
+        return None
+    reached = seen.by_rule(seen.rules)
+    means = _means(reached)
+    best = int(means.argmax())
+    differences = reached[best] - seen.own
+    differences = differences[~np.isnan(differences)]
+    if means[best] <= seen.own.mean() or len(differences) < FEWEST:
+        return None
+    rng = np.random.default_rng(seed)
+    signs = rng.choice((-1.0, 1.0), (_DRAWS, len(differences)))
+    beats_own = _share(signs @ differences >= differences.sum() - 1e-9)
+    if beats_own > _LEVEL:
+        return None
+    columns = seen.at.shape[1]
+    moved = (np.append(rng.permutation(columns), columns) for _ in range(_DRAWS))
+    highest = np.array([_means(seen.by_rule(one[seen.rules])).max() for one in moved])
+    p = max(beats_own, _share(highest >= means[best] - 1e-9))
+    if p > _LEVEL:
+        return None
+    order, offset = sample.names[best]
+    leads = zip(seen.rows, seen.rules[best], strict=True)
+    told = (
+        f"The judgments of a topic fit it better than they fit {seen.own.mean():.0%} of the other topics, and "
+        f"{_where(order, offset)} better than {means[best]:.0%}."
+    )
+    return Fit(
+        "shifted", told, tuple((sample.rows[row], sample.columns[to]) for row, to in leads if to >= 0), p, offset,
+        order, own=float(seen.own.mean()), best=float(means[best]),
+    )  # fmt: skip
+
+
+def _means(reached: Floats) -> Floats:
+    """Means over rows that a rule leads somewhere; 0 for rules that lead nowhere."""
+    there = ~np.isnan(reached)
+    return np.asarray(np.where(there, reached, 0.0).sum(axis=1) / np.maximum(there.sum(axis=1), 1))
+
+
+def _share(at_least: NDArray[np.bool_]) -> float:
+    return float(1 + at_least.sum()) / (1 + len(at_least))
+
+
+def _where(order: str, offset: int) -> str:
+    """The topic that a rule leads to, in words."""
+    by = {
+        "number": f"the topic whose number is {offset:+d}",
+        "order of ids": f"the topic {offset:+d} places on in the order of ids",
+        "file": f"the topic {offset:+d} places on in the file of topics",
+        "number as place": "the topic whose place in the file the id counts" + (f", {offset:+d}" if offset else ""),
+        "order of both": "the topic at the same place in the file" + (f", {offset:+d}" if offset else ""),
+    }
+    return by[order]
+
+
+def _partly(sample: Sample, seen: _Places) -> Fit | None:
+    """Whether judgments that do not fit their own topic follow one rule more often than chance."""
+    misfit = np.flatnonzero(seen.own < _MISFIT)
+    if not len(seen.rules) or len(misfit) < _FOLLOWERS:
+        return None
+    first = np.nanmax(seen.at, axis=1) - 1e-9
+    follow = (seen.by_rule(seen.rules) >= first)[:, misfit]
+    followers = follow.sum(axis=1)
+    best = int(followers.argmax())
+    chance = 1 / (~np.isnan(seen.at)).sum(axis=1).mean()
+    p = float(min(1.0, len(seen.rules) * stats.binom.sf(followers[best] - 1, len(misfit), chance)))
+    if followers[best] < _FOLLOWERS or p > _LEVEL:
+        return None
+    order, offset = sample.names[best]
+    chosen = misfit[follow[best]]
+    pairs = tuple((sample.rows[seen.rows[at]], sample.columns[seen.rules[best][at]]) for at in chosen)
+    told = (
+        f"Of {len(seen.rows)} topics, {len(misfit)} have judgments that a quarter of the other topics fits better; "
+        f"{len(chosen)} of these fit best {_where(order, offset)}."
+    )
+    return Fit("shifted", told, pairs, p, offset, order, own=float(seen.own.mean()))
+
+
+def _grouping(values: Floats, groups: Ints, seed: int) -> float:
+    """Whether documents that one topic holds relevant fit some topic together: p against documents dealt out anew."""
+    chosen = np.isin(groups, np.unique(groups)[:100])
+    values, groups = values[chosen][:, :500], groups[chosen]
+    starts = np.unique(groups, return_index=True)[1]
+    sizes = np.diff([*starts, len(groups)])
+    if len(groups) < 1.5 * len(starts):
+        return 1.0
+    rng = np.random.default_rng(seed)
+
+    def best(order: Ints) -> float:
+        return float((np.add.reduceat(values[order], starts, axis=0).max(axis=1) / sizes).sum())
+
+    seen = best(np.arange(len(groups)))
+    return _share(np.array([best(rng.permutation(len(groups))) for _ in range(_DRAWS)]) >= seen - 1e-9)
+
+
+# -- grades --------------------------------------------------------------------------------------------------------
+
+
+def _graded(judged: pl.DataFrame, seed: int) -> Fit:
+    """Whether grades rise or fall with the fit: Spearman's coefficient, its signs by topic changed at random."""
+    by_topic = judged.group_by("topic_id").agg(pl.corr("relevance", "fit", method="spearman").alias("rho"))
+    by_topic = by_topic.filter(pl.col("rho").is_finite()).sort("topic_id")
+    values = by_topic["rho"].to_numpy()
+    if len(values) < FEWEST:
+        return Fit("not asked", f"{len(values)} topics with several grades are too few.")
+    signs = np.random.default_rng(seed).choice((-1.0, 1.0), (_DRAWS, len(values)))
+    p = _share(np.abs(signs @ values) >= abs(values.sum()) - 1e-9)
+    told = f"The rank correlation of grade and fit is {values.mean():+.2f} on average over {len(values)} topics"
+    if p > _LEVEL or values.mean() > 0:
+        return Fit("not asked" if p > _LEVEL else "fits", f"{told}.", p=p)
+    low = by_topic.filter(pl.col("rho") < 0)["topic_id"]
+    return Fit("inverted", f"{told}, below 0 in {len(low)}.", tuple((one, "") for one in low), p)
+
+
+# -- findings ------------------------------------------------------------------------------------------------------
+
+_KINDS: Final[dict[FitWord, str]] = {
+    "shifted": "shifted-judgments",
+    "shuffled": "shuffled-judgments",
+    "other collection": "unrelated-judgments",
+    "inverted": "inverted-grades",
+}
+
+
+def fit_instances(fit: Fit, judged: int, runs: int = 0) -> Iterator[Instances]:
+    """The judgments that do not fit their topics, and runs that do not fit judgments which something else fits.
+
+    Args:
+        fit: the answer.
+        judged: judged topics.
+        runs: how many runs were asked.
+    """
+    by = f"by {fit.source}" if fit.source == "words" else f"by the run {fit.source}"
+    if fit.word in _KINDS:
+        rows = [{"topic_id": one, "other": other, "detail": f"{by}: {fit.evidence}"} for one, other in fit.topics]
+        yield instances(_KINDS[fit.word], rows, judged)
+    elif fit.word == "fits":
+        astray = [one for one in fit.sources if one.source != "words" and one.word in ("shifted", "shuffled")]
+        yield instances("misplaced-run", [{"other": one.source, "detail": one.evidence} for one in astray], runs)
