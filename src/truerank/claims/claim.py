@@ -21,8 +21,6 @@ from truerank.measures.scoring import evaluate
 from truerank.options import Scoring
 
 Floats = NDArray[np.float64]
-#: Smaller differences are rounding.
-_ROUNDING: Final = 1e-12
 #: What becomes of the claim under a condition.
 Effect = Literal["stands", "smaller", "not shown", "falls", "appears", "unknown"]
 #: In words, as the page says it.
@@ -196,17 +194,17 @@ class Claim:
         """
         known = differences[~np.isnan(differences)]
         found = difference_interval(known, np.zeros(len(known)), confidence=self.level)
-        effect = effect_of(found.mean, found.low)
+        effect = effect_of(found.mean, found.low, found.high)
         return ClaimEstimate(label, found.mean, found.low, found.high, len(known), effect, measure=measure)
 
 
-def effect_of(value: float | None, low: float | None) -> Effect:
-    """What a difference and the lower end of its interval say of the claim, taken for themselves."""
+def effect_of(value: float | None, low: float | None, high: float | None) -> Effect:
+    """What a difference and its interval say of the claim, taken for themselves."""
     if value is None or math.isnan(value):
         return "unknown"
     if low is not None and low > 0:
         return "stands"
-    return "not shown" if value > -_ROUNDING else "falls"
+    return "falls" if high is not None and high < 0 else "not shown"
 
 
 def chosen_claim(

@@ -33,7 +33,8 @@ _NAMED: Final = 3
 _REPAIRED: Final = frozenset((
     "missing-document", "respelt-document", "unknown-topic", "respelt-topic", "repeated-pair", "contradicted-pair",
     "exact-duplicate", "contradicted-group", "unjudged-twin", "redundant-relevant", "duplicate-topic",
-    "run-of-other-documents", "broken-row", "swapped-ids",
+    "run-of-other-documents", "broken-row", "swapped-ids", "misplaced-run", "shifted-judgments", "shuffled-judgments",
+    "unrelated-judgments", "inverted-grades",
 ))  # fmt: skip
 #: A fault of a larger share of the topics has no remainder to compare with.
 _MOST: Final = 0.8

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
+from truerank.audits.collection.fit import judgment_fit
 from truerank.audits.collection.run_faults import Files, RunFault, result_counts, run_faults
 from truerank.claims.claim import Claim, Repair
 from truerank.claims.inquiry import Inquiry
@@ -20,14 +21,24 @@ from truerank.measures.grammar import parse_measures
 from truerank.sources import open_documents, read_topics
 
 #: How the headline names what is left out, by kind of fault.
-_WITHOUT: Mapping[str, str] = {
+_WITHOUT: Final[Mapping[str, str]] = {
+    "misplaced-judgments": "whose judgments belong to another one",
+    "misplaced-run": "whose results belong to another one",
     "foreign-results": "whose results are in no collection",
     "lacking-topics": "that one of the runs lacks",
     "copied-topics": "that are copies of another one",
     "rising-scores": "whose scores contradict their ranks",
     "constant-scores": "whose scores are all the same",
 }
-_DEPTH = 10
+_MISPLACED: Final[Mapping[str, str]] = {
+    "shifted": "belong to other topics",
+    "shuffled": "fit other topics as well as their own",
+    "inverted": "rank documents the wrong way round",
+    "other collection": "fit no topic",
+}
+#: Faults of a larger share of the topics are faults of all.
+_MOST: Final = 0.5
+_DEPTH: Final = 10
 
 
 def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: Claim | None) -> ClaimAnswer:
@@ -39,8 +50,11 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
         qrels: the judgments.
         claim: the claim; None where the files do not allow one.
     """
-    faults = run_faults(_files(given, material, qrels, claim))
-    pair = _pair(given, material, claim)
+    files = _files(given, material, qrels, claim)
+    pair = files.pair
+    faults = run_faults(files)
+    if not any(fault.weight == "fault" for fault in faults):
+        faults += tuple(_misplaced(given, files))
     grave = [fault for fault in faults if fault.weight == "fault" and fault.run in ("", *pair)]
     facts: dict[str, Any] = {"faults": [_plain(fault) for fault in faults]}
     if claim is not None:
@@ -153,6 +167,37 @@ def _sentence(claim: Claim | None, scores: Mapping[str, Mapping[str, Any]]) -> s
         for name, row in scores.items()
     ]
     return f"{', '.join(parts)}."
+
+
+def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:
+    """Judgments, or a run, that belong to other topics than those whose ids they have."""
+
+    def texts(wanted: Collection[str]) -> dict[str, str]:
+        source = open_documents(str(given.sources.docs), keep_empty=True)
+        return {each.doc_id: each.text for block in source.batches() for each in block if each.doc_id in set(wanted)}
+
+    reader = None if given.sources.docs is None else texts
+    fit = judgment_fit(
+        files.qrels, files.runs, topics=files.topics, texts=reader, rel=given.scoring.rel, seed=given.resampling.seed
+    )
+    judged = files.qrels["topic_id"].n_unique()
+    if fit.word in _MISPLACED:
+        astray = frozenset(topic for topic, _ in fit.topics)
+        whole = not astray or len(astray) > _MOST * judged
+        yield RunFault(
+            "misplaced-judgments", "", "fault" if whole else "topics", frozenset() if whole else astray,
+            f"The judgments {_MISPLACED[fit.word]}: {fit.evidence}",
+            "Give judgments and topics of one collection, with the same ids, and grades that rise with relevance.",
+        )  # fmt: skip
+    for each in fit.sources if fit.word == "fits" else ():
+        if each.source in files.pair and each.word in ("shifted", "shuffled"):
+            astray = frozenset(topic for topic, _ in each.topics)
+            whole = not astray or len(astray) > _MOST * judged
+            yield RunFault(
+                "misplaced-run", each.source, "fault" if whole else "topics", frozenset() if whole else astray,
+                f"The results of {each.source} {_MISPLACED[each.word]}: {each.evidence}",
+                "Give the run the ids of the topics that it answers.",
+            )  # fmt: skip
 
 
 def _plain(fault: RunFault) -> dict[str, Any]:

@@ -37,8 +37,6 @@ def chance_answer(claim: Claim) -> ClaimAnswer:
     least = smallest_shown(claim)
     shown = {"stands": "MORE THAN CHANCE", "not shown": "NOT SHOWN", "falls": "THE OTHER WAY ROUND"}
     word = shown.get(base.effect, "UNKNOWN")
-    if base.effect == "falls" and (base.high is None or base.high >= 0):
-        word = "NOT SHOWN"
     sentences = {
         "stands": f"The interval {_ends(base)} is above 0.",
         "not shown": f"The interval {_ends(base)} includes 0.",
@@ -143,7 +141,9 @@ def _by(claim: Claim, policies: Sequence[str]) -> str:
     # Where ties alone turn it, every rule for missing topics does; and the other way round.
     ties = [ties for ties in _TIES if all(f"ties {ties}, missing topics {rule}" in own for rule in _MISSING)]
     rules = [rule for rule in _MISSING if all(f"ties {ties}, missing topics {rule}" in own for ties in _TIES)]
-    if own:
+    if len(own) == len(_TIES) * len(_MISSING):
+        names.insert(0, claim.measure)
+    elif own:
         ways = [f"ties broken by {way}" for way in ties if len(ties) < len(_TIES)]
         ways += [f"missing topics {rule}" for rule in rules if len(rules) < len(_MISSING)]
         names.insert(0, f"{claim.measure} with {' or '.join(ways or own[:1])}")
