@@ -8,14 +8,16 @@ from pathlib import Path
 
 from truerank.claims.claim import Claim, chosen_claim
 from truerank.claims.conclusion import concluded, no_claim
-from truerank.claims.data_questions import collection_answer, leakage_answer, models_answer
+from truerank.claims.data_questions import collection_answer, leakage_answer
 from truerank.claims.inquiry import Inquiry, written_settings
-from truerank.claims.judging_questions import pools_answer, unjudged_answer
 from truerank.claims.material import ClaimMaterial
+from truerank.claims.model_judgments import models_answer
 from truerank.claims.pool_trials import with_trials
+from truerank.claims.pools import pools_answer
 from truerank.claims.results import QUESTIONS, Check, ClaimAnswer, ClaimConclusion, PlannedQuestion
 from truerank.claims.scoring_questions import policies_answer, significance_answer
 from truerank.claims.steps import AuditSteps
+from truerank.claims.unjudged import unjudged_answer
 from truerank.claims.version_question import versions_answer
 from truerank.work.progress import Progress
 
@@ -88,7 +90,7 @@ class _Questions:
         yield "collection", lambda: collection_answer(self.given, claim, steps)
         if claim is not None:
             yield "significance", lambda: significance_answer(claim)
-            yield "unjudged", lambda: unjudged_answer(claim)
+            yield "unjudged", lambda: unjudged_answer(claim, self.material.teams)
             yield "pools", lambda: self._pools(claim, steps)
             yield "models", lambda: models_answer(self.given, self.material, claim, steps)
             yield "versions", lambda: versions_answer(self.given, claim, steps)

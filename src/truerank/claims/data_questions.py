@@ -8,8 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from truerank.audits.assessors.auditing import audit as judge_audit
-from truerank.audits.assessors.verdicts import verdicts_of
 from truerank.audits.collection.audit import audit as collection_audit
 from truerank.audits.collection.cleaning import clean as collection_clean
 from truerank.audits.collection.options import CollectionOptions, Parts
@@ -29,7 +27,6 @@ from truerank.options import Resampling
 from truerank.work.progress import Progress
 
 _NO_CLAIM: Final = ""
-_NAMED: Final = 3
 
 
 def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None, steps: AuditSteps) -> ClaimAnswer:
@@ -172,33 +169,3 @@ def _repaired(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit) -> Clai
     effect = repaired_effect(base, estimate, moved)
     facts = {**answer.facts, "changed": changed, "copies": len(groups), "moved": moved, "change": change}
     return replace(answer, effect=effect, consequence=consequence, estimates=(estimate,), facts=facts)
-
-
-def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: AuditSteps) -> ClaimAnswer:
-    """(f) The audit of a model's judgments, and the claim by them in place of people's."""
-    steps.told.start("judgments of models")
-    found = judge_audit(
-        given.sources.qrels, dict(material.models), given.sources.run, measures=claim.measure,
-        resampling=given.resampling, scoring=given.scoring, out=steps.place("models"),
-    )  # fmt: skip
-    verdicts = [one for one in verdicts_of(found) if one.use == "order"]
-    rows = []
-    for name in found.grades.judges:
-        scored = claim.scored(found.grades.qrels[name])
-        rows.append(claim.estimate(claim.differences(scored), f"by the judgments of {name}"))
-    base = claim.base
-    told = ", ".join(f"{one.label} {one.figures()}" for one in rows)
-    turned = [one.label for one in rows if one.effect == "falls"]
-    weak = [one.label for one in rows if one.effect == "not shown"]
-    effect: Effect = base.effect
-    if base.effect == "stands" and turned + weak:
-        effect = "could turn" if turned else "not shown"
-    elif base.effect != "stands" and any(one.effect == "stands" for one in rows):
-        effect = "appears"
-    words = list(dict.fromkeys("ORDER UNKNOWN" if one.word == "UNKNOWN" else one.word for one in verdicts))
-    evidence = " ".join(f"{one.judge}: {one.reason}" for one in verdicts[:_NAMED])
-    return ClaimAnswer(
-        "models", " / ".join(words) or "UNKNOWN", evidence, effect, f"The difference is {told}.", tuple(rows),
-        "", "models", " and ".join(turned + weak),
-        {"verdicts": {one.judge: one.word for one in verdicts}},
-    )  # fmt: skip

@@ -59,6 +59,8 @@ class ClaimAnswer:
         folder: of the audit, below that of the check; empty where there is none.
         exception: how a conclusion names what the claim does not survive.
         facts: figures for `summary.json`.
+        possible: what these data cannot exclude, in one sentence with its figures; empty where there is nothing.
+        plausible: whether that is likely enough to be an exception.
     """
 
     question: str
@@ -71,6 +73,8 @@ class ClaimAnswer:
     folder: str = ""
     exception: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
+    possible: str = ""
+    plausible: bool = False
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
